@@ -8,8 +8,8 @@ export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 FUZZ_SECONDS ?= 600
 SECONDS ?= 60
 MUTATE_SECONDS ?= 1800
-# tests/dealing.py says which tests stay together, in which order and in how many processes.
-BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.dealing
+# tests/distribution.py says which tests stay together, in which order and in how many processes.
+BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.distribution
 IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
 .PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
@@ -44,7 +44,7 @@ quick: .venv/.complete ## no server, no Spark, no long test; a fifth of the exam
 	@$(MAKE) --no-print-directory --jobs --output-sync lint types contracts quick-tests
 
 quick-tests: .venv/.complete
-	@$(PY) -m pytest --numprocesses logical $(BY_GROUP) -p tests.laws --hypothesis-profile=quick \
+	@$(PY) -m pytest --numprocesses logical $(BY_GROUP) -p tests.hypothesis_profiles --hypothesis-profile=quick \
 	    -m "not mysql and not spark and not slow and not long"
 
 lint: .venv/.complete ## ruff, check and format
@@ -62,7 +62,7 @@ docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.catalogue_page > docs/catalogue.md
 
 nightly: .venv/.complete lint types contracts servers ## the whole suite: slow tests too, ten times the examples, mutants
-	@$(PY) -m pytest $(IN_PROCESSES) -p tests.laws --hypothesis-profile=nightly
+	@$(PY) -m pytest $(IN_PROCESSES) -p tests.hypothesis_profiles --hypothesis-profile=nightly
 	@$(PY) -m tests.mutate.run SECONDS=$(MUTATE_SECONDS)
 
 fuzz: .venv/.complete ## look for inputs that break the readers of text and bytes, FUZZ_SECONDS long

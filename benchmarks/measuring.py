@@ -89,7 +89,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def judged(wanted: str, *, reached: bool) -> str:
-    """Say whether a goal is reached: "≤ 0.33: reached"."""
+    """Return whether a goal is reached: "≤ 0.33: reached"."""
     return f"{wanted}: {'reached' if reached else 'missed'}"
 
 

@@ -1,10 +1,10 @@
-"""Reads the body of each event type. The table at the end says which function reads which.
+"""Reads the body of each event type. The table at the end maps types to functions.
 
-1. Everything that depends on the layout of a body lives here and in `row_images`.
-2. A function takes a cursor that holds exactly the body (no header, no checksum) and answers with
-   a value of `events`, or raises `MalformedBody`. It never reads past the body and never loops
-   without consuming.
-3. Sources are named by file of mysql-server; where a version differs, the version is named.
+1. This file and binlog/rows/images.py contain all knowledge of the layout of bodies.
+2. A function receives a cursor over exactly the body (no header, no checksum). It returns a value
+   of `events` or raises `MalformedBody`. It never reads past the body, and every loop consumes
+   bytes.
+3. Comments cite the source file of mysql-server, and the version where versions differ.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ _QUERY_POST_HEADER_BYTES = 13
 
 
 def version_tuple(text: str) -> tuple[int, ...]:
-    """Split the digits of `8.0.36-log` off as (8, 0, 36); a version without a number gives ()."""
+    """Return the numbers of `8.0.36-log` as (8, 0, 36); () for a version without a number."""
     numbers: list[int] = []
     for part in text.split("-", 1)[0].split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]
@@ -52,7 +52,7 @@ def version_tuple(text: str) -> tuple[int, ...]:
 
 
 def read_format_description(cursor: Cursor, header: EventHeader) -> FormatDescription:
-    """`cursor` must still hold the four bytes of checksum room: they say how long the table is."""
+    """Read a format description. `cursor` includes its checksum: it marks the table's end."""
     binlog_version = cursor.integer(2, "the binlog version")
     if binlog_version != _BINLOG_VERSION:
         raise cursor.fail(f"expected binlog version {_BINLOG_VERSION}, found {binlog_version}")
@@ -65,7 +65,7 @@ def read_format_description(cursor: Cursor, header: EventHeader) -> FormatDescri
     table = cursor.rest()
     checksum = ChecksumAlgorithm.UNDEFINED
     if version_tuple(server_version) >= _CHECKSUM_SINCE:
-        # The description always has room for a checksum, even when the algorithm is "none".
+        # The description always has four bytes for a checksum, even if the algorithm is "none".
         if len(table) < EventType.FORMAT_DESCRIPTION + 5:
             raise cursor.fail("the event ends before its checksum algorithm")
         code = table[-5]
@@ -91,7 +91,10 @@ def _rotate(cursor: Cursor, _header: EventHeader, _format: FormatDescription) ->
 
 
 def _query(cursor: Cursor, header: EventHeader, description: FormatDescription) -> Query:
-    """Query_event::Query_event, statement_events.cpp; EXECUTE_LOAD_QUERY has more before it."""
+    """Read a QUERY (Query_event::Query_event, statement_events.cpp).
+
+    EXECUTE_LOAD_QUERY has a longer post-header.
+    """
     thread_id = cursor.integer(4, "the thread id")
     execution_seconds = cursor.integer(4, "the execution time")
     schema_bytes = cursor.integer(1, "the length of the schema")
@@ -122,7 +125,7 @@ def _query(cursor: Cursor, header: EventHeader, description: FormatDescription) 
     )
 
 
-# Query_event_status_vars, statement_events.h. Fixed sizes; the others are read by hand below.
+# Query_event_status_vars, statement_events.h, of fixed size; _status_variables reads the others.
 _SQL_MODE = 1
 _CATALOG_ZERO = 2
 _CHARSET = 4
@@ -151,12 +154,12 @@ _STATUS_VARIABLE_BYTES: Mapping[int, int] = MappingProxyType(
         20: 1,  # default_table_encryption
     }
 )
-# More schemas than MAX_DBS_IN_EVENT_MTS are written as the number 254 and no names.
+# For more schemas than MAX_DBS_IN_EVENT_MTS, a server writes the number 254 and no names.
 _UPDATED_SCHEMAS_MAX = 16
 
 
 def _status_variables(cursor: Cursor, size: int) -> tuple[dict[int, int], str | None]:
-    """Read the numbers, and the time zone. An unknown code ends the block, as in the server."""
+    """Return the numbers and the time zone. An unknown code ends the block, as in the server."""
     block = Cursor(cursor.take(size, "the status variables"))
     found: dict[int, int] = {}
     time_zone = None
@@ -169,7 +172,7 @@ def _status_variables(cursor: Cursor, size: int) -> tuple[dict[int, int], str | 
             time_zone = block.text(block.integer(1, "a length"), f"status variable {code}")
         elif code == _CATALOG:
             block.take(block.integer(1, "a length"), f"status variable {code}")
-        elif code == _CATALOG_ZERO:  # 5.0.0 to 5.0.3: with a zero byte behind it
+        elif code == _CATALOG_ZERO:  # 5.0.0 to 5.0.3: a zero byte follows the catalog
             length = block.integer(1, "a length")
             block.take(length + 1 if length else 0, "the catalog")
         elif code == _INVOKER:
@@ -200,7 +203,10 @@ def _xa_prepare(cursor: Cursor, _header: EventHeader, _format: FormatDescription
 
 
 def _table_map(cursor: Cursor, _header: EventHeader, _format: FormatDescription) -> TableMap:
-    """Table_map_event::Table_map_event, rows_event.cpp. The optional metadata is kept unread."""
+    """Read a TABLE_MAP (Table_map_event::Table_map_event, rows_event.cpp).
+
+    The optional metadata is kept as bytes.
+    """
     table_id = cursor.integer(6, "the table id")
     cursor.integer(2, "the flags")
     schema = cursor.text(cursor.integer(1, "a length"), "the schema")
@@ -221,7 +227,7 @@ def _table_map(cursor: Cursor, _header: EventHeader, _format: FormatDescription)
 
 
 def _rows(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> Rows:
-    """Rows_event::Rows_event, rows_event.cpp."""
+    """Read a row event (Rows_event::Rows_event, rows_event.cpp)."""
     table_id = cursor.integer(6, "the table id")
     flags = cursor.integer(2, "the flags")
     if header.type_code not in ROW_EVENTS_V1:
@@ -253,7 +259,7 @@ _UPDATES = frozenset(
 
 
 def _rows_query(cursor: Cursor, _header: EventHeader, _format: FormatDescription) -> RowsQuery:
-    """Rows_query_event: a length byte that is too short for the text, and is ignored."""
+    """Read a ROWS_QUERY. Its length byte is too small for a long text, so it is ignored."""
     cursor.integer(1, "the length")
     return RowsQuery(cursor.rest())
 
@@ -268,7 +274,7 @@ _PAYLOAD_FIELDS = frozenset({_PAYLOAD_BYTES, _PAYLOAD_COMPRESSION, _PAYLOAD_UNCO
 def _payload(
     cursor: Cursor, _header: EventHeader, _format: FormatDescription
 ) -> TransactionPayload:
-    """Transaction_payload::decode, codecs/binary.cpp: fields of number, length, value."""
+    """Read a payload (Transaction_payload::decode, codecs/binary.cpp): number, length, value."""
     fields: dict[int, int] = {}
     while (field := cursor.net_integer("a field number")) != 0:
         length = cursor.net_integer("a field length")
@@ -294,7 +300,10 @@ def _heartbeat(cursor: Cursor, header: EventHeader, _format: FormatDescription) 
 
 
 def _heartbeat_v2(cursor: Cursor, _header: EventHeader, _format: FormatDescription) -> Heartbeat:
-    """codecs/binary.cpp, Heartbeat::decode: 0 ends, 1 is the file, 2 the 64-bit position."""
+    """Read a HEARTBEAT_V2 (Heartbeat::decode, codecs/binary.cpp).
+
+    Field 0 ends the list, 1 is the file, 2 the 64-bit position.
+    """
     file, position = "", 0
     while cursor.remaining and (field := cursor.net_integer("a field number")) != 0:
         value = Cursor(cursor.take(cursor.net_integer("a field length"), f"field {field}"))
@@ -312,7 +321,7 @@ def _incident(cursor: Cursor, _header: EventHeader, _format: FormatDescription) 
 
 BodyReader = Callable[[Cursor, EventHeader, FormatDescription], Body]
 
-# A format description is not here: it is read before there is one.
+# FORMAT_DESCRIPTION is missing: these functions need a description, so the decoder reads it first.
 BODY_READERS: Mapping[int, BodyReader] = MappingProxyType(
     {
         EventType.QUERY: _query,

@@ -1,19 +1,19 @@
-"""Reads MySQL's integers and strings out of one event body, and never past its end.
+"""Reads MySQL's integers and strings from one event body, and never past its end.
 
-Every read either fits or raises `MalformedBody` with the offset it failed at; the decoder adds the
-file and the position. The two variable-length integers are different things: `net_integer` is the
-client protocol's (net_field_length_ll, mysys/pack.cc), `varlen_*` belongs to the serialization
-library of 8.3 and later ("Variable-length integers", libs/mysql/serialization/readme.md).
+A read beyond the end raises `MalformedBody` with its offset; the decoder adds the file and the
+position. There are two kinds of variable-length integers. `net_integer` is that of the client
+protocol (net_field_length_ll, mysys/pack.cc). `varlen_*` is that of the serialization library of
+8.3 and later ("Variable-length integers", libs/mysql/serialization/readme.md).
 """
 
-# net_field_length_ll: a first byte below 251 is the number itself; 251 means NULL and 255 an error,
-# and neither has a place in a binlog event.
+# net_field_length_ll: a first byte below 251 is the number itself. 251 means NULL and 255 an error;
+# neither is valid in a binlog event.
 _NET_NULL = 251
 _NET_INTEGER_BYTES = {252: 2, 253: 3, 254: 8}
 
 
 class MalformedBody(Exception):
-    """The body does not hold what its type promises. `offset` counts from the body's first byte."""
+    """The body contradicts its type's layout. `offset` counts from the body's first byte."""
 
     def __init__(self, *, offset: int, what: str) -> None:
         super().__init__(what)
@@ -22,7 +22,7 @@ class MalformedBody(Exception):
 
 
 class Cursor:
-    """A place in a body. `at` only grows, and never beyond `end`."""
+    """A body and the current position in it. `at` only increases, up to `end`."""
 
     __slots__ = ("at", "data", "end")
 
@@ -33,15 +33,15 @@ class Cursor:
 
     @property
     def remaining(self) -> int:
-        """Bytes not read yet."""
+        """The number of bytes that are not read yet."""
         return self.end - self.at
 
     def fail(self, what: str) -> MalformedBody:
-        """Build (not raise) the complaint about the place the cursor is at."""
+        """Return an error with the current position."""
         return MalformedBody(offset=self.at, what=what)
 
     def take(self, count: int, what: str) -> bytes:
-        """Read the next `count` bytes; `what` names them for the complaint."""
+        """Read the next `count` bytes; `what` describes them in the error message."""
         if count > self.remaining:
             raise self.fail(f"expected {what} of {count} bytes, but {self.remaining} are left")
         start = self.at
@@ -53,7 +53,7 @@ class Cursor:
         return int.from_bytes(self.take(count, what), "little")
 
     def rest(self) -> bytes:
-        """Everything not read yet."""
+        """Read all remaining bytes."""
         return self.take(self.remaining, "the rest")
 
     def text(self, count: int, what: str) -> str:
@@ -72,7 +72,7 @@ class Cursor:
         return self.integer(_NET_INTEGER_BYTES[first], what)
 
     def varlen_unsigned(self, what: str) -> int:
-        """Read a serialization integer: n trailing ones in the first byte announce n more bytes."""
+        """Read a serialization integer: n trailing ones in the first byte mean n more bytes."""
         first = self.integer(1, what)
         more = 0
         while first >> more & 1:
@@ -80,10 +80,10 @@ class Cursor:
         if more == 0:
             return first >> 1
         high = self.integer(more, what)
-        # Eight more bytes hold the whole number; otherwise the first byte holds its lowest bits.
+        # Eight more bytes contain the whole number; otherwise the first byte has its lowest bits.
         return high if more == 8 else high << (7 - more) | first >> (more + 1)  # noqa: PLR2004
 
     def varlen_signed(self, what: str) -> int:
-        """Read a signed serialization integer: lowest bit the sign, negatives complemented."""
+        """Read a signed serialization integer: lowest bit the sign; a negative is complemented."""
         coded = self.varlen_unsigned(what)
         return ~(coded >> 1) if coded & 1 else coded >> 1

@@ -1,10 +1,10 @@
-"""Turns binlog bytes into events.
+"""Decodes binlog bytes into events.
 
 1. This file does not know where bytes come from, or whether more will come.
-2. `EventDecoder.next_event` answers with an event, with NEED_MORE_DATA, or raises `CorruptBinlog`
-   (or `UnsupportedBinlog`, for sound bytes not ours to read). There is no fourth answer.
-3. Feeding byte by byte gives the same events as feeding all at once.
-4. Memory: the bytes of one event, at most EVENT_BYTES_MAX, plus what the caller has fed beyond it.
+2. `EventDecoder.next_event` returns an event or NEED_MORE_DATA, or raises `CorruptBinlog` (or
+   `UnsupportedBinlog` for valid bytes that gtid-audit does not read). There is no other outcome.
+3. Bytes passed one at a time produce the same events as bytes passed all at once.
+4. Memory: the bytes of one event, at most EVENT_BYTES_MAX, plus the bytes received after it.
 """
 
 import zlib
@@ -37,7 +37,7 @@ from binlog.header import (
 MAGIC = b"\xfebin"
 MAGIC_ENCRYPTED = b"\xfdbin"
 FIRST_POSITION = len(MAGIC)
-# Archives of logs are compressed, and their first bytes show by what.
+# The first bytes of compressed files: logs in archives are often compressed.
 _COMPRESSED = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -50,27 +50,27 @@ _COMPRESSED = {
 # compression/base.h: ZSTD = 0, NONE = 255.
 COMPRESSION_ZSTD = 0
 COMPRESSION_NONE = 255
-# A payload decompresses to at most one max_allowed_packet of the server, whose ceiling this is.
+# A payload decompresses to at most max_allowed_packet bytes; this is that variable's maximum.
 PAYLOAD_BYTES_MAX = 1024 * 1024 * 1024
 
 _KNOWN_TYPES = frozenset(EventType) - {EventType.UNKNOWN}
-# What may stand before the first format description: a dump opens with an artificial ROTATE, and a
-# server may send a heartbeat at any time.
+# Event types that may precede the first format description: a dump begins with an artificial
+# ROTATE, and a server may send a heartbeat at any time.
 _BEFORE_DESCRIPTION = frozenset({EventType.ROTATE, EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
 _NO_DESCRIPTION: Final = FormatDescription(4, "", 0, ChecksumAlgorithm.NONE, b"", is_in_use=False)
 _FLAGS_AT = HEADER_BYTES - 2
 
 
 class NeedMoreData(Enum):
-    """The decoder's "not yet"."""
+    """The decoder's result when the next event is not complete."""
 
     NEED_MORE_DATA = "need more data"
 
 
 NEED_MORE_DATA: Final = NeedMoreData.NEED_MORE_DATA
 
-# Takes compressed bytes and the largest result it may give; raises ValueError if they are not sound
-# or the result would be larger.
+# Receives compressed bytes and the maximum size of the result. Raises ValueError if the bytes are
+# malformed or the result would be larger.
 Decompress = Callable[[bytes, int], bytes]
 
 
@@ -83,10 +83,10 @@ def decode_event(
     description: FormatDescription | None,
     checksum: ChecksumAlgorithm,
 ) -> Event:
-    """Decode one whole event. `raw` is exactly its bytes, checksum included.
+    """Decode one whole event. `raw` is exactly its bytes, including the checksum.
 
-    `checksum` is what guards this event; a format description says for itself what guards it.
-    Raises CorruptBinlog, UnsupportedBinlog.
+    `checksum` is the algorithm for this event; a format description contains its own. Raises
+    CorruptBinlog, UnsupportedBinlog.
     """
     header = parse_header(raw)
     assert header.event_bytes == len(raw)
@@ -146,7 +146,7 @@ def _check_type(
 def _check_sum(
     raw: bytes, header: EventHeader, checksum: ChecksumAlgorithm, *, file: str, start: int
 ) -> None:
-    """Compare the CRC. It was made before the file was marked in use (Log_event_footer)."""
+    """Verify the CRC. It is that of the event without the in-use flag (Log_event_footer)."""
     trailer = checksum.trailer_bytes
     if len(raw) < HEADER_BYTES + trailer:
         raise CorruptBinlog(file=file, position=start, what="an event too short for its checksum")
@@ -168,7 +168,7 @@ def _check_sum(
 
 
 def check_event_bytes(header: EventHeader, *, file: str, start: int) -> None:
-    """Refuse a length no event can have, before anybody waits for that many bytes."""
+    """Reject an impossible event length before a caller waits for that many bytes."""
     if not HEADER_BYTES <= header.event_bytes <= EVENT_BYTES_MAX:
         raise CorruptBinlog(
             file=file,
@@ -179,10 +179,10 @@ def check_event_bytes(header: EventHeader, *, file: str, start: int) -> None:
 
 
 class EventDecoder:
-    """Cuts a file's bytes into events. Positions are counted here, not taken from the headers.
+    """Splits a file's bytes into events. It counts positions itself and ignores end_log_pos.
 
-    Begin at `position` 0 with the magic number, or at the start of any event with the description
-    that holds there. A relay log may contain several descriptions; each holds until the next.
+    Start at `position` 0 with the magic number, or at the start of any event with the description
+    that is valid there. A relay log may contain several descriptions; each is valid until the next.
     """
 
     def __init__(
@@ -196,14 +196,14 @@ class EventDecoder:
         self._at = 0  # Invariant: 0 <= _at <= len(_buffer); bytes before it have been decoded
 
     def receive(self, data: bytes) -> None:
-        """Take the next bytes of the file. They are not looked at yet."""
+        """Append the next bytes of the file, without decoding them."""
         if self._at:
             del self._buffer[: self._at]
             self._at = 0
         self._buffer += data
 
     def next_event(self) -> Event | Literal[NeedMoreData.NEED_MORE_DATA]:
-        """Give the next event of the bytes received."""
+        """Return the next event of the bytes received."""
         if self.position == 0 and not self._read_magic():
             return NEED_MORE_DATA
         available = len(self._buffer) - self._at
@@ -230,7 +230,7 @@ class EventDecoder:
         return event
 
     def finish(self) -> None:
-        """Say that no more bytes will come. Raises TruncatedBinlog if an event is incomplete."""
+        """End the input. Raises TruncatedBinlog if the last event is incomplete."""
         left = len(self._buffer) - self._at
         if left or self.position == 0:
             raise TruncatedBinlog(
@@ -266,9 +266,9 @@ class EventDecoder:
 def events_in_payload(
     event: Event, *, description: FormatDescription | None, decompress: Decompress | None
 ) -> Iterator[Event] | None:
-    """Give the events inside a TRANSACTION_PAYLOAD, or None if it cannot be decompressed here.
+    """Return the events in a TRANSACTION_PAYLOAD, or None if this machine cannot decompress it.
 
-    The events inside have no checksum of their own (sql/binlog.cc, class Binlog_cache_compressor).
+    These events have no checksum of their own (sql/binlog.cc, class Binlog_cache_compressor).
     Raises CorruptBinlog.
     """
     content = payload_content(event, decompress=decompress)
@@ -276,7 +276,7 @@ def events_in_payload(
 
 
 def payload_content(event: Event, *, decompress: Decompress | None) -> bytes | None:
-    """Give the bytes of the events inside a TRANSACTION_PAYLOAD; answers and raises as above."""
+    """Return the bytes of the events in a TRANSACTION_PAYLOAD, or None; see events_in_payload."""
     payload = event.body
     assert isinstance(payload, TransactionPayload)
     if payload.compression_type == COMPRESSION_NONE:

@@ -1,14 +1,16 @@
-"""What can go wrong when binlogs are read, and whose fault it is.
+"""The errors of reading binlogs. The class shows where the cause is.
 
-1. `CorruptBinlog` and its kin: the bytes. They say which file, at which byte, what was expected.
-2. `UnsupportedBinlog`: the bytes are somebody's sound work, but not ours to read;
-   `UnreadableBinlog`: the machine does not give them.
+1. `CorruptBinlog` and its subclasses: the bytes. The message has the file, the byte, and what was
+   expected.
+2. `UnsupportedBinlog`: the bytes are valid, but of a kind that this version does not read.
+   `UnreadableBinlog`: the operating system cannot read them.
 3. `BinlogMisuse`: the caller.
-4. `DumpRefused`, `StatementRefused`: the server. `DumpTimedOut`, `DumpBroken`: the world between.
-5. `LimitExceeded`: a bound somebody chose; nothing is wrong but the size.
+4. `DumpRefused`, `StatementRefused`: the server. `DumpTimedOut`, `DumpBroken`: the network, or a
+   server that is down.
+5. `LimitExceeded`: a limit that the caller set; the data may be valid.
 
-A divergence between servers is never an exception: it is a finding, and it lives elsewhere.
-Every error can be pickled, because workers in other processes raise them too.
+A divergence between servers is never an exception: it is a finding, defined in another package.
+Every error can be pickled, because worker processes raise them, too.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from typing import Any
 
 
 class BinlogError(Exception):
-    """The root of everything this package raises on purpose."""
+    """The root of all errors of this package."""
 
-    # Invariant: an error's fields are exactly the keyword arguments it is made of.
+    # Invariant: an error's fields are exactly the keyword arguments of its constructor.
     def __reduce__(self) -> tuple[Any, ...]:
-        """Make a copy from the fields, or, where there are none, from the message."""
+        """Pickle the fields or, without fields, the message."""
         return (_rebuild, (type(self), self.args, dict(self.__dict__)))
 
 
@@ -40,10 +42,10 @@ class CorruptBinlog(BinlogError):
 
 
 class TruncatedBinlog(CorruptBinlog):
-    """The input ended inside an event, which starts at `position`; everything before it was sound.
+    """The input ended inside the event that starts at `position`; everything before it is valid.
 
-    `in_use` says that the file's own header calls it still open (LOG_EVENT_BINLOG_IN_USE_F): then
-    the missing bytes may be on their way, or were lost in a crash. Only the server knows which.
+    `in_use`: the file's header marks it as still open (LOG_EVENT_BINLOG_IN_USE_F). Then the server
+    may still be writing the missing bytes, or a crash lost them. The file does not show which.
     """
 
     def __init__(self, *, file: str, position: int, what: str, in_use: bool) -> None:
@@ -52,7 +54,7 @@ class TruncatedBinlog(CorruptBinlog):
 
 
 class UnsupportedBinlog(BinlogError):
-    """A file that is recognised and refused: encrypted, of MariaDB, or older than MySQL 5.0."""
+    """A recognized file that is rejected: encrypted, of MariaDB, or older than MySQL 5.0."""
 
     def __init__(self, *, file: str, what: str) -> None:
         super().__init__(f"{file}: {what}")
@@ -61,7 +63,7 @@ class UnsupportedBinlog(BinlogError):
 
 
 class UnreadableBinlog(BinlogError):
-    """A file that is there and cannot be read: its permissions, its disk, gone meanwhile."""
+    """A file that exists and cannot be read: permissions, a disk error, or deleted since."""
 
     def __init__(self, *, file: str, what: str) -> None:
         super().__init__(f"{file}: {what}")
@@ -70,14 +72,14 @@ class UnreadableBinlog(BinlogError):
 
 
 class BinlogMisuse(BinlogError):
-    """The caller asked for something that cannot be, such as a position inside the magic number."""
+    """The caller requested something impossible, such as a position in the magic number."""
 
 
 class DumpRefused(BinlogError):
-    """The server answered the dump request, or broke it off, with an error of its own.
+    """The server rejected or ended the dump with an error.
 
-    `code` is the server's error number (1236 for most) and `text` its words, unchanged, because
-    they are what tells a purged file from a lost tail.
+    `code` is the server's error number (usually 1236). `text` is its message, unchanged, because
+    only the message distinguishes a purged file from a lost end of a log.
     """
 
     def __init__(self, *, code: int, text: str) -> None:
@@ -87,7 +89,7 @@ class DumpRefused(BinlogError):
 
 
 class StatementRefused(BinlogError):
-    """The server answered a statement about its logs with an error of its own, in its own words."""
+    """The server rejected a statement about its logs; `text` is its message, unchanged."""
 
     def __init__(self, *, code: int, text: str) -> None:
         super().__init__(f"the server answered with error {code}: {text}")
@@ -96,7 +98,7 @@ class StatementRefused(BinlogError):
 
 
 class UnexpectedAnswer(BinlogError):
-    """The server answered a question as no MySQL server does: other columns, or no rows."""
+    """The server's response is not that of a MySQL server: other columns, or no rows."""
 
     def __init__(self, *, what: str, found: str) -> None:
         super().__init__(f"the server's answer about {what} cannot be read ({found})")
@@ -105,7 +107,7 @@ class UnexpectedAnswer(BinlogError):
 
 
 class DumpTimedOut(BinlogError):
-    """The answer was not complete within the time the caller gave."""
+    """The response was not complete within the caller's timeout."""
 
     def __init__(self, *, timeout_seconds_max: float) -> None:
         super().__init__(f"the binlog dump was not complete after {timeout_seconds_max:g} s")
@@ -113,11 +115,11 @@ class DumpTimedOut(BinlogError):
 
 
 class DumpBroken(BinlogError):
-    """The connection died, or never came to be, before the answer was complete."""
+    """The connection failed, or was lost before the response was complete."""
 
 
 class LimitExceeded(BinlogError):
-    """`what` has more bytes than a bound allows; `name` is the argument that sets the bound."""
+    """`what` has more bytes than a limit allows; `name` is the argument that sets the limit."""
 
     def __init__(self, *, name: str, limit: int, what: str = "the answer") -> None:
         super().__init__(f"{what} is larger than the limit of {limit:,} bytes")

@@ -1,8 +1,8 @@
-"""The numbers MySQL gives to binlog events, and which of them belong together.
+"""MySQL's type codes of binlog events, and groups of related types.
 
-Numbers: `enum Log_event_type`, libs/mysql/binlog/event/binlog_event.h (8.3 and later) and
-libbinlogevents/include/binlog_event.h (before). A number, once given, never changes there.
-This file knows nothing of bytes.
+The codes are those of `enum Log_event_type`, libs/mysql/binlog/event/binlog_event.h (8.3 and later)
+and libbinlogevents/include/binlog_event.h (before). MySQL never changes an assigned code. This file
+does not read bytes.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 
 class EventType(IntEnum):
-    """Every event a server of 5.0 or later writes, under MySQL's own name."""
+    """Every event type that a server of 5.0 or later writes, with MySQL's name."""
 
     UNKNOWN = 0
     START_V3 = 1
@@ -80,6 +80,6 @@ ROW_EVENTS_V1: frozenset[int] = frozenset(
     {EventType.WRITE_ROWS_V1, EventType.UPDATE_ROWS_V1, EventType.DELETE_ROWS_V1}
 )
 
-# MariaDB numbers its own events from 160 (sql/log_event.h there: ANNOTATE_ROWS, CHECKPOINT, GTID,
-# GTID_LIST, START_ENCRYPTION, the compressed forms). MySQL uses none of them.
+# MariaDB's own event types start at 160 (MariaDB's sql/log_event.h: ANNOTATE_ROWS, CHECKPOINT,
+# GTID, GTID_LIST, START_ENCRYPTION, the compressed types). MySQL uses none of them.
 MARIADB_EVENTS: range = range(160, 172)

@@ -1,8 +1,8 @@
-"""What an event says, once its bytes have been read.
+"""The decoded content of each event type.
 
-1. Plain frozen facts, named as in the MySQL manual; no bytes are counted here.
-2. An event of a type we do not read is `Opaque`: kept, never skipped in silence.
-3. Times are microseconds since 1970-01-01 UTC where MySQL has them, seconds where it has not.
+1. The classes are frozen data with the names of the MySQL manual; this file does not read bytes.
+2. An event of a type that gtid-audit does not decode is `Opaque`: kept, never skipped silently.
+3. Times are in microseconds since 1970-01-01 UTC if MySQL logs them so, else in seconds.
 """
 
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from gtid import Gtid, GtidSet
 
 
 class ChecksumAlgorithm(IntEnum):
-    """What guards each event (enum_binlog_checksum_alg, libs/mysql/binlog/event/binlog_event.h)."""
+    """The checksum of events (enum_binlog_checksum_alg, libs/mysql/binlog/event/binlog_event.h)."""
 
     NONE = 0
     CRC32 = 1
-    # A writer older than 5.6.1, which knew no checksums. As good as NONE.
+    # The writer is older than 5.6.1 and has no checksums. Equivalent to NONE.
     UNDEFINED = 255
 
     @property
     def trailer_bytes(self) -> int:
-        """Bytes of checksum at the end of every event."""
+        """The bytes of checksum at the end of every event."""
         return 4 if self is ChecksumAlgorithm.CRC32 else 0
 
 
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
-    """The first event of a file: who wrote it and how the events after it are laid out."""
+    """The first event of a file: the server that wrote it, and the layout of later events."""
 
     binlog_version: int
     server_version: str
@@ -38,13 +38,13 @@ class FormatDescription:
     checksum: ChecksumAlgorithm
     # post_header_bytes[type - 1] is the length of the fixed part of an event of that type.
     post_header_bytes: bytes
-    # The file had not been closed: its server is still writing it, or died while writing it.
+    # The file was not closed: its server is still writing it, or crashed while writing it.
     is_in_use: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Rotate:
-    """The log goes on in `next_file` at `next_position`."""
+    """The log continues in `next_file` at `next_position`."""
 
     next_file: str
     next_position: int
@@ -52,11 +52,11 @@ class Rotate:
 
 @dataclass(frozen=True, slots=True)
 class GtidLog:
-    """The head of a transaction: GTID (33), anonymous (34) or tagged (42) event.
+    """The first event of a transaction: GTID (33), anonymous (34) or tagged (42).
 
     Timestamps (microseconds) exist since 8.0.1, `transaction_bytes` since 8.0.2, versions since
-    8.0.14, the logical clock since 5.7.6; before, they are None. `transaction_bytes` counts from
-    this event's first byte to the end of the transaction's last event.
+    8.0.14, the logical clock since 5.7.6; in earlier versions they are None. `transaction_bytes`
+    counts from this event's first byte to the end of the transaction's last event.
     """
 
     gtid: Gtid | None
@@ -71,30 +71,30 @@ class GtidLog:
 
 @dataclass(frozen=True, slots=True)
 class PreviousGtids:
-    """All that the server had logged before this file began."""
+    """The GTIDs that the server had logged before this file began."""
 
     gtids: GtidSet
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One statement, as it ran on the server whose `server_id` the header carries."""
+    """One statement as it ran on the server with the `server_id` of the header."""
 
     thread_id: int
     execution_seconds: int
-    # The error the statement ended with on the source. A replica must get the same, or it stops.
+    # The error of the statement on the source. A replica must get the same error, or it stops.
     error_code: int
     schema: str
     # As the client sent it, in the client's character set (`charset_client`).
     sql: bytes
     sql_mode: int | None
     charset_client: int | None
-    # The collation CREATE DATABASE takes where none is said (collation_server of the session).
+    # The default collation of CREATE DATABASE (collation_server of the session).
     collation_server: int | None = None
-    # Whether a TIMESTAMP may be NULL where nothing is said. Logged with DDL since 8.0.
+    # Whether a TIMESTAMP without NULL or NOT NULL is nullable. Logged with DDL since 8.0.
     explicit_defaults_for_timestamp: bool | None = None
-    # Every status variable that is a number, by its code (Query_event_status_vars,
-    # statement_events.h): the session the statement ran in.
+    # Every numeric status variable, by its code (Query_event_status_vars, statement_events.h): the
+    # settings of the statement's session.
     status: tuple[tuple[int, int], ...] = ()
     time_zone: str | None = None
 
@@ -115,23 +115,23 @@ class XaPrepare:
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """Gives a table the number by which the row events after it call it."""
+    """Assigns a table the number that later row events use for it."""
 
     table_id: int
     schema: str
     table: str
     column_types: bytes
-    # One entry per column: the metadata its type carries (rows_event.h), 0 if it carries none.
+    # One entry per column: the metadata of its type (rows_event.h), 0 if the type has none.
     column_metadata: tuple[int, ...]
-    # One bit per column, lowest first: may it be NULL? As the table was on its server.
+    # One bit per column, lowest first: whether it is nullable on the server that wrote the event.
     nullable: bytes = b""
-    # From 8.0.1 on, not read yet: `table_metadata` reads it for those who need it.
+    # From 8.0.1 on, as bytes: binlog/table_metadata.py decodes it on demand.
     optional_metadata: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Row images, not decoded: one after another in `images`, as `row_images` walks them."""
+    """Row images, not decoded: contiguous in `images`; binlog/rows/images.py separates them."""
 
     table_id: int
     kind: RowKind
@@ -147,14 +147,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class RowsQuery:
-    """The statement behind the row events that follow (binlog_rows_query_log_events=ON)."""
+    """The statement that caused the following row events (binlog_rows_query_log_events=ON)."""
 
     sql: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionPayload:
-    """A whole transaction, compressed. `payload` still is; see `decode.events_in_payload`."""
+    """A whole compressed transaction; `decode.events_in_payload` decompresses `payload`."""
 
     # Transaction_payload_event, compression/base.h: 0 is ZSTD, 255 is not compressed.
     compression_type: int
@@ -164,12 +164,12 @@ class TransactionPayload:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The server that wrote the file was shut down in good order."""
+    """The server that wrote the file was shut down normally."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The sender is alive, has nothing to say, and stands at `position` of `file`."""
+    """The sender is alive, has no event to send, and has reached `position` of `file`."""
 
     file: str
     position: int
@@ -177,7 +177,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """The source knows that its log misses something here (LOST_EVENTS)."""
+    """The source reports that events are missing in its log here (LOST_EVENTS)."""
 
     number: int
     message: str
@@ -185,7 +185,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An event whose content we have no use for yet. Its type is in the header."""
+    """An event whose content gtid-audit does not decode. Its type is in the header."""
 
     body: bytes
 
@@ -211,10 +211,10 @@ Body: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event and where it stands. `end` is exclusive; both count from the file's first byte.
+    """One event and its position. `end` is exclusive; both count from the file's first byte.
 
-    Events inside a compressed payload carry the payload's own `start` and `end`. An artificial
-    event (a dump's made-up ROTATE, a heartbeat) is in no file: its `start` equals its `end`.
+    Events in a compressed payload have the `start` and `end` of the payload. An artificial event (a
+    dump's own ROTATE, a heartbeat) is in no file: its `start` equals its `end`.
     """
 
     file: str

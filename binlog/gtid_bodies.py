@@ -1,7 +1,8 @@
-"""Reads what carries GTIDs: GTID (33) and anonymous (34), tagged (42), PREVIOUS_GTIDS (35).
+"""Reads the events with GTIDs: GTID (33) and anonymous (34), tagged (42), PREVIOUS_GTIDS (35).
 
-The first has a fixed layout to which each generation of servers appended fields. The second, of 8.3
-and later, is one message of MySQL's serialization library: numbered fields in ascending order.
+GTID and anonymous events have a fixed layout to which later server versions appended fields. A
+tagged event (8.3 and later) is one message of MySQL's serialization library: numbered fields in
+ascending order.
 """
 
 from uuid import UUID
@@ -15,14 +16,14 @@ from gtid import binary as gtid_binary
 
 
 def read_gtid(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> GtidLog:
-    """Gtid_event::Gtid_event, control_events.cpp. Each server generation appended fields."""
+    """Read a GTID or anonymous event (Gtid_event::Gtid_event, control_events.cpp)."""
     cursor.integer(1, "the GTID flags")
     uuid = UUID(bytes=cursor.take(16, "the UUID"))
     gno = cursor.integer(8, "the GNO")
     gtid = None
     if header.type_code == EventType.GTID:
         gtid = _make_gtid(cursor, uuid=uuid, tag="", gno=gno)
-    # 5.6 ends here. 5.7.4 and earlier have another type code and fields nobody reads.
+    # 5.6 ends here. 5.7.4 and earlier have another clock type, and fields that no reader needs.
     if not cursor.remaining or cursor.integer(1, "the clock type") != 2:  # noqa: PLR2004
         return GtidLog(gtid)
     last_committed = cursor.integer(8, "last_committed")
@@ -47,7 +48,7 @@ def read_gtid(cursor: Cursor, header: EventHeader, _format: FormatDescription) -
 
 
 def _pair(cursor: Cursor, count: int, what: str) -> tuple[int, int]:
-    """Read immediate and original: the highest bit of the first says that a second follows."""
+    """Read immediate and original: if the highest bit of the first is set, a second follows."""
     immediate = cursor.integer(count, what)
     differs = 1 << (8 * count - 1)
     if not immediate & differs:
@@ -64,8 +65,8 @@ _TAGGED_SIGNED = frozenset({_TAGGED_GNO, 4, 5})
 def read_gtid_tagged(cursor: Cursor, _header: EventHeader, _format: FormatDescription) -> GtidLog:
     """Read one serialization message: version, size, last field a reader must know, then fields.
 
-    As 9.7.4 writes it: the UUID is sixteen variable-length integers, so 0xaa takes two bytes; the
-    version and the field numbers are variable-length too (one byte, twice the number).
+    This is the format of 9.7.4. The UUID is sixteen variable-length integers, so 0xaa takes two
+    bytes. The version and the field numbers are variable-length, too (one byte, twice the number).
     """
     version = cursor.varlen_unsigned("the serialization version")
     if version != 1:
@@ -85,7 +86,7 @@ def read_gtid_tagged(cursor: Cursor, _header: EventHeader, _format: FormatDescri
             raise cursor.fail(f"expected a field after {previous}, found {field}")
         previous = field
         if field > _TAGGED_LAST_FIELD:
-            break  # written by a newer server, which says that it may be left unread
+            break  # a newer server wrote this field, and `required` allows to ignore it
         if field == _TAGGED_UUID:
             uuid = _uuid_bytes(cursor)
         elif field == _TAGGED_TAG:
@@ -126,7 +127,7 @@ def _make_gtid(cursor: Cursor, *, uuid: UUID, tag: str, gno: int) -> Gtid:
 def read_previous_gtids(
     cursor: Cursor, _header: EventHeader, _format: FormatDescription
 ) -> PreviousGtids:
-    """Read an encoded GTID set; `gtid.binary` knows its forms."""
+    """Read an encoded GTID set; `gtid.binary` decodes its versions."""
     try:
         return PreviousGtids(gtid_binary.decode(cursor.rest()))
     except GtidError as error:

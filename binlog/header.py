@@ -1,7 +1,7 @@
-"""The nineteen bytes every event begins with.
+"""The common header of every event: nineteen bytes.
 
-Layout: EVENT_TYPE_OFFSET … FLAGS_OFFSET, libs/mysql/binlog/event/binlog_event.h; as it was in 5.0.
-This file judges a header on its own; whether it fits its neighbours is the decoder's business.
+The layout is EVENT_TYPE_OFFSET … FLAGS_OFFSET, libs/mysql/binlog/event/binlog_event.h, unchanged
+since 5.0. This file parses a single header; the decoder checks it against the rest of the file.
 """
 
 import struct
@@ -13,8 +13,8 @@ HEADER_BYTES = 19
 EVENT_BYTES_MAX = 1024 * 1024 * 1024
 
 # Flags: LOG_EVENT_BINLOG_IN_USE_F in binlog_event.h; LOG_EVENT_ARTIFICIAL_F, LOG_EVENT_RELAY_LOG_F
-# and LOG_EVENT_IGNORABLE_F in sql/log_event.h. An artificial event is in the stream but in no file;
-# what a receiver itself writes into its log has the relay log's.
+# and LOG_EVENT_IGNORABLE_F in sql/log_event.h. An artificial event is in the stream but in no file.
+# An event that a receiver itself writes to its log has the relay-log flag.
 FLAG_IN_USE = 0x1
 FLAG_ARTIFICIAL = 0x20
 FLAG_RELAY_LOG = 0x40
@@ -27,7 +27,7 @@ assert _HEADER.size == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class EventHeader:
-    """The common header. `type_code` stays a number: servers may write types we do not know."""
+    """The common header. `type_code` is a number, because servers may write unknown types."""
 
     timestamp_seconds: int
     type_code: int
@@ -40,21 +40,21 @@ class EventHeader:
 
     @property
     def is_artificial(self) -> bool:
-        """Made up by the sending server for this stream; no file contains it."""
+        """Whether the sending server created the event for this stream; no file contains it."""
         return bool(self.flags & FLAG_ARTIFICIAL)
 
     @property
     def is_in_use(self) -> bool:
-        """Only in a format description: the file had not been closed when this was read."""
+        """Whether the file was not closed when it was read; only in a format description."""
         return bool(self.flags & FLAG_IN_USE)
 
     @property
     def is_of_relay_log(self) -> bool:
-        """Written by a receiver. Of the first description in a file: this is a relay log."""
+        """Whether a receiver wrote the event. In a file's first description: it is a relay log."""
         return bool(self.flags & FLAG_RELAY_LOG)
 
 
 def parse_header(data: bytes | bytearray | memoryview, offset: int = 0) -> EventHeader:
-    """Read the header at `offset`; the caller has made sure that its 19 bytes are there."""
+    """Read the header at `offset`; the caller has checked that all 19 bytes exist."""
     assert len(data) - offset >= HEADER_BYTES
     return EventHeader(*_HEADER.unpack_from(data, offset))

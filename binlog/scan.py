@@ -1,7 +1,8 @@
-"""Reads whole logs: chunks of a file, or the packets of a dump, into events and transactions.
+"""Reads whole logs: converts chunks of a file, or packets of a dump, to events and transactions.
 
-1. Still no I/O: chunks and packets are given as iterables, in the order of the log.
-2. A file's positions are counted; a dump's come from the headers: a dump may leave events out.
+1. This file does no I/O: chunks and packets are iterables, in the order of the log.
+2. Positions in a file are counted. Those in a dump come from the headers, because a dump may omit
+   events.
 """
 
 import sys
@@ -40,22 +41,22 @@ from binlog.transactions import (
 )
 from gtid import GtidSet
 
-# Default bounds of an answer: far above what a repair looks at, far below a machine's memory.
+# Default limits of a result: far above the needs of a repair, far below a machine's memory.
 TRANSACTIONS_MAX = 10_000
 BYTES_MAX = 256 * 1024 * 1024
 
 _POSITION_BITS = 32
 _IN_NO_FILE = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
 
-# Gives a log's bytes from a position on, in chunks of any size.
+# Returns a log's bytes from a position on, in chunks of any size.
 ReadFrom = Callable[[int], Iterable[bytes]]
 
 
 class EventStore(Collection[Event], Protocol):
-    """Keeps the events of a long transaction somewhere else than in memory."""
+    """Stores the events of a long transaction outside of memory."""
 
     def append(self, item: Event) -> None:
-        """Keep one more."""
+        """Append an event."""
 
 
 MakeStore = Callable[[], EventStore]
@@ -63,10 +64,10 @@ MakeStore = Callable[[], EventStore]
 
 @dataclass(frozen=True, slots=True)
 class EventGroup:
-    """A transaction, its events in order, and the description they were written under.
+    """A transaction, its events in order, and the format description that applies to them.
 
-    A compressed payload stands opened: what is inside it, in its place. Where this machine cannot
-    open it, the payload itself is among the events, and the transaction's kind is OTHER.
+    A compressed payload is replaced by its events. If this machine cannot decompress it, the events
+    include the payload itself, and the transaction's kind is OTHER.
     """
 
     transaction: Transaction
@@ -78,45 +79,45 @@ class EventGroup:
 
 
 class TransactionSource(Protocol):
-    """A set of logs that can be asked for transactions: on disk, on a server, in memory."""
+    """A set of logs that transactions can be read from: on disk, on a server, in memory."""
 
     def transactions_at(
         self, *, file: str, position: int, transactions_max: int
     ) -> tuple[Transaction, ...]:
-        """Give the first transactions of `file` from `position` on, which must start an event.
+        """Return the first transactions of `file` from `position` on; an event must start there.
 
-        The answer ends with the file, or with `transactions_max`. Raises BinlogError.
+        The result ends with the file, or with `transactions_max`. Raises BinlogError.
         """
 
     def transactions_of(
         self, wanted: GtidSet, *, transactions_max: int = ..., bytes_max: int = ...
     ) -> tuple[Transaction, ...]:
-        """Give the transactions in `wanted`, in the order of the logs.
+        """Return the transactions in `wanted`, in the order of the logs.
 
-        What the logs do not hold any more is not in the answer (a server refuses instead); nor is
-        what comes after the first `transactions_max`. Raises BinlogError.
+        The result omits transactions that are no longer in the logs (a live server rejects the
+        request instead), and those after the first `transactions_max`. Raises BinlogError.
         """
 
     def events_of(
         self, wanted: GtidSet, *, bytes_max: int = ..., store: MakeStore | None = ...
     ) -> Iterator[EventGroup]:
-        """Give the transactions in `wanted` with their events, one by one, in the logs' order.
+        """Return the transactions in `wanted` with their events, one by one, in the logs' order.
 
-        Only one is held at a time; `bytes_max` bounds each, its payload opened (LimitExceeded). The
-        events of a longer one go to a `store`, if there is a way to make one; an opened payload is
-        held in memory all the same.
-        What the logs do not hold is not given. Raises BinlogError.
+        Only one is in memory at a time. `bytes_max` limits each, with its payload decompressed
+        (LimitExceeded). With `store`, the events of a longer one go to a new store; a decompressed
+        payload is still in memory as a whole.
+        Transactions that are not in the logs are omitted. Raises BinlogError.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """What stands before a file's first transaction."""
+    """The header of a file: the events before its first transaction."""
 
     description: FormatDescription
     # None in a file of a server older than 5.6.
     previous_gtids: GtidSet | None
-    # Where the first event that belongs to a transaction starts, or would start.
+    # The position where the first event of a transaction starts, or would start.
     first_position: int
 
 
@@ -127,9 +128,9 @@ def scan_events(
     position: int = 0,
     description: FormatDescription | None = None,
 ) -> Iterator[Event]:
-    """Give the events of one file whose bytes, from `position` on, are `chunks`.
+    """Yield the events of one file whose bytes, from `position` on, are `chunks`.
 
-    Events come before the error: what was sound has been given when CorruptBinlog is raised.
+    CorruptBinlog is raised only after all valid events before the error were yielded.
     """
     decoder = EventDecoder(file=file, position=position, description=description)
     for chunk in chunks:
@@ -140,9 +141,10 @@ def scan_events(
 
 
 def read_head(read_from: ReadFrom, *, file: str, position: int | None = None) -> LogHead:
-    """Read a file's head, up to `position` at most.
+    """Read a file's header, up to `position` at most.
 
-    The last description counts: a relay log opens with its own server's, then has its source's.
+    The last description applies: a relay log begins with that of its own server, followed by that
+    of its source.
     """
     description = None
     previous_gtids = None
@@ -168,7 +170,7 @@ def scan_transactions(
     position: int = FIRST_POSITION,
     decompress: Decompress | None = None,
 ) -> Iterator[Transaction]:
-    """Give the transactions of one file, from `position` (the start of an event) on."""
+    """Return the transactions of one file, from `position` (the start of an event) on."""
     description, events = _events_from(read_from, file=file, position=position)
     return fold_transactions(events, description=description, decompress=decompress)
 
@@ -176,7 +178,7 @@ def scan_transactions(
 def _events_from(
     read_from: ReadFrom, *, file: str, position: int
 ) -> tuple[FormatDescription, Iterator[Event]]:
-    """Give the description that holds at `position`, and the events from there on."""
+    """Return the description that is valid at `position`, and the events from there on."""
     if position < FIRST_POSITION:
         raise BinlogMisuse(f"expected a position of {FIRST_POSITION} or more, not {position}")
     head = read_head(read_from, file=file, position=max(position, FIRST_POSITION + 1))
@@ -197,7 +199,7 @@ def scan_groups(
     bytes_max: int,
     store: MakeStore | None = None,
 ) -> Iterator[EventGroup]:
-    """Give the wanted transactions of one file with their events."""
+    """Return the wanted transactions of one file with their events."""
     events = scan_events(read_from(0), file=file)
     return group_events(events, wanted, decompress=decompress, bytes_max=bytes_max, store=store)
 
@@ -205,7 +207,7 @@ def scan_groups(
 def first_groups(
     of_each_file: Iterable[Iterable[EventGroup]], wanted: GtidSet
 ) -> Iterator[EventGroup]:
-    """Give the groups of file after file, and read no further than the last that is wanted."""
+    """Return the groups of all files in order; stop reading after the last wanted one."""
     return islice(chain.from_iterable(of_each_file), min(wanted.gtid_count, sys.maxsize))
 
 
@@ -217,10 +219,10 @@ def group_events(
     bytes_max: int,
     store: MakeStore | None = None,
 ) -> Iterator[EventGroup]:
-    """Give the wanted transactions of a sequence of events, which begins with a description.
+    """Yield the wanted transactions of a sequence of events, which begins with a description.
 
-    The last may be incomplete. Of a transaction of more than `bytes_max` the events go to a
-    `store`; without a way to make one, LimitExceeded is raised.
+    The last may be incomplete. If a transaction has more than `bytes_max`, its events go to a
+    `store`; without one, LimitExceeded is raised.
     """
     description = None
     group: _Gathered | None = None
@@ -228,7 +230,7 @@ def group_events(
         if isinstance(event.body, FormatDescription):
             description = event.body
         if isinstance(event.body, GtidLog):
-            if group:  # it never ended: the next one begins
+            if group:  # it has no end: the next transaction begins
                 yield from group.finish()
             group = None
             if event.body.gtid is not None and event.body.gtid in wanted:
@@ -243,7 +245,7 @@ def group_events(
 
 
 class _Gathered:
-    """The events of one wanted transaction, as far as they have come."""
+    """The events of one wanted transaction, as far as they were read."""
 
     def __init__(
         self,
@@ -263,7 +265,7 @@ class _Gathered:
         self._what = what
 
     def add(self, event: Event) -> EventGroup | None:
-        """Take one event; give the group if this one ended it."""
+        """Add one event; return the group if this event ended it."""
         if event.header.is_artificial or isinstance(event.body, BETWEEN_GROUPS):
             return None
         self._spend(event.header.event_bytes)
@@ -276,7 +278,7 @@ class _Gathered:
         return self._group(closed[0]) if closed else None
 
     def finish(self) -> Iterator[EventGroup]:
-        """Give what there is of a transaction whose end does not come."""
+        """Yield the transaction as incomplete, because its end is missing."""
         for transaction in self._folder.finish():
             yield self._group(transaction)
 
@@ -286,7 +288,7 @@ class _Gathered:
 
     def _opened(self, event: Event, payload: TransactionPayload) -> list[Event]:
         uncompressed_bytes = payload.uncompressed_bytes or 0
-        if uncompressed_bytes > self._bytes_max:  # all of it would be in memory at once
+        if uncompressed_bytes > self._bytes_max:  # the whole payload would be in memory
             raise LimitExceeded(name="bytes_max", limit=self._bytes_max, what=self._what)
         self._spend(uncompressed_bytes)
         inner = events_in_payload(event, description=self._description, decompress=self._decompress)
@@ -306,9 +308,9 @@ class _Gathered:
 def select_transactions(
     transactions: Iterable[Transaction], wanted: GtidSet, *, transactions_max: int, bytes_max: int
 ) -> Iterator[Transaction]:
-    """Give the wanted transactions; stop when all have come, or `transactions_max` of them.
+    """Yield the wanted transactions; stop after all of them, or after `transactions_max`.
 
-    Raises LimitExceeded if those given are together longer than `bytes_max`.
+    Raises LimitExceeded if they have more than `bytes_max` bytes in total.
     """
     bytes_left = bytes_max
     still_wanted = min(wanted.gtid_count, transactions_max)
@@ -327,9 +329,9 @@ def select_transactions(
 
 
 class DumpDecoder:
-    """Decodes the events of a dump, each whole, and keeps account of where they stand.
+    """Decodes the whole events of a dump, and keeps track of their positions.
 
-    `checksum` is what the server was asked to send: it guards the artificial ROTATE that comes
+    `checksum` is the algorithm that the reader requested: it applies to the artificial ROTATE
     before the first description.
     """
 
@@ -340,7 +342,7 @@ class DumpDecoder:
         self._description: FormatDescription | None = None
 
     def decode(self, raw: bytes) -> Event:
-        """Take one packet's event. Raises CorruptBinlog, UnsupportedBinlog."""
+        """Decode the event of one packet. Raises CorruptBinlog, UnsupportedBinlog."""
         name = self.file or "(binlog dump)"
         if len(raw) < HEADER_BYTES:
             raise CorruptBinlog(file=name, position=self.position, what="a packet without an event")
@@ -370,7 +372,7 @@ class DumpDecoder:
         return event
 
     def _place(self, header: EventHeader, *, name: str) -> tuple[int, int]:
-        """Start and end. What is in no file, or a description sent again, takes no bytes."""
+        """Return start and end; equal for an event in no file, or a repeated description."""
         if header.is_artificial or header.type_code in _IN_NO_FILE:
             return self.position, self.position
         if header.end_log_pos == 0 and header.type_code == EventType.FORMAT_DESCRIPTION:
@@ -382,9 +384,9 @@ class DumpDecoder:
         return end - header.event_bytes, end
 
     def _widen(self, position: int) -> int:
-        """Headers keep 32 bits of a position; in a file it only grows, which gives the others."""
+        """Extend the 32 bits of a header's position to 64; positions only increase in a file."""
         if position >> _POSITION_BITS:
             return position
         base = self.position >> _POSITION_BITS << _POSITION_BITS
-        # A heartbeat may repeat the position it is at, so only a smaller one has wrapped.
+        # A heartbeat may repeat the current position, so only a lower one has wrapped.
         return base + position + ((base + position < self.position) << _POSITION_BITS)

@@ -1,12 +1,12 @@
-"""Reads what a TABLE_MAP says of its table beyond the types: the optional metadata of 8.0.1.
+"""Reads the optional metadata of a TABLE_MAP: facts about its table other than types (8.0.1).
 
-1. Fields of type, length, value (Optional_metadata_fields, rows_event.h; written by
-   Table_map_log_event::init_metadata_fields, sql/log_event.cc). An unknown type is stepped over:
-   its length says how far.
+1. The metadata consists of fields with type, length and value (Optional_metadata_fields,
+   rows_event.h; written by Table_map_log_event::init_metadata_fields, sql/log_event.cc). A field of
+   unknown type is skipped by its length.
 2. binlog_row_metadata=MINIMAL logs signedness, character sets and geometry types; FULL adds names,
-   members of ENUM and SET, the primary key, visibility. What was not logged is None, not a guess.
-3. Bits of these fields are counted from the highest of each byte, other than in row images.
-4. This file knows a table as its binlog told it; definitions in SQL are `tables`' business.
+   members of ENUM and SET, the primary key, visibility. A fact that was not logged is None.
+3. Bits in these fields count from the highest bit of each byte, in contrast to row images.
+4. This module describes a table as its TABLE_MAP does; binlog/schema/tables.py has SQL definitions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from binlog.rows.images import (
 
 # is_numeric_type, is_character_type, is_enum_or_set_type (sql/log_event.cc), by the real type.
 # TINY, SHORT, LONG, LONGLONG, INT24, YEAR: include/field_types.h. A YEAR is unsigned, and a VECTOR
-# is logged among the character columns, as binary (seen on 9.7.4).
+# is logged with the character columns, as binary (verified on 9.7.4).
 NUMERIC_TYPES = frozenset({1, 2, 3, 8, 9, 13, NEWDECIMAL, FLOAT, DOUBLE})
 CHARACTER_TYPES = frozenset({STRING, VAR_STRING, VARCHAR, BLOB, VECTOR})
 _CHOICE_TYPES = frozenset({ENUM, SET})
@@ -42,14 +42,14 @@ _CHOICE_TYPES = frozenset({ENUM, SET})
 
 @dataclass(frozen=True, slots=True)
 class ColumnMetadata:
-    """What a TABLE_MAP says of one column; None where it does not say, or where it has no sense."""
+    """A TABLE_MAP's facts about one column; None if not logged, or not applicable."""
 
     name: str | None = None
     is_unsigned: bool | None = None
-    # The collation's id (information_schema.COLLATIONS.ID), which names the character set; 63 is
-    # binary. Of character columns, and under FULL also of ENUM and SET.
+    # The collation's id (information_schema.COLLATIONS.ID), which determines the character set; 63
+    # is binary. For character columns and, with FULL, also for ENUM and SET.
     collation_id: int | None = None
-    # Of ENUM and SET, in the column's character set, not decoded.
+    # For ENUM and SET: in the column's character set, not decoded.
     members: tuple[bytes, ...] | None = None
     # Field::geometry_type, sql/field.h: 0 geometry, 1 point, 2 linestring, …
     geometry_type: int | None = None
@@ -77,24 +77,24 @@ class TableMetadata:
 
     @property
     def is_full(self) -> bool:
-        """True if it was logged with binlog_row_metadata=FULL."""
+        """Whether it was logged with binlog_row_metadata=FULL."""
         return self.primary_key is not None
 
 
 def real_type(type_code: int, metadata: int) -> int:
-    """Give the type of a column: ENUM and SET are logged as STRING and hide in its metadata."""
+    """Return a column's type: ENUM and SET are logged as STRING, with their type as metadata."""
     if type_code == STRING and metadata >> 8 in _CHOICE_TYPES:
         return metadata >> 8
     return type_code
 
 
 def real_types(table: TableMap) -> tuple[int, ...]:
-    """Give `real_type` of every column."""
+    """Return `real_type` of every column."""
     return tuple(map(real_type, table.column_types, table.column_metadata))
 
 
 def read_table_metadata(table: TableMap) -> TableMetadata:
-    """Read a TABLE_MAP's optional metadata; before 8.0.1 there is none, and everything is None.
+    """Read a TABLE_MAP's optional metadata; before 8.0.1 there is none, and all facts are None.
 
     Raises `MalformedBody` (offset within `optional_metadata`) for fields that do not fit the table.
     """
@@ -115,12 +115,12 @@ def read_table_metadata(table: TableMap) -> TableMetadata:
 
 
 class _NoSuchColumn(Exception):
-    """A field says more, or of other columns, than the table has."""
+    """A field has more entries, or higher column numbers, than the table has columns."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """Metadata being gathered, by column."""
+    """Metadata under construction, by column."""
 
     types: tuple[int, ...]
     facts: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class _Draft:
 
     def finish(self) -> TableMetadata:
         columns = tuple(ColumnMetadata(**self.facts.get(at, {})) for at in range(len(self.types)))
-        # Names are what FULL always logs; a table without a primary key logs nothing for it.
+        # FULL always logs names. It logs no primary key for a table that has none.
         is_full = bool(columns) and all(each.name is not None for each in columns)
         return TableMetadata(columns, self.key if is_full else None)
 
@@ -167,7 +167,7 @@ def _visibility(draft: _Draft, value: Cursor) -> None:
 
 
 def _default_collation(types: frozenset[int]) -> Callable[[_Draft, Cursor], None]:
-    """One collation for all, then pairs for the others: number among these columns, collation."""
+    """Return a reader of a default collation and pairs: index among these columns, collation."""
 
     def read(draft: _Draft, value: Cursor) -> None:
         columns = draft.columns_of(types)

@@ -1,10 +1,10 @@
 """Folds events into transactions.
 
-1. A transaction is a group: from its GTID event (or, on a server without GTIDs, from its BEGIN or
-   its only statement) to the event that ends it.
-2. The rules are those of Transaction_boundary_parser (trx_boundary_parser.cpp beside the events of
-   mysql-server), and are a table here. SQL is never parsed beyond its first words.
-3. This file knows no bytes and no files; it is told events, in order, and gives transactions.
+1. A transaction is a group of events: from its GTID event (or, on a server without GTIDs, from its
+   BEGIN or its only statement) to the event that ends it.
+2. The rules are those of Transaction_boundary_parser (trx_boundary_parser.cpp, with the events of
+   mysql-server), written as a table. Only the first words of a statement are parsed.
+3. This module reads neither bytes nor files; it receives events in order and returns transactions.
 """
 
 import re
@@ -35,21 +35,21 @@ from binlog.events import (
 from binlog.rows.images import count_rows
 from gtid import Gtid
 
-# Text kept of one statement. Enough to recognise any DDL; the whole is in the event.
+# How many characters of a statement are kept: enough for any DDL. The event has the whole text.
 STATEMENT_CHARACTERS_MAX = 16_384
-# Statements and tables kept of one transaction. Beyond, `is_cut` is set.
+# How many statements and tables of a transaction are kept. If there are more, `is_cut` is set.
 STATEMENTS_MAX = 1_000
 
 
 class TransactionKind(Enum):
-    """What a transaction is, judged by the shape of its group."""
+    """The kind of a transaction, determined by the events of its group."""
 
-    EMPTY = "empty"  # BEGIN, COMMIT and nothing between: injected, or filtered away by a replica
+    EMPTY = "empty"  # only BEGIN and COMMIT: injected, or filtered by a replica
     DDL = "ddl"  # one statement outside BEGIN: DDL, account management, FLUSH, ANALYZE
     DML = "dml"  # rows or statements between BEGIN and its end
     XA = "xa"  # XA START … XA PREPARE, or XA COMMIT, or XA ROLLBACK
-    INCIDENT = "incident"  # the source says that its log has a hole here
-    OTHER = "other"  # a view change, or a compressed payload that could not be opened
+    INCIDENT = "incident"  # the source reports that events are missing in its log here
+    OTHER = "other"  # a view change, or a payload that could not be decompressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableChange:
-    """How many rows of one table a transaction changed."""
+    """The number of rows of one table that a transaction changed."""
 
     schema: str
     table: str
@@ -75,18 +75,18 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One transaction as it stands in one log. Positions count bytes; `end` is exclusive."""
+    """One transaction in one log. Positions count bytes; `end` is exclusive."""
 
     gtid: Gtid | None
     file: str
     start: int
     end: int
-    # Of the server it was first committed on: replicas keep the origin's server_id in their logs.
+    # The server that committed the transaction first: replicas log the origin's server_id.
     server_id: int
     kind: TransactionKind
-    # When the first event was logged, in seconds since 1970 (UTC), by the origin's clock.
+    # The time of the first event, in seconds since 1970 (UTC), by the origin's clock.
     timestamp_seconds: int
-    # Microseconds since 1970 (UTC); None before 8.0.1. Equal on the server that first committed it.
+    # Microseconds since 1970 (UTC); None before 8.0.1. Both are equal on the origin.
     original_commit_timestamp: int | None
     immediate_commit_timestamp: int | None
     logical_last_committed: int | None
@@ -94,19 +94,19 @@ class Transaction:
     original_server_version: int | None
     statements: tuple[Statement, ...]
     tables: tuple[TableChange, ...]
-    # The first error a statement ended with on the source; 0 if none did.
+    # The first error of a statement on the source; 0 if there was none.
     error_code: int
-    # The group's end was seen. False at the tail of a log that was cut off.
+    # Whether the group's end was read. False at the end of a truncated log.
     is_complete: bool = True
-    # More statements or tables than STATEMENTS_MAX; the rest is not here.
+    # Whether there are more statements or tables than STATEMENTS_MAX; the rest is omitted.
     is_cut: bool = False
 
     def __post_init__(self) -> None:
         assert self.start < self.end
 
 
-# First words of a statement and what they do to the group. The server writes BEGIN, COMMIT and
-# ROLLBACK itself; XA statements it writes anew from 5.7.7 on.
+# The effect of a statement's first words on the group. The server itself writes BEGIN, COMMIT and
+# ROLLBACK and, from 5.7.7 on, XA statements.
 class _Word(Enum):
     BEGIN = "begin"
     END = "end"
@@ -126,11 +126,11 @@ _WORDS: tuple[tuple[re.Pattern[bytes], _Word], ...] = (
     (re.compile(rb"XA\s+(COMMIT|ROLLBACK)\b", re.IGNORECASE), _Word.XA_END),
 )
 _ROW_COUNTER = {RowKind.WRITE: 0, RowKind.UPDATE: 1, RowKind.DELETE: 2}
-# They belong to the file or to the connection, not to a group, even where they interrupt one.
+# Events of the file or of the connection. They do not belong to a group, even inside one.
 BETWEEN_GROUPS = (FormatDescription, PreviousGtids, Rotate, Stop, Heartbeat)
-# Only VIEW_CHANGE makes a group that is neither empty nor a change of data.
+# Only a VIEW_CHANGE forms a group that is neither empty nor a change of data.
 _GROUP_REPLICATION_EVENTS = frozenset({EventType.VIEW_CHANGE})
-# Written before the statement they belong to, also outside BEGIN (log_event.cc).
+# Written before their statement, also outside of BEGIN (log_event.cc).
 _OPENING_EVENTS = frozenset(
     {
         EventType.INTVAR,
@@ -144,8 +144,8 @@ _OPENING_EVENTS = frozenset(
 
 
 def statement_text(sql: bytes | memoryview) -> tuple[str, bool]:
-    """Give what is kept of a statement, and whether it is cut."""
-    # A character is at most four bytes, so this many bytes are enough to cut from.
+    """Return the text that is kept of a statement, and whether it is truncated."""
+    # A character has at most four bytes, so this many bytes are enough.
     bytes_max = 4 * STATEMENT_CHARACTERS_MAX
     text = str(sql[:bytes_max], "utf-8", errors="backslashreplace")
     is_cut = len(text) > STATEMENT_CHARACTERS_MAX or len(sql) > bytes_max
@@ -158,13 +158,13 @@ def _word(sql: bytes) -> _Word:
 
 @dataclass(slots=True)
 class _Group:
-    """A transaction being put together."""
+    """A transaction under construction."""
 
     first: Event
     head: GtidLog
     end: int = 0
     kind: TransactionKind = TransactionKind.EMPTY
-    is_open: bool = False  # BEGIN or XA START has been seen
+    is_open: bool = False  # BEGIN or XA START was read
     is_cut: bool = False
     statements: list[Statement] = field(default_factory=list)
     counts: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -172,12 +172,12 @@ class _Group:
     error_code: int = 0
 
     def note(self, kind: TransactionKind) -> None:
-        """Give the group a kind; the first that is not EMPTY stays."""
+        """Set the kind of the group, unless it already has one other than EMPTY."""
         if self.kind is TransactionKind.EMPTY:
             self.kind = kind
 
     def add_statement(self, query: Query) -> None:
-        """Keep a statement, up to the limits."""
+        """Add a statement, up to the limits."""
         self.error_code = self.error_code or query.error_code
         if len(self.statements) >= STATEMENTS_MAX:
             self.is_cut = True
@@ -190,7 +190,7 @@ class _Group:
         table = self.maps.get(rows.table_id)
         if table is None:
             if not rows.images:
-                return  # sql/log_event.cc: a dummy event that only ends the statement
+                return  # an event without rows only ends the statement (sql/log_event.cc)
             raise CorruptBinlog(
                 file=event.file,
                 position=event.start,
@@ -211,7 +211,7 @@ class _Group:
         self.counts.setdefault(key, [0, 0, 0])[_ROW_COUNTER[rows.kind]] += count
 
     def close(self, *, is_complete: bool) -> Transaction:
-        """Freeze what has been gathered."""
+        """Return the transaction."""
         return Transaction(
             gtid=self.head.gtid,
             file=self.first.file,
@@ -234,11 +234,11 @@ class _Group:
 
 
 class TransactionFolder:
-    """Takes events in order; `fold` answers with the transactions that have just become known.
+    """Receives events in order; `fold` returns each transaction at its end.
 
-    `description` is what holds before the first event, where that is not a description itself.
-    `decompress` opens compressed payloads; without it their transactions are OTHER and hold no
-    statements and no tables.
+    `description` is valid at the first event, unless that is a format description itself.
+    `decompress` decompresses payloads; without it, their transactions are OTHER, without statements
+    and tables.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class TransactionFolder:
         self._group: _Group | None = None
 
     def fold(self, event: Event) -> tuple[Transaction, ...]:
-        """Take one event. Two transactions come back only if the first never ended."""
+        """Process one event; return the transaction that it ends or cuts off, if any."""
         if isinstance(event.body, FormatDescription):
             self._description = event.body
         if event.header.is_artificial or isinstance(event.body, BETWEEN_GROUPS):
@@ -265,7 +265,7 @@ class TransactionFolder:
             if not _opens_group(event):
                 return ()
             self._group = _Group(event, GtidLog(None))
-        # A relay log may hold the head of a group in one file and its tail in the next.
+        # In relay logs, a group may begin in one file and end in the next.
         if event.file == self._group.first.file:
             self._group.end = max(self._group.end, event.end)
         if not self._add(self._group, event):
@@ -273,7 +273,7 @@ class TransactionFolder:
         return self._close(is_complete=True)
 
     def finish(self) -> tuple[Transaction, ...]:
-        """Say that the log ends here; an open group is given as it is, with is_complete False."""
+        """Return an open group at the end of the log, with is_complete False."""
         return self._close(is_complete=False)
 
     def _close(self, *, is_complete: bool) -> tuple[Transaction, ...]:
@@ -284,7 +284,7 @@ class TransactionFolder:
         return (closed,)
 
     def _add(self, group: _Group, event: Event) -> bool:
-        """Put one event into the group; True if it ends it."""
+        """Add one event to the group; return whether it ends the group."""
         match event.body:
             case Query() as query:
                 return _add_query(group, query)
@@ -323,7 +323,7 @@ class TransactionFolder:
 
 
 def _opens_group(event: Event) -> bool:
-    """Without GTIDs: does a group start here? Between groups stand only the file's own events."""
+    """Return whether an event begins a group without GTIDs."""
     return (
         isinstance(event.body, Query | TableMap | Incident | TransactionPayload)
         or event.header.type_code in _OPENING_EVENTS
@@ -331,7 +331,7 @@ def _opens_group(event: Event) -> bool:
 
 
 def _add_query(group: _Group, query: Query) -> bool:
-    """Put one statement into the group; True if it ends it."""
+    """Add one statement to the group; return whether it ends the group."""
     word = _word(query.sql)
     group.error_code = group.error_code or query.error_code
     match word:
@@ -357,7 +357,7 @@ def fold_transactions(
     description: FormatDescription | None = None,
     decompress: Decompress | None = None,
 ) -> Iterator[Transaction]:
-    """Give the transactions of a sequence of events, in order; the last may be incomplete."""
+    """Yield the transactions of a sequence of events, in order; the last may be incomplete."""
     folder = TransactionFolder(description=description, decompress=decompress)
     for event in events:
         yield from folder.fold(event)

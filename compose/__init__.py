@@ -1,1 +1,1 @@
-"""Real topologies to run against, and the faults that are injected into them."""
+"""Topologies of real servers for tests, and faults that are injected into them."""

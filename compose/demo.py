@@ -41,21 +41,21 @@ SETTLE_SECONDS_MAX = 60.0
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """One fault as injected, in the words an audit should find it in."""
+    """One injected fault, in the terms in which an audit should report it."""
 
     cluster: str
     code: str
     source: str
     replica: str
-    gtid_set: str  # canonical; empty where the fault is not about a set
+    gtid_set: str  # canonical; empty if the fault is not about a set
 
 
 class DemoFailed(Exception):
-    """The demonstration did not go as it must; the message says where."""
+    """The demonstration failed; the message states at which step."""
 
 
 class Stage:
-    """Says what is going on, with the time since the start."""
+    """Prints the current step, with the time since the start."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -71,7 +71,7 @@ class Stage:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration; return the exit status."""
+    """Run the demonstration and return the exit status."""
     parser = argparse.ArgumentParser(prog="compose.demo", description=__doc__)
     parser.add_argument(
         "--pause",
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     pause_seconds: float = parser.parse_args(arguments).pause_seconds
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    # A shell starts background jobs with Ctrl-C ignored; this one must heed it all the same.
+    # A shell starts background jobs with Ctrl-C ignored; this process must still react to it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     stage = Stage()
     try:
@@ -142,8 +142,8 @@ def _run(stage: Stage, stack: ExitStack, pause_seconds: float) -> int:
 def _start_pairs(stage: Stage, stack: ExitStack) -> dict[str, Pair]:
     modern, old = provision(MODERN, progress=stage.say), provision(OLD, progress=stage.say)
     wanted = {"healthy": modern, "legacy": old, "orders": modern}
-    # The stacks belong to the caller before a server starts: an interruption in between leaves
-    # none.
+    # The stacks belong to the caller before a server starts, so an interruption in between leaves
+    # no server behind.
     stacks = {name: stack.enter_context(ExitStack()) for name in wanted}
     with ThreadPoolExecutor(max_workers=len(wanted)) as pool:
         starting = {
@@ -158,9 +158,9 @@ def _start_pairs(stage: Stage, stack: ExitStack) -> dict[str, Pair]:
 
 @contextmanager
 def _under_load(stage: Stage, pair: Pair, clients: Clients, pause_seconds: float) -> Iterator[None]:
-    """Write to both servers while servers are being read, and only then.
+    """Write to both servers only while servers are being read.
 
-    Judging stored snapshots reads no server; a load beside it would only take its processors.
+    Evaluating stored snapshots reads no server; a write load would only take CPU time from it.
     """
     with load.write_load([pair.a, pair.b], clients=clients, pause_seconds=pause_seconds):
         before = [server.value("@@GLOBAL.gtid_executed") for server in (pair.a, pair.b)]
@@ -231,7 +231,7 @@ def _server_of(script: Path, pair: Pair) -> Server:
 
 
 class Auditor:
-    """Runs the auditor's own command, as a user would type it."""
+    """Runs the auditor's command, as a user would type it."""
 
     def __init__(self, stage: Stage, folder: Path) -> None:
         self._stage = stage
@@ -239,7 +239,7 @@ class Auditor:
         self._program = Path(sys.executable).with_name("gtid-audit")
 
     def run(self, *arguments: object, status: tuple[int, ...]) -> None:
-        """Run a command whose output is for the reader."""
+        """Run a command whose output goes to the terminal."""
         self._say(arguments)
         sys.stdout.flush()
         self._check(subprocess.run(self._command(arguments), check=False), status)
@@ -268,7 +268,7 @@ class Auditor:
 
 
 def _work_folder() -> Path:
-    """Make a folder in the run's own, which goes when the run ends, however it ends."""
+    """Make a folder inside the run folder, which is removed however the run ends."""
     return Path(tempfile.mkdtemp(prefix="demo-", dir=current_supervisor().folder))
 
 

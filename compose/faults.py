@@ -1,13 +1,12 @@
-"""The faults a replication topology suffers in the field, each produced on real servers.
+"""Produces the common faults of a replication topology on real servers.
 
-1. One function per fault. It takes a running topology whose concerned servers are caught up,
-   injects the fault by the same statements and signals that cause it in life, waits until the
-   servers show it, and says what it injected. Servers are named as the topology names them.
-2. No server is pretended to, and no status is edited: what an auditor then reads is what a server
-   says.
-3. Nothing here judges. Which finding a fault must lead to is the business of the tests.
-4. Each fault works in a schema of its own, so that several can be laid on one topology. A fault
-   that stops a channel comes last.
+1. One function per fault. It takes a running topology whose servers have caught up. It injects the
+   fault by the statements and signals that cause it in production, waits until the servers show it,
+   and returns what it injected. Servers have the names that the topology gives them.
+2. No server is simulated, and no status is edited: an auditor reads what real servers report.
+3. This module evaluates nothing. The tests state which finding a fault must lead to.
+4. Each fault works in a schema of its own, so that one topology can have several. A fault that
+   stops a channel must be the last.
 """
 
 import shutil
@@ -32,7 +31,7 @@ _OWN_UUIDS = (
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'group_replication_group_name')"
 )
 
-# What a receiver reports when the source refuses its GTID set: the client's number up to 5.7, the
+# Error numbers of a receiver whose GTID set the source refuses: the client's number up to 5.7, the
 # error log's number since 8.0 (seen on 5.6.24 and 9.7.4).
 SOURCE_REFUSED = frozenset({1236, 13114})
 
@@ -54,10 +53,10 @@ class PositionBypass:
 def position_bypass(
     topology: Topology, *, source: str = "a", replica: str = "b", skipped_count: int = 3
 ) -> PositionBypass:
-    """Move a replica past some transactions by file position, as is done to "skip an error".
+    """Move a replica past some transactions by file position, as operators do to skip an error.
 
-    Afterwards: AUTO_POSITION=0 on the replica, both its threads running and no error; its
-    gtid_executed has a hole that no waiting closes; the skipped rows are absent there.
+    Afterwards: AUTO_POSITION=0 on the replica, both its threads running and no error. Its
+    gtid_executed has a hole that does not close; the skipped rows are missing there.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "bypassed")
@@ -86,11 +85,11 @@ class ErrantTransaction:
 def errant_transaction(
     topology: Topology, *, on: str = "b", transaction_count: int = 1
 ) -> ErrantTransaction:
-    """Write rows on a server that was not meant to be written.
+    """Write rows on a server that should not be written to.
 
-    Where the server's own source also replicates from it (a dual-primary pair), that channel is
-    stopped first, for otherwise the write is no fault: it flows back. Afterwards: the server has
-    rows and GTIDs of its own server_uuid that its source lacks; in a chain they flow downstream.
+    In a dual-primary pair the server's source also replicates from it. That channel is stopped
+    first: otherwise the write flows back and is no fault. Afterwards: the server has rows and GTIDs
+    of its own server_uuid that its source is missing; in a chain they flow downstream.
     """
     server = topology[on]
     for link in topology.links:
@@ -107,7 +106,7 @@ def errant_transaction(
 
 @dataclass(frozen=True, slots=True)
 class LostTail:
-    """``source`` lost ``lost``, transactions of its own that ``replica`` has applied."""
+    """``source`` lost ``lost``, own transactions that ``replica`` has applied."""
 
     source: Server
     replica: Server
@@ -124,8 +123,8 @@ def lost_tail_crash(
 ) -> LostTail:
     """Let a source crash and lose its last transactions, which its replica already has.
 
-    A faithful power loss: the files as they were at one instant (the server frozen, its data
-    directory copied) come back after the server went on, was read by its replica, and was killed.
+    It simulates a power loss exactly. The server is frozen and its data directory is copied. Then
+    the server goes on and its replica reads from it. It is killed, and the copy is restored.
 
     Afterwards: the source runs without the lost transactions and will reuse their GTIDs; the
     replica has them, so its receiver has stopped (13114 since 8.0, 1236 before).
@@ -143,8 +142,8 @@ def lost_tail_crash(
     here.kill()
     shutil.rmtree(here.datadir)
     before_crash.rename(here.datadir)
-    # Start and uptime have whole seconds. A restart in the second of the lost commits could have
-    # been before them, and an auditor cannot prove a crash.
+    # Startup time and uptime are in whole seconds. After a restart in the same second as the lost
+    # commits, an auditor cannot prove a crash.
     time.sleep(_CLOCK_SECONDS)
     here.start()
     await_status(there, _source_refused)
@@ -153,7 +152,7 @@ def lost_tail_crash(
 
 @dataclass(frozen=True, slots=True)
 class ReusedNumbers:
-    """``source`` gave the GTIDs ``reused`` a second time; ``replica`` has the lost first ones.
+    """``source`` reused the GTIDs ``reused``; ``replica`` has the lost transactions under them.
 
     ``later`` came after them and is the same on both.
     """
@@ -167,10 +166,10 @@ class ReusedNumbers:
 def reused_numbers(
     topology: Topology, *, source: str = "a", replica: str = "b", lost_count: int = 3
 ) -> ReusedNumbers:
-    """Let a source that lost its tail go on writing until the loss can no longer be seen.
+    """Let a source that lost the end of its log write until its sets no longer show the loss.
 
-    Afterwards: both sets are equal, both threads of the replica run without an error, and the rows
-    of ``lost.t`` that came with the reused numbers differ: on the replica ``note`` is NULL.
+    Afterwards: both sets are equal, both threads of the replica run without an error. The rows of
+    ``lost.t`` under the reused GTIDs differ: on the replica ``note`` is NULL.
     """
     lost = lost_tail_crash(topology, source=source, replica=replica, lost_count=lost_count)
     here, there = lost.source, lost.replica
@@ -209,7 +208,7 @@ def purge_under_stopped_replica(
     current, _ = here.binary_log_position()
 
     def gone() -> bool:
-        # A log the replica's ended session still holds open survives the statement: say it again.
+        # A log that the replica's ended session still holds open is not purged: repeat it.
         here.execute(f"PURGE BINARY LOGS TO '{current}'")
         return bool(here.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [purged])[0][0])
 
@@ -235,8 +234,8 @@ def failing_create_view(
     """Let CREATE VIEW fail on the source (1050) where it would succeed on the replica.
 
     5.6 logs the failed statement with its error code (seen on 5.6.24; 8.0's atomic DDL does not).
-    Afterwards: the replica's applier has stopped, Last_SQL_Errno is 0 and only the text tells of
-    "different errors"; the failed GTID is *in* the replica's gtid_executed.
+    Afterwards: the replica's applier has stopped. Last_SQL_Errno is 0, and only the text mentions
+    "different errors". The failed GTID is *in* the replica's gtid_executed.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "viewed")
@@ -262,12 +261,12 @@ class TailGap:
 
 @contextmanager
 def tail_gap(topology: Topology, *, source: str = "a", replica: str = "b") -> Iterator[TailGap]:
-    """Hold a parallel applier's older transaction back while younger ones commit.
+    """Hold back an older transaction of a parallel applier while younger ones commit.
 
-    Inside the block: the replica applies with several workers in any commit order; a session of
-    ours holds the row that ``held`` updates; ``held`` is in gtid_owned, not in gtid_executed; both
-    threads run. After the block: the lock is gone and the gap has closed. The parallel settings
-    stay. Two schemas, because 5.6 spreads work over its workers by schema.
+    Inside the block: the replica applies with several workers in any commit order; a test session
+    holds the row that ``held`` updates. ``held`` is in gtid_owned, not in gtid_executed; both
+    threads run. After the block: the lock is released and the gap has closed. The parallel settings
+    stay. Two schemas, because 5.6 distributes work over its workers by schema.
     """
     here, there = topology[source], topology[replica]
     for schema in ("gap_held", "gap_free"):
@@ -278,8 +277,8 @@ def tail_gap(topology: Topology, *, source: str = "a", replica: str = "b") -> It
         "SET GLOBAL innodb_lock_wait_timeout = 3600",  # a worker must not give up and retry
         there.dialect.start_replica,
     )
-    # The coordinator lets workers overtake only what it has seen commit since it started (seen on
-    # 9.7.4: without this transaction the younger ones wait for the held one).
+    # The coordinator lets workers overtake only transactions it has seen commit since it started.
+    # Without this commit the younger ones wait for the held one (seen on 9.7.4).
     wait_for(there, commit(here, "INSERT INTO gap_held.t (id) VALUES (1)"))
     with there.connect() as holder, holder.cursor() as cursor:
         cursor.execute("BEGIN")
@@ -298,9 +297,9 @@ def tail_gap(topology: Topology, *, source: str = "a", replica: str = "b") -> It
 
 @contextmanager
 def hung_server(server: Server) -> Iterator[Server]:
-    """Freeze a server: it accepts connections, for the kernel does, and never says a word.
+    """Freeze a server: the kernel accepts connections for it, but it never responds.
 
-    After the block it runs on as if nothing had happened.
+    After the block it continues to run.
     """
     server.freeze()
     try:
@@ -321,14 +320,14 @@ class DuplicateServerUuid:
 def duplicate_server_uuid(
     topology: Topology, *, copied_from: str = "a", copied_to: str = "b"
 ) -> DuplicateServerUuid:
-    """Give a server another's server_uuid, as cloning a data directory with its auto.cnf does.
+    """Copy a server_uuid to another server, as cloning a data directory with its auto.cnf does.
 
-    Afterwards: both run; receivers between the two stop and name the equal UUIDs; two replicas of
-    one source with one UUID keep throwing each other out.
+    Afterwards: both run. Receivers between the two stop with an error about the equal UUIDs. Two
+    replicas of one source with one UUID keep disconnecting each other.
     """
     first, second = topology[copied_from], topology[copied_to]
     server_uuid = str(first.value("@@GLOBAL.server_uuid"))
-    second.kill()  # in good order it may take 10 s: see Server.stop
+    second.kill()  # a shutdown may take 10 s: see Server.stop
     (second.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={server_uuid}\n")
     second.start()
     if Link(source=copied_from, replica=copied_to) in topology.links:
@@ -336,11 +335,11 @@ def duplicate_server_uuid(
     return DuplicateServerUuid(copied_from=first, copied_to=second, server_uuid=server_uuid)
 
 
-# ---- leaves -----------------------------------------------------------------------------------
+# ---- helpers ----------------------------------------------------------------------------------
 
 
 def table_on(source: Server, replica: Server, schema: str) -> None:
-    """Make sure both have an empty table to play with, and let the replica catch up."""
+    """Create the same empty table on both servers, and let the replica catch up."""
     source.execute(
         f"CREATE DATABASE {schema}",
         f"CREATE TABLE {schema}.t (id INT AUTO_INCREMENT PRIMARY KEY, note VARCHAR(40))",
@@ -349,13 +348,13 @@ def table_on(source: Server, replica: Server, schema: str) -> None:
 
 
 def await_uptime(server: Server) -> None:
-    """Wait until commits are certainly later than the start of a server: it has whole seconds."""
+    """Wait until commits are certainly later than the startup, whose time is in whole seconds."""
     while int(server.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1]) < _UPTIME_SECONDS_MIN:
         time.sleep(_POLL_SECONDS)
 
 
 def commit(server: Server, *statements: str, expected_error: int | None = None) -> str:
-    """Run statements and return the GTIDs they got here: of this server's UUID, or its group's."""
+    """Run statements and return their GTIDs on this server: of its UUID, or its group's."""
     before = server.value("@@GLOBAL.gtid_executed")
     try:
         server.execute(*statements)
@@ -367,7 +366,7 @@ def commit(server: Server, *statements: str, expected_error: int | None = None) 
             raise FaultNotProduced(f"{statements} did not fail with {expected_error}")
     added = server.query("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, %s)", [before])[0][0]
     own = tuple(str(value) for _, value in server.query(_OWN_UUIDS) if value)
-    parts = str(added).replace("\n", "").split(",")  # the peer's may have arrived meanwhile
+    parts = str(added).replace("\n", "").split(",")  # GTIDs of the peer may have arrived too
     return ",".join(part for part in parts if part.startswith(own))
 
 

@@ -1,7 +1,7 @@
 """Faults that leave a replica without transactions of its source, produced on real servers.
 
-See faults.py. The sets look as if a file position had been set behind them, or as if an applier had
-passed them; here something else did it.
+See faults.py. The sets look as if a file position had been set past the transactions, or as if an
+applier had passed them. Here the cause is another one.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ def both_reset(
 ) -> NeverReceived:
     """Reset the binary logs and GTIDs of a source and of its replica, and keep the channel.
 
-    Afterwards: both threads run; Retrieved_Gtid_Set of the replica is of the former history, so
-    that the source does not send what it has under the same GTIDs now. Their rows are missing.
+    Afterwards: both threads run. Retrieved_Gtid_Set of the replica still has the former history. So
+    the source does not send what it now has under the same GTIDs, and these rows are missing.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "resets")
@@ -59,7 +59,7 @@ def both_reset(
 def equal_id_for_a_while(
     topology: Topology, *, source: str = "a", replica: str = "b"
 ) -> NeverReceived:
-    """Give a replica the server_id of its source for three transactions, beside auto-position.
+    """Set a replica's server_id to that of its source for three transactions, with auto-position.
 
     Afterwards: both threads run, and the three are missing on the replica.
     """
@@ -76,7 +76,7 @@ def equal_id_for_a_while(
 
 
 def await_read_to_end(replica: Server, source: Server) -> None:
-    """Wait until the receiver of a replica has read all that is in its source's log now."""
+    """Wait until the receiver of a replica has read all that its source's log has now."""
     file, offset = source.binary_log_position()
     await_status(
         replica,

@@ -1,13 +1,13 @@
-"""What happens to servers between the moment a repair is planned and the moment it is run.
+"""Changes of servers between the moment a repair is planned and the moment it runs.
 
 Each function changes one server by the statements that an operator or an application would use. A
-plan's scripts have to notice it, and to change nothing then.
+plan's scripts must notice the change, and must then change nothing.
 """
 
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 
-# An address at which no server answers: the channel is configured, and never started.
+# An address without a server: the channel is configured, and never started.
 FOREIGN_PORT = 3999
 
 
@@ -22,7 +22,7 @@ def point_channel_elsewhere(replica: Server) -> None:
 
 
 def remove_channel(replica: Server) -> None:
-    """Forget the default channel."""
+    """Remove the default channel."""
     replica.execute(replica.dialect.stop_replica, replica.dialect.reset_replica)
 
 
@@ -46,7 +46,7 @@ def occupy_row(replica: Server, table: str, key: int) -> None:
 
 
 def another_server_uuid(server: Server) -> None:
-    """Let another server answer at a server's address: it has the rows, and its own server_uuid."""
+    """Let another server respond at a server's address: the same rows, another server_uuid."""
     server.stop()
     (server.datadir / "auto.cnf").unlink()
     server.start()

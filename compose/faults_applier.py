@@ -1,4 +1,4 @@
-"""Faults of an applier: transactions that it passed without executing them, and what holds it up.
+"""Faults of an applier: transactions that it passed without executing them, and causes of delays.
 
 Each function leaves real servers in the state that its docstring describes.
 """
@@ -20,7 +20,7 @@ from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
 
 _SCHEMA = "applier"
-_STARTING_SECONDS = 0.5  # until an applier that was started shows no thread on its way
+_STARTING_SECONDS = 0.5  # time after which an applier has finished starting its threads
 _INSERT = f"INSERT INTO {_SCHEMA}.t () VALUES ()"
 
 
@@ -48,9 +48,9 @@ def reset_on_replica(
 ) -> Passed:
     """Run RESET BINARY LOGS AND GTIDS on a replica whose channel runs.
 
-    Afterwards: both threads run, gtid_executed is empty, all rows are there. Without
-    `received_again` the channel was restarted before, which empties Retrieved_Gtid_Set; with it the
-    set still has what was received.
+    Afterwards: both threads run, gtid_executed is empty, all rows exist. With `received_again`,
+    Retrieved_Gtid_Set still has what was received. Without it, the channel was restarted before,
+    which empties that set.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
@@ -59,7 +59,7 @@ def reset_on_replica(
     wait_for(there, executed)
     if not received_again:
         _restart_empty(there)
-    # A parallel applier shows its place at its next checkpoint (replica_checkpoint_period).
+    # A parallel applier shows its position at its next checkpoint (replica_checkpoint_period).
     await_status(there, _is_at_end)
     there.execute(there.dialect.words.reset_binary_logs_and_gtids)
     return Passed(source=here, replica=there, passed=executed, rows_are_there=True)
@@ -85,8 +85,8 @@ def relay_position_moved(
 ) -> Passed:
     """Move a replica's applier to the end of its relay log, past three transactions.
 
-    RELAY_LOG_FILE and RELAY_LOG_POS need auto-position off, which it is afterwards. With
-    `later_count`, as many transactions come after them and are applied.
+    RELAY_LOG_FILE and RELAY_LOG_POS need auto-position off, and it stays off. With `later_count`,
+    that many transactions come after them and are applied.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
@@ -114,7 +114,7 @@ def skipped_by_counter(
 ) -> Passed:
     """Let sql_replica_skip_counter skip one transaction, which gtid_mode ON_PERMISSIVE permits.
 
-    Auto-position is off afterwards: the counter cannot be set with it.
+    Auto-position is off afterwards: with it, the counter cannot be set.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
@@ -134,10 +134,10 @@ def skipped_by_counter(
 
 
 def update_skipped(here: Server, there: Server) -> tuple[str, str]:
-    """Let the counter skip an update with auto-position on, and a newer one of its row arrive.
+    """Let the counter skip an update with auto-position on, and a newer update of its row arrive.
 
     Returns:
-        The GTIDs of the update that was skipped, and of the newer one.
+        The GTIDs of the skipped update, and of the newer one.
     """
     table_on(here, there, "late")
     wait_for(there, commit(here, "INSERT INTO late.t (id, note) VALUES (7, 'first')"))
@@ -157,9 +157,9 @@ def update_skipped(here: Server, there: Server) -> tuple[str, str]:
 def skipped_behind_lock(
     topology: Topology, *, source: str = "a", replica: str = "b"
 ) -> Iterator[tuple[Passed, HeldUp]]:
-    """Let the skip counter skip one transaction, and a lock hold up the ones behind it.
+    """Let the skip counter skip one transaction, and a lock delay the next ones.
 
-    Inside the block the counter is used up, both threads run, and the applier waits: the skipped
+    Inside the block the counter is used up, both threads run, and the applier waits. The skipped
     transaction is below the waiting ones, as a gap or a backlog would be.
     """
     here, there = topology[source], topology[replica]
@@ -204,7 +204,7 @@ def _is_at_end(status: dict[str, object]) -> bool:
 
 
 def await_received(replica: Server, gtids: str) -> None:
-    """Wait until the receiver of a replica counts these as received."""
+    """Wait until the receiver of a replica reports these GTIDs as received."""
 
     def has_all(status: dict[str, object]) -> bool:
         received = str(status["Retrieved_Gtid_Set"])
@@ -213,11 +213,11 @@ def await_received(replica: Server, gtids: str) -> None:
     await_status(replica, has_all)
 
 
-# -- what holds an applier up ---------------------------------------------------------------------
+# -- causes of delays ------------------------------------------------------------------------------
 
 
 PREPARED_XA = "prepared XA transaction"
-# Statement of the session that holds the lock, and the one that the source then commits.
+# The statements of the session that holds the lock, and the statement that the source then commits.
 LOCKS: dict[str, tuple[tuple[str, ...], str]] = {
     "metadata lock": (
         ("BEGIN", f"SELECT * FROM {_SCHEMA}.t"),
@@ -253,8 +253,8 @@ def held_up(
     """Let a session of the replica hold a lock that the applier needs; see LOCKS.
 
     "owned GTID" is a session that owns the GTID which the source commits next. Inside the block
-    both threads run without an error. After it, the transactions have been applied. Who uses it may
-    end the session, or the prepared transaction, before.
+    both threads run without an error. After it, the transactions have been applied. The caller may
+    end the session, or the prepared transaction, earlier.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
@@ -264,7 +264,7 @@ def held_up(
         statements = (f"SET SESSION gtid_next = '{_next_gtid(here)}'",)
     with there.connect() as holder, holder.cursor() as cursor:
         if lock == PREPARED_XA:
-            there.execute(*statements)  # in a session that ends: the locks stay
+            there.execute(*statements)  # this session ends, but its locks stay
         else:
             for statement in statements:
                 cursor.execute(statement)
@@ -288,7 +288,7 @@ def _next_gtid(server: Server) -> str:
 def delayed(
     topology: Topology, *, source: str = "a", replica: str = "b", seconds: int = 3600
 ) -> HeldUp:
-    """Give a replica SOURCE_DELAY, and let its source commit: the transactions wait."""
+    """Set SOURCE_DELAY on a replica, and let its source commit: the transactions wait."""
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
     words = there.dialect.words
@@ -305,9 +305,9 @@ def delayed(
 def reset_with_old_purged(
     topology: Topology, *, source: str = "a", replica: str = "b", later_count: int = 0
 ) -> Passed:
-    """Reset a stopped replica and give it a gtid_purged that is two transactions too old.
+    """Reset a stopped replica, and set a gtid_purged that is missing its last two transactions.
 
-    All rows are there. With `later_count`, the source writes as many transactions afterwards.
+    All rows exist. With `later_count`, the source writes that many transactions afterwards.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
@@ -327,9 +327,9 @@ def reset_with_old_purged(
 
 
 def relay_log_gone(topology: Topology, *, source: str = "a", replica: str = "b") -> HeldUp:
-    """Remove the relay log file that a replica reads, while it is shut down.
+    """Remove the relay log file that a replica reads, while the replica is shut down.
 
-    Afterwards: both threads run without an error, and the applier looks for the file all the time.
+    Afterwards: both threads run without an error, and the applier keeps looking for the file.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
@@ -347,11 +347,11 @@ def relay_log_gone(topology: Topology, *, source: str = "a", replica: str = "b")
 
 
 def relay_log_damaged(topology: Topology, *, source: str = "a", replica: str = "b") -> HeldUp:
-    """Change a byte of the relay log that waits for a replica's applier, and start it.
+    """Change a byte of the relay log that a replica's applier has not read yet, and start it.
 
-    Afterwards: the applier has applied the first of the transactions that waited, and has stopped
-    at the second, which it cannot read (13121, 1594 before 8.0). The receiver runs, and counts all
-    of them as received.
+    Afterwards: the applier has applied the first of the waiting transactions. It has stopped at the
+    second, which it cannot read (13121, 1594 before 8.0). The receiver runs, and reports all of
+    them as received.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)

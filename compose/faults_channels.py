@@ -21,7 +21,7 @@ _RELAY_LOG_BYTES_MAX = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ReadPast:
-    """``replica`` was moved past ``skipped``; ``unread`` lies behind what its receiver has read."""
+    """``replica`` was moved past ``skipped``; its receiver has not read ``unread`` yet."""
 
     topology: Topology
     replica: Server
@@ -33,9 +33,9 @@ class ReadPast:
 def moved_past_and_waiting(installation: Installation) -> Iterator[ReadPast]:
     """Move the last server of a chain by file position, and let its receiver wait for space.
 
-    Inside the block: a session holds a table; the applier waits for it, the relay log has reached
-    relay_log_space_limit, and the receiver reads no further although it runs. `skipped` lies before
-    the file position in the middle server's log, and was committed by the first.
+    Inside the block: a session locks a table, and the applier waits for it. The relay log has
+    reached relay_log_space_limit, and the receiver reads no further although it runs. In the middle
+    server's log, `skipped` is before the file position; the first server committed it.
     """
     settings = Settings(extra=(f"--relay-log-space-limit={_RELAY_LOG_BYTES_MAX}",))
     plan = Plan(
@@ -81,7 +81,7 @@ def refused_with_backlog(
 ) -> RefusedWithBacklog:
     """Point a receiver at an account that its source does not have, and write on the source.
 
-    Afterwards: the receiver tries again every second, with an error; the applier is idle.
+    Afterwards: the receiver retries every second, with an error; the applier is idle.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "refused")
@@ -98,10 +98,10 @@ def refused_with_backlog(
 def errant_below_two_sources(
     star: Topology, *, other: str = "replica1", replica: str = "replica2"
 ) -> ErrantTransaction:
-    """Let a replica receive from two servers that nothing links, and write on it.
+    """Let a replica receive from two servers that no channel links, and write on it.
 
-    Afterwards: `other` is a source of its own; the replica has a channel for each, both run, and
-    it has a transaction that neither has.
+    Afterwards: `other` is a source of its own. The replica has a running channel for each source,
+    and a transaction that neither source has.
     """
     second, there = star[other], star[replica]
     star.settle()
@@ -120,18 +120,18 @@ def errant_below_two_sources(
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """``replica`` is stopped; its address is that of ``successor``, and it followed ``former``."""
+    """``replica`` is stopped, with ``successor`` at the address of its source ``former``."""
 
     former: Server
     successor: Server
     replica: Server
-    unread: str  # what the former source committed since
+    unread: str  # what the former source has committed since
 
 
 def address_taken_over(star: Topology) -> TakenOver:
-    """Let another replica take over the address of the source while one is stopped.
+    """Let another replica take over the address of the source while one replica is stopped.
 
-    Afterwards: the source answers at another port. The SOURCE_UUID of the stopped replica is still
+    Afterwards: the source listens on another port. The SOURCE_UUID of the stopped replica is still
     that of the source, and its SOURCE_PORT is the successor's.
     """
     former, successor, replica = star["source"], star["replica1"], star["replica2"]

@@ -1,7 +1,7 @@
 """Faults that leave equal GTID sets and different rows, each produced on real servers.
 
-The rules are those of faults.py. No server reports any of these: both threads run, no error is
-reported, and the sets are equal.
+The rules are those of faults.py. No server reports any of these faults: both threads run without an
+error, and the sets are equal.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from compose.native.shapes import Topology, follow, wait_for
 
 @dataclass(frozen=True, slots=True)
 class SkippedWork:
-    """``replica`` has the GTIDs ``skipped`` of ``source`` and not their rows."""
+    """``replica`` has the GTIDs ``skipped`` of ``source``, but not their rows."""
 
     source: Server
     replica: Server
@@ -21,7 +21,7 @@ class SkippedWork:
 
 
 def restart_with(server: Server, *options: str) -> None:
-    """Restart a server with further options."""
+    """Restart a server with additional options."""
     server.settings = replace(server.settings, extra=(*server.settings.extra, *options))
     server.restart()
 
@@ -31,8 +31,8 @@ def skipped_errors(
 ) -> SkippedWork:
     """Let a replica skip an insert and an update that fail on it.
 
-    `mode` is the reason: "skip_errors" (replica_skip_errors=all) or "idempotent"
-    (replica_exec_mode=IDEMPOTENT, which skips only the update of a row that is not there).
+    `mode` is the cause: "skip_errors" (replica_skip_errors=all) or "idempotent"
+    (replica_exec_mode=IDEMPOTENT, which skips only the update of a missing row).
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "skipped")
@@ -74,8 +74,8 @@ def hand_made_gtid(
 ) -> HandMadeGtid:
     """Commit a row under a GTID that another server will reach `distance` commits later.
 
-    The way back is cut first, so that the origin does not receive it. Afterwards: an isolated GNO
-    of the origin's UUID on the other server.
+    The channel back to the origin is stopped first, so that the origin does not receive it.
+    Afterwards: an isolated GNO of the origin's UUID on the other server.
     """
     here, there = topology[origin], topology[made_on]
     table_on(here, there, "handmade")
@@ -97,7 +97,7 @@ def hand_made_gtid(
 
 
 def reach(made: HandMadeGtid, *, distance: int = 3) -> None:
-    """Let the origin commit until it has used the hand-made GTID, and one further."""
+    """Let the origin commit until it has used the hand-made GTID, and the next one."""
     here = made.origin
     statements = ["INSERT INTO handmade.t (note) VALUES ('written by the origin')"] * (distance + 1)
     wait_for(made.made_on, commit(here, *statements))
@@ -117,10 +117,11 @@ class ReturnedPrimary:
 def returned_primary(
     topology: Topology, *, old: str = "a", new: str = "b", tail_count: int = 3
 ) -> ReturnedPrimary:
-    """Fail over from a primary that was not received to its end, and let it return.
+    """Fail over from a primary whose last transactions were not replicated, and let it return.
 
-    The operator commits empty transactions for the tail on the new primary, and the old one follows
-    the new one. Afterwards: equal sets, no error, and the rows of the tail on the old primary only.
+    The operator commits empty transactions for these on the new primary, and the old primary
+    follows the new one. Afterwards: equal sets, no error, and the rows of the last transactions on
+    the old primary only.
     """
     here, there = topology[old], topology[new]
     table_on(here, there, "returned")
@@ -147,7 +148,7 @@ def returned_primary(
 def reused_above_free_gnos(
     topology: Topology, *, source: str = "a", replica: str = "b", first: int = 41
 ) -> LostTail:
-    """Let a source lose three GTIDs made by hand above free ones, fill these, and reuse the three.
+    """Let a source lose three hand-made GTIDs above free ones, fill these, and reuse the three.
 
     Afterwards: both sets are equal, both threads run without an error. The first transactions after
     the restart are the same on both; the three differ.
@@ -163,7 +164,7 @@ def reused_above_free_gnos(
     ]
     fault = lost_tail_crash(topology, source=source, replica=replica, statements=statements)
     here, there = fault.source, fault.replica
-    # As many as are free, three more that are lost, and at least one behind them.
+    # As many as are free, three for the lost ones, and at least one after them.
     refilled = commit(here, *["INSERT INTO lost.t (note) VALUES ('after the crash')"] * (first + 3))
     there.execute(there.dialect.start_replica)
     wait_for(there, refilled)

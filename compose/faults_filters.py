@@ -102,17 +102,17 @@ def without_logged_updates(topology: Topology, *, on: str = "middle") -> None:
 def unlogged_updates(
     topology: Topology, *, source: str = "first", on: str = "middle", replica: str = "last"
 ) -> Filtered:
-    """Let the source of a server commit that runs with log_replica_updates = OFF."""
+    """Let the source of a server with log_replica_updates = OFF commit."""
     here, there = topology[on], topology[replica]
     gtids = commit(topology[source], "CREATE DATABASE unlogged")
     wait_for(here, gtids)
-    # Refused if it connects after the commit; otherwise it waits for what never comes.
+    # Refused if it connects after the commit; otherwise it waits for transactions that never come.
     await_status(there, lambda status: status["Replica_IO_Running"] != "Connecting")
     return Filtered(source=here, replica=there, gtids=gtids)
 
 
 def equal_server_id(topology: Topology, *, source: str = "a", replica: str = "b") -> Filtered:
-    """Give a replica the server_id of its source: the receiver stops when it connects."""
+    """Set a replica's server_id to that of its source: the receiver stops when it connects."""
     here, there = topology[source], topology[replica]
     there.execute(
         there.dialect.stop_replica,

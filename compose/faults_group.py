@@ -1,6 +1,6 @@
 """Faults of replication groups, on real servers: a wrong restart, an expelled member.
 
-The rules are those of faults.py. Needs a server whose packages have the plugin (8.0 and later).
+The rules are those of faults.py. They need server packages with the plugin (8.0 and later).
 """
 
 import time
@@ -36,7 +36,7 @@ class RestartedGroup:
 def restarted_from_the_wrong_member(installation: Installation) -> Iterator[RestartedGroup]:
     """Let the second member bootstrap the group although the first had committed more.
 
-    The second member leaves; the first commits `reused` alone and crashes; the second bootstraps
+    The second member leaves; the first commits `reused` alone and crashes. The second bootstraps
     the group and commits other transactions under the same GTIDs; the first joins again.
     Afterwards: both are ONLINE with equal sets, and the rows of ``grouped.t`` differ.
     """
@@ -88,11 +88,11 @@ class ExpelledMember:
 def expelled_member(
     topology: Topology, *, primary: str = "m1", member: str = "m3"
 ) -> ExpelledMember:
-    """Let a group of three expel a member that it does not reach, and write on that member.
+    """Let a group of three expel a member that it cannot reach, and write on that member.
 
     In state ERROR the server refuses every write (1290, 3100), and clients (offline_mode). The
-    operator ends Group Replication there and opens the server. Afterwards: the group goes on
-    without the member; the member is OFFLINE and has a row of ``expelled.t`` that no other has.
+    operator stops Group Replication there and makes the server writable. Afterwards: the group goes
+    on without the member; the member is OFFLINE and has a row of ``expelled.t`` that no other has.
     """
     first, out = topology[primary], topology[member]
     first.execute(
@@ -129,13 +129,13 @@ def expelled_member(
 
 
 def _has_left_on_failure(member: Server) -> bool:
-    """Return whether a member has noticed that it was expelled, and has set offline_mode."""
+    """Return whether a member has noticed its expulsion, and has set offline_mode."""
     try:
         return _state(member) == "ERROR" and bool(member.value("@@GLOBAL.offline_mode"))
     except pymysql.err.OperationalError as failure:
         if failure.args[0] != CR.CR_SERVER_LOST:
             raise
-        return False  # offline_mode ends sessions that are being opened, ours as well
+        return False  # offline_mode also ends sessions that are being opened, such as this one
 
 
 def _settings(address: str, addresses: list[str]) -> Settings:
@@ -164,7 +164,7 @@ def _join(member: Server, *, bootstrap: bool) -> None:
 
 
 def _state(member: Server) -> str:
-    """Return the state that a member shows of itself; "" where there is no group."""
+    """Return the state that a member reports of itself; "" if it is in no group."""
     rows = member.query(
         "SELECT MEMBER_STATE FROM performance_schema.replication_group_members"
         " WHERE MEMBER_ID = @@GLOBAL.server_uuid"

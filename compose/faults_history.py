@@ -1,7 +1,7 @@
 """Faults of histories and identities, each produced on real servers: see faults.py.
 
-A history is what a server lists of its own UUID. It can be reset, used by another server, or left
-behind by a failover; and a server can carry another's server_id.
+A history is the GTIDs that a server has of its own UUID. It can be reset, another server can add to
+it, or a failover can leave it behind. A server can also have another server's server_id.
 """
 
 import re
@@ -23,7 +23,7 @@ from compose.native.shapes import Topology, follow, wait_for
 
 @dataclass(frozen=True, slots=True)
 class ResetHistory:
-    """``source`` has forgotten ``forgotten``, transactions of its own that ``replica`` has."""
+    """``source`` no longer has ``forgotten``, own transactions that ``replica`` has."""
 
     source: Server
     replica: Server
@@ -35,8 +35,8 @@ def reset_history(
 ) -> ResetHistory:
     """Reset the binary logs and GTIDs of a source, and write on.
 
-    Afterwards: the rows of the source are as they were; its own GTIDs begin again at 1; its
-    replicas have more of its GTIDs than it has, and their receivers have stopped.
+    Afterwards: the rows of the source are unchanged; its own GTIDs begin again at 1. Its replicas
+    have more of its GTIDs than it has, and their receivers have stopped.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "forgotten")
@@ -48,7 +48,7 @@ def reset_history(
         commit(here, *["INSERT INTO forgotten.t () VALUES ()"] * new_count)
     now = str(here.value("@@GLOBAL.gtid_executed"))
     forgotten = here.query("SELECT GTID_SUBTRACT(%s, %s)", [before, now])[0][0]
-    # The receiver of a running channel may wait for the end of the old log for ever.
+    # The receiver of a running channel may wait forever for the end of the old log.
     there.execute(there.dialect.stop_receiver, there.dialect.start_receiver)
     await_status(there, _source_refused)
     return ResetHistory(source=here, replica=there, forgotten=str(forgotten).replace("\n", ""))
@@ -68,7 +68,7 @@ def made_by_hand(
 ) -> MadeByHand:
     """Commit a row under a GTID that another server has not reached.
 
-    Afterwards: all threads run; when the owner reaches the number, its transaction is skipped.
+    Afterwards: all threads run. When the owner reaches that GTID, its transaction will be skipped.
     """
     here, there = topology[owner], topology[written_on]
     table_on(here, there, "by_hand")
@@ -100,8 +100,8 @@ def failover_with_tail(
 ) -> Failover:
     """Promote a replica while the source goes on writing, and let the other replica follow it.
 
-    Afterwards: no channel links the old source with the others; it has transactions of its own that
-    they do not have, and they have transactions that it does not have.
+    Afterwards: no channel links the old source with the others. It has own transactions that they
+    do not have, and they have transactions that it does not have.
     """
     here, there, third = topology[old], topology[promoted], topology[other]
     table_on(here, there, "tail")
@@ -115,10 +115,10 @@ def failover_with_tail(
 
 
 def attached_with_tail(topology: Topology, *, equal_keys: bool) -> Failover:
-    """Attach an old source that has a tail to the new one, as if it had none: no error is shown.
+    """Attach an old source with unreplicated transactions to the new source, without an error.
 
-    Afterwards: with equal keys, its applier has stopped at a row of its own tail (1062). Without,
-    both its threads run, it has all that the new source has, and its tail as well.
+    Afterwards: with equal keys, its applier has stopped at a row of these transactions (1062).
+    Otherwise both its threads run, and it has all that the new source has, and these as well.
     """
     promoted = topology["replica1"]
     if not equal_keys:
@@ -152,7 +152,7 @@ class EqualServerIds:
 def equal_server_ids(
     topology: Topology, *, origin: str = "first", replica: str = "last"
 ) -> EqualServerIds:
-    """Give the last server of a chain the server_id of the first, and write on the first.
+    """Set server_id of the last server of a chain to that of the first, and write on the first.
 
     Afterwards: all threads run without an error, and what the first commits is missing on the last.
     """
@@ -195,12 +195,12 @@ def committed_by_copy(
     replica: str = "replica1",
     equal_server_id: bool = True,
 ) -> CommittedByCopy:
-    """Let a copy of a server commit, and its replica read from the copy for a while.
+    """Let a copy of a server commit, and let a replica read from the copy for a while.
 
-    The copy has the data, the server_uuid and, unless not wanted, the server_id: a restored image,
-    or a clone with auto.cnf and my.cnf. Afterwards: the replica reads from the origin again, which
-    refuses it, for the replica has a GTID of its UUID that the origin does not have. The origin has
-    been running all the time.
+    The copy has the data, the server_uuid and, by default, the server_id: a restored image, or a
+    clone with auto.cnf and my.cnf. Afterwards: the replica reads from the origin again. The origin
+    refuses it, because the replica has a GTID of the origin's UUID that the origin does not have.
+    The origin has been running all the time.
     """
     here, there, third = topology[origin], topology[replica], topology[copy]
     table_on(here, there, "copied")
@@ -225,10 +225,10 @@ def committed_by_copy(
 
 
 def source_replaced(topology: Topology, *, source: str = "a", replica: str = "b") -> Server:
-    """Give a source another server_uuid, as a clone does, while its replica cannot connect.
+    """Change a source's server_uuid, as a clone does, while its replica cannot connect.
 
-    Afterwards: the receiver of the replica connects again and again, and shows the former
-    server_uuid. `readmit` lets it in.
+    Afterwards: the receiver of the replica retries repeatedly, and shows the former server_uuid.
+    `readmit` lets it connect.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "replaced")
@@ -254,10 +254,10 @@ def readmit(source: Server, replica: Server) -> None:
 def declared_too_much(
     topology: Topology, *, source: str = "a", replica: str = "b", count: int = 4
 ) -> MadeByHand:
-    """Give a replica a gtid_purged with GTIDs that its source has not reached.
+    """Set gtid_purged of a replica to GTIDs that its source has not reached.
 
-    It has all rows of its source, and no transaction belongs to the GTIDs. Afterwards: the source
-    gives them to its next transactions, and the replica skips these without an error.
+    The replica has all rows of its source, and no transaction belongs to these GTIDs. Afterwards:
+    the source assigns them to its next transactions, and the replica skips these without an error.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "declared")
@@ -280,7 +280,7 @@ def declared_too_much(
 def declared_on_source(
     topology: Topology, *, source: str = "source", replica: str = "replica1"
 ) -> MadeByHand:
-    """Declare executed on a source what a session wrote on its replica.
+    """Declare as executed on a source what a session wrote on its replica.
 
     Afterwards: the sets agree, the threads run, and the rows are on the replica alone. The source
     has no channel from the replica, and logged none of its GTIDs before.

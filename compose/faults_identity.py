@@ -1,4 +1,4 @@
-"""Faults of identity and place that no error shows, on real servers: see faults.py."""
+"""Faults of identity and log position that no error shows, on real servers: see faults.py."""
 
 from dataclasses import dataclass
 
@@ -22,10 +22,10 @@ class DroppedThen:
 def equal_server_id_for_a_while(
     topology: Topology, *, source: str = "a", replica: str = "b"
 ) -> DroppedThen:
-    """Set the server_id of a replica to its source's, and back, beside a channel by file position.
+    """Set a replica's server_id to its source's, and back, with a channel by file position.
 
-    Afterwards: AUTO_POSITION=0, set at the place where the replica was; both threads run; what the
-    source committed meanwhile is missing, and nothing has moved the position.
+    Afterwards: AUTO_POSITION=0, set at the position where the replica was; both threads run. What
+    the source committed in between is missing, and the file position was never moved.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
@@ -54,7 +54,7 @@ def has_read_to(status: dict[str, object], place: tuple[str, int]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PurgedBefore:
-    """``replica`` does not have ``missing``, which ``source`` has purged, and replicates."""
+    """``replica`` replicates, but does not have ``missing``, which ``source`` has purged."""
 
     source: Server
     replica: Server
@@ -64,7 +64,7 @@ class PurgedBefore:
 def purged_before_position(
     topology: Topology, *, source: str = "a", replica: str = "b"
 ) -> PurgedBefore:
-    """Point a replica that misses transactions at the end of its source's log, which is purged."""
+    """Point a replica with missing transactions at the end of its source's log, and purge them."""
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
     there.execute(there.dialect.stop_replica)

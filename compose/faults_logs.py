@@ -28,8 +28,8 @@ def log_closed(
 ) -> LogClosed:
     """Let a server fail to open its next binary log, as on a full disk, and go on without one.
 
-    Afterwards: log_bin is ON and no log is open; clients have committed rows on the server, which
-    have no GTID. 5.6.24 logs an incident instead, at which its replicas stop, and keeps its log.
+    Afterwards: log_bin is ON and no log is open. Clients have committed rows on the server that
+    have no GTID. 5.6.24 instead logs an incident, at which its replicas stop, and keeps its log.
     """
     there = topology[server]
     if rows_count:
@@ -49,7 +49,7 @@ def log_closed(
 
 
 def restart_with_log(server: Server) -> None:
-    """Remove what kept a server from opening its next log, and restart it."""
+    """Remove the cause why a server cannot open its next log, and restart it."""
     server.stop()
     index = server.datadir / "binlog.index"
     usable = [line for line in index.read_text().splitlines() if _UNUSABLE not in line]
@@ -63,7 +63,7 @@ def restart_with_log(server: Server) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LogDeleted:
-    """``source`` has deleted ``file``, in which ``waiting`` was; ``replica`` is stopped."""
+    """``source`` has deleted ``file``, which had ``waiting``; ``replica`` is stopped."""
 
     source: Server
     replica: Server
@@ -85,7 +85,7 @@ def log_deleted(topology: Topology, *, source: str = "a", replica: str = "b") ->
 
 
 def delete_first_log(server: Server) -> str:
-    """Delete the oldest file that a server lists, and return its name."""
+    """Delete the oldest log file of a server, and return its name."""
     file = str(server.query("SHOW BINARY LOGS")[0][0])
     (server.datadir / file).unlink()
     return file

@@ -1,6 +1,6 @@
 """Faults whose repair decides about data: rows behind extra, skipped and conflicting transactions.
 
-Same rules as faults.py: real statements on real servers, and nothing is evaluated here.
+The rules are those of faults.py: real statements on real servers, and no evaluation.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ class ErrantRows:
 
 
 def errant_rows(topology: Topology, *, source: str, on: str) -> ErrantRows:
-    """Insert, update and delete rows of a shared table on a server meant to be only read.
+    """Insert, update and delete rows of a shared table on a server that should be read-only.
 
-    Afterwards: row 1 is changed, row 2 is gone and row 10 is new there, and nowhere upstream.
+    Afterwards: row 1 is changed, row 2 is deleted and row 10 is new there, and nowhere upstream.
     """
     here, there = topology[source], topology[on]
     table_on(here, there, "shop")
@@ -70,7 +70,7 @@ def bypass_with_newer_rows(
 ) -> PositionBypass:
     """Skip an update by file position, then let a newer version of its row arrive.
 
-    Afterwards: fetched again, the old update would write over the newer row.
+    Afterwards: if fetched again, the old update would overwrite the newer row.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "versions")
@@ -79,7 +79,7 @@ def bypass_with_newer_rows(
         here,
         there,
         skipped=("UPDATE versions.t SET note = 'second' WHERE id = 1",),
-        # Only the key finds a row where the table's other columns are not in the image.
+        # A MINIMAL image finds the row only by its key, because it has no other columns.
         applied=(
             "SET SESSION binlog_row_image = 'MINIMAL'",
             "UPDATE versions.t SET note = 'third' WHERE id = 1",
@@ -108,7 +108,7 @@ def bypass_with_value_taken(
 def bypass(
     here: Server, there: Server, *, skipped: Sequence[str], applied: Sequence[str]
 ) -> PositionBypass:
-    """Skip what ``here`` commits first by file position, then let the replica apply the rest."""
+    """Skip the first commits of ``here`` by file position, then let the replica apply the rest."""
     await_uptime(there)
     there.execute(there.dialect.stop_replica)
     passed = commit(here, *skipped)
@@ -125,7 +125,7 @@ def bypass(
 def bypass_with_rows_there(
     topology: Topology, *, source: str = "a", replica: str = "b"
 ) -> PositionBypass:
-    """Skip inserts by file position where the replica was given the same rows by hand."""
+    """Skip inserts by file position after the same rows were inserted by hand on the replica."""
     fault = position_bypass(topology, source=source, replica=replica)
     held = {row[0] for row in fault.replica.query("SELECT id FROM bypassed.t")}
     rows = [row for row in fault.source.query("SELECT id FROM bypassed.t") if row[0] not in held]
@@ -165,7 +165,7 @@ def both_purged(topology: Topology) -> BothPurged:
 
 @dataclass(frozen=True, slots=True)
 class RowConflict:
-    """``replica`` cannot apply ``failing``: a row with its key is there already."""
+    """``replica`` cannot apply ``failing``: it already has a row with its key."""
 
     source: Server
     replica: Server
@@ -185,8 +185,8 @@ def row_conflict(topology: Topology, *, source: str = "a", replica: str = "b") -
 def violated_check(topology: Topology, *, source: str = "a", replica: str = "b") -> RowConflict:
     """Change a row on the replica, unlogged, and let a CHECK forbid what the source writes there.
 
-    Afterwards: the applier has stopped with 3819, which is no row conflict of its own code; the
-    rows of both servers differ from what the event expects. Needs CHECK constraints (8.0.16).
+    Afterwards: the applier has stopped with 3819, which is not an error number of a row conflict.
+    The rows of both servers differ from what the event expects. Needs CHECK constraints (8.0.16).
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "checked")
@@ -204,7 +204,7 @@ def violated_check(topology: Topology, *, source: str = "a", replica: str = "b")
 
 @dataclass(frozen=True, slots=True)
 class BehindPosition:
-    """``waiting`` of ``source`` lies behind the file position at which ``replica`` stopped."""
+    """``waiting`` of ``source`` is after the file position at which ``replica`` stopped."""
 
     source: Server
     replica: Server
@@ -216,8 +216,8 @@ def stopped_behind_position(
 ) -> BehindPosition:
     """Stop a channel that runs by file position, and write on the source.
 
-    Afterwards: both threads are stopped without an error. If it conflicts, the first transaction
-    that waits meets a row that only the replica has (1062) once they run.
+    Afterwards: both threads are stopped without an error. With `conflicts`, the first waiting
+    transaction conflicts with a row that only the replica has (1062) once the threads run.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "behind")
@@ -264,7 +264,7 @@ def skipped_by_counter(
 def reset_on_running_replica(
     topology: Topology, *, source: str = "source", replica: str = "replica1"
 ) -> PassedByApplier:
-    """Reset the history of a replica while its channel runs: the rows stay, the GTIDs go."""
+    """Reset the history of a replica while its channel runs: the rows stay, the GTIDs do not."""
     here, there = topology[source], topology[replica]
     table_on(here, there, "reset_here")
     wait_for(there, commit(here, "INSERT INTO reset_here.t VALUES (1, 'before')"))
@@ -275,9 +275,10 @@ def reset_on_running_replica(
 
 
 def bypassed_and_inserted_again(topology: Topology) -> PassedByApplier:
-    """Let b bypass the insert and delete of a row, whose key is inserted again behind them.
+    """Let b bypass the insert and delete of a row whose key is inserted again afterwards.
 
-    Their net change to that row is nothing, and still b cannot apply them: it has the later row.
+    Their net change to that row is nothing. Still b cannot apply them, because it has the later
+    row.
     """
     here, there = topology["a"], topology["b"]
     table_on(here, there, "again")

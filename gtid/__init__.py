@@ -1,7 +1,7 @@
-"""Values and algebra: GTIDs, and sets of them, as MySQL means them.
+"""GTIDs and GTID sets with MySQL's semantics: values and set algebra.
 
-This package is pure and uses the standard library only. It knows nothing of servers, files or
-connections. The binary forms are in `gtid.binary`; whoever needs them imports them from there.
+This package is pure: it does not access servers, files or connections. Importing it loads the
+standard library only. Import the binary encodings from `gtid.binary`.
 """
 
 from gtid.errors import (

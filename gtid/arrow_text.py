@@ -1,6 +1,6 @@
-"""Arrow's columns of text as the kernels see them: an address, and where each row begins.
+"""Converts Arrow text columns to the form that the kernels read: an address and row offsets.
 
-It copies no text. Whoever reads at an address keeps the column meanwhile.
+No text is copied. The caller must keep the column alive while a kernel reads at its address.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gtid.kernels.words import Bytes, Flags, Numbers, Words
 
 
 def flat_text(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return the text in one piece, as `string` or `large_string`."""
+    """Return the text as one chunk, of type `string` or `large_string`."""
     if isinstance(texts, pa.ChunkedArray):
         if texts.num_chunks != 1:
             texts = texts.cast(pa.large_string())
@@ -26,7 +26,7 @@ def flat_text(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def text_buffers(array: pa.Array) -> tuple[Bytes, Numbers]:
-    """Return the bytes of a text column and where its rows begin in them."""
+    """Return the bytes of a text column and the offset at which each row begins."""
     _, places, content = array.buffers()
     data: Any = np.frombuffer(content if content is not None else b"", np.uint8)
     data.flags.writeable = False
@@ -40,20 +40,20 @@ def text_buffers(array: pa.Array) -> tuple[Bytes, Numbers]:
 
 
 def validity(valid: Flags) -> pa.Buffer | None:
-    """Return which rows are valid as Arrow's bitmap; None if all are."""
+    """Return Arrow's bitmap of the valid rows; None if all rows are valid."""
     return None if valid.all() else pa.array(valid).buffers()[1]
 
 
 class UuidWords(NamedTuple):
-    """A column of UUIDs as two words each, as keys have them."""
+    """A column of UUIDs, each as two words in the layout of a key."""
 
     high: Words
     low: Words
-    exact: Flags  # not null, and written as MySQL does: dashes, lower case
+    exact: Flags  # not null, and in the form that MySQL writes: dashes, lower case
 
 
 def uuid_words(texts: pa.Array | pa.ChunkedArray) -> UuidWords:
-    """Read a column of UUIDs. Where one is not `exact` its words mean nothing."""
+    """Read a column of UUIDs. The words of a row that is not `exact` are undefined."""
     array = flat_text(texts)
     data, offsets = text_buffers(array)
     made = UuidWords(

@@ -1,19 +1,21 @@
-"""MySQL's binary forms of GTID sets: the body of PREVIOUS_GTIDS, the set in COM_BINLOG_DUMP_GTID.
+"""MySQL's binary encodings of GTID sets, as in PREVIOUS_GTIDS events and COM_BINLOG_DUMP_GTID.
 
-Header, 8 bytes: version 0 is a 7-byte TSID count and 00; versions 1 and 2 are the version, a 6-byte
-TSID count, and the version again. Integers are little-endian, ends exclusive.
+The header has 8 bytes. In version 0 it is a 7-byte TSID count and 00. In versions 1 and 2 it is the
+version, a 6-byte TSID count, and the version again. Integers are little-endian, ends exclusive.
 
 version 0   per TSID: UUID (16), interval count (8), start and end (8 each) per interval. No tags.
 version 1   the same, with the tag between UUID and interval count: its length as a variable-length
-            integer (so one byte, twice the length), then its characters. Both were read from files
-            that a 9.7.4 server wrote; once it has seen a tag it keeps writing version 1.
-version 2   tags once, in a table; variable-length differences. As described and decoded in MySQL's
-            libs/mysql/gtids: no server writes it yet, and 9.7.4 still refuses it in a dump
-            request, so this file only reads it.
+            integer (so one byte, twice the length), then its characters. Versions 0 and 1 were
+            verified with files that a 9.7.4 server wrote. Once that server has stored a tag, it
+            continues to write version 1.
+version 2   each tag once, in a table; boundaries as variable-length differences. MySQL's
+            libs/mysql/gtids describes and decodes this version. No server writes it yet, and 9.7.4
+            rejects it in a dump request, so this file only reads it.
 
-What a 9.7.4 server takes is taken: any order of TSIDs, one TSID twice, a tag in capitals. What it
-refuses is refused: intervals out of order or touching, numbers out of range, bytes left over.
-Memory is bounded by the input: every count is checked against the bytes that are left.
+This file accepts what a 9.7.4 server accepts: any order of TSIDs, a repeated TSID, a tag in
+capitals. It rejects what the server rejects: intervals that are out of order or touch, numbers out
+of range, trailing bytes. The input bounds the memory: every count is checked against the bytes that
+remain.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _BYTE_BITS = 8
 
 
 def encode(gtid_set: GtidSet) -> bytes:
-    """Write version 0 for a set without tags, else version 1: as servers do."""
+    """Encode a set without tags as version 0 and any other as version 1, as servers do."""
     ranges = ranges_of(gtid_set)
     tagged = any(len(key) > UUID_CHARS for key in ranges)
     if tagged:
@@ -53,7 +55,7 @@ def encode(gtid_set: GtidSet) -> bytes:
 
 
 def decode(encoded: bytes) -> GtidSet:
-    """Read version 0, 1 or 2. Raises MalformedBinary; for a later version UnknownFormatVersion."""
+    """Decode version 0, 1 or 2. Raises MalformedBinary, or UnknownFormatVersion if later."""
     reader = _Reader(encoded)
     header = reader.take(_HEADER_BYTES, "a header of 8 bytes")
     version = header[-1]
@@ -77,7 +79,7 @@ def _bytes_of(boundaries: Boundaries) -> bytes:
 
 
 def _little_endian(numbers: array[int]) -> array[int]:
-    """Turn the bytes of each number from the machine's order to the format's, or back."""
+    """Convert each number from the machine's byte order to little-endian, or back."""
     if sys.byteorder == "little":
         return numbers
     turned = numbers[:]
@@ -86,7 +88,7 @@ def _little_endian(numbers: array[int]) -> array[int]:
 
 
 class _Reader:
-    """A place in some bytes."""
+    """Encoded bytes and the current position in them."""
 
     __slots__ = ("_encoded", "_position")
 
@@ -105,11 +107,11 @@ class _Reader:
         return int.from_bytes(self.take(_NUMBER_BYTES, "a number of 8 bytes"), "little")
 
     def take_varint(self) -> int:
-        """Read an integer of 1 to 9 bytes: as many trailing ones in the first as bytes follow."""
+        """Read an integer of 1 to 9 bytes: the trailing ones of the first count the others."""
         [head] = self.take(1, "a variable-length integer")
         more = (~head & (head + 1)).bit_length() - 1  # the position of the lowest zero
         rest = int.from_bytes(self.take(more, "the rest of an integer"), "little")
-        # Of 9 bytes the first holds no bit of the value, nor of 8.
+        # In an integer of 8 or 9 bytes, the first byte holds no bit of the value.
         own_bits = max(0, _BYTE_BITS - 1 - more)
         return head >> (more + 1) | rest << own_bits
 
@@ -117,7 +119,7 @@ class _Reader:
         return uuid_key(self.take(_UUID_BYTES, "a UUID of 16 bytes").hex())
 
     def take_tag(self) -> str:
-        """Read a tag; give it with the colon that a key has before it, or nothing."""
+        """Read a tag; return it with a colon before it, as in a key, or "" if it is empty."""
         begin = self._position
         length = self.take_varint()
         written = self.take(length, f"a tag of {length} bytes")
@@ -129,7 +131,7 @@ class _Reader:
             raise MalformedBinary("a tag of 1 to 32 letters, digits and _", begin) from error
 
     def take_boundaries(self) -> Boundaries:
-        """Read an interval count and as many intervals of two 8-byte numbers."""
+        """Read an interval count and that many intervals, each of two 8-byte numbers."""
         interval_count = self.take_number()
         self.check_count(interval_count, bytes_each=_INTERVAL_BYTES, what="intervals")
         begin = self._position
@@ -139,12 +141,12 @@ class _Reader:
         boundaries = _little_endian(numbers)
         if not boundaries or (boundaries[0] >= 1 and is_canonical(boundaries)):
             return settled(boundaries)
-        if min(boundaries) < 1:  # or above GNO_END, which is negative here
+        if min(boundaries) < 1:  # also a number above GNO_END: it is negative in a signed array
             raise MalformedBinary(f"numbers from 1 to {GNO_MAX}", begin)
         raise MalformedBinary("intervals in order that do not touch", begin)
 
     def take_differences(self) -> Boundaries:
-        """Read a boundary count and as many differences; an odd count leaves out a first 1."""
+        """Read a boundary count and that many differences; an odd count omits a first 1."""
         count = self.take_varint()
         self.check_count(count, bytes_each=1, what="boundaries")
         boundaries = [1] if count % 2 else []
@@ -184,14 +186,14 @@ def _decode_tagged(reader: _Reader, tsid_count: int, parts: dict[str, list[Bound
 
 
 def _decode_compact(reader: _Reader, tsid_count: int, parts: dict[str, list[Boundaries]]) -> None:
-    if tsid_count == 0:  # then the table of tags is left out, too
+    if tsid_count == 0:  # the encoding then omits the table of tags, too
         return
     tag_count = reader.take_varint()
     reader.check_count(tag_count, bytes_each=1, what="tags")
     tags = [reader.take_tag() for _ in range(tag_count)]
     uuid = ""
     for _ in range(tsid_count):
-        code = reader.take_varint()  # the lowest bit: a UUID follows; the others: which tag
+        code = reader.take_varint()  # lowest bit: a UUID follows; the other bits: index of the tag
         if code >> 1 >= tag_count:
             raise reader.error(f"one of {tag_count} tags before")
         if code % 2:
@@ -201,7 +203,7 @@ def _decode_compact(reader: _Reader, tsid_count: int, parts: dict[str, list[Boun
         parts.setdefault(uuid + tags[code >> 1], []).append(reader.take_differences())
 
 
-# The decoder of each version, and the fewest bytes that one TSID takes in it.
+# The decoder of each version, and the smallest number of bytes that one TSID takes in it.
 _DECODERS = {
     0: (_decode_untagged, _UUID_BYTES + _NUMBER_BYTES),
     1: (_decode_tagged, _UUID_BYTES + 1 + _NUMBER_BYTES),

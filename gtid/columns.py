@@ -1,12 +1,12 @@
-"""Whole columns of GTID sets, one to a row: GtidSet's meaning, without an object for each.
+"""Columns of GTID sets, one set in each row: the semantics of GtidSet without an object per set.
 
-1. A column is immutable and canonical: row by row it is what GtidSet would be.
-2. Text comes straight from Arrow's buffers and goes straight to them; the loops between are in
-   gtid/kernels. A column knows its arrays, and no loop.
-3. A row that is null, or whose text is malformed, is null in every result. Nothing else is affected
-   by it; what was wrong with it can be asked.
-4. Importing this file loads NumPy, Numba and PyArrow (the extra `columns`): so the other modules of
-   this package do not.
+1. A column is immutable and canonical: each row equals the GtidSet of the same text.
+2. Text is read from Arrow's buffers and written to Arrow's buffers. All loops over rows are in
+   gtid/kernels; this module only holds the arrays and calls the kernels.
+3. A row that is null, or whose text is malformed, is null in every result. It does not affect other
+   rows. `error` returns what was wrong with its text.
+4. Importing this file loads NumPy, Numba and PyArrow (the extra `columns`). Therefore no other
+   module imports it when `gtid` is imported.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from gtid.kernels.words import Bytes, Flags, Numbers, Words
 from gtid.layout import Arrays, Limits, key_text, read_texts
 from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 
-_STRING_BYTES_MAX: Final = 2**31 - 1  # what the 32-bit offsets of Arrow's `string` reach
+_STRING_BYTES_MAX: Final = 2**31 - 1  # Arrow's `string` has 32-bit offsets
 _COUNT: Final = pa.decimal128(38, 0)
 _NO_LIMITS: Final = {"text_bytes_max": 2**62, "intervals_max": 2**62, "tsids_max": 2**62}
 
 
 class _Faults(NamedTuple):
-    """What was wrong with rows of the text that a column was read from."""
+    """The errors in the text that a column was read from, by row."""
 
     texts: pa.Array
     codes: Bytes
@@ -46,7 +46,7 @@ class _Faults(NamedTuple):
 class GtidSetColumn:
     """An immutable column of GTID sets.
 
-    Operators work row by row between two columns of one length: `|` union, `&` intersection, `-`
+    Operators combine two columns of the same length, row by row: `|` union, `&` intersection, `-`
     subtraction, `^` symmetric difference.
 
     >>> column = GtidSetColumn.parse(pa.array(["3E11FA47-71CA-11E1-9E33-C80AA9429562:1-3:2-5"]))
@@ -64,7 +64,7 @@ class GtidSetColumn:
         exact: Flags | None = None,
         faults: _Faults | None = None,
     ) -> None:
-        """Wrap arrays that fulfil the layout. For this module only."""
+        """Wrap arrays that follow the layout. For this module only."""
         self._arrays = arrays.trimmed()
         self._valid = valid
         self._exact = valid if exact is None else exact
@@ -72,7 +72,7 @@ class GtidSetColumn:
             each.flags.writeable = False
         self._faults = faults
 
-    # -- making one -------------------------------------------------------------------------
+    # -- constructors -----------------------------------------------------------------------
 
     @classmethod
     def parse(
@@ -83,10 +83,11 @@ class GtidSetColumn:
         intervals_max: int = INTERVALS_MAX,
         tsids_max: int = TSIDS_MAX,
     ) -> GtidSetColumn:
-        """Read a column of text: `string` or `large_string`, or what casts to it.
+        """Read a column of text: `string` or `large_string`, or a type that casts to it.
 
-        Null in, null out. A malformed row, or one beyond the limits (which are per row, as in
-        GtidSet.parse), is null too; see `error`. Raises pyarrow.ArrowInvalid for other types.
+        A null row stays null. A row that is malformed or above the limits becomes null, too; see
+        `error`. The limits apply to each row, as in GtidSet.parse. Raises pyarrow.ArrowInvalid for
+        other types.
         """
         array = flat_text(texts)
         data, offsets = text_buffers(array)
@@ -98,11 +99,11 @@ class GtidSetColumn:
 
     @classmethod
     def from_sets(cls, sets: Iterable[GtidSet | None]) -> GtidSetColumn:
-        """Hold these sets; None is a null row."""
+        """Make a column of these sets; None becomes a null row."""
         texts = [None if each is None else str(each) for each in sets]
         return cls.parse(pa.array(texts, pa.large_string()), **_NO_LIMITS)
 
-    # -- looking at it ----------------------------------------------------------------------
+    # -- rows, errors and text --------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self._valid)
@@ -120,7 +121,7 @@ class GtidSetColumn:
 
     def exact_sets(self, rows: Numbers) -> list[GtidSet | None]:
         """Return these rows as sets; None for those that are not `is_exact`."""
-        taken = self.take(rows)._arrays  # noqa: SLF001 - a column of our own
+        taken = self.take(rows)._arrays  # noqa: SLF001 - an object of this class
         places, keys, run_bounds, bounds = (each.tolist() for each in taken)
         texts: dict[tuple[int, ...], str] = {}
         sets: list[GtidSet | None] = []
@@ -136,13 +137,14 @@ class GtidSetColumn:
         return sets
 
     def is_null(self) -> pa.BooleanArray:
-        """Tell of each row whether it is null."""
+        """Return for each row whether it is null."""
         return pa.array(~self._valid)
 
     def is_exact(self) -> NDArray[np.bool_]:
-        """Tell of each row whether the text it was read from is canonical to the byte.
+        """Return for each row whether the text it was read from is canonical, byte for byte.
 
-        All rows, where the column is not one that was read; no null row.
+        In a column that was not read from text this holds for every row. It never holds for a null
+        row.
         """
         return self._exact
 
@@ -156,7 +158,7 @@ class GtidSetColumn:
         code = int(faults.codes[row])
         if code == reading.TOO_LARGE:
             return _refusal(text, faults.limits)
-        # Arrow counts bytes; the text up to the first fault may hold longer characters.
+        # Arrow counts bytes; characters before the first fault may take more than one byte.
         place = len(raw[: int(faults.places[row])].decode(errors="ignore"))
         return MalformedGtidSet.at(text, position=place, expected=reading.EXPECTED[code])
 
@@ -169,7 +171,7 @@ class GtidSetColumn:
         return pa.array(messages, pa.string())
 
     def to_arrow(self) -> pa.StringArray | pa.LargeStringArray:
-        """Write MySQL's canonical form; `large_string` if it takes more than 2 GiB in all."""
+        """Write MySQL's canonical form; as `large_string` if all rows take more than 2 GiB."""
         arrays = self._arrays
         room = len(arrays.keys) * writing.RUN_CHARS_MAX
         room += len(arrays.bounds) // 2 * writing.INTERVAL_CHARS_MAX
@@ -198,21 +200,21 @@ class GtidSetColumn:
         return self._combined(other, combining.LEFT_ONLY | combining.RIGHT_ONLY)
 
     def is_subset(self, other: GtidSetColumn) -> pa.BooleanArray:
-        """Tell of each row whether `other` holds all of it."""
+        """Return for each row whether `other` contains every GTID of it."""
         return self._nothing_of(other, combining.LEFT_ONLY)
 
     def equals(self, other: GtidSetColumn) -> pa.BooleanArray:
-        """Tell of each row whether both hold the same."""
+        """Return for each row whether both columns contain the same GTIDs."""
         return self._nothing_of(other, combining.LEFT_ONLY | combining.RIGHT_ONLY)
 
     def is_disjoint(self, other: GtidSetColumn) -> pa.BooleanArray:
-        """Tell of each row whether no GTID is in both."""
+        """Return for each row whether no GTID is in both."""
         return self._nothing_of(other, combining.BOTH)
 
     def is_subset_at(self, rows: Numbers, other: GtidSetColumn, other_rows: Numbers) -> Flags:
-        """Tell for each place whether `other` holds, in its row, all of ours; no row is a null.
+        """Return whether row `rows[i]` is a subset of row `other_rows[i]` of `other`, for each i.
 
-        Any row of one may be held against any of the other, as often as need be.
+        Rows may be repeated and paired in any order. No row may be null.
         """
         assert self._valid[rows].all(), "a null is no subset"
         assert other._valid[other_rows].all(), "a null holds nothing"
@@ -221,14 +223,14 @@ class GtidSetColumn:
     # -- one column -------------------------------------------------------------------------
 
     def holes(self) -> GtidSetColumn:
-        """Give the numbers lacking between the first and the last of each TSID."""
+        """Return the gaps of each TSID: the numbers missing between its lowest and highest."""
         arrays = self._arrays
         made = self._room_for(arrays)
         measuring.holes_of_rows(*arrays, *made)
         return GtidSetColumn(made, self._valid)
 
     def filled(self) -> GtidSetColumn:
-        """Give, for each TSID, 1 up to its highest number."""
+        """Return, for each TSID, the interval from 1 to its highest number."""
         arrays = self._arrays
         made = arrays._replace(
             run_bounds=2 * np.arange(len(arrays.run_bounds), dtype=np.int64),
@@ -238,17 +240,17 @@ class GtidSetColumn:
         return GtidSetColumn(made, self._valid)
 
     def from_uuid(self, high: Words, low: Words) -> GtidSetColumn:
-        """Keep of each row what one server committed: that of the row's own two UUID words."""
+        """Keep the GTIDs that one server committed: in each row, those of that row's UUID words."""
         return self._of_uuid(high, low, wanted=True)
 
     def without_uuid(self, high: Words, low: Words) -> GtidSetColumn:
-        """Keep of each row all but what one server committed."""
+        """Keep all GTIDs of each row except those that one server committed."""
         return self._of_uuid(high, low, wanted=False)
 
     def take(self, rows: NDArray[np.int64]) -> GtidSetColumn:
-        """Return the rows of these numbers, in this order; a number below zero gives a null row.
+        """Return the rows with these numbers, in this order; a negative number yields a null row.
 
-        Raises IndexError for a number beyond the last row.
+        Raises IndexError for a number above that of the last row.
         """
         chosen = np.asarray(rows, np.int64)
         valid = (chosen >= 0) & self._valid[np.maximum(chosen, 0)] if len(chosen) else chosen >= 0
@@ -264,7 +266,7 @@ class GtidSetColumn:
         return GtidSetColumn(made, valid)
 
     def gtid_count(self) -> pa.Decimal128Array:
-        """Count the GTIDs of each row, exactly, however many there are."""
+        """Count the GTIDs of each row, exactly; a count may exceed 64 bits."""
         arrays = self._arrays
         counts = np.empty((len(self), 2), np.uint64)
         measuring.count_rows(arrays.rows, arrays.run_bounds, arrays.bounds, counts)
@@ -272,7 +274,7 @@ class GtidSetColumn:
         return pa.Array.from_buffers(_COUNT, len(self), buffers)
 
     def interval_count(self) -> pa.Int64Array:
-        """Count the intervals that it takes to write each row."""
+        """Count the intervals of each row."""
         arrays = self._arrays
         bounds = arrays.run_bounds[arrays.rows]
         return pa.array(np.diff(bounds) // 2, mask=~self._valid)
@@ -282,7 +284,7 @@ class GtidSetColumn:
         return pa.array(np.diff(self._arrays.rows), mask=~self._valid)
 
     def union_all(self) -> GtidSet:
-        """Unite all rows, passing over nulls."""
+        """Unite all rows; ignore null rows."""
         arrays = self._arrays
         made = Arrays(
             np.array([0, len(arrays.keys)]),
@@ -296,7 +298,7 @@ class GtidSetColumn:
         assert united is not None, "the one row is valid"
         return united
 
-    # -- how --------------------------------------------------------------------------------
+    # -- implementation ---------------------------------------------------------------------
 
     def _combined(self, other: GtidSetColumn, table: int) -> GtidSetColumn:
         valid = self._both_valid(other)

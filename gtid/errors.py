@@ -1,8 +1,9 @@
-"""Everything that can be wrong with a GTID, a GTID set, or bytes and text that claim to be one.
+"""All errors in GTIDs and GTID sets, and in the text or bytes that encode them.
 
-1. Each class names whose fault it is by what it is about: text, bytes, one value, or sheer size.
-2. A malformed text or encoding says what was expected, and where. Positions count from 0.
-3. Every error can be pickled, because workers in other processes raise them too.
+1. The class shows the source of the error: text, bytes, a single value, or the size.
+2. An error in text or bytes states what was expected, and at which position. Positions count from
+   0.
+3. Every error can be pickled, because worker processes raise them, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class GtidError(Exception):
 class MalformedText(GtidError):
     """Text that does not follow MySQL's grammar.
 
-    `text_position` is the 0-based offset of the character at which `expected` was looked for.
+    `text_position` is the 0-based offset of the character at which `expected` was required.
     """
 
     def __init__(self, expected: str, text_position: int, excerpt: str) -> None:
@@ -34,7 +35,7 @@ class MalformedText(GtidError):
 
     @classmethod
     def at(cls, text: str, *, position: int, expected: str) -> Self:
-        """Make the error, with the surroundings of `position` as its excerpt."""
+        """Make the error with the text around `position` as its excerpt."""
         begin = max(0, position - _SHOWN_BEFORE)
         end = position + _SHOWN_AFTER
         before = ("..." if begin else "") + _printable(text[begin:position])
@@ -43,11 +44,11 @@ class MalformedText(GtidError):
 
 
 class MalformedGtidSet(MalformedText):
-    """Text that is no GTID set (error 1772 on a server)."""
+    """Text that is not a GTID set (error 1772 on a server)."""
 
 
 class MalformedGtid(MalformedText):
-    """Text that is no single GTID (error 1774 on a server)."""
+    """Text that is not a single GTID (error 1774 on a server)."""
 
 
 class MalformedTag(GtidError):
@@ -88,9 +89,9 @@ class MalformedInterval(GtidError):
 
 
 class MalformedBinary(GtidError):
-    """Bytes that are no GTID set encoding (error 1773 on a server).
+    """Bytes that do not encode a GTID set (error 1773 on a server).
 
-    `byte_position` is the 0-based offset at which `expected` was looked for.
+    `byte_position` is the 0-based offset at which `expected` was required.
     """
 
     def __init__(self, expected: str, byte_position: int) -> None:
@@ -103,7 +104,7 @@ class MalformedBinary(GtidError):
 
 
 class UnknownFormatVersion(MalformedBinary):
-    """An encoding of a version that this package does not know; perhaps of a newer server."""
+    """An unsupported version of the encoding; a newer server may have written it."""
 
     def __init__(self, version: int) -> None:
         super().__init__(f"format version 0, 1 or 2, not {version},", 7)
@@ -112,7 +113,7 @@ class UnknownFormatVersion(MalformedBinary):
 
 
 class GtidSetTooLarge(GtidError):
-    """More than the caller allows. `actual` and `limit` are in units of `what`."""
+    """A set larger than the caller's limit. `actual` and `limit` are in units of `what`."""
 
     def __init__(self, what: str, actual: int, limit: int) -> None:
         super().__init__(what, actual, limit)
@@ -125,5 +126,5 @@ class GtidSetTooLarge(GtidError):
 
 
 def _printable(text: str) -> str:
-    """One line of ASCII, whatever is in `text`: it ends up in logs and terminals."""
+    """Return `text` as one line of ASCII, because errors are printed to logs and terminals."""
     return text.encode("unicode_escape").decode("ascii")

@@ -1,7 +1,7 @@
-"""One GTID set in the hands of the kernels: arrays of boundaries in, arrays of boundaries out.
+"""Runs the kernels on a single GTID set: arrays of boundaries in, arrays of boundaries out.
 
-1. This file and what it imports need NumPy and Numba; only gtid/accelerated.py imports it.
-2. It gives no kernel memory that somebody else may change or free meanwhile.
+1. This file and its imports need NumPy and Numba; only gtid/accelerated.py imports it.
+2. It never passes a kernel memory that other code may change or free.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from gtid.layout import Limits, key_text, read_texts
 
 _FIRST_TAG_WORD = 2
 _COLON = ord(":")
-_PIECE_BYTES = 256 * 1024  # what is made of a piece stays in the processor's cache
+_PIECE_BYTES = 256 * 1024  # the temporary array of a piece stays in the processor's cache
 
-# CPython keeps ASCII text as bytes with a zero behind them; this gives their address, copying
-# nothing (Python/C API, "Unicode Objects").
+# CPython stores ASCII text as bytes with a zero at the end. This function returns their address
+# without a copy (Python/C API, "Unicode Objects").
 _address_of = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
 _address_of.restype = ctypes.c_void_p
 _address_of.argtypes = [ctypes.py_object, ctypes.c_void_p]
 
 
 def is_kept() -> bool:
-    """Tell whether what was compiled once is there for every later process."""
+    """Return whether later processes can load what one process compiled."""
     return cache_directory() is not None
 
 
@@ -47,26 +47,26 @@ def combine(
 
 
 def finds(left: array[int], right: array[int], *, left_only: bool, both: bool) -> bool:
-    """Tell whether applying a truth table would leave anything."""
+    """Return whether the result of applying a truth table is not empty."""
     table = left_only * combining.LEFT_ONLY | both * combining.BOTH
     return bool(combining.sweep_finds(_seen(left), _seen(right), table))
 
 
 def canonical(numbers: array[int]) -> array[int]:
-    """Fold start, end, start, end, ... into canonical form. Empty intervals count for nothing."""
+    """Fold start, end, start, end, ... into canonical form. Empty intervals are dropped."""
     pairs = _seen(numbers).reshape(-1, 2)
     held = np.ascontiguousarray(pairs[pairs[:, 0] < pairs[:, 1]]).reshape(-1)
     return _taken(folding.canonical(held))
 
 
 def is_canonical(numbers: array[int]) -> bool:
-    """Tell whether the numbers ascend strictly."""
+    """Return whether the numbers ascend strictly."""
     seen = _seen(numbers)
     return bool((seen[:-1] < seen[1:]).all())
 
 
 def count(boundaries: array[int]) -> int:
-    """Count the numbers inside: fewer than 2**63, for they are different numbers below that."""
+    """Count the numbers in the set: fewer than 2**63, since they are distinct and below that."""
     seen = _seen(boundaries)
     return int((seen[1::2] - seen[::2]).sum())
 
@@ -82,12 +82,12 @@ def count_colons(text: str) -> int:
 
 
 def read(text: str, *, colon_count: int, tsids_max: int) -> dict[str, Boundaries]:
-    """Read an ASCII text; give each key's canonical boundaries, keys in order.
+    """Read an ASCII text; return each key's canonical boundaries, in key order.
 
     Raises MalformedGtidSet, or GtidSetTooLarge for more than `tsids_max` TSIDs.
     """
     offsets, valid = np.array([0, len(text)]), np.ones(1, np.bool_)
-    # The caller has kept to its limits.
+    # The caller has already checked its limits on bytes and colons.
     limits = Limits(len(text), colon_count, tsids_max)
     read = read_texts(_address(text), offsets, valid, limits)
     if read.faults[0] == reading.TOO_LARGE:
@@ -108,7 +108,7 @@ def write(boundaries: array[int]) -> str:
     """Write `1-2:5`."""
     room = np.empty(len(boundaries) // 2 * writing.INTERVAL_CHARS_MAX, np.uint8)
     length = writing.write_run_bounds(room, 0, _seen(boundaries))
-    return str(room[1:length].data, "ascii")  # behind the first colon
+    return str(room[1:length].data, "ascii")  # without the first colon
 
 
 def _address(text: str) -> int:
@@ -118,7 +118,7 @@ def _address(text: str) -> int:
 
 
 def _seen(numbers: array[int]) -> Numbers:
-    """Look at an array where it is, for reading."""
+    """Return a read-only view of an array."""
     seen: Numbers = np.frombuffer(numbers, np.int64)
     seen.flags.writeable = False
     return seen

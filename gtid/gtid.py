@@ -1,4 +1,4 @@
-"""One global transaction identifier: a TSID and a number."""
+"""A single global transaction identifier: a TSID and a number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gtid.tsid import Tsid, tsid_of_key
 
 @dataclass(frozen=True, slots=True, order=True)
 class Gtid:
-    """The name of one transaction. `gno` is 1 to GNO_MAX. Raises GnoOutOfRange."""
+    """The identifier of one transaction. `gno` is 1 to GNO_MAX. Raises GnoOutOfRange."""
 
     tsid: Tsid
     gno: int

@@ -1,10 +1,10 @@
-"""The set of GTIDs: immutable, canonical, and no larger in memory than its intervals.
+"""The GTID set: immutable and canonical; its memory is proportional to its intervals.
 
 1. A set holds one non-empty canonical sequence of boundaries for each TSID, in MySQL's order. So
-   equal sets have equal contents, and what is printed never needs sorting.
-2. No operation costs time or memory by the number of GTIDs; `gtids` is the one way to see them
-   singly, and it has a limit. There is no `len`: a set may hold more than a C integer can count.
-3. How the boundaries are kept is nobody's business outside this package.
+   equal sets have equal contents, and printing needs no sorting. See gtid/boundaries.py.
+2. The number of GTIDs affects neither time nor memory. Only `gtids` lists them singly, up to a
+   limit. There is no `len`, because the count may exceed a C integer.
+3. The representation of the boundaries is private to this package.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from gtid.text import (
 )
 from gtid.tsid import UUID_CHARS, Tsid, tsid_of_key, uuid_text
 
-# Enough to name every transaction of a repair; a larger set is worked on as intervals.
+# Enough to list every transaction of a repair; larger sets are processed as intervals.
 GTIDS_MAX: Final = 1_000_000
 
-# So many sets are united one after the other: mostly the second adds nothing to the first.
+# Up to this many sets are united one after the other: usually the second adds nothing to the first.
 _FEW_SETS: Final = 3
 
-# What fits a screen in the small hours.
+# Limits for output that fits on one screen.
 SHOWN_RANGES_MAX: Final = 6
 SHOWN_UUIDS_MAX: Final = 8
 
@@ -67,10 +67,10 @@ class GtidSet:
     _hash: int | None
 
     def __new__(cls) -> GtidSet:
-        """Return the empty set; there is one object for all uses."""
+        """Return the empty set, which is always the same object."""
         return _EMPTY
 
-    # -- making one -------------------------------------------------------------------------
+    # -- constructors -----------------------------------------------------------------------
 
     @classmethod
     def parse(
@@ -81,10 +81,10 @@ class GtidSet:
         intervals_max: int = INTERVALS_MAX,
         tsids_max: int = TSIDS_MAX,
     ) -> GtidSet:
-        """Read what a server prints, or what a person types: see gtid/text.py for the grammar.
+        """Read the text of a set, as a server prints it or an operator types it.
 
-        `intervals_max` limits intervals and tags as written, `tsids_max` the different TSIDs.
-        Raises MalformedGtidSet, which shows the place, and GtidSetTooLarge.
+        See gtid/text.py for the grammar. `intervals_max` limits the intervals and tags as written,
+        `tsids_max` the distinct TSIDs. Raises MalformedGtidSet with the position, GtidSetTooLarge.
         """
         ranges = parse_ranges(
             text,
@@ -96,13 +96,13 @@ class GtidSet:
 
     @classmethod
     def of(cls, gtids: Gtid | Iterable[Gtid]) -> GtidSet:
-        """Hold these GTIDs and no others."""
+        """Make the set of exactly these GTIDs."""
         singly = (gtids,) if isinstance(gtids, Gtid) else gtids
         return cls.from_intervals((gtid.tsid, gtid.gno, end_after(gtid.gno)) for gtid in singly)
 
     @classmethod
     def from_intervals(cls, intervals: Iterable[tuple[Tsid, int, int]]) -> GtidSet:
-        """Hold the numbers from start up to, not including, end; in any order, overlapping or not.
+        """Make a set of intervals (tsid, start, exclusive end), in any order; they may overlap.
 
         An interval whose end equals its start is empty. Raises GnoOutOfRange unless
         1 <= start and end <= GNO_END, and MalformedInterval if an end is below its start.
@@ -120,7 +120,7 @@ class GtidSet:
 
     @classmethod
     def union_of(cls, sets: Iterable[GtidSet]) -> GtidSet:
-        """Unite any number of sets at once; much cheaper than one after the other."""
+        """Unite any number of sets at once; much faster than repeated `|`."""
         held = [one for one in sets if one]
         if len(held) <= _FEW_SETS:
             return reduce(GtidSet.__or__, held, _EMPTY)
@@ -175,7 +175,7 @@ class GtidSet:
         return bool(self._ranges)
 
     def is_disjoint(self, other: GtidSet) -> bool:
-        """Tell whether no GTID is in both."""
+        """Return whether no GTID is in both."""
         theirs = ranges_of(other)
         return all(
             line.is_disjoint(boundaries, theirs.get(key, ()))
@@ -183,24 +183,24 @@ class GtidSet:
         )
 
     def is_intersecting(self, other: GtidSet) -> bool:
-        """Tell whether at least one GTID is in both."""
+        """Return whether at least one GTID is in both."""
         return not self.is_disjoint(other)
 
-    # -- looking at it ----------------------------------------------------------------------
+    # -- properties and contents ------------------------------------------------------------
 
     @property
     def gtid_count(self) -> int:
-        """How many GTIDs it holds: MySQL's "volume"."""
+        """The number of GTIDs in the set: MySQL's "volume"."""
         return sum(map(line.count, self._ranges.values()))
 
     @property
     def interval_count(self) -> int:
-        """How many intervals it takes to write it."""
+        """The number of intervals in the set's text form."""
         return sum(map(len, self._ranges.values())) // 2
 
     @property
     def tsid_count(self) -> int:
-        """How many TSIDs have at least one GTID in it."""
+        """The number of TSIDs with at least one GTID in the set."""
         return len(self._ranges)
 
     @property
@@ -210,20 +210,20 @@ class GtidSet:
 
     @property
     def uuids(self) -> tuple[UUID, ...]:
-        """The UUIDs, in MySQL's order, each once."""
+        """The distinct UUIDs, in MySQL's order."""
         return tuple(dict.fromkeys(tsid.uuid for tsid in self.tsids))
 
     def intervals(self) -> Iterator[tuple[Tsid, int, int]]:
-        """Give (tsid, start, end) in order; ends are exclusive."""
+        """Yield (tsid, start, end) in order; ends are exclusive."""
         for key, boundaries in self._ranges.items():
             tsid = tsid_of_key(key)
             for start, end in line.pairs(boundaries):
                 yield tsid, start, end
 
     def gtids(self, *, limit: int = GTIDS_MAX) -> Iterator[Gtid]:
-        """Give each GTID in order. Raises GtidSetTooLarge at once if there are more than `limit`.
+        """Return each GTID in order. Raises GtidSetTooLarge at once if there are more than `limit`.
 
-        It never cuts short in silence: for the first few, say `s.first(n).gtids()`.
+        It never truncates silently: for the first few, use `s.first(n).gtids()`.
         """
         if self.gtid_count > limit:
             raise GtidSetTooLarge("GTIDs", self.gtid_count, limit)
@@ -232,18 +232,18 @@ class GtidSet:
         )
 
     def highest(self, tsid: Tsid) -> int | None:
-        """Give the highest number of this TSID, None if it has none."""
+        """Return the highest number of this TSID, or None if the set has none."""
         boundaries = self._ranges.get(str(tsid))
         return last_before(boundaries[-1]) if boundaries else None
 
-    # -- parts of it ------------------------------------------------------------------------
+    # -- subsets ----------------------------------------------------------------------------
 
     def from_uuid(self, uuid: UUID) -> GtidSet:
-        """Keep what this server committed, under any tag or none."""
+        """Keep the GTIDs that this server committed, with any tag or none."""
         return self._parted(uuid, wanted=True)
 
     def without_uuid(self, uuid: UUID) -> GtidSet:
-        """Keep what other servers committed."""
+        """Keep the GTIDs that other servers committed."""
         return self._parted(uuid, wanted=False)
 
     def _parted(self, uuid: UUID, *, wanted: bool) -> GtidSet:
@@ -256,25 +256,25 @@ class GtidSet:
         return self if len(kept) == len(self._ranges) else set_of_ranges(kept)
 
     def from_tsid(self, tsid: Tsid) -> GtidSet:
-        """Keep what this server committed under exactly this tag, or under none if it is empty."""
+        """Keep the GTIDs with exactly this UUID and tag; an empty tag means untagged."""
         key = str(tsid)
         return set_of_ranges({key: self._ranges[key]} if key in self._ranges else {})
 
     def holes(self) -> GtidSet:
-        """Give the numbers lacking between the first and the last of each TSID."""
+        """Return the gaps of each TSID: the numbers missing between its lowest and highest."""
         inner = ((key, line.inner(boundaries)) for key, boundaries in self._ranges.items())
         return set_of_ranges({key: boundaries for key, boundaries in inner if boundaries})
 
     def filled(self) -> GtidSet:
-        """Give, for each TSID, 1 up to its highest number.
+        """Return, for each TSID, the interval from 1 to its highest number.
 
-        `x & s.filled()` is what of `x` is not above the maximum of `s`.
+        `x & s.filled()` is the part of `x` that is not above the highest numbers of `s`.
         """
         filled = ((key, (1, boundaries[-1])) for key, boundaries in self._ranges.items())
         return set_of_ranges({key: line.settled(boundaries) for key, boundaries in filled})
 
     def first(self, gtid_count: int) -> GtidSet:
-        """Keep the first `gtid_count` GTIDs in order; all, if there are no more."""
+        """Keep the first `gtid_count` GTIDs in order, or all if there are fewer."""
         kept: dict[str, Boundaries] = {}
         left = gtid_count
         for key, boundaries in self._ranges.items():
@@ -284,10 +284,10 @@ class GtidSet:
             left -= line.count(kept[key])
         return set_of_ranges(kept)
 
-    # -- writing it -------------------------------------------------------------------------
+    # -- text -------------------------------------------------------------------------------
 
     def to_text(self, *, separator: str = ",") -> str:
-        r"""Write MySQL's form. A server itself puts `",\n"` between UUIDs."""
+        r"""Write MySQL's text form. A server separates UUIDs with `",\n"`."""
         return format_ranges(self._ranges, separator=separator)
 
     def __str__(self) -> str:
@@ -296,9 +296,9 @@ class GtidSet:
     def shortened(
         self, *, ranges_max: int = SHOWN_RANGES_MAX, uuids_max: int = SHOWN_UUIDS_MAX
     ) -> str:
-        """Write it for people: at most `ranges_max` ranges of each of `uuids_max` UUIDs.
+        """Write a short form for operators: at most `ranges_max` ranges of `uuids_max` UUIDs.
 
-        What is left out is counted, never just dropped.
+        The text counts the ranges, UUIDs and GTIDs that it omits.
         """
         entries: list[str] = []
         hidden: dict[str, Boundaries] = {}
@@ -317,7 +317,7 @@ class GtidSet:
     def __repr__(self) -> str:
         return f"<GtidSet {self.shortened()}>" if self else "<GtidSet empty>"
 
-    # -- staying as it is -------------------------------------------------------------------
+    # -- immutability and pickling ----------------------------------------------------------
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a GtidSet is immutable: cannot set {name}")
@@ -330,12 +330,12 @@ class GtidSet:
 
 
 def _set_of_pickled(ranges: Ranges) -> GtidSet:
-    """Wrap ranges that another release may have pickled, with another threshold between forms."""
+    """Wrap pickled ranges; another release may have another threshold between tuple and array."""
     return set_of_ranges({key: line.settled(held) for key, held in ranges.items()})
 
 
 def set_of_ranges(ranges: Ranges) -> GtidSet:
-    """Wrap ranges that fulfil the invariant of GtidSet. For the modules of this package only."""
+    """Wrap ranges that satisfy the invariant of GtidSet. For the modules of this package only."""
     made = object.__new__(GtidSet)
     _set_ranges(made, ranges)
     _set_hash(made, None)
@@ -343,14 +343,14 @@ def set_of_ranges(ranges: Ranges) -> GtidSet:
 
 
 def ranges_of(gtid_set: GtidSet) -> Ranges:
-    """Show the representation. For the modules of this package only."""
-    return gtid_set._ranges  # noqa: SLF001  (the one door)
+    """Return the representation. For the modules of this package only."""
+    return gtid_set._ranges  # noqa: SLF001  (the only access)
 
 
 def _combine(left: GtidSet, right: object, table: TruthTable) -> GtidSet:
-    """Apply a truth table to two sets, TSID by TSID; `left` itself if nothing of it changes.
+    """Apply a truth table to two sets, TSID by TSID; return `left` itself if it does not change.
 
-    NotImplemented for what is no set, as an operator returns it: mypy knows that of operators only.
+    Return NotImplemented if `right` is not a set. mypy expects this of operators only.
     """
     if not isinstance(right, GtidSet):
         return NotImplemented  # type: ignore[no-any-return]
@@ -369,7 +369,7 @@ def _combine(left: GtidSet, right: object, table: TruthTable) -> GtidSet:
         if made:
             combined[key] = made
             unchanged += made == held
-    # Without right_only nothing comes of a TSID that is not on the left.
+    # Without right_only, a TSID that is not on the left contributes nothing.
     added = theirs.keys() - ours.keys() if right_only else ()
     if added:
         combined.update((key, theirs[key]) for key in added)
@@ -388,7 +388,7 @@ def _is_subset(left: object, right: object) -> bool:
     return all(line.is_subset(held, theirs.get(key, ())) for key, held in ours.items())
 
 
-# The slots themselves: to set one by its name takes three times as long, and a set is made often.
+# The slots themselves: object.__setattr__ takes three times as long, and sets are made often.
 _set_ranges: Callable[[GtidSet, Ranges], None] = vars(GtidSet)["_ranges"].__set__
 _set_hash: Callable[[GtidSet, int | None], None] = vars(GtidSet)["_hash"].__set__
 

@@ -1,7 +1,7 @@
-"""A 64-bit hash of bytes, eight at a time: fast where it is compiled, and the same in Python.
+"""A 64-bit hash of bytes, eight at a time: fast when compiled, with the same result in Python.
 
-It keeps apart what differs by accident, not what somebody made to collide. `kernels/hashing.py` is
-its compiled twin, and tests hold the two together.
+It is not cryptographic: an attacker can construct collisions. `kernels/hashing.py` is the compiled
+version, and tests compare the two.
 """
 
 import struct
@@ -15,13 +15,13 @@ _FINISH_2: Final = 0x94D049BB133111EB
 
 
 def mix(state: int, word: int) -> int:
-    """Put one 64-bit word into a state. For a given word no two states give the same one."""
+    """Mix one 64-bit word into a state. For a given word, distinct states stay distinct."""
     state = ((state ^ word) * _MULTIPLIER) & _BITS
     return state ^ state >> 32
 
 
 def mix_bytes(state: int, data: bytes) -> int:
-    """Put a length and the bytes behind it into a state, eight at a time, the last padded.
+    """Mix the length and then the bytes into a state, eight at a time; pad the last word.
 
     >>> mix_bytes(SEED, b"a") != mix_bytes(SEED, b"a" + bytes(1))
     True
@@ -36,12 +36,12 @@ def mix_bytes(state: int, data: bytes) -> int:
 
 
 def finish(state: int) -> int:
-    """Spread what went in over all bits, so that sums of states keep them apart."""
+    """Spread the input over all bits, so that sums of states remain distinct."""
     state = ((state ^ state >> 30) * _FINISH_1) & _BITS
     state = ((state ^ state >> 27) * _FINISH_2) & _BITS
     return state ^ state >> 31
 
 
 def add(total: int, state: int) -> int:
-    """Put a finished state into a sum, in which the order does not matter."""
+    """Add a finished state to a sum that does not depend on the order."""
     return (total + state) & _BITS

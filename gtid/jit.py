@@ -1,15 +1,16 @@
-"""Compiles the kernels, once: on the first call ever, and never again for the same sources.
+"""Compiles each kernel on its first call and caches the machine code until the sources change.
 
-1. What was compiled is kept in a folder named for the digest of all sources of gtid.kernels and for
-   the compiler's version, and there in one named for the kernel's own source and for those of the
-   kernels that its module imports. So none can call an outdated one, wherever and from whatever
-   archive the package is imported, and a read-only site-packages is no obstacle.
-2. A cache holds machine code that is run as it is: only a folder that is this user's own or the
-   system's, and that nobody else can write to or put another in the place of, is trusted. One that
-   was filled beforehand, in an image say, serves although it is read-only.
-3. Where no such folder can be had the kernels are compiled in every process: some ten seconds each.
-4. What cannot be kept, or no longer be read, costs a compilation and never an answer.
-5. This is the only file of the package that looks at the world.
+1. The cache is a folder named after a digest of all sources of gtid.kernels and the compiler's
+   version. It contains one folder for each module, named after a digest of the module's source and
+   of the kernels that it imports. So no kernel can call an outdated one. This holds wherever the
+   package is imported from, including an archive or a read-only site-packages.
+2. The cache contains machine code that the process executes. So this file accepts a folder only if
+   this user or root owns it, and no other user can write to it or replace it. A read-only folder
+   that was filled in advance, for example in an image, is accepted, too.
+3. Without such a folder every process compiles the kernels, which takes about ten seconds each.
+4. If machine code cannot be stored or loaded, the kernel is compiled again. The result of a
+   computation never depends on the cache.
+5. This is the only file of the package that accesses the environment and the file system.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from numba.core.dispatcher import Dispatcher
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SOURCES: Final = "gtid.kernels"  # the package whose sources make the digest
+SOURCES: Final = "gtid.kernels"  # the digest covers the sources of this package
 _FOLDER: Final = "kernels"
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function to machine code for each combination of argument types it is called with.
+    """Compile a function to machine code, once for each combination of argument types.
 
-    It runs without the interpreter's lock. Integers wrap, and indices are not checked.
+    The machine code runs without the GIL. Integers wrap, and indices are not checked.
     """
     return _compiled(function, inline="never")
 
@@ -52,7 +53,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function into each kernel that calls it: for the innermost steps.
 
-    A call passes every array with its owner's count, which costs more than such a step itself.
+    A call updates the reference count of every array it passes. That costs more than such a step.
     """
     return _compiled(function, inline="always")
 
@@ -61,7 +62,7 @@ def _compiled(function: Callable[P, R], *, inline: Literal["never", "always"]) -
     made: Any = numba.njit(nogil=True, error_model="numpy", inline=inline)(function)
     if cache_directory() is not None:
         with _our_locator_only():
-            # What cache=True does, with a cache of ours.
+            # The same as cache=True, but with KernelCache.
             made._cache = KernelCache(function)  # type: ignore[no-untyped-call]  # noqa: SLF001
     compiled: Callable[P, R] = made
     return compiled
@@ -69,7 +70,7 @@ def _compiled(function: Callable[P, R], *, inline: Literal["never", "always"]) -
 
 @lru_cache(maxsize=1)
 def cache_directory() -> Path | None:
-    """Return where compiled kernels are kept; None if no folder can be trusted or written."""
+    """Return the folder of compiled kernels; None if no folder is both safe and usable."""
     for root in _roots():
         folder = root / _FOLDER / _digest()
         if _is_ours(folder):
@@ -78,13 +79,13 @@ def cache_directory() -> Path | None:
 
 
 class SourceLocator:
-    """Tells the compiler's cache where a kernel's machine code lies. See the top of this file."""
+    """Provides the compiler's cache with the folder of a kernel's machine code (rule 1)."""
 
     def __init__(self, function: FunctionType, file: str) -> None:
         self._line = function.__code__.co_firstlineno
         self._module = function.__module__
-        self._py_file = file  # where the compiler's warnings point to
-        # linecache asks the module's loader, and so finds what lies within an archive.
+        self._py_file = file  # the compiler's warnings show this path
+        # linecache uses the module's loader, so it also finds sources in an archive.
         source = "".join(linecache.getlines(file, function.__globals__))
         assert source, "a kernel has a source"
         imported = sorted(_stamps_imported(function))
@@ -96,30 +97,30 @@ class SourceLocator:
         return cls(py_func, py_file)
 
     def ensure_cache_path(self) -> None:
-        """Make the module's folder, and those above it if somebody has cleaned up meanwhile."""
+        """Create the module's folder, and its parents if another process removed them."""
         _make_private(Path(self.get_cache_path()))
 
     def get_cache_path(self) -> str:
-        """Return the folder of the kernel's module, as its source is now.
+        """Return the folder for the current source of the kernel's module.
 
-        Were it one for all versions of a source, a process could find the new one's entry in the
-        index while the code beside it is still the old one's.
+        A folder shared by all versions of a source would not be safe. A process could find the new
+        version's entry in the index while the code file is still that of the old version.
         """
         directory = cache_directory()
         assert directory is not None, "without a folder nothing is cached"
         return str(directory / f"{self._module}-{self._stamp[:16]}")
 
     def get_source_stamp(self) -> str:
-        """Return what changes when the kernel's source does."""
+        """Return a digest that changes with the kernel's source."""
         return self._stamp
 
     def get_disambiguator(self) -> str:
-        """Tell kernels of one name apart."""
+        """Return the line number, which distinguishes kernels with the same name."""
         return str(self._line)
 
 
 def _stamps_imported(function: FunctionType) -> set[str]:
-    """Return the stamps of the kernels that a kernel's module has imported from others."""
+    """Return the source stamps of the kernels that a kernel's module imports."""
     kernels = [each for each in function.__globals__.values() if isinstance(each, Dispatcher)]
     others = [each for each in kernels if each.py_func.__module__ != function.__module__]
     caches = [getattr(each, "_cache", None) for each in others]
@@ -131,50 +132,50 @@ class _Located(CompileResultCacheImpl):
 
 
 class KernelCache(FunctionCache):
-    """The compiler's cache, made fit for several processes that compile at once.
+    """Numba's cache, made safe for several processes that compile at the same time.
 
-    The compiler's own reads the index of a kernel, adds an entry and writes it back. Of two that do
-    so at once for two types of arguments, both may name the same file, and one type then finds the
-    code of the other. Here they take turns.
+    Numba's own cache reads the index of a kernel, adds an entry and writes the index back. If two
+    processes do this at once for different argument types, both entries may point to the same file.
+    Then one type would load the code of the other. A lock prevents this.
     """
 
     _impl_class = _Located
 
     @property
     def source_stamp(self) -> str:
-        """What changes when the kernel, or one that it calls, does."""
+        """A digest that changes with the source of the kernel or of one that it calls."""
         stamp: str = self._impl.locator.get_source_stamp()
         return stamp
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401 - Numba's
-        """Return the compiled kernel, or None if it is not here or cannot be read."""
+        """Return the compiled kernel, or None if it is not cached or cannot be read."""
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except Exception:  # noqa: BLE001 - unpickling what is damaged may raise anything
+        except Exception:  # noqa: BLE001 - unpickling a damaged file may raise any exception
             self._forget()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401 - Numba's
-        """Keep a compiled kernel if there is room for it; it is used in any case."""
-        # The disk may be full, and the folder gone or read-only by now: see rule 4.
+        """Store a compiled kernel if possible; the process uses it in any case."""
+        # The disk may be full, or the folder removed or read-only: see rule 4.
         with suppress(OSError):
             self._impl.locator.ensure_cache_path()
             with _alone_in(Path(self.cache_path)):
                 super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
     def _forget(self) -> None:
-        """Delete all that is kept of this kernel: a damaged index could not be added to."""
+        """Delete all cache files of this kernel: Numba cannot add entries to a damaged index."""
         folder = Path(self.cache_path)
         files = folder.glob(f"{self._impl.filename_base}.*")
         with suppress(OSError), _alone_in(folder):
-            # The index last would name, for a moment, what others are about to write.
+            # The index goes first: otherwise it would briefly list files that others may rewrite.
             for file in sorted(files, key=lambda each: each.suffix != ".nbi"):
                 file.unlink(missing_ok=True)
 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep all other processes that would write to the folder waiting; a dead one holds none up."""
+    """Hold an exclusive lock on the folder; the kernel releases the lock of a dead process."""
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -185,8 +186,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _our_locator_only() -> Iterator[None]:
-    """Set aside the locators that NUMBA_CACHE_LOCATOR_CLASSES names: our rules are not theirs."""
-    settings: Any = config  # its attributes are made as the environment says
+    """Ignore the locators in NUMBA_CACHE_LOCATOR_CLASSES: they do not check who owns a folder."""
+    settings: Any = config  # Numba sets its attributes from the environment
     before = getattr(settings, "CACHE_LOCATOR_CLASSES", "")
     settings.CACHE_LOCATOR_CLASSES = ""
     try:
@@ -209,7 +210,7 @@ def _roots() -> Iterator[Path]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Make the folder if need be; tell whether it can be trusted, and written to or is filled."""
+    """Create the folder if necessary; return whether it is safe, and writable or already filled."""
     root = folder.parent.parent
     try:
         _make_private(folder)
@@ -219,13 +220,13 @@ def _is_ours(folder: Path) -> bool:
                 return False
         for each in root.resolve().parents:
             state = each.stat()
-            # In a sticky folder, such as /tmp, nobody can move what is ours.
+            # In a sticky folder, such as /tmp, other users cannot move this user's files.
             may_move = _others_write(state) and not state.st_mode & stat.S_ISVTX
             if _is_foreign(state) or may_move:
                 return False
         return _can_be_written(folder) or any(folder.iterdir())
     except OSError:
-        return False  # read-only, full, or no folder at all: the next one may do
+        return False  # read-only, full, or not a folder: try the next root
 
 
 def _can_be_written(folder: Path) -> bool:
@@ -237,7 +238,7 @@ def _can_be_written(folder: Path) -> bool:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder and what lacks above it, each for this user alone, whatever the umask says."""
+    """Create a folder and its missing parents, accessible only to this user under any umask."""
     if not folder.parent.exists():
         _make_private(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -253,7 +254,7 @@ def _is_foreign(state: os.stat_result) -> bool:
 
 @lru_cache(maxsize=1)
 def _digest() -> str:
-    """Return a name for the sources of all kernels, of this file, and for the compiler."""
+    """Return a digest of all kernel sources, this file and the compiler's version."""
     digest = hashlib.sha256()
     digest.update(f"{numba.__version__} {sys.implementation.cache_tag}".encode())
     files: list[Any] = [resources.files("gtid") / "jit.py"]

@@ -1,7 +1,7 @@
-"""The arrays that kernels work on, and text read into them: for whole columns, and for one set.
+"""Allocates the arrays that the kernels use and reads text into them, for columns and single sets.
 
-gtid/kernels/__init__.py describes the layout. Nothing here knows where the text came from; whoever
-gives an address keeps what is there.
+gtid/kernels/__init__.py describes the layout. This file does not know where the text came from: the
+caller passes an address and keeps the memory alive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FIRST_TAG_WORD: Final = 2
 
 
 class Arrays(NamedTuple):
-    """The layout that gtid/kernels describes; never written to once a column has it."""
+    """The layout that gtid/kernels describes; read-only once a column owns it."""
 
     rows: Numbers
     keys: Words
@@ -29,7 +29,7 @@ class Arrays(NamedTuple):
 
     @classmethod
     def with_room(cls, *, rows: int, runs: int, bounds: int) -> Arrays:
-        """Make room; memory that stays untouched costs nothing."""
+        """Allocate upper bounds; memory that is never touched costs nothing."""
         return cls(
             np.empty(rows + 1, np.int64),
             np.empty((runs + 1, KEY_WORDS), np.uint64),
@@ -38,7 +38,7 @@ class Arrays(NamedTuple):
         )
 
     def trimmed(self) -> Arrays:
-        """Return the part that was filled, for reading only."""
+        """Return read-only views of the part that was filled."""
         runs = int(self.rows[-1])
         filled = (
             self.rows,
@@ -52,7 +52,7 @@ class Arrays(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What is read of one row at most."""
+    """Upper limits on the text of one row."""
 
     text_bytes: int
     intervals: int  # and tags, as written
@@ -60,16 +60,16 @@ class Limits(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Rows as read: canonical, or with a fault and empty."""
+    """The rows as read: each is canonical, or empty with a fault."""
 
     arrays: Arrays
     truths: Bytes  # reading.ORDERLY, reading.EXACT
     faults: Bytes  # codes of tokens.EXPECTED
-    places: Numbers  # of the faults, in bytes from where the row begins
+    places: Numbers  # of the faults, in bytes from the start of the row
 
 
 def read_texts(address: int, offsets: Numbers, valid: Flags, limits: Limits) -> Read:
-    """Read a GTID set from each valid row of the text; one with a fault becomes invalid."""
+    """Read a GTID set from each valid row of the text; a row with a fault becomes invalid."""
     rows = len(valid)
     colons = int(reading.count_colons(address + offsets[0], address + offsets[-1]))
     made = Arrays.with_room(rows=rows, runs=colons, bounds=2 * colons)
@@ -101,7 +101,7 @@ def read_texts(address: int, offsets: Numbers, valid: Flags, limits: Limits) -> 
 
 
 def key_text(words: Sequence[int]) -> str:
-    """Return the key of a TSID, as GtidSet has it, of the six words of a run."""
+    """Convert the six words of a run's key to the key text that GtidSet uses."""
     key = uuid_key(f"{words[0]:016x}{words[1]:016x}")
     if not words[_FIRST_TAG_WORD]:
         return key

@@ -1,4 +1,4 @@
-"""How two GTID sets lie to each other, in MySQL Shell's words."""
+"""The relation between two GTID sets, in the terms of MySQL Shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gtid.gtid_set import GtidSet
 
 
 class SetRelation(Enum):
-    """The relation of a left set to a right one. Exactly one holds."""
+    """The relation of a left set to a right one. Exactly one applies."""
 
     EQUAL = "equal"
     CONTAINS = "contains"
@@ -18,10 +18,10 @@ class SetRelation(Enum):
 
 
 def relate(left: GtidSet, right: GtidSet) -> SetRelation:
-    """Name the relation of `left` to `right`.
+    """Return the relation of `left` to `right`.
 
-    An empty set is contained in every other, although it is disjoint from it too: a new server
-    has nothing that its source lacks, which is what one asks for.
+    An empty set is reported as contained in any other set, although it is also disjoint from it. A
+    new server has no GTID that is missing on its source, and that is what the operator checks.
     """
     if left == right:
         return SetRelation.EQUAL

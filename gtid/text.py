@@ -1,13 +1,15 @@
-r"""MySQL's text form of GTID sets, and the only place where ends are inclusive.
+r"""MySQL's text form of GTID sets. Only here, and in the kernels for text, are ends inclusive.
 
-1. The grammar is that of a 9.7 server, asked with GTID_SUBTRACT: white space (VT, FF too) around
-   every token, stray commas, any order, overlaps, `UUID:tag` without numbers, `2-1` as nothing,
-   UUIDs also without dashes or in braces. A tag is sticky: in `UUID:1-2:foo:3:5` both 3 and 5
-   belong to `foo`.
-2. An entry as servers print it is read at once. Any other is read carefully, token by token, which
-   alone knows what to say about a mistake. Both agree; a property test holds them to it.
-3. Only ASCII digits count (Python's `int` and `\d` take others, too), and nothing is ever skipped.
-4. This file knows keys and boundaries, not sets.
+1. The grammar is that of a 9.7 server, verified with GTID_SUBTRACT. It allows white space (also VT
+   and FF) around every token, extra commas, any order, overlaps, and `UUID:tag` without numbers.
+   `2-1` is an empty interval. UUIDs may have no dashes, or be in braces. A tag is sticky: in
+   `UUID:1-2:foo:3:5` both 3 and 5 belong to `foo`.
+2. An entry in the form that servers print is read with one regular expression. Any other entry is
+   read token by token; only this parser produces error messages. A property test verifies that both
+   return the same result.
+3. Only ASCII digits are accepted (Python's `int` and `\d` accept others, too). The parser never
+   skips text that it does not recognize.
+4. This file handles keys and boundaries, not sets.
 """
 
 from __future__ import annotations
@@ -23,19 +25,19 @@ from gtid.boundaries import Boundaries, canonical, count, pairs, unite
 from gtid.errors import GtidSetTooLarge, MalformedGtid, MalformedGtidSet, MalformedText
 from gtid.tsid import TAG_CHARS_MAX, TAG_PATTERN, UUID_CHARS, uuid_key
 
-# One TSID key to one non-empty canonical sequence, in the order of the keys.
+# Maps each TSID key to a non-empty canonical sequence, in key order.
 Ranges: TypeAlias = Mapping[str, Boundaries]
 
-# A number that reaches 2**63 - 1 would have no exclusive end in a signed 64-bit integer.
+# The exclusive end of 2**63 - 1 would not fit in a signed 64-bit integer.
 GNO_MAX = 2**63 - 2
 GNO_END = GNO_MAX + 1
 
-# What `GtidSet.parse` takes unless told otherwise; together they bound a set to some 500 MB.
-# A server's max_allowed_packet is 64 MiB unless changed: no longer text comes out of one.
+# The default limits of `GtidSet.parse`; together they limit the memory of a set to about 500 MB.
+# A server's max_allowed_packet is 64 MiB by default, so a server does not return longer text.
 TEXT_BYTES_MAX = 64 * 1024 * 1024
-# Of 16 bytes each where there are many in a row. The text of so many takes as long as the text may.
+# Each takes 16 bytes in a long sequence. The text of this many intervals reaches TEXT_BYTES_MAX.
 INTERVALS_MAX = 5_000_000
-# Of some 400 bytes each, for the key, a short sequence and a place to find it by.
+# Each takes about 400 bytes, for the key, a short sequence and the entry in the dictionary.
 TSIDS_MAX = 1_000_000
 
 _WHITESPACE = " \t\n\v\f\r"
@@ -51,8 +53,8 @@ _DASH = re.compile(f"(-){_SPACE}")
 _COMMAS = re.compile(f"(,)[,{_WHITESPACE}]*")
 _LEADING_COMMAS = re.compile(f"([,{_WHITESPACE}]*)")
 _LEADING_SPACE = re.compile(f"({_SPACE})")
-# A whole entry as servers print it, up to the next one. Nothing in it can be matched in two ways,
-# so nothing is tried twice (`*+`). Numbers and tags are only told by their characters yet.
+# A whole entry as servers print it, up to the next one. No part can match in two ways, so there is
+# no backtracking (`*+`). The expression checks only the characters of numbers and tags.
 _PLAIN_ENTRY = re.compile(
     f"({_DASHED})([0-9:-]*+)([A-Za-z0-9_:-]*+)[{_WHITESPACE}]*+(?:,[,{_WHITESPACE}]*+|\\Z)"
 )
@@ -60,20 +62,20 @@ _COLON_TAG = re.compile(f":({TAG_PATTERN})")
 _DIGITS = b"0123456789"
 _IS_COLON = bytes(byte == ord(":") for byte in range(256))
 _GNO_DIGITS = len(str(GNO_MAX))
-# Longer runs are read and written in pieces: what Python makes of one is gone before the next.
+# Longer runs are read and written in pieces, so that Python's temporary objects are freed between.
 _PIECE_CHARS = 1024 * 1024
 _PIECE_BOUNDARIES = 128 * 1024
-# Of a set of millions in the text of a server: `:12345678-12345679` is two.
+# Estimated for a set of millions in a server's text: `:12345678-12345679` is two boundaries.
 _CHARS_PER_BOUNDARY = 8
 
 
 def end_after(last: int) -> int:
-    """Give the exclusive end of what ends with `last`."""
+    """Return the exclusive end of an interval whose last number is `last`."""
     return last + 1
 
 
 def last_before(end: int) -> int:
-    """Give the last number of what ends before `end`."""
+    """Return the last number of an interval with the exclusive end `end`."""
     return end - 1
 
 
@@ -82,7 +84,7 @@ def parse_ranges(text: str, *, text_bytes_max: int, intervals_max: int, tsids_ma
 
     `intervals_max` counts the intervals and tags as written, before they are merged.
     """
-    # Well-formed text is ASCII, so characters are bytes; any other text fails in any case.
+    # Well-formed text is ASCII, so its characters are bytes. Any other text is rejected later.
     if len(text) > text_bytes_max:
         raise GtidSetTooLarge("bytes of text", len(text), text_bytes_max)
     kernels = kernels_for(len(text) // _CHARS_PER_BOUNDARY)
@@ -109,14 +111,14 @@ def united(parts: Mapping[str, Sequence[Boundaries]]) -> Ranges:
 
 
 class _Found(dict[str, "list[int] | array[int]"]):
-    """What was read so far, as it was written: start, end, start, end, ... of each TSID."""
+    """The numbers read so far, in the order written: start, end, start, end, ... of each TSID."""
 
     def __init__(self, tsids_max: int) -> None:
         super().__init__()
         self._tsids_max = tsids_max
 
     def add(self, key: str, numbers: list[int] | array[int]) -> None:
-        """Add to what a TSID has. `numbers` is not used again by whoever gave it."""
+        """Append to the numbers of a TSID. The caller must not use `numbers` again."""
         held = self.get(key)
         if held is None:
             if len(self) == self._tsids_max:
@@ -129,7 +131,7 @@ class _Found(dict[str, "list[int] | array[int]"]):
 
 
 def parse_entries(text: str, *, tsids_max: int = TSIDS_MAX) -> Mapping[str, Sequence[int]]:
-    """Read entry after entry, each in the way that suits it."""
+    """Read all entries: each with the regular expression if it matches, else token by token."""
     found = _Found(tsids_max)
     reader = _Reader(text, MalformedGtidSet)
     reader.take(_LEADING_COMMAS)
@@ -143,7 +145,7 @@ def parse_entries(text: str, *, tsids_max: int = TSIDS_MAX) -> Mapping[str, Sequ
 
 
 def parse_carefully(text: str) -> Mapping[str, Sequence[int]]:
-    """Read every entry token by token. This is the definition of the grammar, and of its errors."""
+    """Read every entry token by token. This defines the grammar and its errors."""
     found = _Found(TSIDS_MAX)
     reader = _Reader(text, MalformedGtidSet)
     reader.take(_LEADING_COMMAS)
@@ -153,13 +155,16 @@ def parse_carefully(text: str) -> Mapping[str, Sequence[int]]:
 
 
 def _take_plain_entry(text: str, entry: re.Match[str], found: _Found) -> bool:
-    """Add all of an entry, or tell that it is not plain after all; it may be added to again."""
+    """Add all of an entry; return False if it is not plain, when parts of it may already be added.
+
+    The caller then reads the entry again. Adding a part twice does no harm.
+    """
     uuid = entry[1].lower()
     begin, end = entry.span(2)
     last = entry.end(3)
     if end == last:
         return _take_run(text, begin, end, uuid, found)
-    # The first tag and the colon before it; then what is untagged ends before that colon.
+    # Group 3 begins with the first tag. The untagged part ends before the colon in front of it.
     if text[end - 1] != ":":
         return False
     key = uuid
@@ -173,7 +178,7 @@ def _take_plain_entry(text: str, entry: re.Match[str], found: _Found) -> bool:
 
 
 def _take_run(text: str, begin: int, end: int, key: str, found: _Found) -> bool:
-    """Add `:1-2:5:7-9` as 1, 3, 5, 6, 7, 10; tell if it is anything else."""
+    """Add `:1-2:5:7-9` as 1, 3, 5, 6, 7, 10; return False if the text has another form."""
     while begin < end:
         cut = end
         if end - begin > _PIECE_CHARS:
@@ -188,18 +193,18 @@ def _take_run(text: str, begin: int, end: int, key: str, found: _Found) -> bool:
 
 
 def _run_numbers(run: str) -> list[int] | None:
-    """Read `:1-2:5:7-9` into start, end, start, end, ...; None if it is anything else.
+    """Read `:1-2:5:7-9` into start, end, start, end, ...; None if the text has another form.
 
-    Numbers and separators are looked at apart, so that no step runs in Python for each interval.
+    Numbers and separators are processed separately: so there is no Python loop over the intervals.
     """
     separators = run.encode("ascii").translate(None, _DIGITS)
     if run[0] != ":" or b"--" in separators or separators.translate(None, b":-"):
         return None
     try:
         numbers = list(map(int, run[1:].replace("-", ":").split(":")))
-    except ValueError:  # nothing between two separators, or more digits than int() takes
+    except ValueError:  # no digits between two separators, or more digits than int() accepts
         return None
-    # The number after a colon is a start. The number before a colon, or at the end, is a last one.
+    # A number after a colon is a start. A number before a colon or at the end is a last number.
     starts = list(compress(numbers, separators.translate(_IS_COLON)))
     if min(starts) < 1 or max(numbers) > GNO_MAX:
         return None
@@ -211,7 +216,7 @@ def _run_numbers(run: str) -> list[int] | None:
 
 
 def _take_entry(reader: _Reader, found: _Found) -> None:
-    """Take whatever entry a 9.7 server accepts; raises MalformedGtidSet with the place if not."""
+    """Read any entry that a 9.7 server accepts. Raises MalformedGtidSet with the position."""
     uuid = _written_uuid_key(reader.require(_SET_UUID, "a UUID"))
     key = uuid
     while reader.take(_COLON) is not None:
@@ -225,11 +230,11 @@ def _take_entry(reader: _Reader, found: _Found) -> None:
 
 
 def parse_gtid(text: str) -> tuple[str, int]:
-    """Read one GTID, `UUID:number` or `UUID:tag:number`; give the TSID key and the number.
+    """Read one GTID, `UUID:number` or `UUID:tag:number`; return the TSID key and the number.
 
-    As SET GTID_NEXT reads it, and so stricter than sets: the UUID is in its dashed form. But
-    numbers are decimal, as in sets: to the variable of a 9.7.4 server 010 is eight, and 0x10 and
-    +1 are numbers. Raises MalformedGtid.
+    The rules are those of SET GTID_NEXT, and stricter than for sets: the UUID must have dashes.
+    One rule differs: numbers are decimal, as in sets. The variable of a 9.7.4 server reads 010 as
+    eight, and accepts 0x10 and +1. Raises MalformedGtid.
     """
     reader = _Reader(text, MalformedGtid)
     reader.take(_LEADING_SPACE)
@@ -248,12 +253,12 @@ def parse_gtid(text: str) -> tuple[str, int]:
 
 
 def _written_uuid_key(written: str) -> str:
-    """Bring a UUID with or without dashes, perhaps in braces, into lower case with dashes."""
+    """Convert a UUID, with or without dashes or braces, to lower case with dashes."""
     return uuid_key(written.strip("{}").replace("-", "").lower())
 
 
 class _Reader:
-    """A place in a text. Tokens are taken together with the white space behind them."""
+    """A text and the current position in it. A token includes the white space after it."""
 
     __slots__ = ("_malformed", "_text", "position")
 
@@ -290,7 +295,7 @@ class _Reader:
         written = self.take(_NUMBER)
         if written is None:
             return None
-        # Leading zeros are allowed; int() itself refuses more than a few thousand digits.
+        # Leading zeros are allowed; int() itself rejects more than a few thousand digits.
         digits = written.lstrip("0") or "0"
         if len(digits) > _GNO_DIGITS or not lowest <= int(digits) <= GNO_MAX:
             raise self.error(f"a number from {lowest} to {GNO_MAX}", position)
@@ -302,7 +307,7 @@ class _Reader:
             return None
         if self.take(_DASH) is None:
             return [start, start + 1]
-        # The server takes 0 as an end: `1-0` is one more way to write nothing.
+        # The server accepts 0 as a last number: `1-0` is another form of an empty interval.
         last = self.take_number(lowest=0)
         if last is None:
             raise self.error("a number")
@@ -331,7 +336,7 @@ def format_ranges(ranges: Ranges, *, separator: str) -> str:
 
 
 def format_intervals(boundaries: Boundaries) -> str:
-    """Write `1-2:5`."""
+    """Write intervals in MySQL's form, for example `1-2:5`."""
     if isinstance(boundaries, array):
         kernels = kernels_for(len(boundaries))
         if kernels is not None:
@@ -350,7 +355,7 @@ def format_intervals(boundaries: Boundaries) -> str:
 
 
 def shorten_ranges(uuid: str, ranges: Ranges, *, ranges_max: int) -> str:
-    """Write the first ranges of one UUID and count the others."""
+    """Write the first ranges of one UUID, and the number of the others."""
     text = uuid
     left = ranges_max
     hidden_ranges = hidden_gtids = 0
@@ -368,5 +373,5 @@ def shorten_ranges(uuid: str, ranges: Ranges, *, ranges_max: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number with its noun, which gets an s unless the number is 1."""
+    """Write a number with its noun, in the plural unless the number is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

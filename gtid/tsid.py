@@ -1,9 +1,9 @@
-"""Transaction source identifiers: who committed, and under which tag.
+"""Transaction source identifiers (TSIDs): the server that committed, and the tag it used.
 
-A TSID also has a *key*: its text, `uuid` or `uuid:tag`, all in lower case. Keys sort exactly as
-TSIDs do (an untagged key is a prefix of the tagged ones, and the hexadecimal text of UUIDs sorts as
-their bytes, which is MySQL's order), and they compare and hash at the speed of strings. Sets are
-keyed by them; nobody outside this package sees one.
+A TSID also has a *key*: its text, `uuid` or `uuid:tag`, in lower case. Keys sort exactly as TSIDs
+do. An untagged key is a prefix of the tagged ones, and the hexadecimal text of UUIDs sorts as their
+bytes do, which is MySQL's order. Keys compare and hash as fast as strings. Sets use them as
+dictionary keys; they are private to this package.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from gtid.errors import MalformedTag
 
-# Tags exist since MySQL 8.3: up to 32 characters, folded to lower case when stored.
+# Tags exist since MySQL 8.3: up to 32 characters, stored in lower case.
 TAG_CHARS_MAX = 32
 TAG_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
 _TAG = re.compile(TAG_PATTERN)
@@ -25,11 +25,10 @@ UUID_CHARS = 36
 
 @dataclass(frozen=True, slots=True, order=True)
 class Tsid:
-    """Who committed the transaction, and under which tag (`""`: none).
+    """The server that committed the transaction, and the tag (`""`: none).
 
-    The tag may be given in any case and is kept in lower case, as on a server.
-    Ordered as MySQL orders them: by the bytes of the UUID, untagged first, then by tag.
-    Raises MalformedTag.
+    A tag may be passed in any case; it is stored in lower case, as on a server. The order is
+    MySQL's: by the bytes of the UUID, untagged first, then by tag. Raises MalformedTag.
     """
 
     uuid: UUID
@@ -56,7 +55,7 @@ def uuid_key(digits: str) -> str:
 
 
 def uuid_text(uuid: UUID) -> str:
-    """Return the text of a UUID, which UUID makes anew each time."""
+    """Return the text of a UUID from a cache; str(UUID) builds it on every call."""
     return _text_of_number(uuid.int)
 
 
@@ -67,5 +66,5 @@ def _text_of_number(number: int) -> str:
 
 @lru_cache(maxsize=65_536)
 def tsid_of_key(key: str) -> Tsid:
-    """Turn a key back into the TSID it is the text of."""
+    """Return the TSID whose text is this key."""
     return Tsid(UUID(key[:UUID_CHARS]), key[UUID_CHARS:].removeprefix(":"))

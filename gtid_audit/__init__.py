@@ -1,7 +1,7 @@
 """The application: command line, configuration, service, metrics, reports.
 
-It may import every other package, and none of them imports it. What a command does not need it does
-not import: `pair` and `sets` are typed at three in the morning and must answer at once.
+It may import every other package; no other package imports it. A command imports only what it
+needs: operators type `pair` and `sets` during an incident, and must get an answer at once.
 """
 
 __version__ = "0.1.0"

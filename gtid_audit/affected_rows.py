@@ -1,11 +1,11 @@
-"""The rows that two transactions under one GTID touched, as they are on both servers now.
+"""Reads the rows that two transactions under one GTID touched, as both servers have them now.
 
-1. A row is found by its primary key, or a unique key without NULLs, whose values are in the row
-   images; the key itself is told by the table's definition, or by the binlog where that has it.
-2. What cannot be found is named, with the reason: a table without a key, statements instead of
-   rows, a table that is gone, a table whose columns were changed since (tables_now.py).
-3. Where rows are only compared, JSON documents are compared by value (typed_documents.py). Where
-   they may be written, a document whose text does not hold all of it is not looked at.
+1. A row is found by its primary key, or by a unique key without NULLs, whose values are in the row
+   images. The key comes from the table's definition, or from the binary log if that has it.
+2. Rows that cannot be found are reported with the reason. Reasons are a table without a key,
+   statements instead of rows, a dropped table, and columns that were changed since (tables_now.py).
+3. If rows are only compared, JSON documents are compared by value (typed_documents.py). If they may
+   be written, a document whose text does not contain its whole value is skipped.
 4. Servers are only read, row by row, up to ROWS_MAX.
 """
 
@@ -41,24 +41,24 @@ from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, RowColumn, RowTable
 from binlog.rows.values import ABSENT, Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from gtid import GtidSet
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
 from gtid_audit.typed_documents import untold_types, with_types
 from repair.row_literals import CannotRender, condition
 from topology.quoting import quote_identifier
 
 ROWS_MAX: Final = 200
-# Transactions whose rows are looked up; each version is read once more for that.
+# Transactions whose rows are looked up. Each version is read again for that.
 LOOKED_UP_MAX: Final = 100
 Way: TypeAlias = "Callable[[], Connection[Any]]"
 GroupsOf: TypeAlias = Callable[[GtidSet], Iterator[EventGroup]]
-# Conditions are written for UTC (repair/row_literals.py).
+# The conditions are written for UTC (repair/row_literals.py).
 IN_UTC: Final = "SET SESSION time_zone = '+00:00'"
 
 Row = dict[str, str | None]
-# One row, as text and as values, by a condition.
+# Reads one row, as text and as values, by a condition.
 ReadRow: TypeAlias = "Callable[[Connection[Any], RowTable, str], tuple[Row | None, Image | None]]"
-# What SELECT gives as Python's values, and images hold as text: dates, times, documents.
+# Types that SELECT returns as Python values, and images hold as text: dates, times, documents.
 # DATE, TIME, YEAR and NEWDATE have no other names here (enum_field_types, include/field_types.h).
 _AS_TEXT: Final = frozenset(
     {OLD_TIMESTAMP, OLD_DATETIME, TIMESTAMP2, DATETIME2, TIME2, 10, 11, 13, 14, JSON}
@@ -68,27 +68,27 @@ _SIGNED_END: Final = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class AffectedRow:
-    """One row on both servers; None where it is not there."""
+    """One row on both servers; None if a server does not have it."""
 
     of: RowTable
-    key: str  # the condition by which it was looked for
+    key: str  # the condition that finds it
     left: Row | None
     right: Row | None
-    # The same as values, as row images hold them; None where they were only compared.
+    # The rows as values, as row images hold them; None if they were only compared.
     images: tuple[Image | None, Image | None]
 
     @property
     def table(self) -> str:
-        """Return the table's name for a person."""
+        """Return the table's name for display."""
         return self.of.name
 
     @property
     def differs(self) -> bool:
-        """Tell whether the servers hold different rows."""
+        """Return whether the servers hold different rows."""
         return self.left != self.right
 
     def differing(self) -> tuple[str, ...]:
-        """Return the columns in which they differ; all, where one has no such row."""
+        """Return the columns that differ; all columns if one server does not have the row."""
         columns = dict.fromkeys([*(self.left or {}), *(self.right or {})])
         if self.left is None or self.right is None:
             return tuple(columns)
@@ -98,13 +98,13 @@ class AffectedRow:
 
 @dataclass(slots=True)
 class AffectedRows:
-    """All that were looked at, and why others were not."""
+    """All rows that were read, and the reasons why others were not."""
 
     rows: list[AffectedRow] = field(default_factory=list)
     unread: dict[str, None] = field(default_factory=dict)
 
     def note(self, why: str) -> None:
-        """Note why something was not looked at, once."""
+        """Record once why something was not read."""
         self.unread[why] = None
 
 
@@ -118,10 +118,10 @@ def look_up_rows(
     rows_max: int = ROWS_MAX,
     only_compare: bool = False,
 ) -> AffectedRows:
-    """Read the rows that some transactions touched from two servers, of the first transactions.
+    """Read the rows that the first of these transactions touched, from two servers.
 
-    `logs` give the transactions as the servers of `ways` have them, in the same order. What cannot
-    be read is in the answer.
+    `logs` return the transactions as the servers of `ways` have them, in the same order. The result
+    contains the reasons for what could not be read.
     """
     looked_up = gtids.first(transactions_max)
     found = AffectedRows()
@@ -150,7 +150,7 @@ def look_up_rows(
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the two servers: its rows, the transactions as its log has them, its tables."""
+    """One of the two servers: its rows, its log's version of the transactions, its tables."""
 
     connection: Connection[Any]
     groups: Iterator[EventGroup]
@@ -161,7 +161,7 @@ class _Side:
 def _read_affected_rows(
     sides: tuple[_Side, ...], found: AffectedRows, rows_max: int, *, read: ReadRow
 ) -> None:
-    """Read the rows that the transactions of either side touched from both."""
+    """Read, from both servers, the rows that the transactions of either side touched."""
     for side in sides:
         _ask(side.connection, IN_UTC)
     seen: dict[tuple[str, str], None] = {}
@@ -185,7 +185,7 @@ def _read_affected_rows(
 
 
 def _fits(table: RowTable, sides: tuple[_Side, ...], found: AffectedRows) -> bool:
-    """Return whether the tables of today on both servers are of the logged definition."""
+    """Return whether the present tables on both servers match the logged definition."""
     whys = [columns_misfit(table, side.of_now(table.schema, table.table)) for side in sides]
     for why in whys:
         if why is not None:
@@ -217,7 +217,7 @@ def _images(side: _Side, found: AffectedRows) -> Iterator[tuple[RowTable, Image]
 
 
 def _is_partial(part: RowChanges, image: Image) -> bool:
-    """Tell whether an update's image holds no key: after images leave out what did not change."""
+    """Return whether an update's image has no key: after images leave out unchanged columns."""
     return part.kind is RowKind.UPDATE and any(image[at] is ABSENT for at in part.table.key or ())
 
 
@@ -246,7 +246,8 @@ def read_row(
 ) -> tuple[Row | None, Image | None]:
     """Read one row, as text and as values.
 
-    Raises CannotRender for a value that its text does not tell: it would be written as another one.
+    Raises CannotRender for a value that its text does not fully represent: it would be written as
+    another value.
     """
     row = _row_at(connection, table, where)
     if row is None:
@@ -265,7 +266,7 @@ def read_row(
 def read_to_compare(
     connection: Connection[Any], table: RowTable, where: str
 ) -> tuple[Row | None, None]:
-    """Read one row as text that is equal for equal values only."""
+    """Read one row as text that is equal only for equal values."""
     row = _row_at(connection, table, where)
     if row is None:
         return None, None
@@ -284,7 +285,7 @@ def _documents(table: RowTable, shown: Row) -> dict[str, str]:
 
 
 def _row_at(connection: Connection[Any], table: RowTable, where: str) -> tuple[Any, ...] | None:
-    """Read one row: each column as it is shown, and then each as a row image has it."""
+    """Read one row: each column for display, then each column as a row image has it."""
     names = [quote_identifier(column.name or "") for column in table.columns]
     read = [*map(_as_shown, table.columns, names), *map(_as_logged, table.columns, names)]
     with connection.cursor(Cursor) as cursor:
@@ -303,12 +304,12 @@ def _quoted(table: RowTable) -> str:
 
 
 def _as_shown(column: RowColumn, name: str) -> str:
-    """Write what gives a column's value as text. A VECTOR comes as bytes that claim to be ASCII."""
+    """Return SQL for a column's value as text. A VECTOR comes as bytes declared as ASCII."""
     return _as_logged(column, name) if column.type_code == VECTOR else name
 
 
 def _as_logged(column: RowColumn, name: str) -> str:
-    """Write what gives a column's value as a row image has it: see binlog/rows/values.py."""
+    """Return SQL for a column's value as a row image has it: see binlog/rows/values.py."""
     if column.is_string or column.type_code == VECTOR:
         return f"CAST({name} AS BINARY)"
     if column.type_code in (BIT, ENUM, SET):
@@ -328,7 +329,7 @@ def _logged(column: RowColumn, value: Any) -> Value:  # noqa: ANN401 - PyMySQL's
 
 
 def _document(text: str) -> JsonValue:
-    """Read a document from its text. Raises CannotRender where the text does not hold all of it."""
+    """Parse a document. Raises CannotRender if its text does not contain the whole value."""
 
     def read(value: object) -> JsonValue:
         match value:

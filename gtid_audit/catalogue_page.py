@@ -1,6 +1,6 @@
 """Writes docs/catalogue.md from the catalogue: `python -m gtid_audit.catalogue_page`.
 
-The page is generated, and a test holds it to the table; nobody edits it by hand.
+The page is generated: do not edit it by hand. A test compares it with the catalogue.
 """
 
 import sys

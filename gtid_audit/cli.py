@@ -1,10 +1,10 @@
-"""The command line: which commands there are, and how every run ends.
+"""The command line: registers the commands, and ends every run with an exit status.
 
-1. Commands are thin: they read what was typed, call the core, and return an exit status.
-2. Every way out passes through `main`; exits.py says what the numbers mean. Nothing but a verdict
-   ends in 0 to 3: a mistake on the command line is 64, a defect of ours 70.
-3. Nothing heavy is imported here, nor by the command modules at their top: `pair` must answer
-   within half a second.
+1. Commands are thin: they read the arguments, call the core, and return an exit status.
+2. Every run ends in `main`; exits.py defines the numbers. Only verdicts end in 0 to 3. An error on
+   the command line is 64, a defect of ours 70.
+3. This module, and the top level of the command modules, import nothing expensive: `pair` must
+   answer within half a second.
 """
 
 import sys
@@ -19,7 +19,7 @@ from gtid_audit.commands import audit, binlog, explain, plan, serve, sets, spark
 from gtid_audit.commands.quick import QuickCommand, QuickGroup
 from gtid_audit.output import ReaderGone, speak_utf8, warn, without_credentials, write_line
 
-# Typer would import Rich for help and errors; these are plain, and start at once.
+# Typer would import Rich for help and errors. Plain output needs no import.
 PLAIN: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
@@ -33,7 +33,7 @@ _NO_COMMAND = "Missing command."
 
 @dataclass(slots=True)
 class _Run:
-    """What the options before the command say."""
+    """The options before the command."""
 
     debug: bool = False
 
@@ -58,7 +58,7 @@ def _show_version(value: bool) -> None:
 def _options(
     context: typer.Context,
     *,
-    version: Annotated[  # noqa: ARG001 - its callback acts on it
+    version: Annotated[  # noqa: ARG001 - its callback handles it
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit status. Says what went wrong on standard error."""
+    """Run one command and return its exit status. Report errors on standard error."""
     options = _Run()
     command = typer.main.get_command(app)
     try:
@@ -104,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         warn("interrupted")
         return exits.INTERRUPTED
-    except Exception as defect:  # noqa: BLE001 - the last line of defence; see exits.py
+    except Exception as defect:  # noqa: BLE001 - every other exception is a defect; see exits.py
         return _say_defect(defect, debug=options.debug)
     return status if isinstance(status, int) else exits.OK
 

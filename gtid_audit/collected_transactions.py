@@ -1,10 +1,40 @@
-"""What a plan keeps of the transactions of one server's log: classes, SQL, rows, within limits.
+"""Collects what a plan needs of one server's transactions: classes, SQL, rows, within limits.
 
-1. `Collected` takes one transaction after the other, in the order of the log, and then says what
-   they did together (repair/transaction_content.py).
-2. Rows that cannot be folded, and what is cut by a limit, have a reason; the rows that can still be
-   compared are kept apart (`rows_in_part`).
-3. It opens nothing: transactions_for_plan.py reads.
+How it works
+------------
+A plan must know of a finding's transactions: what kind each is, which SQL repeats them, and which
+rows they changed in total. The last is compared with the rows that servers have now. `Collected`
+takes the transactions in log order, one at a time, so that only limited parts stay in memory:
+
+* `add` counts every transaction: its class, tables, time and statements. These facts are complete.
+* `keep` also keeps SQL and row images of a transaction that changes data or definitions, within
+  the limits.
+* `content` folds the row changes into one net change per row, and returns everything.
+
+Invariants:
+
+1. Transactions come in log order. Net changes and `before_statements` depend on it.
+2. Once a limit is exceeded, `cut` stays set and the result has no SQL at all. The first part of a
+   repair without the rest would leave a state that no server ever had.
+3. A table whose columns were changed after the transaction (tables_now.py) makes rows unusable. Its
+   transaction keeps its GTID, with the reason in place of SQL.
+4. If the result has no `rows`, `rows_unread` has the reason. Then two weaker results may exist:
+   * `rows_beside_created`: the net rows, if the only statements are CREATE DATABASE or CREATE
+   TABLE;
+   * `rows_in_part`: rows that can be compared but not written: those before the first other
+     statement, of tables that were neither altered nor created here.
+
+Example, one transaction per line:
+
+    U:5  CREATE TABLE t1
+    U:6  INSERT t1 (1)
+    U:7  UPDATE t1 (1) to (2)       up to here rows_beside_created is: t1, none before, (2) after
+    U:8  UPDATE t2 … (statement)    from here no rows: the statement may have changed any row
+
+Why not simpler: comparing each transaction's own images would fail for the (1) of U:6, which no
+server has any more. The text of the statements alone does not show the rows before and after.
+
+This module opens nothing; transactions_for_plan.py reads.
 """
 
 from __future__ import annotations
@@ -37,7 +67,7 @@ from repair.transaction_content import (
 )
 from repair.waiting_ddl import Ddl, ddl_of
 
-# More are not kept as SQL and rows.
+# Limits for what is kept as SQL and rows.
 TRANSACTIONS_REPLAYED_MAX: Final = 2_000
 CHARACTERS_REPLAYED_MAX: Final = 16 * 1024**2
 STATEMENTS_SHOWN_MAX: Final = 5
@@ -45,7 +75,7 @@ STATEMENTS_SHOWN_MAX: Final = 5
 
 @dataclass(slots=True)
 class Collected:
-    """What was read of one server's log, while it is read."""
+    """The state while one server's log is read."""
 
     classes: dict[ContentClass, list[Any]] = field(default_factory=dict)
     tables: dict[tuple[str, str], TableChange] = field(default_factory=dict)
@@ -57,11 +87,11 @@ class Collected:
     characters: int = 0
     cut: str = ""
     rows_unread: str = ""
-    altered: str = ""  # which table has other columns since: no rows are of use then
+    altered: str = ""  # tables whose columns were changed since: rows are then unusable
     altered_tables: set[tuple[str, str]] = field(default_factory=set)
-    before_statements: int | None = None  # how many of `changes` precede the first statement
+    before_statements: int | None = None  # number of `changes` before the first other statement
     created: list[Created] = field(default_factory=list)
-    creates_only: bool = True  # no other statement was logged
+    creates_only: bool = True  # every logged statement creates a database or a table
     row_tables: dict[tuple[str, str], RowTable] = field(default_factory=dict)
     has_cut_rows: bool = False
     has_whole_rows: bool = False
@@ -90,7 +120,7 @@ class Collected:
     def keep(self, group: EventGroup, items: list[Any], logged: LoggedDefinitions) -> None:
         """Keep a transaction as SQL and rows, within the limits.
 
-        Rows of a table whose columns were changed since are of no use: see tables_now.py.
+        Rows of a table whose columns were changed since cannot be used: see tables_now.py.
         """
         for each in items:
             if isinstance(each, RowChanges):
@@ -107,7 +137,7 @@ class Collected:
         if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX:
             self.cut = f"more than {TRANSACTIONS_REPLAYED_MAX:,} transactions"
             return
-        # What cannot be written as SQL has no GTID there, and its reason must not be lost.
+        # redo() sets no GTID for a transaction without SQL, but its reason must be kept.
         replayed = replace(redo(group, items, keeps_gtid=True), gtid=group.transaction.gtid)
         tables = [(each.schema, each.table) for each in group.transaction.tables]
         changed = [logged.changed[name] for name in tables if name in logged.changed]
@@ -131,7 +161,7 @@ class Collected:
         self.creates_only = self.creates_only and created is not None
 
     def content(self, server: str, unread: str) -> TransactionContent:
-        """Return what all of them did; `unread` says why the log of `server` has no more."""
+        """Return what all of them did; `unread` is why the log of `server` has no more."""
         why = self.cut or self.altered or unread or ("" if self.creates_only else self.rows_unread)
         rows: tuple[NetRow, ...] | None = None
         is_out_of_order = False
@@ -140,7 +170,7 @@ class Collected:
                 rows = net_rows(self.changes)
             except CannotFold as problem:
                 why, is_out_of_order = str(problem), isinstance(problem, OutOfOrder)
-        # What undoes rows must not overlook statements.
+        # Undoing rows must not overlook statements.
         beside = rows if self.rows_unread else None
         return TransactionContent(
             read_from=server,
@@ -170,7 +200,7 @@ class Collected:
     def _rows_in_part(self) -> tuple[NetRow, ...]:
         """Return the rows that can be compared although others cannot.
 
-        A statement may change any row: what follows it in the log does not find the rows of today.
+        A statement may change any row. So changes after it do not lead to the present rows.
         """
         known = self.changes[: self.before_statements]
         return rows_that_fold(
@@ -182,7 +212,7 @@ class Collected:
 
 
 def _ddl(gtid: Gtid, statements: Iterable[Statement], kind: ContentClass) -> Iterator[Ddl]:
-    """Yield what changes definitions; beside rows that is a CREATE or DROP only."""
+    """Yield the statements that change definitions; in a data transaction only CREATE and DROP."""
     for each in statements:
         found = ddl_of(gtid, each.schema, each.sql, short(each.sql))
         if each.is_cut and kind is ContentClass.DDL:

@@ -1,4 +1,4 @@
-"""A comparison of two logs, as a document and for a person."""
+"""Shows a comparison of two logs, as a document and to the operator."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,7 +11,7 @@ from rich.text import Text
 from gtid_audit.affected_rows import AffectedRow, AffectedRows, Row
 from gtid_audit.comparing import LogsCompared
 from gtid_audit.content_text import content_record, remark_lines, result_of
-from gtid_audit.text import (
+from gtid_audit.report_text import (
     QUIET,
     VERDICT_STYLE,
     counted,
@@ -82,7 +82,7 @@ def _rows(rows: AffectedRows | None) -> dict[str, Any] | None:
 
 
 def show_comparison(done: LogsCompared, *, left: str, right: str) -> None:
-    """Show the comparison to a person."""
+    """Show the comparison to the operator."""
     line = Text(f" {done.verdict.value} ", style=VERDICT_STYLE[done.verdict])
     line.append(f"  {left} · {right} · ", style="default")
     line.append(result_of(done.reading), style="default")

@@ -1,8 +1,32 @@
-"""`binlog compare`: two servers' logs, in files or live, and what they hold under the same GTIDs.
+"""`binlog compare`: compares what two servers' logs, in files or live, hold under the same GTIDs.
 
-1. Live servers are asked, in SQL, what they have and when they started; their logs are read by the
-   dump protocol, just the transactions that are compared.
-2. Where both servers are live, the rows that differing transactions touched are read from both.
+How it works
+------------
+Equal GTID sets do not prove equal data. Example: `a` committed A:1-100 and its replica `b` received
+them all. `a` crashed and lost A:99-100, which were not yet on disk. After the restart, `a` gave
+A:99-100 to other transactions. Then `a` went on to A:150, and `b` received A:101-150:
+
+    a  gtid_executed A:1-150    A:99 in its log: INSERT x
+    b  gtid_executed A:1-150    A:99 in its log: UPDATE y
+
+The comparison takes these steps:
+
+1. State: a live server is queried in SQL for its sets, its log files and its uptime. Logs are read
+   afterwards, so a transaction that arrives in between is in no state and is not compared.
+2. Selection: by default the own transactions around each restart (binlog/content/reuse.py). The
+   search goes on while they differ, and stops where they agree again: here after A:99-100.
+   `--everywhere` selects all GTIDs that both hold, `--only` a given set.
+3. Reading: live logs are read by the dump protocol, and only the selected transactions are sent.
+4. Comparison: each GTID gets an agreement. Differences become facts (content_facts.py), and the
+   rule of the audit evaluates these (E4), so command and audit report the same.
+5. Rows: if both servers are live, the rows that differing transactions touched are read from both.
+   They show whether the data still differs now.
+
+Invariant: a transaction that could not be read, or is not comparable, never counts as equal. It is
+UNKNOWN. Purged logs are UNKNOWN only if these GTIDs were requested, or nothing was compared.
+
+Why simpler ways fail: log files cannot be compared byte by byte, because a replica writes its own
+positions and commit times. Reading all logs of both servers takes too long for a default.
 """
 
 from contextlib import closing
@@ -22,16 +46,16 @@ from gtid_audit import clock
 from gtid_audit.affected_rows import AffectedRows, look_up_rows
 from gtid_audit.content_facts import Comparing, reading_of
 from gtid_audit.content_filters import filters_of
-from gtid_audit.log_operands import LogFiles, LogOperand, LogServer
+from gtid_audit.logs_from_operands import LogFiles, LogOperand, LogServer
 from topology.audit import CONTENT
 from topology.contents import ContentReading, UnreadContent
 from topology.findings import Finding, Unknown, Verdict, verdict_of
 from topology.rules.content import same_gtid_different_content
 
-if TYPE_CHECKING:  # it needs more installed than live servers do
+if TYPE_CHECKING:  # needs more packages than live servers do
     from binlog.adapters.compare_files import FilesCompared
 
-# The cluster of a finding that two logs make, without a fleet.
+# The cluster name in findings about two logs, which have no fleet.
 CLUSTER: Final = "compare"
 
 NONE_IN_COMMON: Final = "no GTID was compared: the two logs hold none of them in common"
@@ -45,13 +69,13 @@ Side: TypeAlias = "ServerCompared | FilesCompared"
 
 @dataclass(frozen=True, slots=True)
 class LogsCompared:
-    """What two logs hold under the same GTIDs, and what was made of it."""
+    """What two logs hold under the same GTIDs, and its evaluation."""
 
     compared: Compared
     reading: ContentReading
     findings: tuple[Finding, ...]
     unknown: tuple[Unknown, ...]
-    # None where not both servers are live, or nothing differs.
+    # None if nothing differs, or if not both servers are live.
     rows: AffectedRows | None
 
     @property
@@ -61,7 +85,7 @@ class LogsCompared:
 
     @property
     def differing(self) -> tuple[Comparison, ...]:
-        """Return the comparisons that are differences, in order of GTID."""
+        """Return the comparisons that found a difference, in order of GTID."""
         return tuple(
             each for each in self.compared.comparisons if each.agreement is not Agreement.UNKNOWN
         )
@@ -75,13 +99,13 @@ def compare_logs(
     only: GtidSet | None,
     seconds_max: float,
 ) -> LogsCompared:
-    """Compare two servers' logs. Raises BinlogError, MySQLError, OSError where nothing can be read.
+    """Compare two servers' logs. Raises BinlogError, MySQLError, OSError if nothing can be read.
 
     Args:
-        left, right: files or a server each.
-        everywhere: every GTID that both hold, not only the first after each start.
-        only: just these GTIDs.
-        seconds_max: for one question to a server.
+        left, right: log files, or a server.
+        everywhere: compare every GTID that both hold, not only those around each restart.
+        only: compare only these GTIDs.
+        seconds_max: for one query to a server.
     """
     sides = _side(left, seconds_max), _side(right, seconds_max)
     if only is not None:
@@ -124,10 +148,11 @@ def compare_logs(
 def _unknown(
     reading: ContentReading, comparing: Comparing, *, is_given: bool, nothing: str
 ) -> set[Unknown]:
-    """Return what was asked for and has no answer.
+    """Return what was requested and has no answer.
 
-    Logs are purged from their beginning, so a comparison of all that both still hold is whole
-    without it. It is not if these very GTIDs were asked for, or nothing was left to compare.
+    Logs are purged from their beginning. So a comparison of all that both logs still hold is
+    complete without the purged part. It is incomplete if exactly these GTIDs were requested, or if
+    nothing was left to compare.
     """
     unread = set(reading.unread)
     if is_given or not reading.compared_count:

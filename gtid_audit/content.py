@@ -1,17 +1,18 @@
-"""Compares the content of transactions as an audit does: cheaply, and where it is needed.
+"""Compares the content of transactions for an audit: at low cost, and only where it is needed.
 
-1. A GTID is reused after a lost tail, and a tail is lost when a server stops without warning. So
-   the own transactions around a restart decide (binlog/content/reuse.py); nothing else is read.
-2. Which restarts are due is decided in content_due.py: this file brings in the binlog reader.
-3. --content asks for an answer: a restart of the last day whose logs are purged is UNKNOWN then, if
-   the server has own transactions. Without --content, and for older restarts, it is a remark.
-4. Servers are compared along the channels between them, in either direction, and members of a group
-   one with the next. What could not be read is UNKNOWN, with the reason; what can never be compared
-   (no binary log, purged) is a remark.
+1. A GTID is reused after a server lost the end of its log, and that happens when it stops without
+   warning. So the own transactions around a restart decide (binlog/content/reuse.py). No others are
+   read.
+2. contents_to_compare.py decides which restarts are due. This module imports the binlog reader.
+3. With --content, a restart of the last day whose logs are purged is UNKNOWN if the server has own
+   transactions. Without --content, and for older restarts, it is reported as info.
+4. Servers are compared along the channels between them, in either direction. Members of a group are
+   compared with the next member. What could not be read is UNKNOWN, with the reason; what can never
+   be compared (no binary log, purged) is reported as info.
 5. A restart is due on every channel whose two servers hold transactions of the restarted server,
-   and not on its own channels alone. Example: first → middle → last. `first` lost :5-6 in a crash
-   and reused them, and `middle` was then rebuilt from `first`. `first` and `middle` agree, and
-   `last` has the old :5-6: only `middle` and `last` differ, about GTIDs that neither committed.
+   not only on its own channels. Example: first → middle → last. `first` lost :5-6 in a crash and
+   reused them, and `middle` was then rebuilt from `first`. `first` and `middle` agree, and `last`
+   has the old :5-6. Only `middle` and `last` differ, in GTIDs that neither of them committed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +36,9 @@ from binlog.adapters.compare_server import (
 from binlog.content.compare import Agreement
 from binlog.content.reuse import Compared, Search, Unread, compare_after_starts, counted
 from gtid import GtidSet
-from gtid_audit.content_due import RECENT, Looked
 from gtid_audit.content_facts import Comparing, reading_of
 from gtid_audit.content_filters import Way, filters_of
+from gtid_audit.contents_to_compare import RECENT, Looked
 from topology.adapters.mysql import connect
 from topology.contents import ContentReading, UnreadContent
 from topology.dialect import BINARY_LOG, LOG_CLOSED
@@ -46,15 +47,15 @@ from topology.siblings import held_by_siblings
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
-# For one question to one server, connecting included.
+# For one query to one server, including the connection.
 SECONDS_MAX: Final = 10.0
-# Suspects that are compared in one audit.
+# The most suspects that one audit compares.
 SUSPECTS_MAX: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is compared: see read_contents."""
+    """What to compare: see read_contents."""
 
     back: Mapping[str, timedelta | None]
     newest: bool
@@ -73,13 +74,13 @@ def read_contents(
     """Compare what the servers of a cluster committed around their restarts.
 
     Args:
-        snapshot: the cluster as it was just read: it says who receives from whom.
+        snapshot: the cluster as it was just read; it shows the channels.
         targets: how to reach the servers. The account needs the privilege to
             read binary logs, as a replica has it.
-        back: around the restarts of which servers, and how far back; see content_due.py.
+        back: which servers' restarts, and how far back; see contents_to_compare.py.
         suspects: GTIDs that are compared wherever two servers have them.
-        newest: compare the newest transactions of every UUID as well.
-        seconds_max: for one question to one server.
+        newest: also compare the newest transactions of every UUID.
+        seconds_max: for one query to one server.
     """
     wanted = _Wanted(back, newest=newest, seconds_max=seconds_max)
     servers = {server.name: server for server in snapshot.last if server.is_judgeable}
@@ -94,7 +95,7 @@ def read_contents(
     for names in (*_neighbours(snapshot), *siblings):
         pair = [servers[name] for name in names if name in servers]
         also = suspects & siblings.get(names, _held_by_all(snapshot, names))
-        # Of two replicas only that is compared: each is compared with its source.
+        # Two siblings are compared in that only: each is also compared with its source.
         want = replace(wanted, back={}, newest=False) if names in siblings else wanted
         others = [
             server
@@ -103,7 +104,7 @@ def read_contents(
         ]
         if not want.back.keys() & set(names) and not others and not also:
             continue
-        # Where facts were not read, which the audit reports.
+        # If facts were not read: the audit reports that.
         look = Looked(None, frozenset((*names, *(server.name for server in others))))
         if len(pair) == len(names):
             channel = _Channel(pair[0], pair[1], others, _passes_on(snapshot, names))
@@ -119,7 +120,7 @@ def read_contents(
 
 
 def _is_held(server: ServerSnapshot, snapshot: ClusterSnapshot, names: Sequence[str]) -> bool:
-    """Return whether these servers have transactions that another one committed first.
+    """Return whether these servers have transactions that another server committed first.
 
     A server whose set was not read may have them.
     """
@@ -128,20 +129,20 @@ def _is_held(server: ServerSnapshot, snapshot: ClusterSnapshot, names: Sequence[
 
 
 def _own(server: ServerSnapshot, gtids: GtidSet) -> GtidSet:
-    """Return which of these the server, or the group it is a member of, committed first."""
+    """Return which of these GTIDs the server, or its group, committed first."""
     assert server.server_uuid is not None, "only judgeable servers are compared"
     return own_gtids(gtids, server.server_uuid, _group_of(server))
 
 
 def _passes_on(snapshot: ClusterSnapshot, names: Sequence[str]) -> str | None:
-    """Return which of two servers is the source of the other; None if both are, or neither."""
+    """Return which of two servers is the source of the other; None if both are, or neither is."""
     edges = build_graph(snapshot).edges
     found = {each.source for each in edges if {each.source, each.replica} == set(names)}
     return next(iter(found)) if len(found) == 1 else None
 
 
 def _held_by_all(snapshot: ClusterSnapshot, names: Sequence[str] | None = None) -> GtidSet:
-    """Return what all servers, or those of these names, have executed."""
+    """Return the GTIDs that all servers, or all of these names, have executed."""
     found = [
         server.gtid_executed or GtidSet()
         for server in snapshot.last
@@ -154,10 +155,10 @@ def _held_by_all(snapshot: ClusterSnapshot, names: Sequence[str] | None = None) 
 
 
 def _neighbours(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
-    """Return the servers that a channel links, each pair once; of two servers, these two.
+    """Return the pairs of servers that a channel links, each once; of two servers, these two.
 
-    Members of a group have no channels between them: each is compared with the next by name. Two
-    that hold different transactions under a GTID differ somewhere along that line.
+    Members of a group have no channels between them, so each is compared with the next by name. If
+    two members differ in a GTID, two neighbours in that order differ in it too.
     """
     names = tuple(server.name for server in snapshot.last)
     if len(names) == 2:  # noqa: PLR2004
@@ -172,7 +173,7 @@ def _neighbours(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
 
 
 def _group_of(server: ServerSnapshot) -> UUID | None:
-    """Return the name of the server's group, which is the UUID that its members commit under."""
+    """Return the UUID of the server's group, under which its members commit."""
     return uuid_or_none(server.setting("group_replication_group_name"))
 
 
@@ -185,18 +186,18 @@ def _starts_of(server: ServerSnapshot, back: Mapping[str, timedelta | None]) -> 
     return Since(int(((server.server_clock or server.read_ended) - far).timestamp()))
 
 
-# A server, and how far back its restarts are looked at.
+# A server, and how far back its restarts are compared.
 _Key: TypeAlias = tuple[str, Starts | Since]
 
 
 @dataclass(frozen=True, slots=True)
 class _Channel:
-    """Two servers that are compared."""
+    """Two servers to compare."""
 
     left: ServerSnapshot
     right: ServerSnapshot
-    others: Sequence[ServerSnapshot]  # that restarted, and of which both hold transactions
-    source: str | None  # of the other one; None if that is not known, or each of them is
+    others: Sequence[ServerSnapshot]  # restarted servers whose transactions both hold
+    source: str | None  # of the other server; None if unknown, or if each is
 
     @property
     def names(self) -> tuple[str, str]:
@@ -205,9 +206,9 @@ class _Channel:
 
 @dataclass(slots=True)
 class _Logs:
-    """Opens the logs of servers, and keeps why some cannot be compared.
+    """Opens the logs of servers, and keeps the reasons why some cannot be compared.
 
-    `opened`: what was read of a server's files serves all of its channels.
+    `opened`: a server's files are read once for all of its channels.
     """
 
     ways: Mapping[str, Way]
@@ -217,12 +218,12 @@ class _Logs:
     remarks: list[UnreadContent] = field(default_factory=list)
 
     def of(self, servers: Iterable[ServerSnapshot]) -> list[ServerCompared]:
-        """Return the logs of those servers that have some and can be reached."""
+        """Return the logs of those servers that have logs and can be reached."""
         return [logs for server in servers if (logs := self._of(server)) is not None]
 
     def _of(self, server: ServerSnapshot) -> ServerCompared | None:
         if server.binary_logs is None:
-            return None  # which the audit reports
+            return None  # the audit reports it
         if not server.binary_logs:
             is_closed = server.setting(BINARY_LOG) == LOG_CLOSED
             how = "its binary log is closed" if is_closed else "log_bin is off"
@@ -249,7 +250,7 @@ def _compared(channel: _Channel, logs: _Logs, also: GtidSet) -> Looked:
     pair, names = (channel.left, channel.right), channel.names
     all_names = frozenset((*names, *(server.name for server in channel.others)))
     if any(server.binary_logs is None for server in pair):
-        return Looked(None, all_names)  # which the audit reports
+        return Looked(None, all_names)  # the audit reports it
     both = logs.of(pair)
     moment = max(server.read_ended for server in pair)
     if len(both) < len(pair):
@@ -294,7 +295,7 @@ def _compared(channel: _Channel, logs: _Logs, also: GtidSet) -> Looked:
 
 
 def _due(reading: ContentReading, restarted: Sequence[ServerSnapshot]) -> ContentReading:
-    """Let what had to be compared around the latest restart of these, and cannot be, be unknown."""
+    """Count purged logs around the latest restart of these servers as unread, not as info."""
     due = {UnreadContent(server.name, LATEST_START_PURGED) for server in restarted}
     unread = {*reading.unread, *(due & set(reading.remarks))}
     remarks = tuple(each for each in reading.remarks if each not in due)
@@ -312,7 +313,7 @@ def _restarted_lately(server: ServerSnapshot) -> bool:
 def _compare_newest(
     left: ServerCompared, right: ServerCompared, counts: list[int], search: Search
 ) -> None:
-    """Compare the newest transactions, where what that needs is installed."""
+    """Compare the newest transactions, if the packages for it are installed."""
     if any(find_spec(module) is None for module in ("numpy", "numba", "pyarrow")):
         text = "compared around restarts only: pip install 'gtid-audit[columns]'"
         search.note(Unread(f"{left.name}, {right.name}", text, is_lasting=True))
@@ -323,12 +324,12 @@ def _compare_newest(
 
 
 def _settled(compared: Compared, also: GtidSet) -> GtidSet:
-    """Return which suspects these two servers hold alike, or can never be compared."""
+    """Return the suspects on which two servers agree, or that can never be compared."""
     return also - GtidSet.of(each.gtid for each in compared.comparisons)
 
 
 def _answered(compared: Compared) -> GtidSet:
-    """Return what was compared, without what is not comparable."""
+    """Return the compared GTIDs, without those that are not comparable."""
     undecided = [each for each in compared.comparisons if each.agreement is Agreement.UNKNOWN]
     return compared.gtids - GtidSet.of(each.gtid for each in undecided)
 

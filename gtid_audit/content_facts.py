@@ -1,10 +1,10 @@
 """Turns comparisons of logs into the facts that the rule on content evaluates.
 
-1. A difference keeps both versions, and which server has less of it.
-2. What was read and is not comparable is counted. After a command that asked for it, it is UNKNOWN.
-   In an audit it is UNKNOWN only where two commits are possible: the moment of one commit excludes
-   that a GTID was reused, and then it is a remark.
-3. What can never be compared (purged, or in no log) is a remark.
+1. A difference keeps both versions, and which server has less.
+2. Transactions that were read but are not comparable are counted. For a command that requested them
+   they are UNKNOWN. In an audit they are UNKNOWN only if two commits are possible. The same commit
+   time on both servers excludes that the GTID was reused; then they are reported as info.
+3. What can never be compared (purged, or in no log) is reported as info.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,12 +14,12 @@ from typing import Final
 from uuid import UUID
 
 from binlog.content.compare import Agreement, Comparison, Version
+from binlog.content.compared_parts import LeftOut
 from binlog.content.digest import Content, RowsPart, StatementPart
-from binlog.content.parts import LeftOut
 from binlog.content.reuse import Compared, counted
 from gtid import Gtid, GtidSet
-from gtid_audit.content_short import in_short
-from gtid_audit.moments import moment
+from gtid_audit.log_times import moment
+from gtid_audit.transaction_summary import in_short
 from repair.transaction_content import ContentClass, class_of
 from topology.contents import (
     ContentDifference,
@@ -43,16 +43,16 @@ _FROM_MORE_ROWS: Final = "the server that committed it logged fewer rows than th
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """What must be known of two compared servers, and of who asked.
+    """The facts about two compared servers and about the request.
 
-    `filters` reads a server's filters; a log in files has none that are known.
+    `filters` reads a server's filters; for logs in files none are known.
     """
 
     names: tuple[str, str]  # of the left and the right server
     origins: Mapping[UUID, str]  # the server of a UUID
     filters: Mapping[str, Callable[[], ServerFilters | None]]
     is_asked_for: bool  # by a command that compares, not by an audit
-    # Which of the two sends to the other what neither of them committed; None if not known.
+    # Which of the two sends the other what neither committed; None if unknown.
     source: str | None = None
 
 
@@ -93,7 +93,7 @@ def reading_of(compared: Compared, comparing: Comparing, *, read_at: datetime) -
 def _sorted_out(
     compared: Compared, comparing: Comparing
 ) -> tuple[list[ContentDifference], list[tuple[Comparison, str]]]:
-    """Return the differences, and what is not comparable with the reason."""
+    """Return the differences, and the comparisons without an answer, with the reason."""
     filters = _Filters(comparing)
     differences: list[ContentDifference] = []
     undecided: list[tuple[Comparison, str]] = []
@@ -110,7 +110,7 @@ def _sorted_out(
 def _has_more_than_its_origin(each: Comparison, comparing: Comparing) -> bool:
     """Return whether a replica logged more rows than the server that committed.
 
-    So do replicas that log what foreign keys cascade to where their source does not.
+    That happens if the replica logs rows that foreign keys cascade to, and its source does not.
     """
     return (
         each.agreement is Agreement.SKIPPED
@@ -128,7 +128,7 @@ def _lesser(each: Comparison, names: tuple[str, str]) -> str:
 def _not_comparable(
     gtids: Mapping[str, list[Gtid]], names: tuple[str, str]
 ) -> Iterator[UnreadContent]:
-    """Report, by reason, of which transactions both versions were read and nothing follows."""
+    """Report, by reason, the transactions of which both versions were read without an answer."""
     for why, of_reason in gtids.items():
         which = counted(GtidSet.of(of_reason))
         yield UnreadContent(names[1], f"not comparable with {names[0]}: {which}: {why}")
@@ -166,14 +166,14 @@ def _difference(
 
 
 class _Filters:
-    """The filters of the compared servers, each read when it is first needed."""
+    """The filters of the compared servers; each is read when it is first needed."""
 
     def __init__(self, comparing: Comparing) -> None:
         self._comparing = comparing
         self._read: dict[str, ServerFilters | None] = {}
 
     def explain(self, comparison: Comparison, lesser: str) -> bool:
-        """Return whether the filters of a server leave out what its log does not have."""
+        """Return whether a server's filters explain what is missing in its log."""
         if lesser not in self._comparing.filters:
             return False
         if lesser not in self._read:

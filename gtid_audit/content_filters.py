@@ -1,7 +1,7 @@
-"""Reads the filters of a live server: asked only where a log has less of a transaction.
+"""Reads the filters of a live server, if its log has less of a transaction than the other.
 
 The filters of the channel concerned and those of the binary log count. Filters that cannot be read
-are None: then they explain nothing.
+are None, and explain nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from topology.dialect import (
 from topology.replication_filters import ReplicationFilters, ServerFilters
 from topology.version import ServerVersion, UnreadableVersion
 
-Way: TypeAlias = Callable[[], Any]  # to a new connection
+Way: TypeAlias = Callable[[], Any]  # returns a new connection
 
 
 def filters_of(connect: Way) -> ServerFilters | None:

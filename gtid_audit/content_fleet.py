@@ -1,9 +1,8 @@
-"""Compares contents in the clusters of a fleet where that is due, and reports what is done.
+"""Compares contents in the clusters of a fleet where that is due, and reports progress.
 
-1. What comparing needs is imported only where something is due.
-2. A defect of ours in one cluster makes it UNKNOWN, and leaves the others alone.
-3. It reads servers; what one audit remembers for the next is read and written elsewhere
-   (content_memory.py).
+1. The modules for comparing are imported only if something is due.
+2. A defect of ours in one cluster makes that cluster UNKNOWN, and does not affect the others.
+3. It reads servers. compared_restarts.py reads and writes what one audit keeps for the next.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
-from gtid_audit.content_due import (
+from gtid_audit.contents_to_compare import (
     Looked,
     Remembered,
     held_by_two,
@@ -31,13 +30,13 @@ from topology.contents import ContentReading, UnreadContent
 from topology.snapshot import ClusterSnapshot
 from topology.target import ServerTarget
 
-# Clusters whose contents are compared at the same time: it is waiting for servers.
+# Clusters that are compared at the same time: the work is waiting for servers.
 CONTENTS_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class FleetContents:
-    """What was compared in which clusters (None: --no-content), and what to remember."""
+    """The comparisons by cluster (None: --no-content), and what to remember."""
 
     readings: dict[str, ContentReading] | None
     remembered: Remembered
@@ -53,8 +52,8 @@ def compare_contents(
 ) -> FleetContents:
     """Compare contents where that is due.
 
-    Some clusters at once; a server answers one question at a time. `chosen` is as in
-    content_due.py. Without a memory (None) the audits of before are not known.
+    Several clusters at once; each server gets one query at a time. `chosen` is as in
+    contents_to_compare.py. Without a memory (None) earlier audits are unknown.
     """
     known = remembered or Remembered()
     targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
@@ -91,7 +90,7 @@ def _remembered(
     snapshots: Sequence[ClusterSnapshot],
     looks: Sequence[tuple[ClusterSnapshot, Looked]],
 ) -> Remembered:
-    """Return what the next audit has to know: clusters that were not read now stay as they were."""
+    """Return what the next audit must know. Clusters that were not read now keep their entries."""
     done = {uuid: at for each, looked in looks for uuid, at in _done(each, looked).items()}
     settled = GtidSet.union_of(looked.settled for _, looked in looks)
     suspects = {cluster: gtids - settled for cluster, gtids in known.suspects.items()}
@@ -117,7 +116,7 @@ def _look(
 ) -> Looked:
     """Compare contents in one cluster where that is due. Never raises."""
     back = looked_back(snapshot, chosen, remembered.looks)
-    # Of all clusters: one may have had another name.
+    # Of all clusters, because a cluster may have been renamed.
     suspects = held_by_two(snapshot, GtidSet.union_of(remembered.suspects.values()))
     suspects |= suspects_now(snapshot, chosen)
     suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
@@ -129,7 +128,7 @@ def _look(
         say(f"{snapshot.cluster}: comparing the content of transactions")
     try:
         return read_contents(snapshot, targets, back=back, suspects=suspects, newest=chosen is True)
-    except Exception as error:  # noqa: BLE001 - it is reported as the cluster's, not hidden
+    except Exception as error:  # noqa: BLE001 - it is reported for this cluster
         reason = f"defect of the auditor: {type(error).__name__}: {error}"
         for target in targets:
             reason = target.password.hidden_in(reason)
@@ -142,7 +141,7 @@ def _look(
 def _with_equal_rows(
     looked: Looked, targets: Sequence[ServerTarget], accepted: Sequence[AcceptedRepair]
 ) -> Looked:
-    """Look at the rows that accepted plans take back, where transactions were compared."""
+    """Read the rows that accepted plans undo, if their transactions were compared."""
     if looked.reading is None or not any(each.undone for each in accepted):
         return looked
     from gtid_audit.content import SECONDS_MAX
@@ -153,7 +152,7 @@ def _with_equal_rows(
 
 
 def _done(snapshot: ClusterSnapshot, look: Looked) -> dict[UUID, datetime]:
-    """Return which servers need no further comparison, up to when they were read."""
+    """Return the servers that need no further comparison, and up to when they were read."""
     return {
         server.server_uuid: server.read_started
         for server in snapshot.last

@@ -1,4 +1,4 @@
-"""Says for people, and in JSON, which contents an audit compared."""
+"""Reports, as text and in JSON, which contents an audit compared."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -10,7 +10,7 @@ STARTS_SHOWN_MAX = 4
 PAIRS_SHOWN_MAX = 2
 CLUSTERS_SHOWN_MAX = 10
 REMARKS_SHOWN_MAX = 4
-# What is stored without contents was read with --no-content, or before contents were stored.
+# A stored run without contents was read with --no-content, or by an older version.
 NOT_STORED: Final = (
     "Content not compared when these servers were read, and equal sets may hide different"
     " transactions. `gtid-audit audit --fleet FILE --content` compares."
@@ -32,7 +32,7 @@ _SUSPECT: Final = "that an earlier audit reported, or that a replica executed an
 def content_lines(
     readings: Mapping[str, ContentReading] | None, *, is_stored: bool
 ) -> Iterator[str]:
-    """Report what was compared, cluster by cluster, or why nothing was. None: not asked for."""
+    """Report what was compared, cluster by cluster, or why nothing was. None: not requested."""
     if readings is None:
         yield NOT_STORED if is_stored else NOT_ASKED_FOR
         return
@@ -55,13 +55,13 @@ def content_lines(
 
 
 def _others(readings: Mapping[str, ContentReading]) -> Iterator[str]:
-    """Report that the rest was not compared: equal sets prove nothing about it."""
+    """Report that the other clusters were not compared: equal sets prove nothing about them."""
     if not all(each.newest_count for each in readings.values()):
         yield OTHERS
 
 
 def content_line(reading: ContentReading) -> str:
-    """Report in a line what was compared, and the result."""
+    """Report in one line what was compared, and the result."""
     starts = [
         f"{each.server} ({each.started_at:%Y-%m-%d %H:%M:%S} UTC)"
         for each in reading.starts[:STARTS_SHOWN_MAX]
@@ -113,13 +113,13 @@ def number_of(count: int, noun: str) -> str:
 
 
 def content_records(contents: Mapping[str, ContentReading]) -> Iterator[Record]:
-    """Return what was compared as plain values, by cluster; findings have the differences."""
+    """Return the comparisons as plain values, by cluster; the differences are in the findings."""
     for cluster in sorted(contents):
         yield {"cluster": cluster, **content_record(contents[cluster])}
 
 
 def content_record(reading: ContentReading) -> Record:
-    """Return what was compared as plain values; findings have the differences."""
+    """Return one comparison as plain values; the differences are in the findings."""
     return {
         "read_at": time_to_text(reading.read_at),
         "compared_count": reading.compared_count,

@@ -1,15 +1,15 @@
-"""Definitions of tables, for logs that do not say enough: from a file, a store, or a server.
+"""Table definitions for logs that do not contain enough: from a file, a store, or a server.
 
-1. A file holds what SHOW CREATE TABLE answers, or what `mysqldump --no-data` writes: CREATE TABLE
-   statements, and USE where they name no schema. One without either counts for every schema.
-2. A store (`binlog schema follow`) has what held where the transaction begins; where it does not
-   know, it says why, once, and the next source is asked.
-3. A server is asked for a table when its rows are met, and answers what the table is *now*. That is
-   not used for a transaction behind which the same logs change the table's columns: values would
-   land in other columns, or become other members of an ENUM.
-4. What a script relies on without proof is a caveat, and stands in the script.
-5. What cannot be read is a UsageProblem; a definition that does not fit its rows is found out
-   by whoever reads the rows.
+1. A file has the output of SHOW CREATE TABLE, or of `mysqldump --no-data`: CREATE TABLE statements,
+   and USE for those without a schema. A statement without either applies to every schema.
+2. A store (`binlog schema follow`) has the definition at the beginning of the transaction. If the
+   store does not know it, the reason is reported once, and the next source is used.
+3. A server is queried for a table when rows of it appear, and returns the definition as it is
+   *now*. That definition is not used if the same logs change the table's columns after the
+   transaction. Otherwise values would go to other columns, or become other members of an ENUM.
+4. An assumption that a script relies on without proof is a caveat, and is written into the script.
+5. An unreadable source is a UsageProblem. The code that reads the rows finds a definition that does
+   not fit them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FILE_BYTES_MAX: Final = 64 * 1024**2
 
-# Pieces of an SQL text within which a semicolon ends nothing: strings, names, comments.
+# Parts of an SQL text in which a semicolon does not end a statement: strings, names, comments.
 _PIECES: Final = re.compile(
     r"""'(?:[^'\\]|''|\\.)*' | "(?:[^"\\]|""|\\.)*" | `(?:[^`]|``)*`
     | /\*.*?\*/ | --[ \t][^\n]* | \#[^\n]* | ; | [^'"`/\-\#;]+ | .""",
@@ -42,12 +42,12 @@ _PIECES: Final = re.compile(
 _COMMENT: Final = re.compile(r"--[ \t]|--\Z|#|/\*(?!!)")
 _USE: Final = re.compile(r"USE\s+(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\S+))\s*\Z", re.IGNORECASE)
 _CREATE_TABLE: Final = re.compile(r"CREATE\s+TABLE\b", re.IGNORECASE)
-# ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR; ER_WRONG_OBJECT is a view's.
+# ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR; ER_WRONG_OBJECT for a view.
 _NOT_A_TABLE: Final = frozenset({1146, 1049, 1347})
 
 
 def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
-    """Read a file of definitions, by schema (empty where none is named) and table.
+    """Read a file of definitions, by schema (empty if the file has none) and table.
 
     Raises UsageProblem.
     """
@@ -74,10 +74,10 @@ def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
 
 
 def text_within(path: Path, *, bytes_max: int) -> str:
-    """Read a text that has no more bytes than that; a pipe does not show how many it has.
+    """Read a text up to a limit of bytes; the size of a pipe is not known in advance.
 
-    The pipe that a shell makes of <(…) is read. A named one is refused: opening it waits for ever
-    if no process writes to it. Raises UsageProblem, OSError, UnicodeDecodeError.
+    The pipe of a shell's <(…) is read. A named pipe is refused: opening it waits forever if no
+    process writes to it. Raises UsageProblem, OSError, UnicodeDecodeError.
     """
     if path.is_fifo() and not path.is_relative_to("/dev/fd"):
         raise UsageProblem(f"{path}: a named pipe; copy its content into a file first")
@@ -89,7 +89,7 @@ def text_within(path: Path, *, bytes_max: int) -> str:
 
 
 def statements_of(text: str) -> Iterator[str]:
-    """Split an SQL text at its semicolons; comments of no version are left out."""
+    """Split an SQL text at its semicolons, without comments (version comments stay)."""
     pieces: list[str] = []
     for match in _PIECES.finditer(text):
         piece = match[0]
@@ -102,7 +102,7 @@ def statements_of(text: str) -> Iterator[str]:
         yield last
 
 
-# Gives what a table was at a place. Raises CannotFollow.
+# Returns the definition of a table at a place in the logs. Raises CannotFollow.
 TrackedAt: TypeAlias = "Callable[[TableKey, Place], TableDefinition]"
 
 
@@ -132,15 +132,15 @@ class GivenDefinitions:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Return what was relied on so far, one sentence for each table."""
+        """Return the assumptions so far, one sentence for each table."""
         return tuple(sorted(self._caveats))
 
     def at(self, file: str, position: int) -> DefinitionOf:
-        """Answer for the tables of a transaction that begins there."""
+        """Return a function for the tables of a transaction that begins there."""
         return lambda schema, table: self._find(schema, table, file, position)
 
     def _find(self, schema: str, table: str, file: str, position: int) -> TableDefinition | None:
-        """Ask the sources in turn. Raises MySQLError, OSError, UsageProblem, BinlogError."""
+        """Query the sources in turn. Raises MySQLError, OSError, UsageProblem, BinlogError."""
         for name in ((schema, table), ("", table)):
             if name in self._given:
                 self._caveats[
@@ -163,7 +163,7 @@ class GivenDefinitions:
     def _unchanged(
         self, definition: TableDefinition, file: str, position: int
     ) -> TableDefinition | None:
-        """Return a definition of now if it held at a place as far as the logs show, else None."""
+        """Return a present definition if the logs show no change after a place, else None."""
         assert self._changed_behind is not None
         name = f"{definition.schema}.{definition.table}"
         changed = self._changed_behind(definition.schema, definition.table, file, position)

@@ -1,8 +1,8 @@
-"""How a run ends: exit status as monitoring plugins use it, and the two ways to fail.
+"""The exit statuses, as monitoring plugins use them, and the two kinds of failure.
 
-0 to 3 are verdicts. Whatever is not a verdict must not look like one: wrong usage, configuration or
-operands are 64 (sysexits.h, EX_USAGE), a defect of ours is 70 (EX_SOFTWARE), a reader of our output
-who went away is 141 (what a shell shows for SIGPIPE), an interrupt is 130.
+0 to 3 are verdicts, and only verdicts. Wrong usage, configuration or operands end in 64
+(sysexits.h, EX_USAGE), a defect of ours in 70 (EX_SOFTWARE). If the reader of our output closed it,
+the status is 141 (what a shell shows for SIGPIPE); after an interrupt it is 130.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from topology.adapters.inventory.problem import InventoryProblem
 from topology.findings import Verdict
 
 OK: Final = 0
-FALSE: Final = 1  # a predicate that does not hold
+FALSE: Final = 1  # a predicate is false
 USAGE: Final = 64
 DEFECT: Final = 70
 INTERRUPTED: Final = 130
@@ -27,9 +27,9 @@ _OF_VERDICT: Final = {
 
 
 class UsageProblem(Exception):
-    """Something the user gave is wrong: command line, file, operand, environment. Exit status 64.
+    """The user's input is wrong: command line, file, operand, environment. Exit status 64.
 
-    `problems` are shown one per line; none of them holds a secret.
+    `problems` are shown one per line. None of them contains a secret.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -37,7 +37,7 @@ class UsageProblem(Exception):
         self.problems: Sequence[str] = problems
 
 
-# Both are shown line by line, and end in USAGE.
+# Both are shown line by line, with exit status USAGE.
 USAGE_PROBLEMS: Final = (UsageProblem, InventoryProblem)
 
 

@@ -1,13 +1,13 @@
-"""Shows to a person what an error text or a code means."""
+"""Shows the meaning of an error text or a code to the operator."""
 
 from rich.console import RenderableType
 
-from gtid_audit.text import labelled, line_of, show
+from gtid_audit.report_text import labelled, line_of, show
 from topology.explain import Explanation
 
 
 def show_explanation(explanation: Explanation) -> None:
-    """Show what a text or a code means, why it arises and what to do."""
+    """Show what a text or a code means, its causes and what to do."""
     title = line_of(explanation.title)
     title.stylize("bold")
     rows: list[tuple[str, RenderableType]] = [

@@ -1,4 +1,4 @@
-"""Reads a fleet file as this process sees the world: its environment, its standard error."""
+"""Reads a fleet file with this process's environment and standard error."""
 
 from pathlib import Path
 
@@ -9,10 +9,10 @@ from topology.adapters.inventory.secrets import environment
 
 
 def load(path: Path, cluster: str | None) -> Fleet:
-    """Read a fleet file; keep one cluster if one is named. Raises InventoryProblem."""
+    """Read a fleet file; keep only one cluster if `cluster` is given. Raises InventoryProblem."""
     return load_fleet(path, environment=environment(), warn=warn).only(cluster)
 
 
 def load_without_accounts(path: Path) -> Roster:
-    """Read a fleet file and look up no account: no server is asked. Raises InventoryProblem."""
+    """Read a fleet file without looking up accounts or servers. Raises InventoryProblem."""
     return load_roster(path)

@@ -1,21 +1,21 @@
-"""Keeps differences that an audit proved until a comparison shows that they are gone: pure.
+"""Keeps differences that an audit proved until a comparison shows that they are gone. Pure.
 
 How it works
 ------------
 An audit finds two transactions under one GTID (E4). Before the next audit one of the servers purges
-its log. Nothing can be compared any more, and nothing was repaired: the rows still differ. So every
-audit that remembers (content_memory.py)
+its log. The transactions can no longer be compared, but nothing was repaired: the rows still
+differ. So every audit with a memory (compared_restarts.py)
 
-1. keeps each proved difference that does not end by itself (`LASTING`), with the server_uuids;
+1. keeps each proved difference that does not clear by itself (`LASTING`), with the server_uuids;
 2. compares its GTID again, whatever else is due;
-3. replaces it by the new answer, if both logs still hold the GTID: the same difference, or none;
-4. reports it as it was found, graded likely, if they do not: a repair since then would not show;
-5. forgets it if one of the two servers does not have the GTID any more.
+3. replaces it by the new result, if both logs still hold the GTID: the same difference, or none;
+4. otherwise reports it as it was found, graded likely: a repair since then would not be visible;
+5. drops it if one of the two servers does not have the GTID any more.
 
-The servers are those with the server_uuids, whatever the fleet file calls them and their cluster
-now. A difference whose servers are not both there stays in the file: a server was left out, or a
-name led to another server for once. It is reported again when they are. A server that was rebuilt
-has another server_uuid, and none of these differences.
+The server_uuids identify the servers, whatever names the fleet file now has for them and their
+cluster. If one of them is not there, the difference stays in the file. A server may have been left
+out, or a name may have led to another server. It is reported again when both are back. A server
+that was rebuilt has another server_uuid, and none of these differences.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from gtid_audit.content_due import LASTING, KnownDifference, Looked
+from gtid_audit.contents_to_compare import LASTING, KnownDifference, Looked
 from topology.contents import ContentDifference, ContentReading
 from topology.snapshot import ClusterSnapshot
 
@@ -33,7 +33,7 @@ _NOT_COMPARABLE_NOW: Final = "proved by an earlier audit, and not comparable now
 def still_known(
     snapshot: ClusterSnapshot, known: Iterable[KnownDifference]
 ) -> tuple[KnownDifference, ...]:
-    """Return which differences are between servers of a snapshot, with the names that they have."""
+    """Return the differences between servers of a snapshot, with their present names."""
     named = ((each, _named(snapshot, each)) for each in known)
     return tuple(now for _, now in named if now is not None and not _is_over(snapshot, now))
 
@@ -41,21 +41,21 @@ def still_known(
 def not_here(
     snapshots: Sequence[ClusterSnapshot], known: Iterable[KnownDifference]
 ) -> tuple[KnownDifference, ...]:
-    """Return which differences are between servers that are in none of the snapshots."""
+    """Return the differences whose servers are in none of the snapshots."""
     return tuple(
         each for each in known if all(_named(snapshot, each) is None for snapshot in snapshots)
     )
 
 
 def known_gtids(known: Sequence[KnownDifference]) -> GtidSet:
-    """Return the GTIDs to be compared again."""
+    """Return the GTIDs to compare again."""
     return GtidSet.of(each.difference.gtid for each in known)
 
 
 def with_known(
     looked: Looked, snapshot: ClusterSnapshot, known: Sequence[KnownDifference]
 ) -> tuple[Looked, tuple[KnownDifference, ...]]:
-    """Return a comparison with the differences that it could not look at, and what to remember."""
+    """Return a comparison extended by the differences it could not check, and what to remember."""
     kept = [each for each in known if not _is_answered(looked, each.difference)]
     found = [] if looked.reading is None else list(looked.reading.differences)
     remembered = (*kept, *_new(snapshot, found))
@@ -81,7 +81,7 @@ def with_known(
 def _named(snapshot: ClusterSnapshot, known: KnownDifference) -> KnownDifference | None:
     """Return a difference with the present names of its servers; None if they are not there.
 
-    A server whose server_uuid could not be read is taken for the one that had its name.
+    A server whose server_uuid could not be read counts as the one that had its name.
     """
     by_uuid = {
         each.server_uuid: each.name for each in snapshot.last if each.server_uuid is not None
@@ -101,7 +101,7 @@ def _named(snapshot: ClusterSnapshot, known: KnownDifference) -> KnownDifference
 
 
 def _is_over(snapshot: ClusterSnapshot, known: KnownDifference) -> bool:
-    """Return whether one of its servers does not have the GTID any more, as far as is known."""
+    """Return whether one of its servers is known not to have the GTID any more."""
     ends = {known.difference.source.server, known.difference.replica.server}
     return any(
         each.gtid_executed is not None and known.difference.gtid not in each.gtid_executed

@@ -1,9 +1,9 @@
-"""Makes the ledger of files or of a server, piece after piece, and gives it to whoever wants rows.
+"""Makes the ledger of files or of a server, piece by piece, and passes it to the consumers of rows.
 
-1. Memory is that of one piece: one file's rows, or one batch of a server's.
-2. What is damaged ends its own file, not the scan: rows before it are given, and the error is kept
-   in the summary, with file and byte. A server that breaks off ends the scan the same way.
-3. Rows go to a Parquet file under another name first: a file of the name asked for is a whole one.
+1. Memory use is that of one piece: the rows of one file, or one batch of a server's rows.
+2. Damage ends the reading of its own file, not the scan. The rows before it are passed on, and the
+   summary has the error with file and byte. A connection that breaks ends the scan the same way.
+3. Rows go to a temporary Parquet file first. A file with the requested name is always complete.
 """
 
 import os
@@ -28,7 +28,7 @@ from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
 from gtid_audit.ledger_summary import LedgerSummary
 from gtid_audit.ledger_text import size_of
-from gtid_audit.log_operands import LogServer
+from gtid_audit.logs_from_operands import LogServer
 from gtid_audit.output import Progress
 
 _BAR_CELLS: Final = 30
@@ -40,7 +40,7 @@ Rows: TypeAlias = Callable[[pa.Table], None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the ledger is to hold, and how carefully it is made."""
+    """What the ledger contains, and whether checksums are verified."""
 
     verify: bool = False
     details: bool = False
@@ -54,7 +54,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A file's ledger, or a part of it; `done_bytes` of all there is to read are read."""
+    """A file's ledger, or a part of it. `done_bytes`: how much of the whole input was read."""
 
     ledger: FileLedger
     name: str
@@ -69,9 +69,9 @@ def scan(
     line: Progress,
     seconds_max: float,
 ) -> LedgerSummary:
-    """Make the ledger; give each piece's rows to all of `rows`, and sum it up.
+    """Make the ledger, pass each piece's rows to all of `rows`, and return the summary.
 
-    Raises BinlogError where a server does not even say what it has.
+    Raises BinlogError if a server does not report its logs.
     """
     summary = LedgerSummary()
     if isinstance(source, LogServer):
@@ -100,7 +100,7 @@ def _of_files(paths: Sequence[Path], wanted: Wanted) -> tuple[int, Iterator[_Pie
 
 
 def _ledger_of(path: Path, wanted: Wanted) -> FileLedger:
-    """Make one file's ledger; a file that cannot be read has none, and an error."""
+    """Make one file's ledger. If the file cannot be read, it is empty and has an error."""
     try:
         return ledger_of_file(
             path, verify=wanted.verify, digests=wanted.digests, details=wanted.details
@@ -114,7 +114,7 @@ def _size_of(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
-        return 0  # its ledger will say why
+        return 0  # its ledger will have the error
 
 
 def _of_server(
@@ -155,12 +155,12 @@ def _of_server(
 
 
 class _Shown:
-    """How far it is, on the progress line: a bar, and what was found so far."""
+    """The progress line: a bar, and what was found so far."""
 
     def __init__(self, line: Progress, total: int) -> None:
         self._line = line
         self._total = max(total, 1)
-        self._said_at = clock.monotonic_seconds()  # what is over at once shows nothing
+        self._said_at = clock.monotonic_seconds()  # a short scan shows nothing
 
     def say(self, piece: _Piece, summary: LedgerSummary) -> None:
         now = clock.monotonic_seconds()
@@ -178,7 +178,7 @@ class _Shown:
 
 @contextmanager
 def parquet_file(path: Path, schema: pa.Schema) -> Iterator[Rows]:
-    """Give what takes rows into a Parquet file; it has its name when all are in it.
+    """Provide a consumer that writes rows into a Parquet file, which is named when complete.
 
     Raises UsageProblem if it cannot be written.
     """
@@ -190,12 +190,12 @@ def parquet_file(path: Path, schema: pa.Schema) -> Iterator[Rows]:
     try:
         with writer:
             yield writer.write_table
-        os.replace(partial, path)  # noqa: PTH105 - over what may be there
+        os.replace(partial, path)  # noqa: PTH105 - replaces an existing file
     finally:
         partial.unlink(missing_ok=True)
 
 
 def same_names(paths: Sequence[Path]) -> list[str]:
-    """Return the names that more than one of the files has."""
+    """Return the names that more than one file has."""
     counts = Counter(path.name for path in paths)
     return sorted(name for name, count in counts.items() if count > 1)

@@ -1,10 +1,10 @@
 """Sums up ledgers, file by file, in bounded memory: what `binlog scan` shows of any number of rows.
 
-1. Rows are looked at as columns and forgotten. What is kept of a file is one line; of time, at most
-   SLICES_MAX slices, which grow wider as the logs grow longer; of transactions, the largest.
-2. The time of a transaction is when this server committed it; before 8.0.1, when its first event
-   was logged.
-3. Nothing is read or written here.
+1. Rows are processed as columns and then dropped. Kept are one line per file, at most SLICES_MAX
+   time slices, which become wider as the logs get longer, and the largest transactions.
+2. The time of a transaction is its commit on this server. Before 8.0.1 it is the time when its
+   first event was logged.
+3. This module reads and writes nothing.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 LARGEST_MAX: Final = 5
 SLICES_MAX: Final = 4096
-TABLES_MAX: Final = 10_000  # different tables whose rows are counted
+TABLES_MAX: Final = 10_000  # different tables with row counts
 _COUNTS: Final = ("rows_written", "rows_updated", "rows_deleted")
 
 
 @dataclass(slots=True)
 class FileSummary:
-    """One file. Times are microseconds since 1970 (UTC), `end` is the first byte not read."""
+    """One file. Times are microseconds since 1970 (UTC); `end` is the first byte not read."""
 
     file: str
     server_version: str | None = None
@@ -51,7 +51,7 @@ class FileSummary:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How many transactions of one kind, and their bytes."""
+    """The number of transactions of one kind, and their bytes."""
 
     transactions: int
     bytes: int
@@ -73,19 +73,19 @@ class Timeline:
 
     def __init__(self) -> None:
         self.seconds = 1
-        # Number of the slice (its start / seconds) -> transactions, bytes.
+        # Slice number (start time / seconds) -> transactions, bytes.
         self.slices: dict[int, tuple[int, int]] = {}
 
     def add(self, moments: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> None:
-        """Count transactions at their moments (microseconds)."""
+        """Count transactions at their commit times (microseconds)."""
         numbers = moments // (MICROSECONDS * self.seconds)
-        # Widen before counting: a slice for each second of a year would be a slice for each row.
+        # Widen before counting: one slice per second of a year could be one slice per row.
         while len(found := np.unique(numbers)) > SLICES_MAX:
             self._widen()
             numbers //= 2
         places = np.searchsorted(found, numbers)
         counts = np.bincount(places, minlength=len(found))
-        # Floating point, and exact: no log has 2^53 bytes.
+        # Floating point is exact here: no log has 2^53 bytes.
         sums = np.bincount(places, weights=sizes, minlength=len(found)).astype(np.int64)
         for number, count, size in zip(found.tolist(), counts.tolist(), sums.tolist(), strict=True):
             self._count(number, count, size)
@@ -93,7 +93,7 @@ class Timeline:
             self._widen()
 
     def cells(self, count_max: int) -> tuple[tuple[int, int], ...]:
-        """Return (transactions, bytes) of at most so many parts of the whole time, in order."""
+        """Return (transactions, bytes) for at most that many parts of the whole time, in order."""
         if not self.slices:
             return ()
         first, width = min(self.slices), self._width(count_max)
@@ -104,11 +104,11 @@ class Timeline:
         return tuple(cells)
 
     def cell_seconds(self, count_max: int) -> int:
-        """Return how long each of these parts is."""
+        """Return the length of each of these parts."""
         return self._width(count_max) * self.seconds
 
     def _width(self, count_max: int) -> int:
-        """Return how many slices go into each of at most so many parts: rounded up."""
+        """Return how many slices each of at most that many parts has, rounded up."""
         return -(-(max(self.slices) - min(self.slices) + 1) // count_max)
 
     def _count(self, number: int, transactions: int, size: int) -> None:
@@ -124,7 +124,7 @@ class Timeline:
 
 @dataclass(slots=True)
 class LedgerSummary:
-    """Everything so far. `add` takes the ledgers in the order of the logs."""
+    """The sums so far. `add` takes the ledgers in log order."""
 
     files: list[FileSummary] = field(default_factory=list)
     kinds: dict[str, Kind] = field(default_factory=dict)
@@ -133,18 +133,18 @@ class LedgerSummary:
     with_errors: int = 0
     largest: list[Large] = field(default_factory=list)
     timeline: Timeline = field(default_factory=Timeline)
-    # (schema, table) -> rows written, updated, deleted. Only with details.
+    # (schema, table, kind of change) -> rows. Only with details.
     tables: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     tables_left_out: bool = False
 
     @property
     def transactions(self) -> int:
-        """Return how many there are."""
+        """Return the number of transactions."""
         return sum(each.transactions for each in self.files)
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of all transactions; heads and the like are not counted."""
+        """Return the bytes of all transactions, without file headers and other events."""
         return sum(each.bytes for each in self.files)
 
     @property
@@ -154,18 +154,18 @@ class LedgerSummary:
 
     @property
     def errors(self) -> list[BinlogError]:
-        """Return what could not be read."""
+        """Return the errors for what could not be read."""
         return [each.error for each in self.files if each.error is not None]
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """Return the first and the last moment, in microseconds."""
+        """Return the first and the last commit time, in microseconds."""
         firsts = [each.first_at for each in self.files if each.first_at is not None]
         lasts = [each.last_at for each in self.files if each.last_at is not None]
         return (min(firsts), max(lasts)) if firsts and lasts else None
 
     def add(self, ledger: FileLedger, *, file: str | None = None) -> None:
-        """Count one ledger, or one piece of one: a file may come in pieces, one after another."""
+        """Count one ledger, or one piece of one; the pieces of a file come one after another."""
         name = file or ledger.file
         if not self.files or self.files[-1].file != name:
             self.files.append(FileSummary(name))
@@ -213,12 +213,12 @@ class LedgerSummary:
         count = min(LARGEST_MAX, rows.num_rows)
         least = np.partition(sizes, -count)[-count]
         larger = np.flatnonzero(sizes > least)
-        equal = np.flatnonzero(sizes == least)[: count - len(larger)]  # the first of these
+        equal = np.flatnonzero(sizes == least)[: count - len(larger)]  # the earliest of them
         places = np.sort(np.concatenate((larger, equal)))
-        # Only these columns: a commit time may be a number for which Python has no date.
+        # Only these columns: a commit time may be outside the range of Python's dates.
         largest = rows.select(["uuid", "tag", "gno", "start", "bytes", "kind"]).take(places)
         self.largest += [_large(file, row) for row in largest.to_pylist()]
-        self.largest.sort(key=lambda large: -large.bytes)  # stable: the earlier one first
+        self.largest.sort(key=lambda large: -large.bytes)  # stable: earlier ones first
         del self.largest[LARGEST_MAX:]
 
     def _add_tables(self, rows: pa.Table) -> None:
@@ -238,7 +238,7 @@ class LedgerSummary:
                 self.tables[key] += each[f"{name}_sum"]
 
     def rows_by_table(self) -> list[tuple[str, str, dict[str, int]]]:
-        """Return rows written, updated and deleted of each table, the most changed one first."""
+        """Return rows written, updated and deleted of each table, the most changed first."""
         names = sorted({(schema, table) for schema, table, _ in self.tables})
         found = [
             (schema, table, {name: self.tables[schema, table, name] for name in _COUNTS})
@@ -248,7 +248,7 @@ class LedgerSummary:
 
 
 def sum_up(ledgers: Iterable[FileLedger]) -> LedgerSummary:
-    """Sum up ledgers in the order of the logs."""
+    """Sum up ledgers in log order."""
     summary = LedgerSummary()
     for ledger in ledgers:
         summary.add(ledger)

@@ -1,8 +1,8 @@
-"""What `binlog scan` answers with: a document, lines of JSON, or a page for a person.
+"""Shows the result of `binlog scan`: a document, lines of JSON, or a page for the operator.
 
-1. The verdict is OK, or UNKNOWN if something could not be read; a scan judges nothing else.
-2. A page is short: what is long is counted. Sizes are in units of 1,000.
-3. It reads no log; see ledger_summary.py for what it shows.
+1. The verdict is OK, or UNKNOWN if something could not be read. A scan evaluates nothing else.
+2. A page is short: long lists are counted. Sizes are in units of 1,000.
+3. This module reads no log; ledger_summary.py makes what it shows.
 """
 
 import json
@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.ledger_summary import FileSummary, LedgerSummary
-from gtid_audit.moments import moment, moment_text
+from gtid_audit.locate_text import error_document, error_parts
+from gtid_audit.log_times import moment, moment_text
 from gtid_audit.output import warn
-from gtid_audit.places_text import error_document, error_parts
-from gtid_audit.text import (
+from gtid_audit.report_text import (
     QUIET,
     VERDICT_STYLE,
     counted,
@@ -45,7 +45,7 @@ _UNIT: Final = 1000
 
 
 def verdict_of(summary: LedgerSummary) -> Verdict:
-    """Judge a scan by whether everything was read."""
+    """Return OK if everything was read, else UNKNOWN."""
     return Verdict.UNKNOWN if summary.errors else Verdict.OK
 
 
@@ -106,7 +106,7 @@ def _file_document(each: FileSummary) -> dict[str, Any]:
 
 
 def lines_of(rows: "pa.Table") -> Iterator[str]:
-    """Give ledger rows as JSON, one line each, thousands of lines at a time."""
+    """Yield ledger rows as JSON lines, some thousands of lines at a time."""
     for batch in rows.to_batches(max_chunksize=LINES_AT_ONCE):
         columns = {name: _values(batch.column(name)) for name in batch.schema.names}
         names = tuple(columns)
@@ -120,17 +120,17 @@ def _values(column: "pa.Array") -> list[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_timestamp(column.type):  # to the microsecond, with its Z
+    if pa.types.is_timestamp(column.type):  # in microseconds, with a Z
         values: list[Any] = pc.strftime(column, format="%Y-%m-%dT%H:%M:%SZ").to_pylist()
         return values
     values = column.to_pylist()
-    if pa.types.is_uint64(column.type):  # a digest; numbers above 2^53 do not survive in JSON
+    if pa.types.is_uint64(column.type):  # a digest; JSON readers round numbers above 2^53
         return [None if value is None else f"{value:016x}" for value in values]
     return values
 
 
 def show_summary(summary: LedgerSummary, *, source: str, out: str | None) -> None:
-    """Show a summary to a person."""
+    """Show a summary to the operator."""
     parts: list[RenderableType] = [_headline(summary, source)]
     if summary.transactions:
         parts += [Text(), labelled(_facts(summary))]
@@ -145,7 +145,7 @@ def show_summary(summary: LedgerSummary, *, source: str, out: str | None) -> Non
 
 
 def warn_of_errors(summary: LedgerSummary) -> None:
-    """Say on standard error what could not be read: lines of JSON leave no other place."""
+    """Print on standard error what could not be read: JSON lines have no field for it."""
     for error in summary.errors:
         warn(str(error))
 
@@ -188,7 +188,7 @@ def _facts(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
 
 def _pictures(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
     cells = summary.timeline.cells(CELLS_MAX)
-    if len(cells) < 2:  # noqa: PLR2004 - one column is no picture
+    if len(cells) < 2:  # noqa: PLR2004 - one column shows no course
         return
     each = timedelta(seconds=summary.timeline.cell_seconds(CELLS_MAX))
     counts, sizes = zip(*cells, strict=True)
@@ -200,7 +200,7 @@ def _pictures(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
 
 
 def bars(values: Iterable[int]) -> str:
-    """Draw one column for each value, as high as it is beside the largest. 0 is empty."""
+    """Draw one column per value; its height is relative to the largest. 0 is empty."""
     values = tuple(values)
     highest = max(values, default=0)
     steps = len(_LEVELS) - 1
@@ -223,7 +223,7 @@ def _largest(summary: LedgerSummary) -> RenderableType:
 
 
 def _files(summary: LedgerSummary) -> RenderableType:
-    """Show a line for each file; a column in which nothing stands is left out."""
+    """Show a line for each file; a column without any value is left out."""
     shorten = _shortener(summary.files)
     shown = summary.files[:FILES_SHOWN_MAX]
     columns: dict[str, list[Text]] = {
@@ -267,13 +267,13 @@ def _grid(*, right: set[str], columns: Iterable[str]) -> Table:
 
 
 def _shortener(files: Iterable[FileSummary]) -> Callable[[str], str]:
-    """Return how to show a file's name: without its folder, if all are in one."""
+    """Return a function that displays file names: without the folder, if all are in one."""
     folders = {PurePath(each.file).parent for each in files}
     return (lambda file: PurePath(file).name) if len(folders) == 1 else str
 
 
 def size_of(count: int) -> str:
-    """Say how many bytes: "12 bytes", "1.2 GB"."""
+    """Return a size as text: "12 bytes", "1.2 GB"."""
     size, unit = float(count), 0
     while size >= _UNIT - 0.05 and unit + 1 < len(_UNITS):
         size, unit = size / _UNIT, unit + 1

@@ -1,9 +1,10 @@
-"""Prometheus metrics: a reading of the last finished audit, and no bookkeeping of their own.
+"""Prometheus metrics, derived from the last finished audit, without any state of their own.
 
-1. Whatever is not in the last report has no series: a cluster that left the fleet vanishes.
-2. Every code that can be reported has a series for every cluster, so that "none" is 0 and not an
-   absence. Where something could not be read, what was not found is not known to be absent: NaN.
-3. The table METRICS has every name; the dashboard and the alert rules are checked against it.
+1. Clusters that are not in the last report have no series: a cluster that left the fleet
+   disappears.
+2. Every code that can be reported has a series for every cluster, so that "none" is 0 and not a
+   missing series. If a cluster was not read completely, codes without a finding are NaN.
+3. The table METRICS has every name. Tests compare the dashboard and the alert rules with it.
 """
 
 from collections import Counter
@@ -40,17 +41,17 @@ _JUDGED: Final = tuple(
 
 
 class AuditCollector(Collector):
-    """Shows the last finished audit. Holds no state and touches no server."""
+    """Reports the last finished audit. Holds no state and queries no server."""
 
     def __init__(self, latest: Callable[[], Finished | None]) -> None:
         self._latest = latest
 
     def describe(self) -> Iterator[Metric]:
-        """Name the metrics without values, for the registry."""
+        """Yield the metrics without values, for the registry."""
         yield from (_family(name) for name in METRICS)
 
     def collect(self) -> Iterator[Metric]:
-        """Give the values of the last audit; nothing before the first one."""
+        """Yield the values of the last audit; none before the first one."""
         finished = self._latest()
         if finished is None:
             return
@@ -75,7 +76,7 @@ def _findings(audit: ClusterAudit) -> Series:
     series: Series = {}
     for code, severity in sorted({*_JUDGED, *counts}):
         count = counts[code, severity]
-        # What is unread is itself known: U codes are never NaN.
+        # That a fact was not read is itself known, so U codes are never NaN.
         known = bool(count) or not audit.unknown or code.startswith("U")
         series[audit.cluster, code, severity] = float(count) if known else _NOT_KNOWN
     return series

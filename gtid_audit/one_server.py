@@ -8,9 +8,9 @@ from topology.snapshot import ClusterSnapshot
 
 
 def refuse_same_servers(snapshots: Sequence[ClusterSnapshot]) -> None:
-    """Raise UsageProblem if the one cluster that was read has a server under two names.
+    """Raise UsageProblem if the only cluster that was read has one server under two names.
 
-    Of several clusters the others are worth their report: there the cluster is UNKNOWN.
+    With several clusters, the others deserve their report; there the cluster is UNKNOWN.
     """
     if len(snapshots) != 1:
         return

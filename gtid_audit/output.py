@@ -1,8 +1,8 @@
 """Writes to standard output and standard error: JSON, lines, warnings, progress.
 
-1. Standard output carries the answer and nothing else; everything else goes to standard error.
-2. Progress is shown only where somebody watches: standard error is a terminal.
-3. What servers say is made printable first: an error text must not steer a terminal.
+1. Standard output has the answer and nothing else. Everything else goes to standard error.
+2. Progress is shown only if standard error is a terminal.
+3. Texts of servers are made printable first: an error text must not control the terminal.
 """
 
 import json
@@ -22,11 +22,11 @@ _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'\"]*:[^\s'\"]*@
 
 
 class ReaderGone(Exception):
-    """Whoever read our standard output has closed it."""
+    """The reader of our standard output closed it."""
 
 
 def speak_utf8() -> None:
-    """Write UTF-8 whatever the locale says, so that the same input gives the same bytes."""
+    """Write UTF-8 in any locale, so that the same input gives the same bytes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -38,9 +38,9 @@ def write_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
 
 
 class StreamedList(list[Any]):
-    """A list in a JSON document whose items are made while it is written, once.
+    """A list in a JSON document whose items are made, once, while it is written.
 
-    The json module asks a list whether it is empty, then for its items.
+    The json module checks whether the list is empty, and then iterates over it.
     """
 
     def __init__(self, items: Iterator[Any]) -> None:
@@ -48,18 +48,18 @@ class StreamedList(list[Any]):
         self._items = items
 
     def __bool__(self) -> bool:
-        """Tell whether there is an item: the first one is made."""
+        """Return whether there is an item. This makes the first one."""
         first = list(islice(self._items, 1))
         self._items = chain(first, self._items)
         return bool(first)
 
     def __iter__(self) -> Iterator[Any]:
-        """Give the items, once."""
+        """Return the items, once."""
         return self._items
 
 
 def write_streamed_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
-    """Write a JSON document with StreamedLists, of any length, when all of it has been made."""
+    """Write a JSON document with StreamedLists of any length, after making all of it."""
     from tempfile import SpooledTemporaryFile
 
     encoder = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False)
@@ -80,23 +80,23 @@ def write_line(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """Write a part of the answer as it is. Raises ReaderGone."""
+    """Write a part of the answer unchanged. Raises ReaderGone."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Or the interpreter would try to flush once more at exit, and complain.
+        # Otherwise the interpreter would flush again at exit, and report an error.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - until the end
         raise ReaderGone from None
 
 
 def warn(text: str) -> None:
-    """Say something beside the answer."""
+    """Print a line on standard error."""
     sys.stderr.write(f"gtid-audit: {printable(text)}\n")
 
 
 def printable(text: str) -> str:
-    r"""Show control characters, and those that turn the direction of text, as `\x1b` and the like.
+    r"""Replace control characters, and characters that change text direction, by `\x1b` and so on.
 
     Line ends and tabs stay.
     """
@@ -104,24 +104,24 @@ def printable(text: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Take account and password out of anything that looks like an address in a text."""
+    """Remove account and password from every part of a text that looks like an address."""
     return _CREDENTIALS.sub(r"\1…@", text)
 
 
 class Progress:
-    """One line on standard error that is written over, or nothing."""
+    """One line on standard error that is overwritten, or no output."""
 
     def __init__(self, *, is_shown: bool) -> None:
         self._is_shown = is_shown
 
     def say(self, text: str) -> None:
-        """Show what is going on."""
+        """Show the current step."""
         if self._is_shown:
             sys.stderr.write(f"\r\x1b[K{printable(text)}")
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Leave the terminal as it was."""
+        """Clear the line."""
         if self._is_shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -129,7 +129,7 @@ class Progress:
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """Give a progress line, cleared at the end."""
+    """Provide a progress line, and clear it at the end."""
     line = Progress(is_shown=sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
     try:
         yield line

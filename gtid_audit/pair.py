@@ -1,11 +1,11 @@
-"""Audits one pair in this process: the short way from two DSNs to a judgement."""
+"""Audits one pair in this process: from two DSNs directly to an audit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from gtid_audit.content_due import looked_back, suspects_now
+from gtid_audit.contents_to_compare import looked_back, suspects_now
 from gtid_audit.exits import UsageProblem
 from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.output import progress, warn
@@ -31,12 +31,12 @@ def targets_of(dsn_a: str, dsn_b: str, *, ask: bool) -> tuple[ServerTarget, Serv
 
 
 def limits_of(seconds_max: float | None) -> CollectLimits:
-    """Return the limits with the time for one server that was asked for."""
+    """Return the limits, with the requested time for one server."""
     return CollectLimits() if seconds_max is None else CollectLimits(server_seconds_max=seconds_max)
 
 
 def policy_of(allowed: Sequence[str], accepted: Sequence[str]) -> Policy:
-    """Return UUIDs and plans, as typed, as a policy. Raises UsageProblem, InventoryProblem."""
+    """Return a policy from UUIDs and plans as typed. Raises UsageProblem, InventoryProblem."""
     return Policy(
         allowed_uuids=frozenset(map(_uuid, allowed)),
         accepted=read_accepted(map(Path, accepted)) if accepted else (),
@@ -45,7 +45,7 @@ def policy_of(allowed: Sequence[str], accepted: Sequence[str]) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class PairAudit:
-    """The judgement of a pair, and what it was made from."""
+    """The audit of a pair, with its sources."""
 
     snapshot: ClusterSnapshot
     contents: ContentReading | None  # None: the content of transactions was not compared
@@ -61,9 +61,9 @@ def audit_pair(
     policy: Policy,
     content: bool | None = None,
 ) -> PairAudit:
-    """Read both servers and judge them. Raises UsageProblem and InventoryProblem.
+    """Read both servers and evaluate them. Raises UsageProblem and InventoryProblem.
 
-    `content`: compare the content of transactions, or not; None compares after a recent start.
+    `content`: compare the content of transactions, or not; None compares after a recent restart.
     """
     targets = targets_of(dsn_a, dsn_b, ask=ask)
     with progress() as line:
@@ -84,9 +84,9 @@ def contents_of(
     *,
     policy: Policy | None = None,
 ) -> ContentReading | None:
-    """Compare contents if that is due; what it takes is imported only then.
+    """Compare contents if that is due. The modules for it are imported only then.
 
-    Where a plan of `policy` takes rows back, they are looked at.
+    If a plan of `policy` undoes rows, these rows are read.
     """
     back = looked_back(snapshot, chosen)
     suspects = suspects_now(snapshot, chosen)

@@ -1,6 +1,6 @@
-"""Small pictures in text: who replicates from whom, and where in a run of numbers a hole lies.
+"""Small pictures in text: who replicates from whom, and where GTIDs are missing.
 
-Pure: values in, cells out. Colours are the caller's.
+Pure: values in, cells out. The caller adds colours.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from topology.snapshot import ClusterSnapshot, ThreadState
 
 BAR_CELLS_MAX: Final = 48
 BARS_MAX: Final = 3
-BAR_INTERVALS_MAX: Final = 100_000  # more than this is not drawn: a picture may cost no second
+BAR_INTERVALS_MAX: Final = 100_000  # above this nothing is drawn: it must take less than a second
 
 
 class Cell(Enum):
@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One TSID on both servers of an edge, and the cells that hold what the finding is about."""
+    """One TSID on both servers of an edge, and the cells that contain the finding's GTIDs."""
 
     tsid: Tsid
     last: int
@@ -44,7 +44,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """One line of the topology: an edge and what is not as it should be about it."""
+    """One line of the topology: an edge, and notes on what is wrong with it."""
 
     source: str
     replica: str
@@ -53,7 +53,7 @@ class Arrow:
 
 
 def bars_of(about: GtidSet, held: "dict[str, GtidSet]") -> tuple[Bars, ...]:
-    """Draw each TSID of `about` on each server; the first BARS_MAX of them."""
+    """Draw each TSID of `about` on each server, up to BARS_MAX TSIDs."""
     if sum(each.interval_count for each in (about, *held.values())) > BAR_INTERVALS_MAX:
         return ()
     return tuple(_bars(tsid, about, held) for tsid in about.tsids[:BARS_MAX])
@@ -75,7 +75,7 @@ def _bars(tsid: Tsid, about: GtidSet, held: "dict[str, GtidSet]") -> Bars:
 
 
 def _cells(gtids: GtidSet, *, last: int, count: int) -> tuple[Cell, ...]:
-    """Cell i holds the numbers from i*last//count up to, not including, (i+1)*last//count.
+    """Return the cells. Cell i has the numbers i*last//count <= number < (i+1)*last//count.
 
     Numbers count from 0 here: GNO 1 is number 0.
     """
@@ -106,7 +106,7 @@ def _cell_of(number: int, last: int, count: int) -> int:
 
 
 def arrows_of(snapshot: ClusterSnapshot) -> tuple[Arrow, ...]:
-    """Draw every channel of a cluster, as read last."""
+    """Draw every channel of a cluster, from the last reading."""
     graph = build_graph(snapshot)
     unread = {server.name for server in snapshot.last if server.server_uuid is None}
     arrows = [

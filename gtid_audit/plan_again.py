@@ -1,17 +1,18 @@
-"""What makes a plan repeatable: the command line that makes it, and the choices of an earlier plan.
+"""Makes a plan repeatable: keeps its command line, and the choices of an earlier plan.
 
-1. A command line holds no secret: a DSN with a password is refused before a plan is made.
-2. Planned again behind a part of its steps, a cluster has fewer findings. A choice of the earlier
-   plan for a finding that is gone has been carried out, and is left out. A choice that is typed and
-   fits nothing is an error: that is for the planner.
-3. Half-way through leaving transactions out, the finding may have another code and other servers:
-   what was added to gtid_purged on a server is E2 there, no longer E1. The choice goes on for it.
-4. What a choice leaves out, or takes back, are the GTIDs of which the earlier plan was made. A
-   finding that has others by now (errant writes go on, the next row conflict) needs a new choice.
-5. Its last steps may start channels that their source refused (E3, P1). Once the sets agree these
-   findings are gone, and the receiver's error is left (A4). The start is then selected for it.
-   Behind lost transactions (E3) only where contents were compared and do not differ: the source may
-   have given the GTIDs to others instead.
+1. A command line contains no secret: a DSN with a password is refused before planning.
+2. After a part of its steps has run, a cluster has fewer findings. If the finding of an earlier
+   choice is gone, the choice has been carried out and is dropped. A typed choice that fits no
+   finding is an error; the planner reports it.
+3. While transactions are being left out, the finding may change its code and its servers. What was
+   added to gtid_purged on one server is then E2 there, not E1. The choice continues for it.
+4. A choice that leaves out or undoes transactions is for the GTIDs of the earlier plan. If the
+   finding has other GTIDs by now (further errant writes, the next row conflict), it needs a new
+   choice.
+5. The last steps of a plan may start channels that their source refused (E3, P1). Once the sets
+   agree these findings are gone, and only the receiver's error remains (A4). The start is then
+   selected for A4. After lost transactions (E3) that holds only if contents were compared and do
+   not differ: the source may have reused the GTIDs.
 """
 
 import json
@@ -30,7 +31,7 @@ from topology.catalogue import answers
 from topology.findings import ClusterAudit, Finding
 from topology.target import ServerTarget
 
-# Their choice is about GTIDs, on whatever servers these are missing.
+# Strategies whose choice is about GTIDs, on any server that is missing them.
 _LEAVING_OUT: Final = frozenset({"inject_empty", "gtid_purged_append"})
 _LOSING: Final = _LEAVING_OUT | {"reset_and_purge", "undo_on_replica"}
 _NOTHING: Final[Mapping[str, GtidSet]] = MappingProxyType({})
@@ -39,15 +40,15 @@ _NOWHERE: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an operator asked of a plan: ways for findings, and the findings if not all."""
+    """An operator's request for a plan: strategies for findings, and a selection of findings."""
 
     choices: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, ...] | None = None
-    # By strategy, what steps of the plan leave out because it was selected.
+    # By strategy: the GTIDs that steps of the plan leave out because the operator selected it.
     left_out: Mapping[str, GtidSet] = field(default_factory=lambda: _NOTHING)
-    # By finding whose transactions are left out or taken back by choice, what they were.
+    # By finding whose transactions are left out or undone by choice: their GTIDs.
     named: Mapping[str, GtidSet] = field(default_factory=lambda: _NOTHING)
-    # By server and channel, the code for which a strategy was selected whose steps start it.
+    # By server and channel: the code of the finding whose selected strategy starts that channel.
     started: Mapping[tuple[str, str], str] = field(default_factory=lambda: _NOWHERE)
 
     def still(
@@ -56,10 +57,10 @@ class Wanted:
         typed: Iterable[str] = (),
         compared: Collection[Collection[str]] = (),
     ) -> "Wanted":
-        """Return what of it concerns findings that are still there, or go on under another id.
+        """Return the parts for findings that still exist, or continue under another id.
 
-        Not what has been typed for a finding or its code. `compared` are the pairs of servers whose
-        contents the audit compared.
+        Choices that were typed for a finding or its code take precedence. `compared` are the pairs
+        of servers whose contents the audit compared.
         """
         ids = {finding.id for finding in audit.findings}
         there = ids | {finding.code for finding in audit.findings}
@@ -81,7 +82,7 @@ class Wanted:
         return Wanted(choices, only)
 
     def _has_others(self, finding: Finding) -> bool:
-        """Return whether a finding for which a strategy was selected has other GTIDs by now."""
+        """Return whether a finding with a selected strategy has other GTIDs by now."""
         named = self.named.get(finding.id)
         return named is not None and bool(finding.gtid_set - named)
 
@@ -111,12 +112,12 @@ class Wanted:
         return "start_channel" if is_settled else None
 
     def and_typed(self, choices: Mapping[str, str], only: Iterable[str] | None) -> "Wanted":
-        """Return it with what was typed, which comes first."""
+        """Return this request with the typed choices, which take precedence."""
         return Wanted({**self.choices, **choices}, tuple(only) if only else self.only)
 
 
 def wanted_by(directory: Path) -> Wanted:
-    """Read what a written plan was asked for. Raises UsageProblem."""
+    """Read the request of a written plan. Raises UsageProblem."""
     path = directory / PLAN
     try:
         return wanted_of(json.loads(path.read_text()))
@@ -127,7 +128,7 @@ def wanted_by(directory: Path) -> Wanted:
 
 
 def wanted_of(written: Mapping[str, Any]) -> Wanted:
-    """Return what a plan was asked for, from its plain values (plan.json)."""
+    """Return the request of a plan, from its plain values (plan.json)."""
     choices, only = written["choices"], written["only_findings"]
     return Wanted(
         {key: str(name) for key, name in choices.items()},
@@ -141,7 +142,7 @@ def wanted_of(written: Mapping[str, Any]) -> Wanted:
 def _selected(
     written: Mapping[str, Any],
 ) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
-    """Yield each finding for which a strategy was selected, and what its steps change."""
+    """Yield each finding with a selected strategy, and what its steps change."""
     changes = {each["number"]: each["change"] for each in written["steps"]}
     for answered in written["answered"]:
         if {answered["finding_id"], answered["code"]} & written["choices"].keys():
@@ -158,7 +159,7 @@ def _started(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]
 
 def _named(written: Mapping[str, Any]) -> Iterator[tuple[str, GtidSet]]:
     for answered, _ in _selected(written):
-        if answered["strategy"] in _LOSING and "gtids" in answered:  # not before this version
+        if answered["strategy"] in _LOSING and "gtids" in answered:  # older plans have no `gtids`
             yield str(answered["finding_id"]), GtidSet.parse(answered["gtids"])
 
 
@@ -182,7 +183,7 @@ def command_line(
     flags: Iterable[str],
     out: Path | None,
 ) -> str:
-    """Return the command that plans again: with the choices of the written plan, or spelled out."""
+    """Return the command that plans again: with --again, or with all choices as options."""
     words = ["gtid-audit", "repair", "plan"]
     if pair is not None:
         words += ["--pair", *pair]
@@ -200,7 +201,7 @@ def command_line(
 
 
 def repeatable(plan: Plan, wanted: Wanted, command: str, targets: Iterable[ServerTarget]) -> Plan:
-    """Return a plan with its choices, its command line, and how its servers are reached."""
+    """Return a plan with its choices, its command line, and the addresses of its servers."""
     sockets = {each.name: each.unix_socket for each in targets if each.unix_socket is not None}
     return replace(
         plan.reached_by(sockets),

@@ -1,4 +1,4 @@
-"""Shows a plan to a person: the steps in order, and what is left to do by hand."""
+"""Shows a plan to the operator: the steps in order, and what remains to be done by hand."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import printable
-from gtid_audit.text import QUIET, counted, rest_of, show
+from gtid_audit.report_text import QUIET, counted, rest_of, show
 from repair import Plan, Step
 from repair.plan import shown_version
 from repair.render import address_of
@@ -20,7 +20,7 @@ ROWS_SHOWN_MAX = 20
 
 
 def show_plan(plan: Plan, audit: ClusterAudit, *, files: Sequence[Path]) -> None:
-    """Show a plan, and where its files are."""
+    """Show a plan, and the paths of its files."""
     show(*_parts(plan, audit, files))
 
 

@@ -1,4 +1,4 @@
-"""From what was typed to a plan: read, judge, look into the binary logs, plan, write."""
+"""Runs `repair plan` from its arguments to a plan: read, evaluate, read logs, plan, write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ EVENT_SECONDS_MAX: Final = 30.0  # to find one event in a source's binary logs
 
 @dataclass(frozen=True, slots=True)
 class ReadForPlan:
-    """One cluster, read and judged a moment ago, and how to reach its servers again."""
+    """One cluster that was just read and evaluated, and how to reach its servers again."""
 
     snapshot: ClusterSnapshot
     audit: ClusterAudit
@@ -36,7 +36,7 @@ class ReadForPlan:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and what stood in the way of a better one."""
+    """A plan, and what could not be read for it."""
 
     plan: Plan
     audit: ClusterAudit
@@ -49,7 +49,7 @@ class Planned:
             return exits.status_of(Verdict.UNKNOWN)
         loud = {each.id for each in self.audit.findings if each.severity is not Severity.INFO}
         left = loud & self.plan.left
-        # Of those that are not selected nothing is expected; what is new is the plan's own.
+        # Findings that were not selected need no steps; new findings come from the plan itself.
         answered = {each.finding_id for each in self.plan.answered}
         left |= {
             each.finding_id
@@ -79,7 +79,7 @@ def read_for_plan(
     policy: Policy,
     say: Callable[[str], None],
 ) -> ReadForPlan:
-    """Read and judge the pair by a policy, or the cluster of a fleet file by that of the file.
+    """Read and evaluate the pair by a policy, or a cluster of the fleet file by the file's policy.
 
     Raises UsageProblem and InventoryProblem.
     """
@@ -110,7 +110,7 @@ def make_plan(
     finding_ids: Sequence[str] | None,
     say: Callable[[str], None],
 ) -> Planned:
-    """Plan the repair of what was read. Raises UsageProblem for a choice that fits nothing."""
+    """Plan the repair of what was read. Raises UsageProblem for a choice that fits no finding."""
     say("looking into the binary logs")
     targets = {target.name: target for target in read.targets}
     events = read_events(read.snapshot, read.audit, targets, timeout_seconds_max=EVENT_SECONDS_MAX)
@@ -134,7 +134,7 @@ def make_plan(
 
 
 def _transactions(read: ReadForPlan, targets: Mapping[str, ServerTarget]) -> LogEvidence:
-    """Read what the findings' transactions did; what that takes is imported only then."""
+    """Read the findings' transactions. The modules for it are imported only then."""
     if not any(each.gtid_set or each.code[0] in "AC" for each in read.audit.findings):
         return LogEvidence()
     from gtid_audit.transactions_for_plan import read_transactions
@@ -146,7 +146,7 @@ def _transactions(read: ReadForPlan, targets: Mapping[str, ServerTarget]) -> Log
 def _side_effects(
     evidence: LogEvidence, read: ReadForPlan, targets: Mapping[str, ServerTarget]
 ) -> Mapping[str, tuple[SideEffects, ...]]:
-    """Ask what writing the rows would change besides; importing is left until there are any."""
+    """Query the side effects of writing the rows; import the module only if there are rows."""
     if not (evidence.contents or evidence.rows):
         return {}
     from gtid_audit.side_effects_there import read_side_effects
@@ -155,7 +155,7 @@ def _side_effects(
 
 
 def _rows(audit: ClusterAudit, targets: Mapping[str, ServerTarget]) -> dict[str, RowsRead]:
-    """Read the rows behind different content; what reading them takes is imported only then."""
+    """Read the rows behind different content. The modules for it are imported only then."""
     findings = [each for each in audit.findings if each.code == "E4" and each.strategies]
     if not findings:
         return {}

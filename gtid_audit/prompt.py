@@ -1,4 +1,4 @@
-"""Asks for a password on the terminal, for whoever wants it in no file and no environment."""
+"""Prompts for a password on the terminal, so that it is in no file and no environment."""
 
 import sys
 
@@ -7,7 +7,7 @@ from topology.target import Secret
 
 
 def ask_password() -> Secret:
-    """Ask for a password on the terminal, without showing it. Raises UsageProblem without one."""
+    """Prompt for a password, without echo. Raises UsageProblem if there is no terminal."""
     if not sys.stdin.isatty():
         raise UsageProblem("--ask-password needs a terminal")
     from getpass import getpass

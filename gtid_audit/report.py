@@ -1,6 +1,6 @@
-"""The result of one audit, of one cluster or of many: what every form of output is made from.
+"""The result of one audit, for one or many clusters: the source of every form of output.
 
-Pure: the same judgements give the same report and the same document. It reads no clock.
+Pure: the same audits give the same report and the same document. It reads no clock.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,12 +16,12 @@ from topology.findings import ClusterAudit, Finding, Unknown, Verdict, worst_ver
 from topology.json_items import item_text
 from topology.records import Record, finding_to_record, time_to_text, unknown_to_record
 
-# What was compared of the content of transactions, by cluster; None: nobody looked.
+# The compared contents, by cluster; None: contents were not compared.
 Contents: TypeAlias = Mapping[str, ContentReading] | None
 
 
 class Engine(Enum):
-    """Where the judging was done."""
+    """Where the clusters were evaluated."""
 
     LOCAL = "local"
     SPARK = "spark"
@@ -29,7 +29,7 @@ class Engine(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The judgements of some clusters, in order of name."""
+    """The audits of some clusters, in order of name."""
 
     engine: Engine
     audits: tuple[ClusterAudit, ...]
@@ -48,7 +48,7 @@ class AuditReport:
 
     @property
     def audited_at(self) -> datetime | None:
-        """Return when the last reading ended: the moment the report speaks of."""
+        """Return when the last reading ended: the report describes that moment."""
         return max((audit.read_at for audit in self.audits if audit.read_at), default=None)
 
     @property
@@ -62,7 +62,7 @@ class AuditReport:
         return tuple(unknown for audit in self.audits for unknown in audit.unknown)
 
     def document_pieces(self, contents: Contents = None) -> Iterator[str]:
-        """Give the JSON document of the contract, in pieces that are written one after another."""
+        """Yield the JSON document of the contract in pieces, to be written one after another."""
         lists: dict[str, Iterator[Record]] = {
             "clusters": map(_cluster_record, self.audits),
             "findings": map(finding_to_record, self.findings),
@@ -95,8 +95,8 @@ def document_pieces(
     lists: Mapping[str, Iterable[str]],
     contents: Contents,
 ) -> Iterator[str]:
-    """Give the JSON document of an audit whose lists are texts already (json_items.py)."""
-    # Null says that nobody looked: equal sets may hide different transactions then.
+    """Return the JSON document of an audit whose lists are texts already (json_items.py)."""
+    # Null if contents were not compared: equal sets may hide different transactions.
     compared = None if contents is None else map(item_text, content_records(contents))
     head = _head(engine, audited_at, verdict)
     return json_items.document_pieces(head, {**lists, "contents": compared})
@@ -120,5 +120,5 @@ def _cluster_record(audit: ClusterAudit) -> Record:
 
 
 def report_of(engine: Engine, audits: Iterable[ClusterAudit]) -> AuditReport:
-    """Make a report of judgements in any order."""
+    """Make a report of audits, given in any order."""
     return AuditReport(engine, tuple(sorted(audits, key=lambda audit: audit.cluster)))

@@ -1,7 +1,7 @@
-"""Shows what either engine found in stored snapshots: the counts, the worst, where the rest lies.
+"""Shows the results of stored snapshots, from either engine: counts, the worst, and the directory.
 
-1. It asks the results for as many rows as fit on a page, and holds no more of them.
-2. The parts are those of text.py; only where they come from differs.
+1. It requests as many rows as fit on a page, and holds no more.
+2. The parts are those of report_text.py; only their source differs.
 """
 
 from typing import TYPE_CHECKING
@@ -11,35 +11,35 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit import text
+from gtid_audit import report_text
 from gtid_audit.output import printable
 from spark_audit.summary import FleetSummary, WorstCluster
 from topology.findings import Severity, Verdict
 
 if TYPE_CHECKING:
-    from gtid_audit.answers import Page
+    from gtid_audit.audit_results import Page
 
 
 def show_results(results: "Page", *, kept: bool) -> None:
-    """Show a results run; say where it lies if it is kept."""
+    """Show a results run, and its directory if it is stored."""
     summary = results.summary
     parts: list[RenderableType] = [_verdict_line(summary)]
     if summary.worst:
         parts += [Text(), _clusters(summary)]
-    loud = results.worst_findings(text.FINDINGS_SHOWN_MAX) if _loud_count(summary) else ()
+    loud = results.worst_findings(report_text.FINDINGS_SHOWN_MAX) if _loud_count(summary) else ()
     for finding in loud:
-        parts += text.finding_parts(finding, None, name_cluster=True)
-    parts += text.rest_of(_loud_count(summary), text.FINDINGS_SHOWN_MAX, "findings")
+        parts += report_text.finding_parts(finding, None, name_cluster=True)
+    parts += report_text.rest_of(_loud_count(summary), report_text.FINDINGS_SHOWN_MAX, "findings")
     if summary.unknown_count:
-        # Two readings of one fact are shown as one: ask for twice as many.
-        unknown = results.first_unknown(2 * text.UNKNOWN_SHOWN_MAX)
+        # Two readings of one fact are shown as one line: request twice as many.
+        unknown = results.first_unknown(2 * report_text.UNKNOWN_SHOWN_MAX)
         more = summary.unknown_count - len(unknown)
-        parts += text.unknown_parts(unknown, name_cluster=True, more=more)
+        parts += report_text.unknown_parts(unknown, name_cluster=True, more=more)
     if loud:
-        parts += [Text(), text.next_steps(loud)]
+        parts += [Text(), report_text.next_steps(loud)]
     if kept:
-        parts += [Text(), text.line_of(f"Results: {results.place}")]
-    text.show(*parts)
+        parts += [Text(), report_text.line_of(f"Results: {results.place}")]
+    report_text.show(*parts)
 
 
 def _loud_count(summary: FleetSummary) -> int:
@@ -51,10 +51,10 @@ def _loud_count(summary: FleetSummary) -> int:
 
 
 def _verdict_line(summary: FleetSummary) -> Text:
-    line = Text(f" {summary.verdict.value} ", style=text.VERDICT_STYLE[summary.verdict])
+    line = Text(f" {summary.verdict.value} ", style=report_text.VERDICT_STYLE[summary.verdict])
     about = [
-        text.counted(summary.cluster_count, "cluster"),
-        text.counted(summary.server_count, "server"),
+        report_text.counted(summary.cluster_count, "cluster"),
+        report_text.counted(summary.server_count, "server"),
     ]
     for severity in (Severity.CRITICAL, Severity.WARNING):
         number = sum(
@@ -65,19 +65,19 @@ def _verdict_line(summary: FleetSummary) -> Text:
         if number:
             about.append(f"{number:,} {severity.value}")
     if summary.unknown_count:
-        about.append(text.counted(summary.unknown_count, "fact") + " not read")
-    about.append(f"read {text.moment_of(summary.audited_at)}")
+        about.append(report_text.counted(summary.unknown_count, "fact") + " not read")
+    about.append(f"read {report_text.moment_of(summary.audited_at)}")
     return line.append("  " + " · ".join(about), style="default")
 
 
 def _clusters(summary: FleetSummary) -> RenderableType:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style=text.QUIET)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=report_text.QUIET)
     for heading in ("cluster", "verdict", "servers", "found"):
         table.add_column(heading)
     for each in summary.worst:
         table.add_row(
             Text(printable(each.cluster)),
-            Text(f" {each.verdict.value} ", style=text.VERDICT_STYLE[each.verdict]),
+            Text(f" {each.verdict.value} ", style=report_text.VERDICT_STYLE[each.verdict]),
             Text(str(each.server_count)),
             Text(_found(each)),
         )
@@ -85,9 +85,9 @@ def _clusters(summary: FleetSummary) -> RenderableType:
     others = summary.cluster_count - counts[Verdict.OK] - len(summary.worst)
     parts: list[RenderableType] = [table]
     if others:
-        parts.append(Text(f"… and {others:,} more that are not OK", style=text.QUIET))
+        parts.append(Text(f"… and {others:,} more that are not OK", style=report_text.QUIET))
     if counts[Verdict.OK]:
-        parts.append(Text(f"the other {counts[Verdict.OK]:,} OK", style=text.QUIET))
+        parts.append(Text(f"the other {counts[Verdict.OK]:,} OK", style=report_text.QUIET))
     return Padding(Group(*parts), (0, 0, 0, 2))
 
 
@@ -99,5 +99,5 @@ def _found(cluster: WorstCluster) -> str:
     )
     said = [f"{count:,} {word}" for count, word in counts if count]
     if cluster.unknown_count:
-        said.append(text.counted(cluster.unknown_count, "fact") + " not read")
+        said.append(report_text.counted(cluster.unknown_count, "fact") + " not read")
     return ", ".join(said)

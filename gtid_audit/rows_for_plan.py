@@ -1,6 +1,6 @@
-"""Reads the rows behind a finding of different content, as a plan is told them.
+"""Reads, for a plan, the rows of a finding of different content.
 
-What cannot be read is in the answer, with the reason.
+The result contains the reasons for what could not be read.
 """
 
 from collections.abc import Mapping

@@ -1,14 +1,15 @@
 """Compares the net change of transactions with the rows that a server holds now.
 
-1. The server compares, by the conditions that scripts use (repair/row_sql.py): what is true here is
-   what a script's guard will find.
-2. A row that would be written must not meet another row in any other unique key of the table, with
-   none of the values that the transactions give it one after the other.
-3. Up to ROWS_MAX rows are looked up; what was not looked up is UNREAD. So is every row if a table
-   has other columns, types or members here now than in the log.
-4. Rows alone do not decide where the log does not hold them whole (binlog_row_image), where rows of
-   other tables hang on them (foreign keys), or where a unique key has only the beginning of a
-   column, or an expression: such rows are UNREAD as well.
+1. The server evaluates the comparison, with the conditions that scripts use (repair/row_sql.py). So
+   the result is what a script's guard will find.
+2. A row that would be written must not collide with another row in any other unique key of the
+   table. That holds for every value that the transactions give it in turn.
+3. More than ROWS_MAX rows are not looked up: they are UNREAD. So is every row if a table has other
+   columns, types or members here now than in the log.
+4. Rows are also UNREAD if their comparison alone does not decide:
+   * the log does not contain whole rows (binlog_row_image);
+   * foreign keys link them to rows of other tables;
+   * a unique key has a prefix of a column, or an expression.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from binlog.rows.values import ABSENT, Image, Value
 from binlog.schema.tables import TableDefinition
 from gtid import GtidSet
 from gtid_audit.affected_rows import IN_UTC, Row, read_row
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from gtid_audit.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new
 from repair.row_literals import CannotRender, condition
@@ -43,7 +44,7 @@ _FOREIGN_KEYS: Final = (
     " WHERE (constraint_schema = %(schema)s AND table_name = %(table)s)"
     " OR (unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s) LIMIT 1"
 )
-# A part that is an expression has no column.
+# A key part that is an expression has no column.
 _INEXACT_KEYS: Final = (
     "SELECT 1 FROM information_schema.statistics WHERE table_schema = %(schema)s"
     " AND table_name = %(table)s AND non_unique = 0"
@@ -52,7 +53,7 @@ _INEXACT_KEYS: Final = (
 
 
 class RowReader:
-    """One server's rows."""
+    """Reads and compares the rows of one server."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
@@ -62,7 +63,7 @@ class RowReader:
         self._definition_of = Definitions(connection, self._unread.append)
 
     def state_of(self, rows: Sequence[NetRow]) -> tuple[RowsOn, tuple[NetRow, ...]]:
-        """Return how the rows stand, and those that are not as before the transactions."""
+        """Return the state of the rows, and the rows that are not as before the transactions."""
         if len(rows) > ROWS_MAX:
             return RowsOn(RowState.UNREAD, f"more than {ROWS_MAX:,} rows were changed"), ()
         off: list[NetRow] = []
@@ -124,9 +125,9 @@ class RowReader:
         return state, tuple(off)
 
     def _met_by(self, off: Sequence[NetRow], rows: Sequence[NetRow]) -> str:
-        """Return the unique keys by which rows would meet any row but those of the transactions.
+        """Return the unique keys in which rows collide with a row outside the transactions.
 
-        Of these, one that is as before makes room, as it did on the source.
+        A row of the transactions that is as before makes room, as it did on the source.
         """
         met = []
         for row in off:
@@ -142,7 +143,7 @@ class RowReader:
         return columns_misfit(table, now) if now is not None else "; ".join(self._unread)
 
     def _not_alone(self, table: RowTable) -> RowsOn | None:
-        """Return what else than its rows decides whether a change of a table fits here."""
+        """Return the state if more than its rows decides whether a table's change fits here."""
         names = {"schema": table.schema, "table": table.table}
         try:
             with self._connection.cursor(Cursor) as cursor:
@@ -162,7 +163,7 @@ class RowReader:
     def state_beside(
         self, rows: Sequence[NetRow], created: Sequence[Created]
     ) -> tuple[RowsOn, tuple[NetRow, ...]]:
-        """Return how rows stand where transactions create databases and tables as well."""
+        """Return the state of rows if the transactions also create databases and tables."""
         there = [name for name in created if self._exists(*name)]
         if len(there) == len(created):
             state, off = self.state_of(rows)
@@ -192,11 +193,11 @@ class RowReader:
             return cursor.fetchone() is not None
 
     def expected(self, off: Sequence[NetRow]) -> tuple[RowVersions, ...]:
-        """Return rows that are not as before the transactions: as expected, and as they are."""
+        """Return the rows that are not as before the transactions: expected and actual versions."""
         return tuple(self._expected(off[:ROWS_MAX]))
 
     def both(self, off: Sequence[NetRow], source: RowReader) -> RowsRead:
-        """Return the rows that the source and this server hold differently now, both versions.
+        """Return both versions of the rows that the source and this server hold differently now.
 
         A row that is not as before the transactions may still be equal on both servers.
         """
@@ -225,10 +226,10 @@ class RowReader:
         return RowsRead(tuple(found), equal_count, tuple(unread))
 
     def is_like(self, rows: Sequence[NetRow], source: RowReader, *, but: GtidSet) -> bool:
-        """Return whether rows are as on the source, or on neither, and nothing is on its way.
+        """Return whether rows equal the source's, or exist on neither, and nothing is on its way.
 
-        This server's set is read before the rows, and the source's behind them: all that can have
-        changed the source's rows, except for `but`, has changed these.
+        This server's set is read before the rows, and the source's set after them. So every
+        transaction that can have changed the source's rows, except `but`, is executed here.
         """
         tables = {row.table.name: row.table for row in rows}.values()
         if any(source.misfit(table) for table in tables):
@@ -263,7 +264,7 @@ class RowReader:
                 yield RowVersions(row.table, where, row.before, image, ())
 
     def _stands(self, row: NetRow) -> tuple[bool, bool, str]:
-        """Return whether a row is as before, whether as after, and a unique key it would meet."""
+        """Return whether a row is as before, whether as after, and a unique key it collides in."""
         table = table_name(row.table)
         key = key_condition(row.table, row.key_image)
 
@@ -278,7 +279,7 @@ class RowReader:
         return bool(is_before), bool(is_after), self._meets(row, key)
 
     def _meets(self, row: NetRow, known: str) -> str:
-        """Return a unique key by which a row would meet any other than the known ones."""
+        """Return a unique key in which a row collides with a row other than the known ones."""
         table = table_name(row.table)
         with self._connection.cursor(Cursor) as cursor:
             for name, conditions in self._unique_keys(row):
@@ -291,9 +292,9 @@ class RowReader:
         return ""
 
     def _unique_keys(self, row: NetRow) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield keys with conditions that another row with the same values would answer to.
+        """Yield keys with conditions that are true for another row with the same values.
 
-        They are about each value that the row gets, one after the other, some at a time.
+        The conditions cover each value that the row gets in turn, some values at a time.
         """
         definition: TableDefinition | None = self._definition_of(row.table.schema, row.table.table)
         written = [image for image in (*row.between, row.after) if image is not None]
@@ -312,10 +313,10 @@ class RowReader:
 
 
 def not_as_expected(rows: Sequence[tuple[str, bool]]) -> str:
-    """Name rows that are not as before the transactions; with each, whether it is as after them.
+    """Return a text with the rows that are not as before; with each, whether it is as after.
 
-    Where some are as neither, only these are named: on a server that has the transactions the
-    others are right.
+    If some are neither as before nor as after, only these are listed: on a server that has the
+    transactions, the others are correct.
     """
     neither = [name for name, is_after in rows if not is_after]
     named = neither or [name for name, _ in rows]

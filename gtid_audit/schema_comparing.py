@@ -1,7 +1,7 @@
-"""Puts the four definitions of a table side by side, and says what will go wrong before it does.
+"""Shows the four definitions of a table side by side, and warns of errors that they will cause.
 
-The four: on the source now, at an event, as tracked there, on the replica now. The event is judged
-by what its own TABLE_MAP says; of a log without full metadata that is types, not names.
+The four: on the source now, at an event, as tracked there, on the replica now. For the event only
+its own TABLE_MAP counts. In a log without full metadata it has types and no names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VIEWS = (SOURCE, EVENT, TRACKED, REPLICA)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One of the four: its columns as (name, type), or why there are none."""
+    """One of the four: its columns as (name, type), or the reason why there are none."""
 
     name: str
     columns: tuple[tuple[str, str], ...] = ()
@@ -41,7 +41,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class LoggedTable:
-    """A TABLE_MAP of the table, and where it stands."""
+    """A TABLE_MAP of the table, and its position."""
 
     place: Place
     table: TableMap
@@ -49,7 +49,7 @@ class LoggedTable:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The four views, what differs by position, and what follows from it."""
+    """The four views, their differences by position, and the consequences."""
 
     key: TableKey
     place: Place | None
@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def rows(self) -> tuple[tuple[tuple[str, str] | None, ...], ...]:
-        """Give the columns by position, one entry per view; None where a view has no more."""
+        """Return the columns by position, one entry per view; None where a view has fewer."""
         count = max((len(view.columns) for view in self.views), default=0)
         return tuple(
             tuple(view.columns[at] if at < len(view.columns) else None for view in self.views)
@@ -68,9 +68,9 @@ class Comparison:
 
 
 def is_marked(row: tuple[tuple[str, str] | None, ...], views: tuple[View, ...]) -> bool:
-    """Say whether the views that have columns differ at one position.
+    """Return whether the views that have columns differ at one position.
 
-    A name that was not logged is no difference; neither is a vague type, which `misfit` judges.
+    A name that was not logged is no difference. Neither is a vague type; `misfit` evaluates it.
     """
     cells = [cell for cell, view in zip(row, views, strict=True) if view.columns]
     if None in cells:
@@ -84,7 +84,7 @@ def is_marked(row: tuple[tuple[str, str] | None, ...], views: tuple[View, ...]) 
 
 
 def view_of(name: str, definition: TableDefinition | None, why: str = "") -> View:
-    """Make a view of a definition, or of the reason there is none."""
+    """Return the view of a definition, or of the reason why there is none."""
     if definition is None:
         return View(name, why=why or "there is no such table")
     columns = tuple((column.name, column.type_text) for column in definition.columns)
@@ -92,7 +92,7 @@ def view_of(name: str, definition: TableDefinition | None, why: str = "") -> Vie
 
 
 def find_event(source: ServerTables, key: TableKey, *, at: Place | GtidSet) -> LoggedTable | None:
-    """Find the first TABLE_MAP of a table in the transaction at a place, or under a GTID."""
+    """Find the first TABLE_MAP of a table in the transaction at a place, or with a GTID."""
     if isinstance(at, GtidSet):
         logs = ServerLogs(source.connect, timeout_seconds_max=source.seconds_max)
         events = (event for group in logs.events_of(at) for event in group.events)
@@ -136,7 +136,7 @@ def compare(
     replica: View,
     at: str | None,
 ) -> Comparison:
-    """Judge the four views."""
+    """Evaluate the four views."""
     event = View(EVENT, why="not asked for: give --at", is_asked=False)
     if at is not None:
         event = View(EVENT, why=f"no rows of {key} at {at}")
@@ -228,7 +228,7 @@ def _quoted(tracked: Entry | None, logged: LoggedTable) -> str:
 
 
 def server_view(name: str, server: ServerTables | None, key: TableKey) -> View:
-    """Read a table's definition on a server now; None asks nobody."""
+    """Read a table's definition on a server now; without a server, return an empty view."""
     if server is None:
         return View(name, why="not asked for", is_asked=False)
     try:

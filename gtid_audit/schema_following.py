@@ -1,7 +1,7 @@
-"""Runs a follower: over files or a live server, to the end of the log; asks for what is lacking.
+"""Runs a follower to the end of the log, of files or a live server, and queries missing tables.
 
-What a server says of a table now holds since the table became unknown, if its log, read once more
-after the question, says nothing new of it.
+The server returns a table's present definition. That definition holds since the table became
+unknown, if the log, read again after the query, has no change of the table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gtid_audit.schema_servers import ServerTables
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """What one `binlog schema follow` has done."""
+    """The result of one `binlog schema follow`."""
 
     server: UUID
     report: FollowReport
@@ -40,7 +40,7 @@ class Followers:
 
 
 def created_at_of(path: Path) -> int:
-    """Give the time of a file's first event."""
+    """Return the time of a file's first event."""
     return next(
         event.header.timestamp_seconds
         for event in read_events(path)
@@ -51,7 +51,7 @@ def created_at_of(path: Path) -> int:
 def follow_files(
     store: SchemaStore, server: UUID, paths: tuple[Path, ...], *, skips_gap: bool
 ) -> Followers:
-    """Follow files. Raises LogGap, CorruptBinlog, StoreInUse; what was sound before is kept."""
+    """Follow files. Raises LogGap, CorruptBinlog, StoreInUse; what was read before is kept."""
     by_name = {path.name: path for path in paths}
     ordered = sorted(paths, key=lambda path: Place(path.name, 0).order)
     names = [path.name for path in ordered]
@@ -98,7 +98,7 @@ def follow_server(store: SchemaStore, source: ServerTables, *, skips_gap: bool) 
 
 
 class _Beginning:
-    """Where a follower begins, and with what."""
+    """The start of a follower: its place and its tracker."""
 
     def __init__(
         self, store: SchemaStore, server: UUID, facts: ServerFacts, *, skips_gap: bool
@@ -129,7 +129,7 @@ class _Beginning:
 
 
 def _bytes_behind(place: Place, logs: dict[str, int]) -> int:
-    """Say how much of the logs stands behind a place, as they are now."""
+    """Return how many bytes of the present logs are after a place."""
     rest = (size for name, size in logs.items() if Place(name, 0).number >= place.number)
     return sum(rest) - place.position
 
@@ -137,13 +137,13 @@ def _bytes_behind(place: Place, logs: dict[str, int]) -> int:
 def _ask(
     source: ServerTables, tracker: SchemaTracker
 ) -> dict[TableKey, tuple[Entry, TableDefinition | None]]:
-    """Ask the server for every table that is not known."""
+    """Query the server for every table that is not known."""
     found = {}
     for entry in _unknown(tracker):
         try:
             definition = source.definition(entry.key)
         except CannotFollow:
-            continue  # what the server says cannot be read: the table stays unknown
+            continue  # the answer cannot be parsed: the table stays unknown
         found[entry.key] = (entry, definition)
     return found
 

@@ -1,4 +1,4 @@
-"""Tables, places, servers, stores as somebody types them. Raises UsageProblem for what is not."""
+"""Parses operands for tables, places, servers and stores. Raises UsageProblem for invalid ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATEMENT_BYTES_MAX: Final = 4 * 1024**2
 
 
 def store_path(typed: str | None) -> Path:
-    """Give the store: the one that was named, or the user's own."""
+    """Return the store: the given one, or the user's default."""
     if typed is not None:
         return Path(typed).expanduser()
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
@@ -34,7 +34,7 @@ def store_path(typed: str | None) -> Path:
 
 
 def table_of(text: str) -> TableKey:
-    """Read `schema.table`; names with dots or backquotes stand in backquotes."""
+    """Parse `schema.table`; names with dots or backquotes must be in backquotes."""
     found = _TABLE.fullmatch(text)
     if found is None:
         raise UsageProblem(f"expected schema.table, not {text!r}; quote odd names: `a.b`.`c`")
@@ -43,13 +43,13 @@ def table_of(text: str) -> TableKey:
 
 
 def place_of(text: str) -> Place | None:
-    """Read `FILE:POSITION`; None if it is something else, a GTID for one."""
+    """Parse `FILE:POSITION`; None if the text is something else, such as a GTID."""
     found = _PLACE.fullmatch(text)
     return Place(found["file"], int(found["position"])) if found else None
 
 
 def expect_place(text: str) -> Place:
-    """Read `FILE:POSITION`."""
+    """Parse `FILE:POSITION`."""
     place = place_of(text)
     if place is None:
         raise UsageProblem(f"--at: expected FILE:POSITION, not {text!r}")
@@ -57,7 +57,7 @@ def expect_place(text: str) -> Place:
 
 
 def place_or_gtid(text: str) -> Place | GtidSet:
-    """Read `FILE:POSITION`, or one GTID."""
+    """Parse `FILE:POSITION`, or one GTID."""
     place = place_of(text)
     if place is not None:
         return place
@@ -71,7 +71,7 @@ def place_or_gtid(text: str) -> Place | GtidSet:
 
 
 def text_of(file: str) -> str:
-    """Read a file with a statement."""
+    """Read a file that contains a statement."""
     path = Path(file).expanduser()
     try:
         return text_within(path, bytes_max=_STATEMENT_BYTES_MAX)
@@ -82,7 +82,7 @@ def text_of(file: str) -> str:
 
 
 def uuid_of(text: str) -> UUID:
-    """Read a server's UUID."""
+    """Parse a server's UUID."""
     try:
         return UUID(text)
     except ValueError:
@@ -90,7 +90,7 @@ def uuid_of(text: str) -> UUID:
 
 
 def server_in(store: SchemaStore, typed: str | None) -> UUID:
-    """Give the server that is meant: the one that was named, or the only one there is."""
+    """Return the selected server: the given one, or the only one in the store."""
     if typed is not None:
         return uuid_of(typed)
     servers = store.servers()
@@ -105,7 +105,7 @@ def server_in(store: SchemaStore, typed: str | None) -> UUID:
 
 
 def server_of_files(paths: tuple[Path, ...], typed: str | None) -> UUID:
-    """Give the server whose logs these are: as typed, or by the auto.cnf of their directory."""
+    """Return the server of these logs: as typed, or from the auto.cnf in their directory."""
     if typed is not None:
         return uuid_of(typed)
     beside = paths[0].parent / "auto.cnf"
@@ -121,7 +121,7 @@ def server_of_files(paths: tuple[Path, ...], typed: str | None) -> UUID:
 
 
 def check_names(paths: tuple[Path, ...]) -> None:
-    """Refuse files that are not numbered: their order is that of their numbers."""
+    """Refuse files without a number: the number defines their order."""
     for path in paths:
         try:
             Place(path.name, 0)

@@ -1,4 +1,4 @@
-"""What servers say of tables: SHOW CREATE TABLE, and the settings a log does not hold."""
+"""Queries servers about tables: SHOW CREATE TABLE, and settings that a log does not contain."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class ServerTables:
-    """One live server. Each question takes its own connection."""
+    """One live server. Each query uses its own connection."""
 
     connect: Callable[[], Connection[Any]]
     seconds_max: float
 
     def uuid_and_facts(self) -> tuple[UUID, ServerFacts]:
-        """Read who it is, and the settings that names and TIMESTAMPs depend on."""
+        """Read its UUID, and the settings that names and TIMESTAMPs depend on."""
         rows = self._rows(_FACTS)
         with read_answer("who it is"):
             [row] = rows
@@ -43,13 +43,13 @@ class ServerTables:
             return UUID(str(row["server_uuid"])), ServerFacts(timestamps, int(row["folding"]) != 0)
 
     def logs(self) -> dict[str, int]:
-        """Give its binary logs and how many bytes each has, the oldest first."""
+        """Return its binary logs with the bytes of each, the oldest first."""
         rows = self._rows("SHOW BINARY LOGS")
         with read_answer("its binary logs"):
             return {str(row["Log_name"]): int(row["File_size"]) for row in rows}
 
     def created_at(self, file: str) -> int:
-        """Give the time of a log's first event, in seconds since 1970 (UTC)."""
+        """Return the time of a log's first event, in seconds since 1970 (UTC)."""
         events = server_events(self.connect, Place(file, 0), timeout_seconds_max=self.seconds_max)
         with closing(events):
             return next(
@@ -59,7 +59,7 @@ class ServerTables:
             )
 
     def create_table(self, key: TableKey) -> str | None:
-        """Give the text of SHOW CREATE TABLE; None if there is no such table, or it is a view."""
+        """Return the text of SHOW CREATE TABLE; None if there is no such table, or it is a view."""
         from pymysql import MySQLError
 
         name = f"{quote_identifier(key.schema)}.{quote_identifier(key.table)}"
@@ -75,7 +75,7 @@ class ServerTables:
         return str(text) if text is not None else None
 
     def definition(self, key: TableKey) -> TableDefinition | None:
-        """Give the definition a table has now; None if there is none. Raises CannotFollow."""
+        """Return a table's present definition; None if there is none. Raises CannotFollow."""
         text = self.create_table(key)
         return None if text is None else definition_from_create(text, schema=key.schema)
 

@@ -1,4 +1,4 @@
-"""Shows tracked definitions to a person, and as documents to a program. It judges nothing."""
+"""Shows tracked definitions to the operator, and as documents to programs. It evaluates nothing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from binlog.schema.documents import definition_document, entry_document
 from binlog.schema.history import Entry, TableKey, explain
 from binlog.schema.tables import Column, Key, TableDefinition
 from gtid_audit.output import printable, write_line
+from gtid_audit.report_text import show
 from gtid_audit.schema_comparing import Comparison, View, is_marked
 from gtid_audit.schema_following import Followers
-from gtid_audit.text import show
 
 _MARK = "≠"
 _UNKNOWN_SHOWN_MAX = 20
@@ -28,7 +28,7 @@ def listing_document(
     entries: Sequence[Entry],
     staged: Sequence[Entry],
 ) -> dict[str, Any]:
-    """Give what `list` shows."""
+    """Return the document of `list`."""
     followed = store.followed(server)
     return {
         "server": str(server),
@@ -111,7 +111,7 @@ def _key(key: Key) -> str:
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    """Give what `compare` shows."""
+    """Return the document of `compare`."""
     return {
         "table": str(comparison.key),
         "at": str(comparison.place) if comparison.place else None,
@@ -133,7 +133,7 @@ def _view(view: View) -> dict[str, Any]:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Show the four side by side; what differs is marked at the line's beginning."""
+    """Show the four definitions side by side; a mark at the line's beginning shows a difference."""
     where = f" at {comparison.place}" if comparison.place else ""
     write_line(printable(f"{comparison.verdict.value}: {comparison.key}{where}"))
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -155,7 +155,7 @@ def show_comparison(comparison: Comparison) -> None:
 
 
 def follow_document(done: Followers) -> dict[str, Any]:
-    """Give what `follow` has done."""
+    """Return the document of `follow`."""
     return {
         "server": str(done.server),
         "begun_at": str(done.report.begun_at),
@@ -171,7 +171,7 @@ def follow_document(done: Followers) -> dict[str, Any]:
 
 
 def show_follow(done: Followers) -> None:
-    """Show what `follow` has done, and what is still not known."""
+    """Show the result of `follow`, and what is still unknown."""
     report = done.report
     write_line(
         f"server {done.server}: followed from {report.begun_at} to {report.ended_at},"
@@ -191,7 +191,7 @@ def _names(what: str, keys: Sequence[TableKey]) -> None:
 
 
 def change_document(what: str, server: UUID, entries: Sequence[Entry]) -> dict[str, Any]:
-    """Give what `update` or `delete` has done."""
+    """Return the document of `update` or `delete`."""
     return {
         "done": what,
         "server": str(server),

@@ -1,9 +1,9 @@
-"""Audits again and again in a thread, and keeps the last finished report.
+"""Audits repeatedly in a thread, and keeps the last finished report.
 
-1. Audits begin every `interval_seconds`; one that takes longer delays the next, and none overlap.
-2. An audit that fails by a defect of ours leaves the last report as it is: it grows old, /healthz
-   says so and why, and the next audit is tried all the same.
-3. It knows nothing of HTTP and of metrics.
+1. An audit begins every `interval_seconds`. One that takes longer delays the next; none overlap.
+2. If an audit fails by a defect of ours, the last report stays and becomes stale. /healthz then
+   reports that, with the reason. The next audit runs as scheduled.
+3. This module knows neither HTTP nor metrics.
 """
 
 import threading
@@ -15,7 +15,7 @@ from typing import Final
 from gtid_audit import clock
 from gtid_audit.report import AuditReport
 
-# Two intervals and a little: one audit may be slow, or fail, before somebody is called.
+# Two intervals and a grace period: one audit may be slow, or fail, before an operator is paged.
 INTERVALS_UNTIL_STALE: Final = 2
 GRACE_SECONDS: Final = 30.0
 
@@ -32,14 +32,14 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether the service does its work, and why not."""
+    """Whether the service works, and if not, why."""
 
     is_well: bool
     reason: str
 
 
 class AuditService:
-    """A thread that audits, and what it found last."""
+    """A thread that audits, and its last result."""
 
     def __init__(
         self,
@@ -59,22 +59,22 @@ class AuditService:
         self._thread = threading.Thread(target=self._work, name="audits", daemon=True)
 
     def start(self) -> None:
-        """Begin the first audit now."""
+        """Start the thread, which begins the first audit at once."""
         self._began = clock.monotonic_seconds()
         self._thread.start()
 
     def stop(self, *, wait_seconds_max: float) -> None:
-        """Begin no further audit, and wait a while for the one that runs."""
+        """Begin no further audit, and wait for a running one up to a limit."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(wait_seconds_max)
 
     def latest(self) -> Finished | None:
-        """Return the last finished audit, None before the first."""
+        """Return the last finished audit; None before the first."""
         return self._latest
 
     def health(self) -> Health:
-        """Judge the age of the last finished audit."""
+        """Evaluate the age of the last finished audit."""
         finished, failure = self._latest, self._failure
         limit = INTERVALS_UNTIL_STALE * self._interval_seconds + GRACE_SECONDS
         failed = f"; the last attempt failed: {failure}" if failure is not None else ""
@@ -92,7 +92,7 @@ class AuditService:
         begun = clock.monotonic_seconds()
         try:
             report = self._audit()
-        except Exception as defect:  # noqa: BLE001 - told by /healthz and the log, tried again
+        except Exception as defect:  # noqa: BLE001 - /healthz and the log report it; audits go on
             self._failure = f"{type(defect).__name__}: {defect}"
             self._report_failure(self._failure)
             return

@@ -1,8 +1,8 @@
-"""Shows GTID sets to a person: what two of them do not share, and what one lacks within.
+"""Shows GTID sets to the operator: what two sets do not share, and the holes in one.
 
-1. One paragraph for each TSID that has something to say; the others are counted.
-2. Ranges are shortened to what fits the terminal, with a count of what is left out.
-3. It computes nothing that `sets --json` would not tell.
+1. One paragraph per TSID with a difference; the others are counted.
+2. Ranges are shortened to what fits the terminal, with a count of the omitted ones.
+3. It computes nothing that `sets --json` does not show.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gtid import GtidSet, SetRelation, Tsid, relate
 from gtid_audit.pictures import Cell, bars_of
-from gtid_audit.text import QUIET, console, counted, show
+from gtid_audit.report_text import QUIET, console, counted, show
 
 TSIDS_SHOWN_MAX: Final = 20
 PICTURES_MAX: Final = 5
@@ -36,7 +36,7 @@ _STYLE: Final = {
 
 
 def show_difference(a: GtidSet, b: GtidSet) -> None:
-    """Show what each of two sets has and the other lacks."""
+    """Show what each of two sets has and the other is missing."""
     totals = {"only A": a - b, "only B": b - a, "both": a & b}
     relation = _RELATION[relate(a, b)]
     parts: list[RenderableType] = [Text(relation, style="bold"), _totals(totals)]
@@ -53,7 +53,7 @@ def show_difference(a: GtidSet, b: GtidSet) -> None:
 
 
 def show_holes(held: GtidSet) -> None:
-    """Show what each TSID lacks between its first number and its last."""
+    """Show the holes of each TSID between its first number and its last."""
     holes = held.holes()
     parts: list[RenderableType] = [_totals({"holes": holes, "held": held})]
     for number, tsid in enumerate(holes.tsids[:TSIDS_SHOWN_MAX]):
@@ -87,7 +87,7 @@ def _heading(tsid: Tsid) -> Text:
 
 
 def _ranges(parts: dict[str, GtidSet]) -> RenderableType:
-    """Write each part of one TSID: how many, and the first ranges."""
+    """Write each part of one TSID: the count, and the first ranges."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for _ in ("indent", "name", "count"):
         grid.add_column(no_wrap=True)
@@ -106,9 +106,9 @@ def _ranges(parts: dict[str, GtidSet]) -> RenderableType:
 
 
 def ranges_within(of_one_tsid: GtidSet, *, characters_max: int) -> str:
-    """Write the ranges of one TSID, without its name: the first that fit, the others counted.
+    """Write the ranges of one TSID, without its name: the first that fit, and a count of the rest.
 
-    One range is always shown.
+    At least one range is shown.
     """
     [tsid] = of_one_tsid.tsids
     behind_name = len(str(tsid)) + 1
@@ -121,7 +121,7 @@ def ranges_within(of_one_tsid: GtidSet, *, characters_max: int) -> str:
 
 
 def _picture(about: GtidSet, held: dict[str, GtidSet]) -> Iterator[RenderableType]:
-    """Draw the numbers of one TSID from 1 to the last, what it is about in colour."""
+    """Draw the numbers of one TSID from 1 to the last, with those of `about` in colour."""
     for bars in bars_of(about, held):
         grid = Table.grid(padding=(0, 1))
         for bar in bars.bars:

@@ -1,7 +1,7 @@
-"""Asks servers what writing rows of their tables would change besides: triggers, foreign keys.
+"""Queries servers for side effects of writing rows of their tables: triggers, foreign keys.
 
-The conditions are those of the scripts (repair/table_questions.py), so that a plan is refused where
-its script would stop.
+The conditions are those of the scripts (repair/table_questions.py). So a plan is refused if its
+script would stop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from repair.table_questions import carries_nothing, has_no_triggers
 from topology.adapters.mysql import connect
 
 if TYPE_CHECKING:
-    from repair.case import LogEvidence
+    from repair.strategy_case import LogEvidence
     from topology.snapshot import ClusterSnapshot
     from topology.target import ServerTarget
 
@@ -32,7 +32,7 @@ def read_side_effects(
 ) -> dict[str, tuple[SideEffects, ...]]:
     """Return, by server, the tables of the evidence whose rows are not all that would change.
 
-    A server that cannot be read now is left out: its script asks again.
+    A server that cannot be read now is left out: its script checks again.
     """
     tables = sorted(_tables(evidence))
     names = [each.name for each in snapshot.last if each.is_judgeable and each.name in targets]

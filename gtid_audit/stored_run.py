@@ -1,11 +1,11 @@
-"""A stored run as an answer to "what is the state of the fleet now": whether it may be one.
+"""Decides whether a stored run may stand for the current state of the fleet.
 
-1. An old run, a run from the future and a run without a record are not evaluated: every cluster is
-   UNKNOWN, with the reason (topology/run_record.py). What such a run would show is true of another
-   time, or of part of the fleet.
-2. With a fleet file, every cluster and every server in it is in the result. What the run has no
-   reading of, or has a reading of another address of, is UNKNOWN.
-3. Accounts are not looked up: no server is asked.
+1. An old run, a run from the future and a run without a record are not evaluated. Every cluster is
+   then UNKNOWN, with the reason (topology/run_record.py). Such a run shows another time, or a part
+   of the fleet.
+2. With a fleet file, every cluster and every server in it is in the result. It is UNKNOWN if the
+   run has no reading of it, or a reading of another address.
+3. Accounts are not looked up: no server is queried.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.answers import Answer, Refused
+from gtid_audit.audit_results import Answer, Refused
 from gtid_audit.report import Engine, report_of
 from topology.adapters.inventory.fleet import Roster
 from topology.audit import EVERY_SERVER, unjudged
@@ -28,24 +28,24 @@ _LAST_PHASE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class StoredQuestion:
-    """What an audit of stored snapshots is asked for."""
+    """The request for an audit of stored snapshots."""
 
     directory: Path
     limit: AgeLimit
     policy: Policy
-    roster: Roster | None = None  # its clusters are in the result, whatever the run has
+    roster: Roster | None = None  # all of its clusters are in the result, read or not
 
 
 @dataclass(frozen=True, slots=True)
 class NotInRun:
-    """What the fleet file names and the run does not have."""
+    """The servers of the fleet file that the run does not have."""
 
     clusters: tuple[ClusterAudit, ...] = ()
-    gaps: tuple[tuple[str, tuple[Unknown, ...]], ...] = ()  # of clusters that are in the run
+    gaps: tuple[tuple[str, tuple[Unknown, ...]], ...] = ()  # in clusters that are in the run
 
 
 def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> Answer | None:
-    """Return the answer for a run that must not be evaluated; None for any other.
+    """Return the answer for a run that must not be evaluated; None for any other run.
 
     Raises NoSnapshots and UnreadableSnapshots.
     """

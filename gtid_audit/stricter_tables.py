@@ -1,21 +1,21 @@
-"""Compares a table with its source's: what it refuses, changes, or takes for another row.
+"""Compares a table with its source's: which rows it refuses, changes, or confuses with others.
 
-Pure. The two definitions are read by gtid_audit/tables_there.py.
+Pure. gtid_audit/tables_there.py reads the two definitions.
 
 1. A CHECK, a FOREIGN KEY, or partitions by RANGE or LIST that the source's table does not have may
-   refuse rows that the source took.
+   refuse rows that the source accepted.
 2. A column that is NOT NULL here only: the applier stores 0 or '' in place of NULL, without an
    error (9.7.4).
-3. A unique or primary key that nothing on the source implies: two rows may be duplicates here only
+3. A unique or primary key that no key of the source implies: two rows may be duplicates here only
    (error 1062). A unique key of the source implies each key that has its columns and more.
 4. A column of a unique or primary key with another collation: other values are duplicates, and the
-   applier may find another row. ENUM and SET are compared by number, whatever their collation.
-5. A geometry column that takes other shapes, or another spatial reference system: all of them are
-   one type in the log, and the applier stores an empty value for what does not fit (9.7.4).
-6. An engine that keeps no rows (BLACKHOLE), or updates and deletes none (ARCHIVE).
+   applier may find another row. ENUM and SET are compared by number, whatever their collation is.
+5. A geometry column of another shape, or another spatial reference system. All of them are one type
+   in the log. The applier stores an empty value for one that does not fit (9.7.4).
+6. An engine that stores no rows (BLACKHOLE), or cannot update and delete rows (ARCHIVE).
 
-2 to 5 need both definitions, with the same columns in the same places. Where that is not known,
-nothing is said. Values are compared as the servers resolve them, never as they print defaults.
+Rules 2 to 5 need both definitions, with the same columns in the same places. If that is not known,
+nothing is reported. Values are compared as the servers resolve them, not as they print defaults.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from topology.quoting import quote_identifier
 if TYPE_CHECKING:
     from binlog.schema.tables import TableDefinition
 
-# In SHOW CREATE TABLE. What a foreign key does ON DELETE refuses no row.
+# In SHOW CREATE TABLE. The ON DELETE action of a foreign key refuses no row.
 _CHECK: Final = re.compile(r"^ +(?:CONSTRAINT `(?:[^`]|``)+` )?(CHECK \(.*?),?$", re.MULTILINE)
 _FOREIGN_KEY: Final = re.compile(r"(FOREIGN KEY \(.*?\) REFERENCES .*?\(.*?\))")
 _PARTITIONS: Final = re.compile(r"PARTITION BY (?:RANGE|LIST)\b.*", re.DOTALL)
-# The character set of a literal in an expression: that of the session which created the key.
+# The character set of a literal in an expression: that of the session that created the key.
 _INTRODUCER: Final = re.compile(r"\b_[a-z0-9]+(?=\\?')")
 _PRIMARY: Final = "PRIMARY"
 _ENGINE: Final = re.compile(r"^\) ENGINE=(\w+)", re.MULTILINE)
@@ -48,7 +48,7 @@ _KEEPS_LESS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """A column of a key, with the length of its prefix; or an expression."""
+    """A column of a key, with the length of its prefix, or an expression."""
 
     column: str | None
     prefix: int | None = None
@@ -60,7 +60,7 @@ class KeyPart:
         return quote_identifier(self.column) + (f"({self.prefix})" if self.prefix else "")
 
     def decides(self, other: KeyPart) -> bool:
-        """Return whether rows that differ in this part differ in the other one as well."""
+        """Return whether rows that differ in this part also differ in the other part."""
         if self.column is None or other.column is None:
             return (self.column, _plain(self.expression)) == (
                 other.column,
@@ -85,23 +85,23 @@ class UniqueKey:
         return f"{kind} ({', '.join(map(str, self.parts))})"
 
     def implies(self, other: UniqueKey) -> bool:
-        """Return whether rows that this key keeps apart are no duplicates for the other one."""
+        """Return whether rows that are distinct in this key are never duplicates in the other."""
         return all(any(part.decides(each) for each in other.parts) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class TableRules:
-    """What one server has defined for a table."""
+    """The definition of a table on one server."""
 
     definition: TableDefinition
-    text: str  # of SHOW CREATE TABLE
+    text: str  # output of SHOW CREATE TABLE
     keys: tuple[UniqueKey, ...] | None = None  # None: not known
     collations: Mapping[str, str] = field(default_factory=dict)  # by column, in lower case
     counting: frozenset[str] = frozenset()  # AUTO_INCREMENT columns, in lower case
 
 
 def stricter(here: TableRules, there: TableRules | None, logged_columns: int) -> Iterator[str]:
-    """Yield how a table is stricter than its source's, for rows of so many columns."""
+    """Yield how a table is stricter than its source's, for rows with that many columns."""
     name = f"{here.definition.schema}.{here.definition.table}"
     ours, engine = (_engine_of(each.text) if each else "" for each in (here, there))
     if ours in _KEEPS_LESS and ours != engine:
@@ -127,7 +127,7 @@ def _refusals(text: str) -> tuple[str, ...]:
 
 
 def _have_like_columns(here: TableRules, there: TableRules, logged_columns: int) -> bool:
-    """Return whether each logged column has one name on both servers: rows go by place."""
+    """Return whether each logged column has one name on both servers: rows go by position."""
     names = [
         [column.name.casefold() for column in rules.definition.columns[:logged_columns]]
         for rules in (here, there)
@@ -175,9 +175,9 @@ def _engine_of(text: str) -> str:
 
 
 def _extra_keys(here: TableRules, there: TableRules) -> Iterator[UniqueKey]:
-    """Yield keys that the source does not imply.
+    """Yield keys that no key of the source implies.
 
-    A column that only this server has, and counts by itself, gives each new row another value.
+    Exception: a column that only this server has, with AUTO_INCREMENT, gets a new value per row.
     """
     if here.keys is None or there.keys is None:
         return

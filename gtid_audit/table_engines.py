@@ -1,4 +1,4 @@
-"""Which tables of a server have an engine without transactions, as the server answers now."""
+"""Finds the tables of a server whose engine has no transactions, by querying the server now."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def without_rollback(
 ) -> tuple[tuple[str, str, str], ...]:
     """Return those of the tables that cannot roll back: schema, table and engine.
 
-    A table that is not there, or not shown to the account, is left out.
+    A table that does not exist, or that the account may not see, is left out.
     """
     found: list[tuple[str, str, str]] = []
     with connection.cursor(Cursor) as cursor:

@@ -1,25 +1,25 @@
-"""What tables are now, and whether rows that are in a log may be read and written by that.
+"""Reads present table definitions, and decides whether logged rows may be used with them.
 
 How it works
 ------------
-A server answers what a table is *now* (SHOW CREATE TABLE). Rows of an older transaction are of that
-definition only if nothing has changed the table's columns since: two INT columns that changed
-places, or two members of an ENUM, look the same in a row event, and every value would land in the
-other column. So three questions stand before any row of a log is compared, written or fetched:
+A server returns what a table is *now* (SHOW CREATE TABLE). That definition fits rows of an older
+transaction only if the table's columns have not changed since. Two INT columns that changed places,
+or two members of an ENUM, look the same in a row event, and every value would go to the other
+column. So three checks come before any logged row is compared, written or fetched:
 
-1. `LoggedDefinitions`: does the log of that server show a change of the table's columns behind the
-   transaction? Then the table is *changed*: its rows are not used, with the place of the change.
-   It does not matter that a log with binlog_row_metadata=FULL names the columns: a table whose
-   columns were renamed since has other columns under these names, and a replica that fetches the
-   transaction applies it by the columns' places.
-2. `misfit_now`: does the table on a server where the rows are looked up have the same columns in
-   the same order, and the same members in its ENUM and SET columns? Images hold the numbers of
-   members, and SELECT compares numbers. Where rows may be written, `columns_misfit` asks for the
-   types as well.
-3. The script asks for the members once more when it runs (repair/row_procedures.py).
+1. `LoggedDefinitions`: does the log of that server show a change of the table's columns after the
+   transaction? Then the table is *changed*: its rows are not used, and the place of the change is
+   reported. Column names in the log (binlog_row_metadata=FULL) do not help. A table whose columns
+   were renamed since has other columns under these names. A replica that fetches the transaction
+   applies it by the columns' positions.
+2. `misfit_now`: does the table, on a server where rows are looked up, have the same columns in the
+   same order? Do its ENUM and SET columns have the same members? Images hold the numbers of
+   members, and SELECT compares numbers. If rows may be written, `columns_misfit` also checks the
+   types.
+3. The script checks the members again when it runs (repair/row_procedures.py).
 
-A change that was made with sql_log_bin=0, or whose log is purged, is not seen by 1; only 2 sees it,
-where it changed names or members.
+Check 1 does not see a change that was made with sql_log_bin=0, or whose log is purged. Only check 2
+sees it, if it changed names or members.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from binlog.schema.check import column_misfit
 from binlog.schema.history import Place
 from binlog.schema.tables import TableDefinition, definition_from_create
 from binlog.schema.words import CannotFollow
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from topology.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from binlog.rows.tables import RowTable
     from binlog.rows.values import DefinitionOf
 
-# Behind a transaction so much log is read for changes of its tables: with kernels, and without.
+# How much log after a transaction is read for changes of its tables: with and without kernels.
 LOG_BYTES_MAX: Final = 4 << 30
 LOG_BYTES_WITHOUT_KERNELS_MAX: Final = 512 << 20
 
@@ -60,21 +60,21 @@ Note = Callable[[str], None]
 
 
 class TooMuchLog(BinlogError):
-    """More of a log would have to be read than a plan reads."""
+    """A plan would have to read more log than its limit."""
 
 
 class Definitions:
-    """What SHOW CREATE TABLE answers on one server. Why it says nothing of use is noted."""
+    """The definitions of one server's tables now. A definition that cannot be used is noted."""
 
     def __init__(self, connection: Connection[Any], note: Note) -> None:
         self._connection = connection
         self._note = note
         self._known: dict[tuple[str, str], TableDefinition | None] = {}
-        self.missing: set[tuple[str, str]] = set()  # there is no such table, or no such database
+        self.missing: set[tuple[str, str]] = set()  # the table, or its database, does not exist
         self.texts: dict[tuple[str, str], str] = {}
 
     def __call__(self, schema: str, table: str) -> TableDefinition | None:
-        """Return what a table is now, or None."""
+        """Return the present definition of a table, or None."""
         if (schema, table) not in self._known:
             self._known[schema, table] = self._asked(schema, table)
         return self._known[schema, table]
@@ -103,10 +103,10 @@ class Definitions:
 
 
 class LoggedDefinitions:
-    """The definitions of one server, for the rows of its own log: see 1 in the module's text.
+    """The definitions of one server, for the rows of its own log: check 1 of the module header.
 
-    Invariant: a table in `changed` gets no definition from here on, and its rows must not be used.
-    Where that could not be found out, it counts as changed.
+    Invariant: a table in `changed` gets no definition from then on, and its rows must not be used.
+    If the log could not be read for it, the table counts as changed.
     """
 
     def __init__(self, of_now: Definitions, changed_behind: ChangesBehind, note: Note) -> None:
@@ -140,17 +140,17 @@ class LoggedDefinitions:
 
 
 class LogBehind:
-    """Where one server's log changes columns behind a place, within LOG_BYTES_MAX."""
+    """Finds where one server's log changes columns after a place, within LOG_BYTES_MAX."""
 
     def __init__(self, connect: Callable[[], Connection[Any]], seconds_max: float) -> None:
         self._connect = connect
         self._changes = ServerChanges(connect, seconds_max, lambda _text: None)
         has_kernels = all(find_spec(name) is not None for name in ("numpy", "numba"))
         self._bytes_max = LOG_BYTES_MAX if has_kernels else LOG_BYTES_WITHOUT_KERNELS_MAX
-        self._first: Place | None = None  # from here on the size was found to be within the limit
+        self._first: Place | None = None  # from here on the size is known to be within the limit
 
     def __call__(self, schema: str, table: str, file: str, position: int) -> str | None:
-        """See `ChangesBehind`. Raises BinlogError, TooMuchLog included."""
+        """See `ChangesBehind`. Raises BinlogError, including TooMuchLog."""
         place = Place(file, position)
         if self._first is None or (place.number, position) < (self._first.number, position):
             self._check_size(place)
@@ -169,9 +169,9 @@ class LogBehind:
 
 
 def misfit_now(table: RowTable, now: TableDefinition | None) -> str | None:
-    """Return why logged rows must not be compared with a table as it is now; None if they may.
+    """Return why logged rows must not be compared with a present table; None if they may be.
 
-    Columns and members that were added behind the logged ones change no place and no number.
+    Columns and members that were added after the logged ones change no position and no number.
     """
     if now is None:
         return f"{table.name}: its definition was not read"
@@ -187,9 +187,9 @@ def misfit_now(table: RowTable, now: TableDefinition | None) -> str | None:
 
 
 def columns_misfit(table: RowTable, now: TableDefinition | None) -> str | None:
-    """Return why logged rows must not be written into a table as it is now; None if they may.
+    """Return why logged rows must not be written into a present table; None if they may be.
 
-    Where a column has another type, a value may be rounded, cut or padded without an error.
+    If a column has another type, a value may be rounded, cut or padded without an error.
     """
     if table.has_names:
         why = misfit_now(table, now)

@@ -1,11 +1,11 @@
-"""Compares what a server has defined with what transactions need there: names, types, constraints.
+"""Compares a server's definitions with what transactions need there: names, types, constraints.
 
-1. Rows: the table is there, with the logged columns in their order, and the same types, signs,
-   character sets and members. Columns that were added behind them do not matter. Tables that the
-   transactions alter are not compared: they have other columns by then.
-2. What refuses, changes or finds rows otherwise than on their source (stricter_tables.py).
-3. DDL: what it creates is not there, what it drops is (repair/waiting_ddl.py).
-4. What this account may not see is not known, and that is no misfit. A question that fails is.
+1. Rows: the table exists, with the logged columns in their order, and the same types, signs,
+   character sets and members. Columns that were added after them do not matter. Tables that the
+   transactions alter are not compared: they will have other columns by then.
+2. Constraints that make this table refuse, change or find rows differently (stricter_tables.py).
+3. DDL: what it creates does not exist, what it drops does (repair/waiting_ddl.py).
+4. What this account may not see is unknown, and is no misfit. A query that fails is a misfit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pymysql
 from pymysql.cursors import Cursor
 
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from gtid_audit.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
 from gtid_audit.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from gtid import GtidSet
     from repair.transaction_content import TransactionContent
 
-# ER_BAD_DB_ERROR; ER_NO_SUCH_TABLE is what Definitions looks at.
+# ER_BAD_DB_ERROR. Definitions handles ER_NO_SUCH_TABLE.
 _UNKNOWN_DATABASE: Final = 1049
 _REASONS_MAX: Final = 3
-# The account of the audit sees these of a table whose definition it sees. Before 8.0.13 there are
-# no keys of expressions (ER_BAD_FIELD_ERROR).
+# The audit's account sees the keys of every table whose definition it sees. Before 8.0.13 there are
+# no keys on expressions (ER_BAD_FIELD_ERROR).
 _UNKNOWN_COLUMN: Final = 1054
 _KEYS: Final = (
     "SELECT index_name, column_name, sub_part, {expression} FROM information_schema.statistics"
@@ -49,7 +49,7 @@ _COLUMNS: Final = (
 
 
 class TablesThere:
-    """What one server has defined."""
+    """The definitions on one server."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
@@ -58,7 +58,7 @@ class TablesThere:
     def unlike(
         self, content: TransactionContent, arriving: GtidSet, source: TablesThere
     ) -> str | None:
-        """Return why transactions do not fit what is defined here; None if nothing shows that."""
+        """Return why transactions do not fit the definitions here; None if no reason is known."""
         wanted = demands(each for each in content.ddl if each.gtid in arriving)
         reasons = [
             *(f"{_name(each)} exists already" for each in wanted.absent if self._exists(each)),
@@ -75,9 +75,9 @@ class TablesThere:
         return "; ".join(reasons[:_REASONS_MAX]) or None
 
     def wider(self, content: TransactionContent) -> str | None:
-        """Return which tables have more columns than their rows in the log; None if none has.
+        """Return the tables that have more columns than their rows in the log; None if none has.
 
-        That matters to who writes the rows again: they are logged with all columns.
+        That matters for a client that writes the rows again: they are logged with all columns.
         """
         reasons = []
         for table in content.row_tables:
@@ -107,7 +107,7 @@ class TablesThere:
             yield from stricter(rules, theirs, len(table.columns))
 
     def rules(self, table: RowTable) -> TableRules | None:
-        """Return what is defined for a table here; None if that is not known.
+        """Return the definition of a table here; None if it is not known.
 
         Raises pymysql.MySQLError.
         """
@@ -146,7 +146,7 @@ class TablesThere:
             return cursor.fetchall()
 
     def _exists(self, name: Created) -> bool | None:
-        """Return whether a database or table is there; None if that cannot be seen."""
+        """Return whether a database or table exists; None if the account cannot see that."""
         schema, table = name
         if table:
             is_there = self.definitions(schema, table) is not None

@@ -1,4 +1,4 @@
-"""Parts of what is kept of a transaction: its time, its counts of rows, its statements."""
+"""Parts of a transaction's summary: its time, its row counts, its statements."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from binlog.transactions import TableChange, Transaction
-from gtid_audit.moments import moment
+from gtid_audit.log_times import moment
 from topology.hidden import without_secrets
 
 STATEMENT_CHARACTERS_MAX: Final = 120
 
 
 def committed_at(transaction: Transaction) -> datetime:
-    """Return when a transaction was committed first."""
+    """Return when a transaction was first committed."""
     committed = moment(transaction.original_commit_timestamp or 0)
     if committed is not None and transaction.original_commit_timestamp:
         return committed
@@ -22,7 +22,7 @@ def committed_at(transaction: Transaction) -> datetime:
 
 
 def summed(old: TableChange | None, new: TableChange) -> TableChange:
-    """Return the counts of two changes of one table."""
+    """Return the sum of two changes of one table."""
     if old is None:
         return new
     return replace(

@@ -2,10 +2,10 @@
 
 For every finding with transactions:
 
-1. A server that still has them is asked for exactly these (a complement fetch); each transaction
-   gets its class (repair/transaction_content.py), and its SQL, for redo and for saving.
-2. Rows are folded to their net change and looked up by key on the servers that the finding
-   concerns: the replica of a hole, the holders of extra transactions.
+1. A server that still has them sends exactly these (a complement fetch). Each transaction gets its
+   class (repair/transaction_content.py), and its SQL, for redo and for a backup.
+2. Rows are folded to their net change, and looked up by key on the finding's servers: the replica
+   of a hole, the holders of extra transactions.
 3. What cannot be read is UNREAD with the reason. Servers are only read, and within limits.
 """
 
@@ -26,7 +26,7 @@ from binlog.errors import BinlogError
 from binlog.rows.values import rows_of_group
 from gtid import GtidSet, GtidSetTooLarge, MalformedText
 from gtid_audit.collected_transactions import Collected
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from gtid_audit.rows_in_place import RowReader
 from gtid_audit.table_engines import without_rollback
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions
@@ -56,7 +56,7 @@ from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
-# More of one finding are not read: nothing is planned for them by default.
+# The limit per finding. By default no steps are planned for the transactions above it.
 TRANSACTIONS_READ_MAX: Final = 10_000
 
 # sql/rpl_rli_pdb.cc: "Worker 1 failed executing transaction '…' at source log …".
@@ -65,11 +65,11 @@ _WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)
 
 @dataclass(frozen=True, slots=True)
 class TransactionsForPlan:
-    """By finding id: what the transactions did, and the rows that conflict with them."""
+    """By finding id: the contents of the transactions, and the rows that conflict with them."""
 
     contents: Mapping[str, TransactionContent] = field(default_factory=dict)
     rows: Mapping[str, RowsRead] = field(default_factory=dict)
-    # What a start of a stopped channel delivers, by server and channel.
+    # What a start of a stopped channel would deliver, by server and channel.
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
 
 
@@ -80,7 +80,7 @@ def read_transactions(
     *,
     seconds_max: float,
 ) -> TransactionsForPlan:
-    """Read the transactions behind an audit's findings; `seconds_max` is for each of them."""
+    """Read the transactions behind an audit's findings; `seconds_max` applies to each finding."""
     contents: dict[str, TransactionContent] = {}
     rows: dict[str, RowsRead] = {}
     brought: dict[tuple[str, str], TransactionContent] = {}
@@ -101,14 +101,14 @@ def read_transactions(
             brought[channel] = content
         if reading.conflicting.rows or reading.conflicting.unread:
             rows[finding.id] = reading.conflicting
-    for channel, question in waiting.items():  # stopped, and another finding explains it
+    for channel, question in waiting.items():  # stopped channels that another finding explains
         brought[channel] = _Reading(None, servers, targets, seconds_max).content(question)
     return TransactionsForPlan(contents, rows, brought)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The reading of one finding's transactions, or of what a stopped channel would bring."""
+    """The reading for one finding, or of what a stopped channel would deliver."""
 
     finding: Finding | None
     servers: Mapping[str, ServerSnapshot]
@@ -117,7 +117,7 @@ class _Reading:
     conflicting: RowsRead = field(default_factory=RowsRead)
 
     def content(self, question: ContentQuestion) -> TransactionContent:
-        """Read the transactions from the best server, and how their rows stand."""
+        """Read the transactions from the best server, and the state of their rows."""
         wanted = question.wanted
         held = [
             (available(self.servers[name]) & wanted, name)
@@ -150,7 +150,7 @@ class _Reading:
     def _own_work(
         self, question: ContentQuestion
     ) -> Iterator[tuple[str, GtidSet, TransactionContent]]:
-        """Yield what receiving servers have done themselves, as far as it is read."""
+        """Yield the receiving servers' own transactions, as far as they can be read."""
         for name, gtids in question.own:
             known = gtids & available(self.servers[name])
             if name in self.targets and gtids == known.first(TRANSACTIONS_READ_MAX):
@@ -161,8 +161,8 @@ class _Reading:
     def _elsewhere(
         self, read: TransactionContent, question: ContentQuestion
     ) -> Iterator[tuple[str, GtidSet, TransactionContent]]:
-        """Yield what the other servers have under the GTIDs that could be declared unneeded."""
-        # What is purged is asked of its origin only: to others it came by replication.
+        """Yield the other servers' transactions under the GTIDs that could be declared unneeded."""
+        # For purged GTIDs only the origin is read: other servers got them by replication.
         disposable = read.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
         for name in question.holders:
             server = self.servers[name]
@@ -170,14 +170,14 @@ class _Reading:
             if server.server_uuid is not None:
                 own = disposable.from_uuid(server.server_uuid)
                 gtids |= own & _set(server.gtid_executed)
-            # A server that sends nothing by GTID received these from those that do.
+            # A server that sends nothing by GTID received these from servers that do.
             if server.setting("gtid_mode") not in (None, "ON"):
                 gtids -= _received(server)
             if gtids and name in self.targets and name != read.read_from:
                 yield name, gtids, _read(self.targets[name], name, gtids, self.seconds_max)
 
     def _with_rows(self, read: TransactionContent, question: ContentQuestion) -> TransactionContent:
-        """Add how the rows stand on the servers that the question names."""
+        """Add the state of the rows on the servers of the question."""
         rows = read.rows if read.rows is not None else read.rows_beside_created
         kinds = (
             (ContentClass.UNREAD,) if rows is not None else (ContentClass.DDL, ContentClass.UNREAD)
@@ -218,9 +218,9 @@ class _Reading:
     def _like_source(
         self, rows: tuple[NetRow, ...], states: Mapping[str, RowsOn], read: TransactionContent
     ) -> dict[str, RowsOn]:
-        """Return where rows that later transactions changed are as they are on the source now.
+        """Return the servers on which rows, changed by later transactions, equal the source's now.
 
-        Only of what the source's own log shows: another server, even the origin, may have another
+        Only for the source's own log: another server, even the origin, may have another
         transaction under the GTID.
         """
         finding = self.finding
@@ -236,16 +236,16 @@ class _Reading:
                 with closing(self._connect(name)) as here, closing(self._connect(source)) as there:
                     if RowReader(here).is_like(rows, RowReader(there), but=read.wanted):
                         found[name] = replace(on, is_like_source=True)
-            except (pymysql.MySQLError, OSError):  # the first reading has said how they stand
+            except (pymysql.MySQLError, OSError):  # the first reading has the state of the rows
                 continue
         return found
 
     def _unlike(
         self, read: TransactionContent, names: list[str]
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """Return where what the transactions change is defined otherwise, or not there; or wider.
+        """Return the servers on which changed tables are defined differently or missing, or wider.
 
-        A server that cannot be read is not named: `rows_on` says that nothing was compared.
+        A server that cannot be read is left out: `rows_on` shows that nothing was compared there.
         """
         found: dict[str, str] = {}
         wider: dict[str, str] = {}
@@ -274,30 +274,30 @@ class _Reading:
     def _no_rollback(
         self, read: TransactionContent, names: list[str]
     ) -> dict[str, tuple[tuple[str, str, str], ...]]:
-        """Return the tables without transactions, by server. The scripts ask for them as well."""
+        """Return the tables without transactions, by server. The scripts check them again."""
         found: dict[str, tuple[tuple[str, str, str], ...]] = {}
         tables = {(table.schema, table.table) for table in read.row_tables}
         for name in names if tables else ():
             try:
                 with closing(self._connect(name)) as here:
                     engines = without_rollback(here, tables)
-            except (pymysql.MySQLError, OSError):  # `rows_on` says that nothing was compared
+            except (pymysql.MySQLError, OSError):  # `rows_on` shows that nothing was compared
                 continue
             if engines:
                 found[name] = engines
         return found
 
     def _in_part(self, read: TransactionContent, names: list[str]) -> dict[str, str]:
-        """Return where the rows that can be compared are not as before, with the reason.
+        """Return the servers on which the comparable rows are not as before, with the reason.
 
-        A server whose rows cannot be read at all is not named: nothing is known of it either way.
+        A server whose rows cannot be read at all is left out: nothing is known about it.
         """
         misfits: dict[str, str] = {}
         for name in names if read.rows_in_part else ():
             try:
                 with closing(self._connect(name)) as here:
                     state, _ = RowReader(here).state_of(read.rows_in_part)
-            except (pymysql.MySQLError, OSError):  # `rows_on` says that they were not compared
+            except (pymysql.MySQLError, OSError):  # `rows_on` shows that they were not compared
                 continue
             if state.state in (RowState.CONFLICT, RowState.AS_AFTER):
                 misfits[name] = state.why or "they are there already"
@@ -314,7 +314,7 @@ class _Reading:
         return connect(self.targets[name], timeout_seconds_max=self.seconds_max)
 
     def failing(self) -> GtidSet:
-        """Return the transaction that stopped the applier; empty if it cannot be named."""
+        """Return the transaction that stopped the applier; empty if it cannot be identified."""
         assert self.finding is not None, "a stopped applier has a finding"
         replica = self.servers.get(self.finding.replica or "")
         channel = _channel(replica, self.finding)
@@ -331,7 +331,7 @@ class _Reading:
         return found - _set(replica.gtid_executed) if found.gtid_count == 1 else GtidSet()
 
     def _at_position(self, source: str | None, channel: ChannelSnapshot) -> GtidSet:
-        """Return the transaction at the place where an applier without workers stands."""
+        """Return the transaction at which an applier without workers stopped."""
         target, place = self.targets.get(source or ""), channel.applied_to
         if target is None or place is None:
             return GtidSet()
@@ -382,9 +382,9 @@ def _channel(server: ServerSnapshot | None, finding: Finding) -> ChannelSnapshot
 
 
 def _received(server: ServerSnapshot) -> GtidSet:
-    """Return what a server did not have when it received it, as auto-position makes certain.
+    """Return what a server did not have when it received it, as auto-position guarantees.
 
-    Its own GTIDs it may have given itself since: a skip counter passes by what was received.
+    Without its own GTIDs: a skip counter skips what was received, and it may commit them later.
     """
     by_sets = (each for each in server.channels or () if each.auto_position)
     received = GtidSet.union_of(each.gtid_retrieved for each in by_sets)
@@ -392,7 +392,7 @@ def _received(server: ServerSnapshot) -> GtidSet:
 
 
 def _is_parallel(server: ServerSnapshot) -> bool:
-    """Return whether the applier's place may be a low-water mark only."""
+    """Return whether the applier's position may be only a low-water mark."""
     return (server.setting("replica_parallel_workers") or "2") not in ("0", "1")
 
 

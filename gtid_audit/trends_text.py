@@ -1,6 +1,6 @@
-"""Shows trends to a person, as small pictures in tables, and writes them as a document.
+"""Shows trends to the operator, as small pictures in tables, and writes them as a document.
 
-It asks for as many rows as fit on a page; `--json` has all.
+It requests as many rows as fit on a page; `--json` has all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit import text
+from gtid_audit import report_text
 from gtid_audit.output import printable
 from topology.json_items import document_pieces
 from topology.records import Record, time_to_text
@@ -23,12 +23,12 @@ if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.trends import TrendPolicy
 
 ROWS_SHOWN_MAX: Final = 20
-SPARKS_MAX: Final = 24  # the newest points; a table has other columns too
+SPARKS_MAX: Final = 24  # the newest points; the table needs space for other columns
 _SPARKS: Final = "▁▂▃▄▅▆▇█"
 
 
 def trend_document(trends: "Trends") -> Iterator[str]:
-    """Give the JSON document, in pieces."""
+    """Return the JSON document, in pieces."""
     head: Record = {
         "first_run": time_to_text(trends.runs[0].moment),
         "last_run": time_to_text(trends.runs[-1].moment),
@@ -38,10 +38,12 @@ def trend_document(trends: "Trends") -> Iterator[str]:
 
 
 def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
-    """Show the three trends, each with what it is measured by."""
-    span = " … ".join(text.moment_of(run.moment) for run in (trends.runs[0], trends.runs[-1]))
+    """Show the three trends, each with its limits."""
+    span = " … ".join(
+        report_text.moment_of(run.moment) for run in (trends.runs[0], trends.runs[-1])
+    )
     parts: list[RenderableType] = [
-        Text(f"{text.counted(len(trends.runs), 'run')}: {span}", style="bold")
+        Text(f"{report_text.counted(len(trends.runs), 'run')}: {span}", style="bold")
     ]
     parts += _section(
         f"Fragmentation (F1): intervals of each server's set; {policy.intervals_max:,} are many",
@@ -63,11 +65,11 @@ def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
         [_finding_cells(row) for row in findings],
         nothing="none" if trends.findings is not None else "no results here: audit --out",
     )
-    text.show(*parts)
+    report_text.show(*parts)
 
 
 def sparks(counts: Sequence[int]) -> str:
-    """Draw counts as a line of bars, the lowest of them lowest.
+    """Draw counts as a line of bars, relative to their lowest and highest.
 
     >>> sparks([1, 2, 9]), sparks([5, 5]), sparks([])
     ('▁▁█', '▁▁', '')
@@ -82,7 +84,7 @@ def sparks(counts: Sequence[int]) -> str:
 def _page(frame: "DataFrame") -> list[dict[str, Any]]:
     from spark_audit.adapters.trends import first_rows
 
-    return first_rows(frame, ROWS_SHOWN_MAX + 1)  # one more tells that there are more
+    return first_rows(frame, ROWS_SHOWN_MAX + 1)  # one more shows that there are more
 
 
 def _section(
@@ -90,15 +92,15 @@ def _section(
 ) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(), Text(title, style="bold")]
     if not rows:
-        return [*parts, Padding(Text(nothing, style=text.QUIET), (0, 0, 0, 2))]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style=text.QUIET)
+        return [*parts, Padding(Text(nothing, style=report_text.QUIET), (0, 0, 0, 2))]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=report_text.QUIET)
     for heading in headings:
         table.add_column(heading)
     for row in rows[:ROWS_SHOWN_MAX]:
         table.add_row(*(Text(printable(cell)) for cell in row))
     parts.append(Padding(table, (0, 0, 0, 2)))
     if len(rows) > ROWS_SHOWN_MAX:
-        parts.append(Text("  … and more; --json has all", style=text.QUIET))
+        parts.append(Text("  … and more; --json has all", style=report_text.QUIET))
     return parts
 
 

@@ -1,10 +1,10 @@
-"""Reads what the text of a JSON document does not tell, so that documents are compared by value.
+"""Reads the types that the text of a JSON document does not show, to compare documents by value.
 
-1. The text of a number, a literal and most strings shows what they are, so equal texts are equal
+1. The text of a number, a literal and most strings shows their type, so equal texts are equal
    values.
-2. A date, a time or bytes have the text of a string ("base64:type15:AP8="). JSON_TYPE tells them
-   apart: it is asked for each member whose text may be one of these.
-3. What has too many of them is not compared, with the reason.
+2. A date, a time or bytes are printed like a string ("base64:type15:AP8="). JSON_TYPE distinguishes
+   them. It is queried for each member whose text may be one of these.
+3. A document with too many of them is not compared, with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 MEMBERS_MAX: Final = 200
-# As MySQL prints values that are no strings, in quotes (Json_wrapper::to_string).
+# How MySQL prints, in quotes, values that are not strings (Json_wrapper::to_string).
 _NOT_A_STRING: Final = re.compile(
     r"base64:type\d+:.*|-?\d+:\d\d:\d\d(\.\d+)?|\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?",
     re.DOTALL,
@@ -33,9 +33,9 @@ _NOT_A_STRING: Final = re.compile(
 def with_types(
     connection: Connection[Any], table: str, where: str, documents: dict[str, str]
 ) -> dict[str, str]:
-    """Return documents of one row with the types that their texts do not tell, by column.
+    """Return documents of one row with the types that their texts do not show, by column.
 
-    `table` is quoted. Raises CannotRender where they are too many.
+    `table` is quoted. Raises CannotRender if there are too many.
     """
     found = dict(documents)
     for (name, path), type_ in untold_types(connection, table, where, documents).items():
@@ -46,9 +46,9 @@ def with_types(
 def untold_types(
     connection: Connection[Any], table: str, where: str, documents: dict[str, str]
 ) -> dict[tuple[str, str], str]:
-    """Return the JSON types that the texts of documents do not tell, by column and path.
+    """Return the JSON types that the texts of documents do not show, by column and path.
 
-    `table` is quoted. Raises CannotRender where they are too many.
+    `table` is quoted. Raises CannotRender if there are too many.
     """
     asked = [(name, path) for name, text in documents.items() for path in untold_paths(text)]
     if not asked:
@@ -69,7 +69,7 @@ def untold_types(
 
 
 def untold_paths(text: str) -> list[str]:
-    """Return the paths of members whose text may be that of another type than a string."""
+    """Return the paths of members whose text may represent another type than a string."""
     return list(_paths(json.loads(text), "$"))
 
 

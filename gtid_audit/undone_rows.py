@@ -1,10 +1,10 @@
-"""Reads whether rows that accepted plans take back are equal on the two servers that differ.
+"""Reads whether rows that accepted plans undo are equal on the two servers that differ.
 
-1. No log shows that an undo script was run, so an audit that is to accept its plan looks at the
-   rows (topology/accepted.py). Nothing is read where no such plan is accepted.
-2. All rows of one plan and one pair of servers must be equal, and every one must have been read: up
-   to ROWS_MAX of them, as a plan takes back no more. What was not read is not accepted.
-3. Rows that clients are changing may differ for a moment: they are looked at twice.
+1. No log shows that an undo script ran. So an audit that is to accept its plan reads the rows
+   (topology/accepted.py). If no such plan is accepted, nothing is read.
+2. All rows of one plan and one pair of servers must be read and equal, up to ROWS_MAX rows: a plan
+   undoes no more. A plan with rows that were not read is not accepted.
+3. Rows that clients are changing may differ for a moment, so they are read twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ def with_equal_rows(
     *,
     seconds_max: float,
 ) -> ContentReading:
-    """Return what was compared, with the transactions marked whose rows are equal."""
+    """Return the comparison, with the transactions marked whose rows are equal."""
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
     equal: set[ContentDifference] = set()
     for repair in accepted:

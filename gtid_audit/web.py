@@ -1,7 +1,7 @@
 """The HTTP side of `serve`: /metrics and /healthz, read-only.
 
-1. A thread for each request, and a time limit on each client: a slow one delays nobody.
-2. It answers from memory. No request reaches a MySQL server.
+1. One thread per request, and a time limit per client: a slow client delays no other.
+2. Responses come from memory. No request reaches a MySQL server.
 """
 
 import socket
@@ -53,7 +53,7 @@ def parse_address(text: str) -> Address:
 
 
 class WebServer:
-    """Listens from the moment it is made; answers while `serve` runs."""
+    """Listens as soon as it is created; responds while `serve` runs."""
 
     def __init__(self, address: Address, service: AuditService) -> None:
         registry = CollectorRegistry(auto_describe=False)
@@ -82,16 +82,16 @@ class WebServer:
 
     @property
     def address(self) -> Address:
-        """Return where it listens, with the port the system chose."""
+        """Return the listening address, with the port that the system chose."""
         host, port = self._server.server_address[:2]
         return Address(str(host), int(port))
 
     def serve(self) -> None:
-        """Answer until `stop` is called from another thread."""
+        """Respond until `stop` is called from another thread."""
         self._server.serve_forever(poll_interval=0.1)
 
     def stop(self) -> None:
-        """Stop answering and let go of the port. Not from the thread that serves."""
+        """Stop responding and release the port. Do not call it from the serving thread."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -123,16 +123,16 @@ class _Handler(BaseHTTPRequestHandler):
         if with_body:
             self.wfile.write(answer.body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - theirs
-        """Log nothing: a scrape every few seconds is no news."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - base class
+        """Log nothing: regular scrapes would fill the log."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - theirs
-        """Let a client that went away, or was too slow, go. Anything else is ours: show it."""
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - base class
+        """Ignore a client that disconnected or was too slow. Report any other error: it is ours."""
         import sys
 
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):

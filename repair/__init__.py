@@ -1,14 +1,14 @@
-"""From findings to a plan: ordered steps, simulated, guarded, and written as SQL scripts.
+"""Makes a plan from findings: ordered steps, simulated, guarded, and written as SQL scripts.
 
-This package decides and writes; it runs nothing. Only its adapters touch servers and files.
+This package decides and writes; it executes nothing. Only its adapters access servers and files.
 """
 
-from repair.case import LogEvidence
 from repair.choices import UnknownChoice
-from repair.evidence import FailingEvent
+from repair.failing_event import FailingEvent
 from repair.plan import NotPlanned, Plan
 from repair.planner import plan_repair
 from repair.steps import Step
+from repair.strategy_case import LogEvidence
 
 __all__ = [
     "FailingEvent",

@@ -1,4 +1,4 @@
-"""Why a redo is refused that creates an event, or a trigger before rows that would fire it."""
+"""Reasons to refuse a redo that creates an event, or a trigger before rows that would fire it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BY_HAND = "`gtid-audit binlog show SET SERVER --redo --keep-gtids` (SERVER is t
 
 
 def acts_again(redone: Sequence[Replayed]) -> str:
-    """Return why; empty if nothing would happen twice."""
+    """Return the reason; "" if nothing would happen twice."""
     for at, each in enumerate(redone):
         for created in each.creates:
             if created.is_event:

@@ -1,8 +1,8 @@
-"""An action as plain values, for programs that read a plan.
+"""Conversion of an action to plain values, for programs that read a plan.
 
-1. Every field of an action is in it, by its name, and `type` has the action's name.
-2. Sets, GTIDs, places and UUIDs are text. Rows are named, not shown: their versions are in the
-   plan's `rows`.
+1. Every field of an action is included under its name. `type` has the name of the action.
+2. Sets, GTIDs, positions and UUIDs are text. Rows are identified, not shown: their versions are in
+   the plan's `rows`.
 """
 
 from dataclasses import fields, is_dataclass

@@ -1,14 +1,16 @@
-"""What a step does to a server: one small value for each kind of change.
+"""Actions: what a step changes on a server, with one small value type for each kind of change.
 
-1. An action says what changes, not how it is written (procedures.py) nor what follows (model.py).
-2. GTID sets in an action are what it is about when planned. The script checks again when it runs.
+1. An action describes what changes. procedures.py writes it as SQL, and model.py defines its
+   effect.
+2. The GTID sets in an action are those known at planning time. The script checks them again when it
+   runs.
 """
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gtid import GtidSet
-from repair.evidence import FailingEvent
+from repair.failing_event import FailingEvent
 from repair.replay import Replayed
 from repair.row_versions import RowVersions
 from repair.transaction_content import NetRow
@@ -16,9 +18,9 @@ from repair.transaction_content import NetRow
 
 @dataclass(frozen=True, slots=True)
 class UndoRows:
-    """Set rows of one table back to what they were before some transactions, without logging it.
+    """Set rows of one table back to their state before some transactions, without logging it.
 
-    The GTIDs stay executed on the server; they must be used up wherever they are missing.
+    The GTIDs stay executed on the server. They must be used up wherever they are missing.
     """
 
     server: str
@@ -36,11 +38,12 @@ class InjectEmpty:
 
     server: str
     gtids: GtidSet
-    # After a position bypass nobody knows whether the failed GTID was kept: it may be there.
+    # After a position bypass it is unknown whether the server kept the failed GTID.
     may_be_executed: bool = False
-    # Only because their rows are there already: a server below that lost them needs their content.
+    # Only because their rows are present already: a downstream server that lost them needs their
+    # content.
     rows_are_there: bool = False
-    # What must be done before: where it is not, the rows would stay and no set would show it.
+    # What must be executed before. If it is not, the rows would stay and no set would show it.
     undone: tuple[UndoRows, ...] = ()
 
 
@@ -54,17 +57,17 @@ class AppendPurged:
 
 @dataclass(frozen=True, slots=True)
 class ResetAndPurge:
-    """Delete the binary logs and put back gtid_executed with these GTIDs added (before 8.0)."""
+    """Delete the binary logs and restore gtid_executed with these GTIDs added (before 8.0)."""
 
     server: str
     gtids: GtidSet
-    executed: GtidSet  # what the server must hold, exactly, when the script begins
-    restart: tuple[str, ...]  # its channels that ran
+    executed: GtidSet  # the exact set of the server when the script begins
+    restart: tuple[str, ...]  # its channels that were running
 
 
 @dataclass(frozen=True, slots=True)
 class MovePast:
-    """Continue a channel by file position, behind an event that cannot be applied."""
+    """Continue a channel with a file position, after an event that cannot be applied."""
 
     server: str
     channel: str
@@ -73,36 +76,37 @@ class MovePast:
 
 @dataclass(frozen=True, slots=True)
 class AutoPositionOn:
-    """Let the sets decide what a channel receives, and start it."""
+    """Switch a channel to auto-position, and start it."""
 
     server: str
     channel: str
-    # Must be executed before: with auto-position on, the source would send them again.
+    # Must be executed before: with auto-position, the source would send them again.
     filled: GtidSet
-    # What is fetched finds these rows as before its transactions, or stops the applier.
+    # The fetched transactions find these rows as before them, or the script stops the applier.
     rows: tuple[NetRow, ...] = ()
-    # gtid_executed when those rows were compared, and what earlier steps leave empty: any other
-    # transaction may have changed the rows, and changed them back. None: they were not compared.
+    # gtid_executed when those rows were compared, and what earlier steps leave empty. Any other
+    # transaction may have changed the rows and changed them back. None: they were not compared.
     compared_at: GtidSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StartChannel:
-    """Start both threads of a channel as it is configured."""
+    """Start both threads of a channel with its current configuration."""
 
     server: str
     channel: str
-    # The transactions that stopped the applier and can be applied now that their rows fit.
+    # The transactions that stopped the applier and can be applied now that their rows match.
     retried: GtidSet = field(default_factory=GtidSet)
-    # What waits finds these rows as before its transactions, or the channel is not started.
+    # What waits finds these rows as before its transactions, or the script does not start the
+    # channel.
     rows: tuple[NetRow, ...] = ()
-    # These transactions. Once one of them is executed, the rows are between before and after.
+    # The waiting transactions. Once one of them is executed, the rows are between before and after.
     waiting: GtidSet = field(default_factory=GtidSet)
-    # No server that receives them is written to: they arrive in the order of one source's log. One
-    # that has committed anything of its own since may have changed their rows.
+    # Clients write to no server that receives them, so they arrive in the order of one source's
+    # log. A server that has committed anything of its own since may have changed their rows.
     in_order: bool = False
-    # The operator selected this start itself: the channel's own settings may refuse what waits
-    # (start_guards.py). A start that only ends another selected strategy is not by choice.
+    # The operator selected this start. The channel's own settings may refuse what waits
+    # (start_guards.py). If the start only ends another selected strategy, this is False.
     by_choice: bool = field(default=False, compare=False)
 
 
@@ -116,12 +120,13 @@ class StopChannel:
 
 @dataclass(frozen=True, slots=True)
 class MakeRowsAlike:
-    """Make rows of one table like those of a source, without logging it: no GTID is touched."""
+    """Make rows of one table equal to those of a source, without logging it: no GTID changes."""
 
     server: str
     source: str
     rows: tuple[RowVersions, ...]
-    # Rows that only let these transactions be applied (A2): once they are, nothing is left to do.
+    # Rows that are only set so that these transactions can be applied (A2). Once they are executed,
+    # nothing is left to do.
     until_executed: GtidSet = field(default_factory=GtidSet)
 
     def __post_init__(self) -> None:
@@ -131,7 +136,7 @@ class MakeRowsAlike:
 
 @dataclass(frozen=True, slots=True)
 class RedoTransactions:
-    """Do transactions again, in the order of the log, under the GTIDs that they had."""
+    """Execute transactions again, in log order, under their original GTIDs."""
 
     server: str
     transactions: tuple[Replayed, ...]

@@ -1,16 +1,17 @@
-"""What a redo creates that then acts by itself: events and triggers.
+"""Objects that a redo creates and that then act by themselves: events and triggers.
 
 How it works
 ------------
-The log of the server that has the transactions holds what its events and triggers wrote: rows, in
-transactions of their own (event) or beside the rows that fired them (trigger).
+The log of the server that has the transactions contains the rows that its events and triggers
+wrote. An event writes them in its own transactions, a trigger next to the rows that fired it.
 
     CREATE TRIGGER … AFTER INSERT ON t … INSERT INTO seen …     1
     INSERT INTO t: the log has a row of t and a row of seen     2
 
-Done again in this order, 2 would write its row of seen and fire the trigger, which writes it a
-second time. An applier writes rows below the triggers, and creates an event disabled on its server;
-a client's session does neither. So triggers come last, and events are created by hand.
+If the redo executes them in this order, 2 writes its row of seen and fires the trigger, which
+writes the row a second time. An applier does not fire triggers for row events, and creates an event
+disabled on its server. A client session does neither. So triggers come last, and the operator
+creates events manually.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 
 _NAME = rb"(?:`(?:[^`]|``)+`|[^\s`.()]+)"
 _PART = rb"(?:`(?:[^`]|``)*`|'[^']*'|[^\s@`']+)"
-# A server writes these statements into its log with their DEFINER.
+# A server logs these statements with their DEFINER.
 _CREATES = re.compile(
     rb"\s*CREATE\s+(?:OR\s+REPLACE\s+)?"
     rb"(?P<definer>DEFINER\s*=\s*" + _PART + rb"(?:\s*@\s*" + _PART + rb")?\s+)?"
@@ -37,21 +38,21 @@ _ON_TABLE = re.compile(
     re.IGNORECASE,
 )
 _EVENT, _TRIGGER = b"EVENT", b"TRIGGER"
-# With a DEFINER come these as well, and they do nothing until they are called.
+# These may have a DEFINER as well, and they do nothing until they are called.
 _PASSIVE = frozenset({b"PROCEDURE", b"FUNCTION", b"AGGREGATE", b"VIEW", b"SQL", b"LIBRARY"})
 
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """An event; or a trigger, and the table on which it fires. Empty: not known."""
+    """An event, or a trigger and the table on which it fires; empty if the table is not known."""
 
-    statement: str  # for a person
+    statement: str  # for the operator
     is_event: bool
     schema: str = ""
     table: str = ""
 
     def fires_on(self, tables: Sequence[tuple[str, str]]) -> bool:
-        """Return whether writing to one of these tables may fire it."""
+        """Return whether a write to one of these tables may fire it."""
         if self.is_event:
             return False
         return bool(tables) and (
@@ -61,7 +62,7 @@ class Acting:
 
 
 def acting(schema: str, sql: bytes, shown: str) -> Acting | None:
-    """Return what a statement creates that acts by itself; None if it creates no such thing."""
+    """Return what a statement creates that acts by itself; None if it creates no such object."""
     created = _CREATES.match(sql)
     if created is None:
         return None
@@ -82,5 +83,5 @@ def _plain(name: bytes) -> str:
 
 
 def _folded(schema: str, table: str) -> tuple[str, str]:
-    """Fold names: where lower_case_table_names is set, letter case does not matter."""
+    """Return names in lower case: with lower_case_table_names, letter case does not matter."""
     return schema.casefold(), table.casefold()

@@ -1,9 +1,9 @@
-"""What must be true on other servers before GTIDs are used up by empty transactions.
+"""Conditions on other servers before empty transactions use up GTIDs.
 
-1. A server below that has their content must not have lost it: it would get them empty.
-2. A server that lacks them, and gets them by another channel, must still have that channel: pointed
-   to this server, it would get them empty as well.
-3. Where earlier steps take rows back, they must have run to their end.
+1. A downstream server that has their content must not have lost it: it would receive them empty.
+2. A server on which they are missing, and that gets them from another channel, must still have that
+   channel. If it was pointed to this server, it would get them empty as well.
+3. If earlier steps take rows back, those steps must have completed.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ from repair.steps import Check
 
 
 def around_empty(action: Action, setting: Setting) -> Iterator[Check]:
-    """Yield the checks of an injection; none of another action."""
+    """Yield the checks of an injection; other actions have none."""
     yield from _keeping(action, setting)
     yield from _still_elsewhere(action, setting)
     yield from _undone(action, setting)
 
 
 def _keeping(action: Action, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server below that has the content of what becomes empty above it.
+    """Yield a check for each downstream server that has the content that becomes empty upstream.
 
     After a crash that lost it, or a reset, the server would receive an empty transaction instead.
     """
@@ -46,7 +46,7 @@ def _keeping(action: Action, setting: Setting) -> Iterator[Check]:
 
 
 def _still_elsewhere(action: Action, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server that lacks what is there on this one, and is not below it."""
+    """Yield a check for each server that misses what this one has and is not downstream of it."""
     if not isinstance(action, InjectEmpty) or not action.rows_are_there:
         return
     beneath = below(setting.before, action.server)
@@ -59,9 +59,9 @@ def _still_elsewhere(action: Action, setting: Setting) -> Iterator[Check]:
 
 
 def _undone(action: Action, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server on which earlier steps set rows back: they must have run.
+    """Yield a check for each server on which earlier steps set rows back: they must have completed.
 
-    Behind the empty transactions the sets agree, and no plan would read these rows again.
+    After the empty transactions the sets are equal, and no plan would read these rows again.
     """
     for each in action.undone if isinstance(action, InjectEmpty) else ():
         taken_back = (

@@ -1,7 +1,7 @@
-"""Scripts that start, stop or steer a channel.
+"""Scripts that start, stop or reposition a channel.
 
-Of CHANGE REPLICATION SOURCE only the options of position are ever written: the address and the
-account of a channel stay what they are, and no secret is in a script.
+They only write the position options of CHANGE REPLICATION SOURCE. The address and the account of a
+channel stay unchanged, and no script contains a secret.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ from repair.transaction_content import key_condition
 from repair.unread_sources import sent_besides, uncounted, unknown_mode
 from topology.quoting import quote_number, quote_string
 
-# Of an applier that has just been moved or started: if it is stuck it stops within this time.
+# For an applier that was just moved or started: if it cannot continue, it stops within this time.
 STUCK_WAIT_SECONDS = 1
 _APPLIED_PER_SECOND = 500
 _NEEDS = (StatementKind.STEER_CHANNEL, StatementKind.READ_CHANNELS)
@@ -56,20 +56,20 @@ _NEEDS = (StatementKind.STEER_CHANNEL, StatementKind.READ_CHANNELS)
 
 @dataclass(frozen=True, slots=True)
 class _Timing:
-    """How long the transactions that a channel brings take, and which of them a script awaits.
+    """How long a channel's transactions take, and which of them a script waits for.
 
     SOURCE_DELAY counts from each commit on the source (Reference Manual, "Delayed Replication").
-    The time of the newest one is not known here: so the whole delay is the estimate.
+    The time of the newest commit is not known here, so the estimate is the whole delay.
     """
 
     awaited: GtidSet
     seconds: int
     assumes: str
-    check: str  # what is to be looked at later, where the script does not wait for it
+    check: str  # what to check later, if the script does not wait for it
 
     @classmethod
     def of(cls, channel: str, setting: Setting) -> "_Timing":
-        """Return the times of a channel that is started."""
+        """Return the times of a channel that a step starts."""
         arriving, delay = setting.arriving, setting.channel(channel).delay_seconds
         seconds = arriving.gtid_count // _APPLIED_PER_SECOND
         assumes = f"{_APPLIED_PER_SECOND} transactions applied a second"
@@ -82,7 +82,7 @@ class _Timing:
 
 
 def move_past(action: MovePast, setting: Setting) -> Procedure:
-    """Go on behind the event, by file position: the only thing that helps."""
+    """Return the script that continues after the event with a file position, the only remedy."""
     name, event, dialect = action.server, action.event, setting.dialect
     asks = ChannelQuestions.of(setting.server.version, action.channel)
     gtid = literal(GtidSet.of(event.gtid))
@@ -95,15 +95,16 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
     )
     option = dialect.option_prefix
     suffix = for_channel(dialect, action.channel)
-    # An applier that has run for a second is not stuck. Past the place, or on auto-position with
-    # the GTID executed: either way this script has nothing left to do.
+    # An applier that has run for a second continues. Past the position, or with auto-position and
+    # the GTID executed, this script has nothing left to do.
     done = (
         f"IFNULL({wait} >= 0 OR ({asks.auto_position} = 1 AND {wait} IS NOT NULL AND"
         f" GTID_SUBSET({gtid}, @@GLOBAL.gtid_executed)), FALSE) AND IFNULL({asks.runs}, FALSE)"
     )
     return Procedure(
         title=f"move {name} past the failing event {event.gtid}",
-        # Interrupted between its statements, this script has itself switched auto-position off.
+        # If it was interrupted between its statements, this script itself switched auto-position
+        # off.
         preconditions=_unchanged(action.channel, setting, asks, may_be_by_position=True),
         statements=(
             f"SET @done = {done};",
@@ -148,7 +149,7 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
 
 
 def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
-    """Let the source send exactly what is lacking, from now on."""
+    """Return the script after which the source sends exactly what is missing."""
     name, dialect = action.server, setting.dialect
     asks = ChannelQuestions.of(setting.server.version, action.channel)
     suffix = for_channel(dialect, action.channel)
@@ -216,7 +217,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
 
 
 def _readable(action: AutoPositionOn | StartChannel) -> Iterator[Guard]:
-    """Look into each table of the rows before anything is changed: an account may not see it."""
+    """Yield a read of each table of the rows before any change: an account may not see one."""
     for name in sorted({table_name(row.table) for row in action.rows}):
         yield Guard(
             f"(SELECT COUNT(*) FROM (SELECT 1 FROM {name} LIMIT 1) AS one) >= 0",  # noqa: S608 - quoted
@@ -225,11 +226,11 @@ def _readable(action: AutoPositionOn | StartChannel) -> Iterator[Guard]:
 
 
 def _begun(action: AutoPositionOn, setting: Setting, asks: ChannelQuestions) -> Iterator[str]:
-    """Look whether an earlier run of this script was stopped while transactions were arriving.
+    """Yield the conditions that an earlier run of this script stopped while transactions arrived.
 
-    Then nothing is left to protect. The channel is on auto-position already, or, where it was from
-    the beginning, it runs, and some of what it had passed is executed: in a channel that stands, a
-    session executed it by hand.
+    In that case nothing is left to protect. Either the channel already uses auto-position. Or it
+    used it from the beginning, runs, and has executed some of what it had passed; in a channel that
+    does not run, a session executed that.
     """
     channel = setting.known(action.channel)
     if action.compared_at is None:
@@ -243,12 +244,13 @@ def _begun(action: AutoPositionOn, setting: Setting, asks: ChannelQuestions) -> 
 
 
 def _rows_still_fit(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
-    """Look at the rows once more, while the applier stands; if they do not fit, go on as before.
+    """Yield a second check of the rows while the applier is stopped; if it fails, undo the stop.
 
-    Rows that look as before may have been changed and changed back since the plan was made, so no
+    Rows that look as before may have been changed and changed back since the plan was made. So no
     other transaction may have been applied either.
 
-    Unless an earlier run has begun (`_begun`): then rows are between before and after.
+    The check is omitted if an earlier run has begun (`_begun`): then rows are between before and
+    after.
     """
     channel, dialect = setting.known(action.channel), setting.dialect
     if action.compared_at is None:
@@ -269,7 +271,7 @@ def _rows_still_fit(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
 
 
 def start_channel(action: StartChannel, setting: Setting) -> Procedure:
-    """Start both threads."""
+    """Return the script that starts both threads."""
     name, dialect = action.server, setting.dialect
     asks = ChannelQuestions.of(setting.server.version, action.channel)
     suffix = for_channel(dialect, action.channel)
@@ -312,7 +314,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
 
 
 def _rows_as_before(action: StartChannel) -> Iterator[str]:
-    """Look at the rows of what waits once more; unless some of it is applied already."""
+    """Yield a second check of the rows of what waits, unless some of it is applied already."""
     if not action.rows:
         return
     yield f"SET @begun = {has_begun(action.waiting)}, @fit = TRUE;"
@@ -332,7 +334,7 @@ def _rows_are_before(action: AutoPositionOn | StartChannel) -> Iterator[str]:
 
 
 def stop_channel(action: StopChannel, setting: Setting) -> Procedure:
-    """Stop both threads."""
+    """Return the script that stops both threads."""
     name, dialect = action.server, setting.dialect
     asks = ChannelQuestions.of(setting.server.version, action.channel)
     suffix = for_channel(dialect, action.channel)
@@ -359,10 +361,10 @@ def stop_channel(action: StopChannel, setting: Setting) -> Procedure:
 def _unchanged(
     channel: str, setting: Setting, asks: ChannelQuestions, *, may_be_by_position: bool = False
 ) -> tuple[Guard, ...]:
-    """Return the guards that the channel is still what the plan saw: the source's guard first.
+    """Return the guards that the channel is as the plan read it: the source's guard first.
 
-    A script that was interrupted, or is run again, finds states that the plan itself made: threads
-    stopped, auto-position on. These pass.
+    A script that was interrupted, or runs again, finds states that the plan itself created, such as
+    stopped threads or auto-position. The guards accept these.
     """
     name, executed = setting.server.name, setting.executed(setting.server.name)
     known, seen = setting.known(channel), setting.channel(channel)

@@ -1,6 +1,6 @@
-"""How a check of another server is made: its script first asks whether it is that one.
+"""Checks of other servers: each check script first verifies that it runs on that server.
 
-Which checks a step has: other_servers.py and around_empty.py.
+other_servers.py and around_empty.py define which checks a step has.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ def check_of(
     reads_rows: bool = False,
     kinds: tuple[StatementKind, ...] = (),
 ) -> Check:
-    """Return a check of one server; it begins with the question whether it is that server."""
+    """Return a check of one server; it first verifies the identity of that server."""
     reading = setting.seen[name]
     kinds += (StatementKind.READ_ROWS,) if reads_rows else ()
     is_the_server = Guard(
@@ -43,7 +43,7 @@ def check_of(
 
 
 def joined(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """Join the checks of each server: one script for a server and a step."""
+    """Combine the checks of each server: one script for a server and a step."""
     found: dict[str, Check] = {}
     for each in checks:
         before = found.get(each.server)
@@ -61,6 +61,6 @@ def joined(checks: Iterable[Check]) -> tuple[Check, ...]:
 
 
 def tables_there(name: str, rows: Iterable[NetRow | RowVersions]) -> Iterator[Guard]:
-    """Yield the guards that the tables of rows are there, each table once."""
+    """Yield the guards that the tables of rows exist, each table once."""
     tables = {(row.table.schema, row.table.table): row.table for row in rows}
     return (there(name, table) for table in tables.values())

@@ -1,27 +1,27 @@
-"""What the operator may choose: a strategy for a finding, or for all findings of a code.
+"""The operator's choices: a strategy for a finding, or for all findings of a code.
 
-A choice that has no effect is an error of the operator that a plan must not hide: it is refused,
-with what could be chosen.
+A choice that has no effect is an error that a plan must not hide. It is refused, with a list of the
+possible choices.
 """
 
 from collections.abc import Collection, Mapping
 from itertools import combinations
 
-from repair.by_hand import by_hand
-from repair.case import is_seen_in_part
+from repair.manual_instructions import by_hand
 from repair.model import Model
 from repair.plan_parts import about
 from repair.strategies import PLANNERS
+from repair.strategy_case import is_seen_in_part
 from topology.catalogue import CATALOGUE, answers
 from topology.findings import ClusterAudit, Finding
 from topology.strategies import STRATEGIES
 
-# The codes of transactions that are extra on a server: one answer is about all servers.
+# Codes of extra transactions on a server: one choice applies to all servers.
 _EXTRA = ("E1", "E2", "E3", "J3")
 
 
 class UnknownChoice(ValueError):
-    """A choice that names no finding, no strategy, or one that cannot answer the finding."""
+    """A choice for no existing finding, or of a strategy that is unknown or cannot answer it."""
 
 
 def check_choices(
@@ -30,7 +30,7 @@ def check_choices(
     finding_ids: Collection[str] | None,
     model: Model,
 ) -> None:
-    """Raise UnknownChoice for the first choice that fits nothing in the audit, or another one."""
+    """Raise UnknownChoice for the first choice that matches nothing in the audit, or conflicts."""
     by_id = {finding.id: finding for finding in audit.findings}
     for missing in sorted(set(finding_ids or ()) - by_id.keys()):
         raise UnknownChoice(f"no finding {missing} in the audit of {audit.cluster}")
@@ -58,9 +58,9 @@ def check_choices(
 
 
 def _check_each_gtid_has_one(audit: ClusterAudit, choices: Mapping[str, str]) -> None:
-    """Raise UnknownChoice where extra transactions have two choices: only one of them can be done.
+    """Raise UnknownChoice where extra transactions have two choices, of which only one is possible.
 
-    A hole is different: each replica may get its own answer.
+    A gap is different: each replica may have its own choice.
     """
     chosen = [
         (finding, name)
@@ -78,7 +78,7 @@ def _check_each_gtid_has_one(audit: ClusterAudit, choices: Mapping[str, str]) ->
 
 
 def seen_in_part(finding: Finding) -> tuple[str, ...]:
-    """Return the warning that servers were not read which may deliver what the finding is about."""
+    """Return the warning about unread servers that may deliver what the finding reports."""
     if not is_seen_in_part(finding):
         return ()
     return (f"{about(finding)}: {finding.explanation}",)

@@ -1,8 +1,8 @@
 """Whether a column has the type that rows were logged with, as SQL on information_schema.columns.
 
-A plan compares definitions when it is made (gtid_audit/tables_there.py). The table may be altered
-before the script runs: a narrower column rounds, cuts or pads a value without an error, and rows of
-another type are other content to every later audit.
+The planner compares table definitions when it makes a plan (gtid_audit/tables_there.py). The table
+may be altered before the script runs. A narrower column rounds, truncates or pads a value without
+an error, and every later audit sees rows of another type as different content.
 """
 
 from binlog.rows.images import (
@@ -32,14 +32,14 @@ from topology.quoting import quote_string
 _BY_CODE = {code: name for name, code in {**INTEGERS, **PLAIN}.items()}
 _FRACTIONAL_BY_CODE = {code: name for name, code in FRACTIONAL.items()}
 _PREFIXES = {count: prefix for prefix, count in LENGTH_BYTES.items()}
-# ENUM and SET: their members are asked for by themselves (table_questions.has_members).
+# ENUM and SET: a separate query checks their members (table_questions.has_members).
 _OTHERS = {ENUM: ("enum",), SET: ("set",), VECTOR: ("vector",), GEOMETRY: GEOMETRIES}
 
 
 def has_type(column: RowColumn) -> str:
-    """Write the condition that a column has a logged type; empty for a type that is not known.
+    """Return the condition that a column has a logged type; "" for an unknown type.
 
-    Signs and character sets count where they are known; utf8 and utf8mb3 are two names for one.
+    Signs and character sets count if they are known; utf8 and utf8mb3 are two names for one.
     """
     of_type = _type_condition(column)
     if not of_type or not column.is_string or column.charset is None:

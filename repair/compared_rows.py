@@ -1,16 +1,16 @@
-"""Which rows must still be as they were compared when a script runs."""
+"""Rows that must still have their compared values when a script runs."""
 
 from collections.abc import Iterable, Iterator
 
-from repair.case import Case
 from repair.model import ModelChannel, ModelServer
+from repair.strategy_case import Case
 from repair.transaction_content import NetRow, TransactionContent
 
 
 def compared_waiting(
     case: Case, server: ModelServer, channel: ModelChannel
 ) -> Iterator[TransactionContent]:
-    """Yield what waits on a stopped channel, if its rows must stay as they were compared."""
+    """Yield what waits on a stopped channel, if its rows must still have their compared values."""
     content = case.arrivals.get((server.name, channel.name))
     if not channel.running and content is not None and content.needing_decision(content.wanted):
         yield content

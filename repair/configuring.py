@@ -1,12 +1,12 @@
-"""What the operator changes in a configuration, by the code of the finding, and what stays missing.
+"""What the operator changes in a configuration, by finding code, and what stays missing.
 
-A setting that is put right brings nothing back: what was dropped, not logged or not applied before
-is missing still, and where no GTID set shows it the instruction says what does.
+A corrected setting restores nothing: what was dropped, not logged or not applied before is still
+missing. Where no GTID set shows it, the instruction states what does.
 """
 
 from collections.abc import Mapping
 
-from repair.situation import Situation, Text, always, in_order
+from repair.instruction_context import Situation, Text, always, in_order
 
 
 def configure(situation: Situation) -> str:
@@ -90,10 +90,10 @@ def _gtid_mode_on(situation: Situation) -> str:
 
 
 def _strict(situation: Situation) -> str:
-    """Return how an applier comes to stop at errors again, and what shows what it has left out."""
+    """Return how to make an applier stop at errors again, and what shows what it has skipped."""
     finding, words = situation.finding, situation.dialect
     prefix = words.replica_variable_prefix
-    # A running applier has taken the counter over, and forgets it when it stops (seen on 9.7.4).
+    # A running applier has copied the counter, and forgets it when it stops (seen on 9.7.4).
     changes = {
         "replica_exec_mode": (f"SET GLOBAL {prefix}exec_mode = 'STRICT'",),
         "replica_type_conversions": (f"SET GLOBAL {prefix}type_conversions = ''",),
@@ -125,7 +125,7 @@ def _strict(situation: Situation) -> str:
     return text
 
 
-# What `configure` means for each code that it answers.
+# The meaning of `configure` for each code that it answers.
 SETTINGS: Mapping[str, Text] = {
     "C2": _another_server_id,
     "C4": _gtid_mode_on,

@@ -1,10 +1,10 @@
-"""The strategy for a row that stops an applier (A2): the row as the event expects it, then start.
+"""The strategy for a row that stops an applier (A2): set the row as the event expects, then start.
 
-1. The failing transaction is read from the source's log, the rows it touches from the replica. The
-   rows are set to what the transaction found on the source, without logging it; then the applier
-   applies the transaction itself.
-2. Only the operator can say that the replica's version may go: it is never a default. The rows of
-   both servers are shown.
+1. gtid-audit reads the failing transaction from the source's log, and the rows that it touches from
+   the replica. The script sets the rows to what the transaction found on the source, without
+   logging it. Then the applier applies the transaction itself.
+2. Only the operator can decide that the replica's version may be overwritten: it is never a
+   default. The plan shows the rows of both servers.
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from itertools import groupby
 
 from binlog.rows.values import Value
 from repair.actions import Action, MakeRowsAlike, StartChannel
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.model import ModelChannel, ModelServer, below, delivery
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import NetRow, RowState, TransactionContent
 from topology.applier_errors import OF_NO_TRANSACTION
 from topology.error_texts import NUMBERS
@@ -29,7 +29,7 @@ _LOST_GTIDS = (
 
 
 def resolve_conflict(case: Case) -> Outcome:
-    """Set the replica's rows to what the failing transaction expects, and start the applier."""
+    """Plan to set the replica's rows to what the failing transaction expects, then a start."""
     replica, channel, content = case.replica, case.channel, case.content
     if replica is None or channel is None or case.source is None:
         return Refusal("one of the two servers could not be read")
@@ -52,7 +52,7 @@ def resolve_conflict(case: Case) -> Outcome:
             f" compare both servers, correct that row by hand on {replica.name} behind"
             " `SET SESSION sql_log_bin = 0`, and plan again"
         )
-    # As they are between the steps of this strategy: the rows are set, the applier stands.
+    # The state between the steps of this strategy: the rows are set, the applier is stopped.
     fits_now = state.state is RowState.AS_BEFORE
     if not content.expected and not (fits_now and case.is_chosen):
         return Refusal(
@@ -97,10 +97,10 @@ def resolve_conflict(case: Case) -> Outcome:
 
 
 def _was_here_before(replica: ModelServer, content: TransactionContent) -> str | None:
-    """Return why the transaction was applied here before, it seems; None if nothing says so.
+    """Return why the transaction seems to have been applied here before; None if nothing shows it.
 
-    Its rows are as it left them, and the replica has executed later ones of the same origin: it
-    lost GTIDs and receives its own history again. What follows is then applied a second time.
+    Its rows are as it left them, and the replica has executed later ones of the same origin. So the
+    replica lost GTIDs and receives its own history again. What follows is then applied twice.
     """
     later = content.wanted & replica.executed.filled()
     if not later or not _is_there(replica, content):
@@ -112,21 +112,22 @@ def _was_here_before(replica: ModelServer, content: TransactionContent) -> str |
 
 
 def _is_there(replica: ModelServer, content: TransactionContent) -> bool:
-    """Return whether rows that a transaction wrote, and not only deleted, are on a replica."""
+    """Return whether a replica has rows that a transaction wrote (and did not only delete)."""
     is_as_after = content.state_on(replica.name).state is RowState.AS_AFTER
     return is_as_after and any(row.after is not None for row in content.rows or ())
 
 
 def not_to_go_on(case: Case) -> str | None:
-    """Return why a stopped applier (A2, A3) must not go on behind its transaction; or None."""
+    """Return why a stopped applier (A2, A3) must not continue after its transaction, or None."""
     return _of_no_transaction(case) or _reused(case) or _received_again(case)
 
 
 def _of_no_transaction(case: Case) -> str | None:
-    """Return why the transaction at which an applier stands is not the cause (A3); or None.
+    """Return why the transaction at which an applier stopped is not the cause (A3), or None.
 
-    A start applies it once the cause is gone, or the source sends it again. Left out, its rows
-    would be lost, and with a damaged relay log the applier would stop at the same place.
+    A start applies it once the cause is removed, or the source sends it again. If it were skipped,
+    its rows would be lost, and with a damaged relay log the applier would stop at the same
+    position.
     """
     if case.finding.code != "A3":
         return None
@@ -141,12 +142,12 @@ def _of_no_transaction(case: Case) -> str | None:
 
 
 def _received_again(case: Case) -> str | None:
-    """Return why what waits for a stopped applier may have been applied there before; or None.
+    """Return why what waits for a stopped applier may have been applied there before, or None.
 
-    Whatever becomes of the transaction at which it stands, those behind it are applied next. Either
-    the rows of all of them are there, as they left them; or some rows differ, and the replica has
-    logged nothing of the same origin: its history was set, by a backup or after a RESET, or it is
-    new, so that no set shows how far its rows are.
+    Regardless of the transaction that failed, those after it are applied next. There are two cases.
+    The rows of all of them are present, as they left them. Or some rows differ, and the replica has
+    logged nothing of the same origin. Then its history was set, by a backup or after a RESET, or it
+    is new, so that no set shows the state of its rows.
     """
     receiving = case.receiving
     if not case.finding.code.startswith("A") or receiving is None:
@@ -173,10 +174,10 @@ def _received_again(case: Case) -> str | None:
 
 
 def _reused(case: Case) -> str | None:
-    """Return why what waits for a stopped applier may not be what its source has; or None (A2).
+    """Return why what waits for a stopped applier may not be what its source has, or None (A2).
 
-    The relay log has transactions of a history that the source lost in a crash, or reset. It may
-    have given their GTIDs to others since, and only those were read.
+    The relay log has transactions of a history that the source lost in a crash, or reset. The
+    source may have reused their GTIDs since, and only the new transactions were read.
     """
     receiving = case.receiving
     if not case.finding.code.startswith("A") or receiving is None:
@@ -193,7 +194,7 @@ def _reused(case: Case) -> str | None:
 
 
 def behind_later_ones(case: Case) -> Iterator[str]:
-    """Yield what a start of a stopped applier (A2, A3) applies behind later transactions."""
+    """Yield what a start of a stopped applier (A2, A3) applies after later transactions."""
     receiving = case.receiving
     if not case.finding.code.startswith("A") or receiving is None:
         return
@@ -219,9 +220,9 @@ def behind_later_ones(case: Case) -> Iterator[str]:
 def _unfit_behind(
     case: Case, replica: ModelServer, channel: ModelChannel, content: TransactionContent
 ) -> Iterator[str]:
-    """Yield why what waits behind the transaction does not fit rows that it does not change.
+    """Yield why what waits after the transaction does not match rows that it does not change.
 
-    Rows that it changes are set before the start; others may be of another source, or unlogged.
+    Rows that it changes are set before the start. Others may be of another source, or unlogged.
     """
     place = (replica.name, channel.name)
     question, arriving = case.waiting.get(place), case.arrivals.get(place)
@@ -253,7 +254,7 @@ def _place(row: NetRow) -> tuple[str, str, tuple[Value, ...]]:
 
 
 def _receiving(case: Case, replica: ModelServer, content: TransactionContent) -> Iterator[str]:
-    # Another way may be held up, by a lock: only what was there when it was read counts.
+    # A lock may hold up another channel, so only what was present when it was read counts.
     names = [
         name
         for name in below(case.model, replica.name)
@@ -281,5 +282,5 @@ def _receiving(case: Case, replica: ModelServer, content: TransactionContent) ->
 def _writes(row: RowVersions) -> bool:
     if needs_lenience(row.table, row.change):
         raise CannotRender(f"{row.table.name}, {row.where}: an ENUM holds the error value ''")
-    member_columns(row.table)  # they can be compared in the script
+    member_columns(row.table)  # the script can compare them
     return redo_row(row.table, row.change) is not None

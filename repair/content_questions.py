@@ -1,26 +1,26 @@
-"""Which transactions a planner must read, from which servers, and on which servers their rows.
+"""Which transactions a planner must read, from which servers, and where it compares their rows.
 
 How it works
 ------------
-A plan rests on two kinds of content:
+A plan depends on two kinds of content:
 
-1. Of a finding: the transactions that are extra on a server, or missing on it. They are read where
-   they still are; their rows are compared on the servers that the finding concerns.
+1. Of a finding: the transactions that are extra on a server, or missing on it. They are read from
+   servers that still have them. Their rows are compared on the servers that the finding concerns.
 2. Of a stopped channel (`arrivals`): what a start delivers to its server, and from there to every
-   server that receives from it. Rows of several writers may conflict there, and rows that a RESET
-   BINARY LOGS AND GTIDS made a server forget. In the order of one source's log nothing conflicts.
-   Then the start does not depend on rows that could not be compared (`is_in_order`). All of these
-   must hold:
+   server that receives from it. There, rows of several writers may conflict, and so may rows whose
+   GTIDs a RESET BINARY LOGS AND GTIDS removed. In the order of one source's log nothing conflicts.
+   Then the start does not depend on rows that could not be compared (`is_in_order`). All of the
+   following must hold:
 
        no receiving server has a transaction that the source's side does not have
-       no transaction arrives behind a later one of the same origin (no hole is filled)
-       no server below has only a part of them, from elsewhere: what it has may be others
+       no transaction arrives after a later one of the same origin (no gap is filled)
+       no downstream server has only some of them: it may have other transactions under these GTIDs
        every origin is a server that was read: a rebuilt server drops what it once committed itself
        every receiving server logged an earlier transaction of each origin: one whose history was
            set (gtid_purged after RESET BINARY LOGS AND GTIDS, a backup) may have the rows already
        every receiving server has one channel
 
-Sets and channels only: gtid_audit/transactions_for_plan.py reads logs and rows.
+This module uses sets and channels only: gtid_audit/transactions_for_plan.py reads logs and rows.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from topology.reset_signs import has_earlier, logged
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import group_uuids
 
-# What is extra on the replica; what is missing on it; where the applier stands.
+# What is extra on the replica, what is missing on it, and where the applier stopped.
 EXTRA = ("E1", "E2", "E3", "E6", "H7", "J3")
 HOLES = ("H1", "H3", "H4", "H5", "H8", "P1")
 MISSING = (*HOLES, "C3")
@@ -42,14 +42,14 @@ STOPPED = ("A2", "A3")
 
 @dataclass(frozen=True, slots=True)
 class ContentQuestion:
-    """Transactions, who may still have them, and where their rows are compared."""
+    """Transactions, the servers that may still have them, and where their rows are compared."""
 
     wanted: GtidSet
-    holders: tuple[str, ...]  # the first of those that have the most of them is read
+    holders: tuple[str, ...]  # read from the first of those that have most of them
     servers: tuple[str, ...]
     # What arrives follows in the order of one source's log: rows need not be comparable.
     is_in_order: bool = False
-    # What receiving servers have and the source's side does not: it may have met the same rows.
+    # What receiving servers have and the source's side does not: it may have changed the same rows.
     own: tuple[tuple[str, GtidSet], ...] = ()
 
 
@@ -58,7 +58,7 @@ def question_of(
 ) -> ContentQuestion | None:
     """Return what must be read for a finding; None if nothing.
 
-    `failing` is the transaction at which a stopped applier stands (A2, A3): only its log shows it.
+    `failing` is the transaction that stopped an applier (A2, A3): only its log shows it.
     """
     code = finding.code
     if code not in (*EXTRA, *MISSING, *STOPPED):
@@ -72,14 +72,14 @@ def question_of(
     elif code in EXTRA:
         concerned = tuple(servers)
     else:
-        if code == "C3":  # auto-position brings all that is missing
+        if code == "C3":  # auto-position fetches all that is missing
             wanted = _missing(finding, servers)
         concerned = (*ends, *_below(build_graph(snapshot), finding.replica or ""))
     if not wanted:
         return None
     first = ends if code in EXTRA else ends[::-1]
     holders = _holders(finding.gtid_set, first, servers)
-    if code in MISSING:  # its source's version is what is missing there
+    if code in MISSING:  # the source's version is what is missing there
         above = (name for name in ends[1:] if name in servers)
         holders = tuple(dict.fromkeys((*above, *holders)))
     return ContentQuestion(
@@ -113,9 +113,9 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
     here = servers[replica]
     wanted = _from_others(sent - _executed(here), here, servers)
     receivers = (replica, *(name for name in _below(graph, replica) if name != source))
-    # In a ring a server is on both sides: what it has and the source does not is its own work.
+    # In a ring a server is on both sides: what it has and the source does not, it committed itself.
     known = {name: sent if name in side else there for name in receivers}
-    # What a server committed under its UUID may have another content, if a group has that name.
+    # What a server committed under its UUID may have other content, if a group has that name.
     is_in_order = here.server_uuid not in group_uuids(servers.values()) and not any(
         _may_conflict(servers[name], wanted, known[name], servers)
         or (name not in side and _has_a_part(servers[name], wanted))
@@ -128,7 +128,7 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
         # Rows of filtered tables are never as the source's log has them.
         return ContentQuestion(wanted, (), (), is_in_order)
     concerned = dict.fromkeys((replica, source, *receivers))
-    # The source's log has them in the order in which they arrive.
+    # The source's log has them in the order in which they will arrive.
     holders = dict.fromkeys((source, *_holders(wanted, (), servers)))
     return ContentQuestion(
         wanted,
@@ -140,7 +140,7 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
 
 
 def _own_work(name: str, there: GtidSet, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return what a receiving server committed, and no server that was read sent it."""
+    """Return what a receiving server committed and no audited server sent it."""
     own = _executed(servers[name]) - there
     for other in servers.values():
         if other.name != name and other.server_uuid is not None:
@@ -154,7 +154,7 @@ def _may_conflict(
     there: GtidSet,
     servers: Mapping[str, ServerSnapshot],
 ) -> bool:
-    """Return whether transactions may meet rows on a server that do not fit."""
+    """Return whether transactions may conflict with rows on a server."""
     here = _executed(server)
     arriving = of_no_server = wanted - here
     for other in servers.values():
@@ -170,13 +170,13 @@ def _may_conflict(
 
 
 def _has_a_part(server: ServerSnapshot, wanted: GtidSet) -> bool:
-    """Return whether a server has some of what is to arrive, and not all; its own do not count."""
+    """Return whether a server has some of what is to arrive, but not all; its own do not count."""
     wanted = wanted.without_uuid(server.server_uuid) if server.server_uuid is not None else wanted
     return bool(wanted & _executed(server)) and bool(wanted - _executed(server))
 
 
 def _below(graph: Graph, name: str) -> tuple[str, ...]:
-    """Return every server that receives from a server, by any number of channels."""
+    """Return every server that receives from a server, over any number of hops."""
     found: dict[str, None] = {}
     frontier = [name]
     while frontier:
@@ -191,9 +191,9 @@ def _below(graph: Graph, name: str) -> tuple[str, ...]:
 def _holders(
     gtids: GtidSet, first: tuple[str, ...], servers: Mapping[str, ServerSnapshot]
 ) -> tuple[str, ...]:
-    """Return who may have transactions: their origins, then those named first, then all others.
+    """Return the possible holders of transactions: the origins, then `first`, then all others.
 
-    Where a GTID was given by hand, its origin may have another transaction under it.
+    If a GTID was set with gtid_next, its origin may have another transaction under it.
     """
     origins = (
         name
@@ -214,9 +214,9 @@ def _missing(finding: Finding, servers: Mapping[str, ServerSnapshot]) -> GtidSet
 def _from_others(
     gtids: GtidSet, server: ServerSnapshot, servers: Mapping[str, ServerSnapshot]
 ) -> GtidSet:
-    """Return what a server did not commit itself: its own never comes back to it.
+    """Return what a server did not commit itself: its own transactions never come back to it.
 
-    A group may have its UUID for a name (seen on 9.7.4): then the members committed them.
+    A group may have its UUID as its name (seen on 9.7.4): then the members committed them.
     """
     if server.server_uuid is None or server.server_uuid in group_uuids(servers.values()):
         return gtids
@@ -224,7 +224,7 @@ def _from_others(
 
 
 def available(server: ServerSnapshot) -> GtidSet:
-    """Return what a server's binary logs still hold, as it was read."""
+    """Return what a server's binary logs still held when it was read."""
     return _executed(server) - (server.gtid_purged or GtidSet())
 
 

@@ -1,7 +1,7 @@
-"""Databases and tables that transactions create: where they are missing, rows are as before.
+"""Databases and tables that transactions create: where they do not exist, rows are as before.
 
-Rows of a table cannot be compared with a server's if the transactions change definitions as well.
-One kind of definition is simple: a name that did not exist. Everything else is not looked into.
+Rows of a table cannot be compared with a server's if the transactions also change definitions. One
+kind of change is simple: a name that did not exist. No other kind is analyzed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Created: TypeAlias = tuple[str, str]
 
 
 def created_by(schema: str, sql: str) -> Created | None:
-    """Return what a statement creates; None if it is not the CREATE of a database or a table."""
+    """Return what a CREATE of a database or table creates; None for any other statement."""
     found = _CREATE.match(sql)
     if found is None:
         return None
@@ -33,17 +33,17 @@ def created_by(schema: str, sql: str) -> Created | None:
 
 
 def is_new(schema: str, table: str, created: Collection[Created]) -> bool:
-    """Return whether a table is one of those created, or in a database that is."""
+    """Return whether a table, or its database, is one of those created."""
     return (schema, table) in created or (schema, "") in created
 
 
 def all_created(statements: Iterable[tuple[str, str]]) -> tuple[Created, ...] | None:
-    """Return what statements, each with its schema, create; None if one does anything else."""
+    """Return what statements, each with its schema, create; None if any does something else."""
     found = [created_by(schema, sql) for schema, sql in statements]
     known = tuple(each for each in found if each is not None)
     return known if len(known) == len(found) else None
 
 
 def plain(name: str) -> str:
-    """Return a name without its quotes."""
+    """Return a name without quotes."""
     return name[1:-1].replace("``", "`") if name.startswith("`") else name

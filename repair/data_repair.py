@@ -1,8 +1,7 @@
 """The strategy for rows that differ under one GTID (E4): the source's version, when selected.
 
-No GTID statement helps: the sets are equal. Which version is right is not to be seen from any log,
-so both are shown, and nothing is planned until a person has chosen. Steps write on the replica
-alone.
+No GTID statement helps: the sets are equal. No log shows which version is right. So gtid-audit
+shows both, and plans nothing until the operator has chosen. Steps write only on the replica.
 """
 
 from collections.abc import Iterator
@@ -10,17 +9,17 @@ from itertools import groupby
 
 from gtid import GtidSet
 from repair.actions import MakeRowsAlike
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.model import below
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 
 CHOICE = "--strategy E4=data_repair"
 
 
 def data_repair(case: Case) -> Outcome:
-    """Make the replica's rows like the source's, table by table."""
+    """Plan to make the replica's rows equal to the source's, table by table."""
     read, finding = case.rows, case.finding
     if case.replica is None or case.source is None:
         return Refusal("one of the two servers could not be read")
@@ -51,10 +50,11 @@ def data_repair(case: Case) -> Outcome:
 
 
 def _is_late(case: Case, source: str, replica: str) -> str | None:
-    """Return why the source's rows are ahead of the replica, beyond the moment between readings.
+    """Return why the source's rows are ahead of the replica's by more than the reading interval.
 
-    A row that what waits changes is written as it is behind that change: a waiting DELETE or UPDATE
-    does not find it then and stops the applier, or sets an older version.
+    If a waiting transaction changes a row, the script would write the row in its state after that
+    change. A waiting DELETE or UPDATE then does not find the row and stops the applier, or sets an
+    older version.
     """
     first = case.first_executed.get(source, GtidSet())
     late = first - case.snapshot_executed[replica]
@@ -75,7 +75,7 @@ def _actions(replica: str, source: str, changed: list[RowVersions]) -> Iterator[
 
 
 def _problem(row: RowVersions) -> str | None:
-    """Say why a row cannot be written, if it cannot."""
+    """Return why a row cannot be written; None if it can."""
     if needs_lenience(row.table, row.change):
         return f"{row.table.name}, {row.where}: an ENUM holds the error value ''"
     try:

@@ -1,18 +1,18 @@
-"""Strategies that declare transactions unneeded: empty transactions, gtid_purged, the old reset.
+"""Strategies that declare transactions unneeded: empty transactions, gtid_purged, and the reset.
 
 How it works
 ------------
-Three conditions stand before every one of them, unless the operator selected the strategy:
+Each of them requires three conditions, unless the operator selected the strategy:
 
-1. The content was read, and every transaction is empty or harmless (transaction_content.py), or
-   its rows are on the target already. Data has no default: the refusal lists tables, rows and times
-   and the choices.
-2. No channel would deliver the transactions if it were repaired and started. Delivering comes
-   first: a transaction that can arrive must not be replaced by an empty one.
-3. No other finding explains why they are missing on a server that was meant to have them.
+1. The content was read, and every transaction is empty or harmless (transaction_content.py), or its
+   rows are already on the target. There is no default for data: the refusal lists tables, rows,
+   times and the choices.
+2. No channel would deliver the transactions if it were repaired and started. Delivery has priority:
+   an empty transaction must not replace one that can arrive.
+3. No other finding explains why they are missing on a server that should have them.
 
-A selected strategy is planned, with what is lost in its warnings, and with the content as SQL in a
-file beside the scripts where the log still has it. Invariants may refuse it even then.
+A selected strategy is planned, and its warnings list what is lost. If a log still has the content,
+the plan saves it as SQL in a file next to the scripts. Invariants may still refuse the strategy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,6 @@ from repair.actions import (
     StartChannel,
     StopChannel,
 )
-from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
 from repair.conflicts import behind_later_ones, not_to_go_on
 from repair.forgotten_below import forgotten_below
 from repair.missing_on import not_all_read, not_reached, roots, targets_lacking, unfinished
@@ -35,6 +34,7 @@ from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
 from repair.rows_there import is_there_already, is_there_by_later_ones, not_decided_by_rows
+from repair.strategy_case import Case, Outcome, Proposal, Refusal, SavedContent
 from repair.transaction_content import ContentClass, RowState, described
 from repair.unshown import no_longer_shown
 from repair.way_home import fetches_again, misfits_at_home, way_home
@@ -42,20 +42,20 @@ from repair.xa_halves import halves_left_out
 from topology.dialect import dialect_of
 from topology.findings import Grade
 
-# Three lines each: what one script may hold and a person may still read through.
+# Three lines each: the size of one script that an operator can still read.
 INJECTED_PER_SCRIPT_MAX = 1_000
-# More than these are not planned unless the operator selects the strategy.
+# Above this number, only a selected strategy is planned.
 INJECTED_UNASKED_MAX = 10 * INJECTED_PER_SCRIPT_MAX
-# More than these are not planned at all.
+# Above this number, nothing is planned.
 INJECTED_GTIDS_MAX = 100_000
 ONLY_SELECTED = "it leaves the transactions out here: only planned when selected"
 
 
 def inject_empty(case: Case) -> Outcome:
-    """Commit empty transactions where they are missing; sources first.
+    """Plan empty transactions where they are missing; sources first.
 
-    They are logged, so replication brings them to every replica that runs: the planner leaves out
-    what has arrived by then.
+    They are logged, so replication delivers them to every running replica. The planner omits what
+    has arrived by then.
     """
     targets = _targets(case)
     if isinstance(targets, Refusal):
@@ -87,7 +87,7 @@ def inject_empty(case: Case) -> Outcome:
 
 
 def gtid_purged_append(case: Case) -> Outcome:
-    """Append to gtid_purged where they are missing; the ends of the chain first."""
+    """Plan to append to gtid_purged where they are missing; the ends of the chain first."""
     if not case.is_chosen:
         return Refusal("it declares the transactions purged: only planned when selected")
     targets = _targets(case)
@@ -105,10 +105,10 @@ def gtid_purged_append(case: Case) -> Outcome:
 
 
 def _late_below(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
-    """Refuse to purge above a server that is to receive the transactions by another way.
+    """Refuse to purge upstream of a server that is to receive the transactions from elsewhere.
 
-    That way may be held up, or its applier may skip them. From here the server can never get them
-    then, and is refused (1236) at its next connection.
+    A lock may hold up that channel, or its applier may skip them. Then the server can never get
+    them from here, and is refused (1236) at its next connection.
     """
     added = {server.name: gtids for server, gtids in targets}
     late = {
@@ -127,7 +127,7 @@ def _late_below(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refus
 
 
 def reset_and_purge(case: Case) -> Outcome:
-    """Delete the history of one server and write it anew, while its replicas are stopped."""
+    """Plan to delete and rewrite the history of one server, while its replicas are stopped."""
     server = case.lacking
     if server is None:
         return Refusal("the server to reset could not be read")
@@ -150,7 +150,7 @@ def reset_and_purge(case: Case) -> Outcome:
             f"{_listed(by_position)} replicates from it by file position, which a reset invalidates"
         )
     goal = server.executed | case.wanted
-    # What the model lets arrive may be dropped by a receiver: only what was read counts.
+    # A receiver may drop what the model lets arrive: only what was read counts.
     behind = [
         replica.name
         for replica, _ in below
@@ -169,9 +169,9 @@ def reset_and_purge(case: Case) -> Outcome:
 
 
 def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
-    """Return where which GTIDs are missing, in the order in which to add them.
+    """Return the servers where GTIDs are missing, with these GTIDs, in the order to add them.
 
-    A hole concerns its replica. Extra transactions concern every linked server that has not got
+    A gap concerns its replica. Extra transactions concern every linked server that does not have
     them and will not get them from a server that can still send them.
     """
     wanted = case.wanted
@@ -205,7 +205,7 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
 
 
 def _comes_anyway(case: Case, replica: ModelServer, coming: GtidSet) -> str:
-    """Return what to do about transactions of a hole that another channel is to bring."""
+    """Return what to do about transactions of a gap that another channel is to deliver."""
     content = case.content
     if content is not None and content.state_on(replica.name).state is RowState.AS_AFTER:
         return (
@@ -222,8 +222,8 @@ def _comes_anyway(case: Case, replica: ModelServer, coming: GtidSet) -> str:
 def _goes_on(case: Case) -> Refusal | None:
     """Refuse while the holder of errant transactions commits more of them.
 
-    What it committed between the readings is not confirmed yet. Once it is, one finding is about
-    all of them, and its content may need a decision.
+    What it committed between the readings is not confirmed yet. Once it is, one finding covers all
+    of them, and their content may need a decision.
     """
     replica, source = case.replica, case.source
     if replica is None or source is None or replica.name in upstream(case.model, source.name):
@@ -238,7 +238,7 @@ def _goes_on(case: Case) -> Refusal | None:
 
 
 def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
-    """Refuse what needs a decision by the operator that has not been made."""
+    """Refuse what needs a decision that the operator has not made."""
     if case.is_chosen:
         return None
     if case.finding.code[0] in "AP":
@@ -298,7 +298,7 @@ def _deliverable(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Gtid
 def _declared(
     case: Case, targets: list[tuple[ModelServer, GtidSet]], actions: Sequence[Action]
 ) -> Outcome:
-    """Return the proposal, with what is lost named and saved."""
+    """Return the proposal, with a list of what is lost and the file that saves it."""
     if (first := fetches_again(case)) is not None:
         return first
     saved, problems = _saved(case)
@@ -313,7 +313,7 @@ def _declared(
 
 
 def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:
-    """Return the content as a file beside the scripts, or why it could not be saved."""
+    """Return the content as a file next to the scripts, or why it could not be saved."""
     content, wanted = case.content, case.wanted
     needing = wanted if content is None else content.needing_decision(wanted)
     if not needing or is_there_already(case):
@@ -365,7 +365,7 @@ def _content_warnings(
 def _receiving(
     case: Case, targets: list[tuple[ModelServer, GtidSet]], actions: Sequence[Action]
 ) -> list[str]:
-    """Return the targets, and the servers to which replication brings empty transactions."""
+    """Return the targets, and the servers that receive the empty transactions by replication."""
     after = case.model
     for action in actions:
         left = needed(after, action)

@@ -1,9 +1,9 @@
-"""How a script asks a server about its own channels: SQL expressions, by version.
+"""SQL expressions with which a script queries a server about its channels, by version.
 
-1. Statements and their words come from topology/dialect.py. Here are the questions a plain SQL
-   script can ask without SHOW, whose answer no expression can use.
-2. An expression that cannot know answers NULL.
-3. The old words appear here because old servers know no others.
+1. Statements and their terms come from topology/dialect.py. This module has the queries that a
+   plain SQL script can make without SHOW, because no expression can use the result of SHOW.
+2. An expression returns NULL if the server does not show the answer.
+3. The old terms appear here because old servers accept no others.
 
 Sources: Reference Manual 5.6, "Replication Relay and Status Logs" and Slave_running; 5.7 and later,
 "Performance Schema Replication Tables".
@@ -22,20 +22,20 @@ class ChannelQuestions:
     """SQL expressions about one channel of the server that runs the script."""
 
     runs: str  # both threads run and the receiver is connected
-    receives: str  # the receiver runs and is connected; 'NULL' where no table shows it
-    only_receives: str  # the receiver runs, the applier does not; 'FALSE' where no table shows it
+    receives: str  # the receiver runs and is connected; 'NULL' if no table shows it
+    only_receives: str  # the receiver runs, the applier does not; 'FALSE' if not shown
     auto_position: str  # 1, 0, or NULL where the server does not report it
-    source_uuid: str  # text, or NULL while it is not known
-    # What stopped the applier; NULL without an error. Both are 'NULL' where no table shows it.
+    source_uuid: str  # text, or NULL if it is not known
+    # What stopped the applier; NULL without an error. Both are 'NULL' if no table shows it.
     applier_errno: str
     applier_error: str
-    # Text of the settings by which the channel refuses what others apply; NULL where none is set.
+    # The settings with which the channel refuses what others apply, as text; NULL if none is set.
     restrictions: str
-    filters: str  # text of its replication filters; NULL where it has none, or none can be seen
+    filters: str  # its replication filters as text; NULL if it has none or none is visible
 
     @classmethod
     def of(cls, version: ServerVersion, channel: str) -> "ChannelQuestions":
-        """Return the questions a version understands."""
+        """Return the queries for a version."""
         if not dialect_of(version).has_channels:
             assert not channel, "a server without channels has only the default one"
             return _FIVE_SIX
@@ -57,7 +57,7 @@ class ChannelQuestions:
 
 @dataclass(frozen=True, slots=True)
 class ChannelAddress:
-    """Where a channel receives from, as SHOW REPLICA STATUS shows it."""
+    """The source address of a channel, as SHOW REPLICA STATUS shows it."""
 
     channel: str
     host: str
@@ -65,11 +65,11 @@ class ChannelAddress:
 
 
 def channels_are(version: ServerVersion, expected: Sequence[ChannelAddress]) -> str:
-    """Return the condition that a server has these channels, with these addresses, and no other.
+    """Return the condition that a server has exactly these channels, with these addresses.
 
-    5.6 shows addresses in a table only with master_info_repository = TABLE, and RESET SLAVE empties
-    that table although the address stays (seen on 5.6.24). There the condition holds: what cannot
-    be seen is not refused. CHANGE MASTER writes the row again.
+    5.6 shows addresses in a table only with master_info_repository = TABLE. RESET SLAVE empties
+    that table although the address stays (seen on 5.6.24), and CHANGE MASTER writes the row again.
+    In 5.6 the condition is true if the table shows no address.
     """
     if not dialect_of(version).has_channels:
         rows = " OR ".join(
@@ -94,7 +94,7 @@ def channels_are(version: ServerVersion, expected: Sequence[ChannelAddress]) -> 
 def waits_here(version: ServerVersion, gtids: str) -> str:
     """Return the condition that one of these, as SQL, was received and is not executed.
 
-    5.6 shows what was received only in SHOW SLAVE STATUS, which no script can ask: FALSE.
+    5.6 shows what was received only in SHOW SLAVE STATUS, which no script can query: FALSE.
     """
     if not dialect_of(version).has_channels:
         return "FALSE"
@@ -106,12 +106,12 @@ def waits_here(version: ServerVersion, gtids: str) -> str:
 
 
 def tables_of_channels(version: ServerVersion) -> str:
-    """Return the tables in which scripts of a version look at channels."""
+    """Return the tables that scripts of a version query for channels."""
     return "performance_schema.*" if dialect_of(version).has_channels else "mysql.slave_master_info"
 
 
 def unseen_address(version: ServerVersion, expected: ChannelAddress) -> str:
-    """Return what a person has to compare because a script may not see it; empty if it does."""
+    """Return what the operator must compare because a script may not see it; "" if it sees it."""
     if dialect_of(version).has_channels:
         return ""
     return (
@@ -122,16 +122,16 @@ def unseen_address(version: ServerVersion, expected: ChannelAddress) -> str:
 
 _CONFIGURATION = "performance_schema.replication_connection_configuration"
 _NOT_OF_A_GROUP = "CHANNEL_NAME NOT IN ('group_replication_applier', 'group_replication_recovery')"
-# The column's own collation takes é for e, and no two channels for one.
+# The column's own collation treats é as e; two channels may differ only in that.
 _NAME = "CONVERT({}CHANNEL_NAME USING utf8mb4) COLLATE utf8mb4_bin"
-# `%` stands for the quoted name of the channel.
+# `%` is replaced by the quoted name of the channel.
 _RUNS = (
     "(SELECT COUNT(*) FROM performance_schema.replication_connection_status AS receiver,"
     " performance_schema.replication_applier_status AS applier"
     f" WHERE {_NAME.format('receiver.')} = % AND {_NAME.format('applier.')} = %"
     " AND receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON') = 1"
 )
-# A receiver that has just been started, or cannot connect, runs as well: CONNECTING.
+# A receiver that was just started, or cannot connect, also runs: CONNECTING.
 _ONLY_RECEIVES = _RUNS.replace(
     "receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON'",
     "receiver.SERVICE_STATE <> 'OFF' AND applier.SERVICE_STATE = 'OFF'",
@@ -153,8 +153,8 @@ _SOURCE_UUID = (
 def _applier_fact(column: str) -> str:
     """Return one column of the error that stopped an applier: a worker's, else the coordinator's.
 
-    The coordinator only reports that a worker has stopped. Without workers the applier's own error
-    is in the row of worker 0.
+    The coordinator only reports that a worker has stopped. Without workers, the row of worker 0 has
+    the applier's own error.
     """
     worker, coordinator = (
         f"(SELECT {column} FROM performance_schema.replication_applier_status_by_{table}"
@@ -181,7 +181,7 @@ _FIVE_SIX = ChannelQuestions(
     filters="NULL",
 )
 
-# A filter that was emptied keeps its row, with an empty rule.
+# A filter that was removed keeps its row, with an empty rule.
 _FILTERS_SINCE = ServerVersion(8, 0, 1)
 _FILTERS = (
     "(SELECT NULLIF(MAX(CONCAT(FILTER_NAME, ' = ', FILTER_RULE)), '')"
@@ -190,8 +190,8 @@ _FILTERS = (
 )
 
 
-# Of CHANGE REPLICATION SOURCE: the column of replication_applier_configuration, the first version
-# with it, and its value where nothing is restricted.
+# Options of CHANGE REPLICATION SOURCE: the column of replication_applier_configuration, the first
+# version with it, and its value without a restriction.
 _RESTRICTIONS = (
     ("PRIVILEGE_CHECKS_USER", ServerVersion(8, 0, 18), "IS NULL"),
     ("REQUIRE_ROW_FORMAT", ServerVersion(8, 0, 19), "= 'NO'"),
@@ -215,7 +215,7 @@ def _restrictions(version: ServerVersion) -> str:
 
 
 def uptime_question(version: ServerVersion) -> str:
-    """Return the query for the seconds since a server started."""
+    """Return the query for the number of seconds since a server started."""
     schema = "performance" if dialect_of(version).has_channels else "information"
     return (
         f"SELECT VARIABLE_VALUE FROM {schema}_schema.global_status WHERE VARIABLE_NAME = 'Uptime'"
@@ -223,9 +223,9 @@ def uptime_question(version: ServerVersion) -> str:
 
 
 def position_wait(dialect: Dialect, *, channel: str, file: str, position: int, seconds: int) -> str:
-    """Return the expression that waits for the applier to pass a place in the source's log.
+    """Return the expression that waits for the applier to pass a position in the source's log.
 
-    NULL: the applier does not run. -1: not in time. Otherwise it has passed.
+    NULL: the applier does not run. -1: timeout. Otherwise the applier has passed the position.
     """
     arguments = [quote_string(file), str(position), str(seconds)]
     if dialect.has_channels:
@@ -234,5 +234,5 @@ def position_wait(dialect: Dialect, *, channel: str, file: str, position: int, s
 
 
 def for_channel(dialect: Dialect, channel: str) -> str:
-    """Return ` FOR CHANNEL …` where the version has channels and this is not the default one."""
+    """Return ` FOR CHANNEL …` if the version has channels and this is not the default channel."""
     return dialect.for_channel(quote_channel(channel))

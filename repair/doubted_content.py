@@ -1,7 +1,7 @@
-"""What two servers show under one GTID: an empty transaction here, and another one there.
+"""Two contents under one GTID: an empty transaction on one server, and another one elsewhere.
 
-Pure: what the logs of both servers showed goes in. A channel of the first server delivers the GTID
-without the content of the second: the sets agree then.
+Pure: the input is what the logs of both servers showed. A channel of the first server delivers the
+GTID without the content of the second. Then the sets are equal.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,19 +9,19 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.model import simulate
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, TransactionContent
 
 
 def doubted(
     content: TransactionContent, others: Iterable[tuple[str, GtidSet, TransactionContent]]
 ) -> TransactionContent:
-    """Return content without what is empty or harmless there, and not shown so by other servers.
+    """Return content without what is empty or harmless there but not according to other servers.
 
-    `others` are servers, what they have executed of it, and what their logs show of that. Under a
-    GTID that was given by hand, two servers may hold different transactions. What only one of them
-    shows as empty must not be declared unneeded.
+    `others` lists servers, what they have executed of it, and what their logs show of that. If a
+    GTID was set with gtid_next, two servers may hold different transactions. A GTID that only one
+    of them shows as empty must not be declared unneeded.
     """
     found: dict[str, GtidSet] = {}
     for name, executed, other in others:
@@ -44,7 +44,7 @@ def doubted(
 
 
 def delivered_empty(case: Case, action: StartChannel | AutoPositionOn) -> Iterator[str]:
-    """Yield who would get the empty transaction of one server, and not the one of another."""
+    """Yield which servers would get one server's empty transaction, not the other's content."""
     content = case.arrivals.get((action.server, action.channel))
     if content is None or not content.doubtful:
         return

@@ -1,19 +1,19 @@
-"""What another server may answer: one that is at the address of a channel by now, or a copy."""
+"""Channels whose source may be another server: a different one at the same address, or a copy."""
 
 from collections.abc import Iterator
 
 from repair.actions import AutoPositionOn, MovePast, StartChannel
-from repair.case import Case, Outcome, Refusal
 from repair.offered import offered
+from repair.strategy_case import Case, Outcome, Refusal
 from topology.rules.passed import OTHER_ADDRESS
 
 
 def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
-    """Refuse what starts a channel whose source may be another server, unless it is selected.
+    """Refuse to start a channel whose source may be another server, unless it is selected.
 
-    The rows of what waits were compared with those of the server that the channel names, and a
-    start connects to the address. Where that is another server's for certain, an invariant refuses
-    the start (ModelChannel.fails).
+    The rows of what waits were compared with those of the server that the channel identifies, but a
+    start connects to the address. If it is certainly the address of another server, an invariant
+    refuses the start (ModelChannel.fails).
     """
     if case.is_chosen or isinstance(outcome, Refusal):
         return outcome
@@ -27,7 +27,7 @@ def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
 
 
 def may_ask_a_copy(case: Case) -> Iterator[str]:
-    """Yield that a copy of the source may be asked, and not the source, where H8 has that cause."""
+    """Yield a warning that the next connection may reach a copy of the source, if H8 allows it."""
     for each in case.finding.evidence:
         if each.fact == OTHER_ADDRESS:
             yield (

@@ -1,11 +1,13 @@
-"""A server whose gtid_executed is empty although it has a history: it is left alone.
+"""A server whose gtid_executed is empty although it has a history: no step changes it.
 
 `reset_and_purge` empties gtid_executed for a moment. If its script is interrupted there, the data
-is on the server and no set shows it: a channel that is started then fetches the whole history, and
-applies it to rows that are there. A new replica, whose data is empty as well, looks the same, so
-nothing is planned for either. A source without channels shows it by its replicas, which have GTIDs
-of its server_uuid: what was written on it now would let its next commits take GTIDs that they have,
-and the script that holds the whole set would refuse to run.
+is on the server and no set shows it. A channel that is started then fetches the whole history, and
+applies it to rows that already exist. A new replica, whose data is empty as well, looks the same,
+so nothing is planned for either.
+
+A source without channels is recognized by its replicas, which have GTIDs of its server_uuid. If a
+client wrote on it now, its next commits would take GTIDs that the replicas have. The script that
+holds the whole set would then refuse to run.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from topology.dialect import dialect_of
 def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -> Iterator[str]:
     """Refuse every action on a replica that has executed nothing, while its source has.
 
-    A channel from such a server is not started either: its set comes back first.
+    No channel from such a server is started either: its set must be restored first.
     """
     server = before[action.server]
     if is_emptied(server, before):
@@ -45,7 +47,7 @@ def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -
 
 
 def _have_its_gtids(server: ModelServer, model: Model) -> list[str]:
-    """Return the servers with GTIDs of one that has none, where only a reset writes a set anew."""
+    """Return the servers with GTIDs of one that has none, where only a reset restores a set."""
     if server.executed or dialect_of(server.version).has_purged_append:
         return []
     return [
@@ -56,10 +58,10 @@ def _have_its_gtids(server: ModelServer, model: Model) -> list[str]:
 
 
 def is_emptied(server: ModelServer, model: Model) -> bool:
-    """Return whether a replica holds nothing, a channel of it is stopped, and it may be sent all.
+    """Return whether a replica has executed nothing, has a stopped channel, and may be sent all.
 
-    Its source may hold nothing yet in the model and be the next to receive: what is refused behind
-    a step of a plan must be refused before it as well.
+    In the model, its source may also be empty and receive next. What is refused after a step of a
+    plan must be refused before it as well.
     """
     return not server.executed and any(
         not channel.running and channel.source is not None and channel.source in model.servers

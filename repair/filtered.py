@@ -1,11 +1,11 @@
-"""Filters of a channel, or of the binary log behind it: what they leave out of a delivery.
+"""Filters of a channel or of a binary log: what they omit from a delivery.
 
-The GTID of a transaction that is left out counts as executed, so no source sends it again: the rows
-are missing on the server (filters of the channel), or on those below it (binlog_do_db and
-binlog_ignore_db). Where such filters were seen, the plan states this. Where a channel had none, the
-script requires that it still has none: CHANGE REPLICATION FILTER, or a restart with other options,
-may have come between. Before 8.0.1 only the statement that shows the state of replication lists
-filters, and no script can use its answer.
+The GTID of an omitted transaction counts as executed, so no source sends it again. The rows are
+missing on the server (filters of the channel), or on its replicas (binlog_do_db and
+binlog_ignore_db). If such filters were read, the plan states this. If a channel had none, the
+script requires that it still has none. CHANGE REPLICATION FILTER, or a restart with other options,
+may have added some. Before 8.0.1 only the statement that shows the state of replication lists
+filters, and no script can use its result.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from topology.dialect import REWRITES
 
 
 def without_rows(channel: str, setting: Setting) -> Iterator[str]:
-    """Yield that filters may leave out rows of what a step delivers, as a warning."""
+    """Yield a warning that filters may omit rows of what a step delivers."""
     found, name = _filters(channel, setting), setting.server.name
     if setting.server.log_filters and setting.arriving:
         options = ", ".join(f"{option} = {value}" for option, value in setting.server.log_filters)
@@ -35,7 +35,7 @@ def without_rows(channel: str, setting: Setting) -> Iterator[str]:
 
 
 def still_unfiltered(channel: str, setting: Setting, asks: ChannelQuestions) -> Iterator[Guard]:
-    """Require that a channel without filters has none since, where something is to arrive."""
+    """Yield the guard that a channel without filters still has none, if anything is to arrive."""
     if not setting.arriving or _filters(channel, setting) or asks.filters == "NULL":
         return
     yield Guard(

@@ -1,21 +1,21 @@
-"""Why what a channel delivers may be of a history that its source no longer has.
+"""Why a channel may deliver transactions of a history that its source no longer has.
 
-A source that lost the end of its log, was reset or replaced gives GTIDs to other transactions than
-those that its replica executed or has in its relay log. Rows then need not fit, and the relay log
-may have the only copy of what was lost.
+A source reuses GTIDs if it lost the end of its log, was reset, or was replaced. Its replica
+executed, or has in its relay log, the former transactions under these GTIDs. Then rows may not
+match, and the relay log may have the only copy of what was lost.
 
-1. `signs_of` reads off the snapshot what speaks for that, channel by channel; start.py puts it into
-   the model.
-2. `may_be_given_again` turns the signs into the reason why a start is no default.
+1. `signs_of` collects the evidence from the snapshot, channel by channel; initial_model.py adds it
+   to the model.
+2. `may_be_given_again` converts the signs to the reason why a start is not a default.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.case import Case
 from repair.model import ModelChannel, ModelServer
 from repair.offered import offered
+from repair.strategy_case import Case
 from topology.error_texts import row_of
 from topology.graph import Edge, build_graph
 from topology.other_versions import given_again, received_around_start
@@ -26,16 +26,16 @@ _NOTHING = GtidSet()
 
 @dataclass(frozen=True, slots=True)
 class FormerSigns:
-    """What was read of a channel that speaks for a former history of its source."""
+    """Evidence that a channel's data belongs to a former history of its source."""
 
-    is_given_again: bool = False  # something shows that the source lost, or reused, GTIDs
+    is_given_again: bool = False  # a sign shows that the source lost or reused GTIDs
     orphaned: GtidSet = _NOTHING  # received, and not on the source
-    around_start: GtidSet = _NOTHING  # waits; the source was started in the middle of it
-    lost_place: str = ""  # why the source has no such place as the receiver would ask for
+    around_start: GtidSet = _NOTHING  # waits; the source restarted between its commits
+    lost_place: str = ""  # why the source does not have the receiver's next position
 
     @property
     def may_be_former(self) -> bool:
-        """Return whether a loss shows; a start of the source is no loss yet."""
+        """Return whether there is a sign of a loss; a restart of the source is not one."""
         return self.is_given_again or bool(self.orphaned)
 
 
@@ -45,7 +45,7 @@ def signs_of(
     known: Mapping[str, ServerSnapshot],
     refusing: frozenset[str],
 ) -> FormerSigns:
-    """Return what speaks for it; nothing of a channel whose source was not read."""
+    """Return the signs; none for a channel whose source was not read."""
     if edge is None:
         return FormerSigns()
     are_known = edge.source in known and edge.replica in known
@@ -58,7 +58,7 @@ def signs_of(
 
 
 def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return why what a server has of its source may be other transactions than the source's."""
+    """Return why a server's GTIDs of its source may be other transactions than the source's."""
     source = case.model.servers.get(channel.source) if channel.source is not None else None
     if source is None:
         return None
@@ -94,7 +94,7 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
 def _may_be_former(
     edge: Edge, known: Mapping[str, ServerSnapshot], refusing: frozenset[str]
 ) -> bool:
-    """Return whether a source may have used again what its replica has of it."""
+    """Return whether a source may have reused GTIDs that its replica has."""
     return (
         edge.source in refusing
         or _has_lost(known.get(edge.source), edge.channel)
@@ -121,10 +121,10 @@ def _orphaned(
 
 
 def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]) -> str:
-    """Return why a source has no such place as a stopped receiver would ask for; "" if it has it.
+    """Return why a source does not have a stopped receiver's next position; "" if it has.
 
-    sql/rpl_binlog_sender.cc, check_start_file: error 13114 (1236 before 8.0). The place is one of
-    the first reading: the source was asked later how long its logs are, and logs only grow.
+    sql/rpl_binlog_sender.cc, check_start_file: error 13114 (1236 before 8.0). The position is from
+    the first reading. The source's log lengths were read later, and logs only grow.
     """
     source, channel = known.get(edge.source), edge.channel
     place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
@@ -150,10 +150,10 @@ def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, Serve
 
 
 def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
-    """Return whether a receiver has read more of a log than its source still has of it.
+    """Return whether a receiver has read more of a log than its source still has.
 
-    A crash took the end of that log, and the next start began another one, which is why the newest
-    log shows nothing: it may have grown between two questions.
+    A crash lost the end of that log, and the restart began another one. The newest log is ignored:
+    it may have grown between the two queries.
     """
     place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
     return place is not None and any(
@@ -171,8 +171,8 @@ def _has_others(edge: Edge, known: Mapping[str, ServerSnapshot]) -> bool:
 def refusing_servers(snapshot: ClusterSnapshot) -> frozenset[str]:
     """Return the servers that refused a receiver because it had more GTIDs than they have.
 
-    What their receivers hold may be of a history that they no longer have. Once they have used
-    these GTIDs again, no set shows that they lost them, or were reset.
+    What their receivers hold may be of a history that these servers no longer have. Once they have
+    reused these GTIDs, no set shows that they lost them, or were reset.
     """
     texts = (
         (edge.source, row_of(edge.channel.receiver_error)) for edge in build_graph(snapshot).edges

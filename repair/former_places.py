@@ -1,17 +1,19 @@
-"""Places of a former log, and what the steps of a plan make of them.
+"""Positions in a former log, and how the steps of a plan affect them.
 
 How it works
 ------------
-A channel that stood still while its source was reset keeps a place of the former log. As long as
-the new log is shorter, that shows. What steps commit on the source makes it longer:
+A channel that was stopped while its source was reset keeps a position in the former log. As long as
+the new log is shorter, this is visible. Transactions that steps commit on the source make it
+longer:
 
-    as read    log of c: c:1                      d stands at 400, beyond the end: a former log
-    behind     log of c: c:1 a:1 a:2              400 is a place of this log, and c:1 lies before it
+    as read    log of c: c:1                      d is at 400, after the end: a former log
+    after      log of c: c:1 a:1 a:2              400 is in this log, and c:1 is before it
     the plan
 
-The audit then reports what d lacks before the place as passed (H8, likely). How many bytes a step
-logs is not known. So the log is taken to reach each such place of the file that it ends in, and all
-of it to lie before the place; a SET GLOBAL gtid_purged begins the next file.
+The audit then reports what d is missing before the position as passed (H8, likely). The number of
+bytes that a step logs is unknown. So this module assumes that the log reaches each such position in
+its last file, and that all of the log is before the position. A SET GLOBAL gtid_purged begins the
+next file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +31,9 @@ Places: TypeAlias = Mapping[str, Sequence[tuple[Edge, LogPosition]]]
 
 
 def reached(snapshot: ClusterSnapshot, started: Model, model: Model) -> Places:
-    """Return the places of a former log that lie in a source's log by the steps, with their edges.
+    """Return the former positions that steps make valid in a source's log, with their edges.
 
-    A channel that a step changed has another place.
+    A channel that a step changed has another position.
     """
     first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
     found: dict[str, list[tuple[Edge, LogPosition]]] = {}
@@ -53,10 +55,10 @@ def reached(snapshot: ClusterSnapshot, started: Model, model: Model) -> Places:
 
 
 def searches(reached: Places, started: Model, model: Model) -> Mapping[str, list[LogSearch]]:
-    """Return by source what its log will show: what lies before the places of channels.
+    """Return, by source, what its log will show before the positions of channels.
 
-    That is all of it for a place of a former log, and what steps log there of transactions that an
-    applier has passed: its receiver reads on, and does not get them again.
+    For a position in a former log, that is all of the log. For others, it is what steps log of
+    transactions that an applier has passed: its receiver reads on, and does not get them again.
     """
     found: dict[str, list[LogSearch]] = {}
     for name, places in reached.items():
@@ -78,17 +80,17 @@ def searches(reached: Places, started: Model, model: Model) -> Mapping[str, list
 
 
 def has_grown(name: str, started: Model, model: Model) -> bool:
-    """Return whether steps let a server log something."""
+    """Return whether steps make a server log anything."""
     return name in model.servers and model[name].executed != started[name].executed
 
 
 def steering(channel: ModelChannel) -> tuple[object, ...]:
-    """Return what a step changes of a channel, if it changes it."""
+    """Return the settings of a channel that a step changes if it changes the channel."""
     return (channel.auto_position, channel.running, channel.is_stuck, channel.passed)
 
 
 def at_former_places(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
-    """Yield replicas and channels whose place is one of a former log of the source, as read."""
+    """Yield replicas and channels whose position is in a former log of the source, as read."""
     first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
     for edge in build_graph(snapshot).edges:
         source = last[edge.source]
@@ -98,9 +100,9 @@ def at_former_places(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
 
 
 def only_shows(finding: Finding, started: Model) -> bool:
-    """Return whether a replica lacks no more of its source than before a plan (H8).
+    """Return whether a replica misses no more of its source than before the plan (H8).
 
-    That is reported now because steps have made a log as long as a former one was, or the source
+    It becomes visible because steps have made a log as long as a former one, or because the source
     has its own transactions again.
     """
     ends = finding.source or "", finding.replica or ""

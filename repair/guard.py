@@ -1,7 +1,7 @@
-"""A condition that a script must find true to go on, and the message where it is not.
+"""A condition that a script must find true to continue, and the message if it is false.
 
-A condition that is NULL does not hold. This is the only SQL here: steps and replayed transactions
-are both made of it.
+A condition that is NULL is false. This module has the only SQL for that: steps and replayed
+transactions both use it.
 """
 
 import re
@@ -11,17 +11,18 @@ from typing import Final
 
 from topology.quoting import quote_string
 
-# The text of error 1231 shows 200 characters of the refused value (share/errmsg-utf8.txt, seen on
-# 5.6.24 and 9.7.4). Error 1772 shows as many on 5.6, and only about 25 on 9.7.
+# Error 1231 shows 200 characters of the refused value (share/errmsg-utf8.txt, seen on 5.6.24 and
+# 9.7.4). Error 1772 shows as many on 5.6, and only about 25 on 9.7.
 GUARD_CHARACTERS_MAX = 200
-# Of them, what the server itself adds to a message.
+# The part of them that the server itself may add to a message.
 DETAIL_CHARACTERS_MAX = 110
 _CUT = "..."
 
-# A statement that cannot be prepared from a text (CREATE PROCEDURE), or whose bytes must stay as
-# they are, is written as it is. In a session that only reads the server refuses whatever a log can
-# hold, DDL and GRANT too: error 1792 (seen on 5.6.24 and 9.7.4). A session that reconnected has no
-# @go. The other way round it undoes what an earlier script left in the session (`source`).
+# Some statements cannot be prepared from a text (CREATE PROCEDURE), or their bytes must stay
+# unchanged. They are written as they are. In a read-only session the server refuses everything that
+# a log can hold, including DDL and GRANT: error 1792 (seen on 5.6.24 and 9.7.4). A session that
+# reconnected has no @go. The opposite setting undoes what an earlier script left in the session
+# (`source`).
 ONLY_READ_UNLESS_GO = (
     "SET @access = CONCAT('SET SESSION TRANSACTION READ ', IF(@go, 'WRITE', 'ONLY'));",
     "PREPARE access FROM @access;",
@@ -31,13 +32,13 @@ ONLY_READ_UNLESS_GO = (
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must be true for the script to go on, and what to say if it is not."""
+    """What must be true for the script to continue, and the message if it is not."""
 
     condition: str  # an SQL expression
     message: str
-    detail: str = ""  # an SQL expression, whose text is put behind the message
-    # Statements without effect that are run before. One that fails ends the script with the
-    # server's own error; with --force the condition is what ends it.
+    detail: str = ""  # an SQL expression, whose text is appended to the message
+    # Statements without effect that run before the condition. If one fails, the script ends with
+    # the server's own error; with --force the condition ends it.
     tries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -46,11 +47,12 @@ class Guard:
             object.__setattr__(self, "message", self.message[: limit - len(_CUT)] + _CUT)
 
     def statements(self) -> tuple[str, ...]:
-        """Return the statements that end the script if the condition does not hold.
+        """Return the statements that end the script if the condition is false.
 
-        `completion_type` is set to itself, or to the message, which the server refuses with error
-        1231. The client stops there. Where it was told not to stop (--force, `source`), @go is 0
-        and no later statement of the script changes anything.
+        They set `completion_type` to itself, or to the message, which the server refuses with error
+        1231. The client stops there. If the client does not stop at errors (--force, `source`), @go
+              is
+        0 and no later statement of the script changes anything.
         """
         message = quote_string(self.message)
         if self.detail:
@@ -62,32 +64,32 @@ class Guard:
         )
 
 
-# A clock minus an uptime in whole seconds: two readings of one start may be a second apart.
+# A clock minus an uptime in whole seconds: two readings of one start time may differ by a second.
 _MEASURED: Final = re.compile(r"(UTC_TIMESTAMP\(\) - INTERVAL \(.*?\) SECOND <= )'[-0-9: ]{19}'")
 
 
 def started_by(uptime_question: str, latest: datetime) -> str:
-    """Return the condition that a server was started at `latest` (UTC, by its clock) or before."""
+    """Return the condition that a server was started at `latest` (UTC, by its clock) or earlier."""
     start = f"UTC_TIMESTAMP() - INTERVAL ({uptime_question}) SECOND"
     return f"{start} <= {quote_string(f'{latest:%Y-%m-%d %H:%M:%S}')}"
 
 
 def without_measured(text: str) -> str:
-    """Return a condition or a script without what two readings of an equal state disagree on."""
+    """Return a condition or script without the values in which two readings of one state differ."""
     return _MEASURED.sub(r"\1?", text)
 
 
 # In these character sets the second byte of a character may be a backtick or a backslash. A client
-# that reads a script in one of them cuts the script elsewhere than it was written, whatever SET
-# NAMES tells the server. What the client began with is kept, for a second run in one session.
+# that reads a script in one of them splits it differently than it was written, regardless of SET
+# NAMES. The client's initial value is kept for a second run in one session.
 KEEP_CLIENT_CHARSET = "SET @client = IFNULL(@client, @@SESSION.character_set_client);"
 CLIENT_READS_UTF8 = Guard(
     "@client NOT IN ('big5', 'cp932', 'gb18030', 'gbk', 'sjis')",
     "this client reads the script in another character set than UTF-8: run it with"
     " --default-character-set=utf8mb4",
 )
-# Older clients take comments out of statements unless --comments is set. A statement's text
-# is compared by audits.
+# Older clients remove comments from statements unless --comments is set. Audits compare the text of
+# statements.
 CLIENT_KEEPS_COMMENTS = Guard(
     "SELECT info LIKE CONCAT('%/', '* kept *', '/%') FROM information_schema.processlist"
     " WHERE id = CONNECTION_ID() /* kept */",

@@ -1,27 +1,27 @@
-"""What else is missing on a server: rows and later transactions may depend on it.
+"""Other gaps of a server, on which rows and later transactions may depend.
 
 How it works
 ------------
     source    INSERT row 2    UPDATE row 3    DELETE row 2
     replica   (missing)       UPDATE row 3    (missing)
 
-Alone, the DELETE seems to be done on the replica: there is no row 2. If it is declared executed and
-the INSERT is fetched later, row 2 is there for good. And the other way round: what follows a
-transaction that was passed by may not find its rows, and stops the applier.
+Alone, the DELETE seems to be executed on the replica: there is no row 2. If it is declared executed
+and the INSERT is fetched later, row 2 stays permanently. The reverse also occurs: what follows a
+transaction that the applier passed may not find its rows, and stops the applier.
 """
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.model import Model, ModelChannel, ModelServer
 from repair.own_work import met
+from repair.strategy_case import Case
 from repair.transaction_content import RowState, TransactionContent
 
 
 def depends_on_a_hole(case: Case, content: TransactionContent) -> bool:
-    """Return whether rows on the finding's replica may be as they are because of another hole.
+    """Return whether rows on the finding's replica may have their state because of another gap.
 
-    Not if the other transactions change other rows, or if their rows are there as well.
+    They do not if the other transactions change other rows, or if their rows are present as well.
     """
     replica = case.replica
     assert replica is not None, "the caller has looked"
@@ -42,10 +42,11 @@ def depends_on_a_hole(case: Case, content: TransactionContent) -> bool:
 def fetched_again(
     case: Case, after: Model, action: StartChannel | AutoPositionOn
 ) -> tuple[str, GtidSet] | None:
-    """Return a server to which an action brings unread what another channel has passed, or None.
+    """Return a server to which an action delivers what another channel has passed, or None.
 
-    Its applier has been behind them, so their rows may be there. The action's source may not have
-    had them when the servers were read: then its channel is not the one that was compared for them.
+    That channel's applier has passed them, so their rows may be present. The action's source may
+    not have had them when the servers were read. Then its channel is not the one whose rows were
+    compared.
     """
     question = case.waiting.get((action.server, action.channel))
     compared = question.wanted if question is not None else GtidSet()
@@ -62,9 +63,9 @@ def fetched_again(
 
 
 def emptied_above(case: Case, server: ModelServer, channel: ModelChannel) -> str | None:
-    """Return why a stopped channel is not started behind earlier steps on its source; or None.
+    """Return why a stopped channel is not started after earlier steps on its source, or None.
 
-    The source lost GTIDs that its replica has from it, as RESET BINARY LOGS AND GTIDS does. What
+    The source lost GTIDs that its replica has from it, as after RESET BINARY LOGS AND GTIDS. What
     waits on the channel was received from its former log, whose positions cannot be compared.
     """
     declared = case.declared_on(channel.source or "") & case.snapshot_executed[server.name]
@@ -79,9 +80,9 @@ def emptied_above(case: Case, server: ModelServer, channel: ModelChannel) -> str
 
 
 def passed_by(after: Model, server: ModelServer) -> GtidSet:
-    """Return what the channels of a server have passed, and nothing has brought it.
+    """Return what the channels of a server have passed and no channel has delivered since.
 
-    What they deliver now comes behind it in the source's log.
+    What they deliver now follows it in the source's log.
     """
     gone = GtidSet.union_of(each.bypassed | each.passed for each in after[server.name].channels)
     return gone - after[server.name].executed

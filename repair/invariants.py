@@ -1,7 +1,43 @@
 """What no step may ever do: a table of checks on the model before and after.
 
-A broken invariant is not an error of the program. It is the reason why a way of repair is refused,
-told to whoever asked for it.
+A broken invariant is not an error of the program. It is the reason why a strategy is refused, and
+the plan reports it to the operator who selected it.
+
+How it works
+------------
+model.py predicts the effect of an action, and the checks below compare the model before it with the
+model after it. The state of a server is small:
+
+    executed, purged    gtid_executed and gtid_purged; purged <= executed
+    per channel         source, running, auto_position, retrieved (Retrieved_Gtid_Set), and the sets
+                        that it will not deliver: bypassed, passed, dropped
+
+`simulate(model, action)` has two parts. A row of `_EFFECTS` changes the server on which the action
+runs. Then `settle` lets every running channel deliver, round after round, until no channel delivers
+anything. It ends, because executed sets only grow, a stuck applier stays stuck, and no GTIDs are
+created. One delivery is
+
+    coming = what the source can send (executed - purged) + what the relay log already holds
+           - what the replica has - what the channel passed, dropped or bypassed
+
+The set is empty if the source would refuse the connection: `refused` (auto-position errors 1789 and
+1885), `can_connect` (no binary log, gtid_mode) and `is_same_server` (equal UUID or server_id).
+
+Example: a → b → c. a has a:1-10 and has purged a:1-2, b has a:1-8 and its channel runs, c has a:1-5
+and its channel is stopped.
+
+    initial model    b delivers itself: a:1-10                c stays at a:1-5
+    StartChannel(c)  b has purged nothing that c is missing   c: a:1-10
+    if b had purged a:1-6, `refused` is a:6: the start is refused by `what_is_started_connects`
+
+The model has no time. It shows the state in which replication comes to rest, because gtid-audit
+cannot predict when a delayed, blocked or slow applier catches up. `due` keeps what an applier had
+not applied when it was read, so checks that depend on time can exclude it.
+
+Two simpler models fail. Without `settle`, the planner would inject an empty transaction on b and c
+although the one on a reaches both. With `settle` but without `refused`, it would rely on deliveries
+that never come, and declare too little. The scripts check the real state again (guards), so they
+stop if a prediction was wrong.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,14 +63,14 @@ Invariant: TypeAlias = Callable[[Model, Model, Action], Iterator[str]]
 
 
 def purged_is_executed(_before: Model, after: Model, _action: Action) -> Iterator[str]:
-    """gtid_purged <= gtid_executed, always."""
+    """Require gtid_purged <= gtid_executed."""
     for server in after.servers.values():
         if not server.purged <= server.executed:
             yield f"{server.name} would have purged what it has not executed"
 
 
 def nothing_is_lost(before: Model, after: Model, _action: Action) -> Iterator[str]:
-    """before.executed <= after.executed; RESET too must put back what was there."""
+    """Require before.executed <= after.executed; a RESET must restore what was there."""
     for name, server in before.servers.items():
         lost = server.executed - after[name].executed
         if lost:
@@ -42,13 +78,13 @@ def nothing_is_lost(before: Model, after: Model, _action: Action) -> Iterator[st
 
 
 def reset_restores_exactly(before: Model, _after: Model, action: Action) -> Iterator[str]:
-    """Refuse a reset that would put back anything but what the server has."""
+    """Refuse a reset that would restore anything but what the server has."""
     if isinstance(action, ResetAndPurge) and action.executed != before[action.server].executed:
         yield f"{action.server} would be given another history than it has"
 
 
 def only_missing_is_added(before: Model, _after: Model, action: Action) -> Iterator[str]:
-    """Hold added & executed == {} on the server where it is added."""
+    """Require added & executed == {} on the server where GTIDs are added."""
     if isinstance(action, InjectEmpty) and action.may_be_executed:
         return
     there = _added(action) & before[action.server].executed
@@ -57,12 +93,13 @@ def only_missing_is_added(before: Model, _after: Model, action: Action) -> Itera
 
 
 def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[str]:
-    """No number is used up that its owner will draw later.
+    """Use up no GNO that its owner will assign later.
 
-    A server draws the smallest free number of its own UUID (sql/rpl_gtid_state.cc,
-    get_automatic_gno). Elsewhere such a number would make the owner's later transaction be skipped;
-    on the owner itself a number beyond the run makes a hole that is drawn from first: harmful where
-    another server has executed a number of the hole. A GTID made by hand (H7) has no such hole.
+    A server assigns the smallest free GNO of its own UUID (sql/rpl_gtid_state.cc,
+    get_automatic_gno). If another server used up such a GNO, the replicas would skip the owner's
+    later transaction. On the owner itself, a GNO above the run leaves a gap from which it assigns
+    first. That is harmful if another server has executed a GNO of the gap. A GTID set with
+    gtid_next (H7) has no such gap.
     """
     added = _added(action)
     for owner in before.servers.values():
@@ -92,7 +129,7 @@ def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[s
 
 
 def nobody_is_refused(before: Model, after: Model, _action: Action) -> Iterator[str]:
-    """No channel that could connect by auto-position is refused with 1236 afterwards."""
+    """Require that no channel that could connect with auto-position is then refused (1236)."""
     for server in after.servers.values():
         for channel in server.channels:
             if channel.source is None or channel.source not in after.servers:
@@ -111,8 +148,8 @@ def nobody_is_refused(before: Model, after: Model, _action: Action) -> Iterator[
 def what_is_started_connects(_before: Model, after: Model, action: Action) -> Iterator[str]:
     """Start no channel that the source would refuse.
 
-    A reset stops the channels of its server and starts them again: a receiver that is connected
-    need not be one that the source would still accept.
+    A reset stops the channels of its server and starts them again. The source may no longer accept
+    a receiver that is still connected.
     """
     server = after[action.server]
     for name in _started(action):
@@ -133,8 +170,8 @@ def what_is_started_connects(_before: Model, after: Model, action: Action) -> It
 def no_failing_receiver_is_started(before: Model, _after: Model, action: Action) -> Iterator[str]:
     """Start no receiver whose error shows that a start does not help.
 
-    Of two replicas with one server_uuid a source serves the one that connected last: they end each
-    other in turn (sql/rpl_source.cc, kill_zombie_dump_threads).
+    If two replicas have one server_uuid, a source serves the one that connected last: they
+    disconnect each other in turn (sql/rpl_source.cc, kill_zombie_dump_threads).
     """
     if isinstance(action, AutoPositionOn | StartChannel | MovePast):
         channel = before[action.server].channel(action.channel)
@@ -143,9 +180,10 @@ def no_failing_receiver_is_started(before: Model, _after: Model, action: Action)
 
 
 def nothing_is_dropped(before: Model, _after: Model, action: Action) -> Iterator[str]:
-    """Commit nothing above a server that drops it: it carries the server_id of who commits it.
+    """Commit nothing upstream of a server that drops it: events carry the committer's server_id.
 
-    Whatever its GTID is. The receiver below reads past it, and it is missing there for good (H8).
+    This is independent of the GTID. The downstream receiver reads past it, and it is permanently
+    missing there (H8).
     """
     if not isinstance(action, InjectEmpty | RedoTransactions):
         return
@@ -165,8 +203,8 @@ def nothing_is_dropped(before: Model, _after: Model, action: Action) -> Iterator
 def nothing_former_is_applied(before: Model, _after: Model, action: Action) -> Iterator[str]:
     """Start no applier on what a source lost after it had sent it, in a crash or a reset.
 
-    The source gives these GTIDs to its next transactions, which the replica then skips: the sets
-    agree, and the rows do not.
+    The source reuses these GTIDs for its next transactions, which the replica then skips. The sets
+    are equal, and the rows are not.
     """
     if not isinstance(action, StartChannel):
         return
@@ -188,11 +226,11 @@ def nothing_former_is_applied(before: Model, _after: Model, action: Action) -> I
 
 
 def no_last_copy_is_deleted(before: Model, _after: Model, action: Action) -> Iterator[str]:
-    """Delete no relay log that holds what its source has purged and its server has yet to apply.
+    """Delete no relay log with transactions that its source purged and its server has to apply.
 
     CHANGE … AUTO_POSITION = 1 deletes the relay log, and the source refuses the connection (1236).
-    The model counts what running channels bring as executed, but a delay, a lock or a long backlog
-    may keep it in the relay log until after the plan.
+    The model counts what running channels deliver as executed. But a delay, a lock or a long
+    backlog may keep it in the relay log until after the plan.
     """
     if not isinstance(action, AutoPositionOn):
         return
@@ -210,11 +248,11 @@ def no_last_copy_is_deleted(before: Model, _after: Model, action: Action) -> Ite
 
 
 def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[str]:
-    """Deliver nothing to a server whose applier skips what comes next, and start no channel there.
+    """Deliver nothing to a server whose applier will skip, and start no channel there.
 
     sql_replica_skip_counter waits for the next event group, which may be one that its sources have
-    not committed yet. The transaction is received and passed by: its GTID is missing for good (H8).
-    What another channel is to bring as well may come first.
+    not committed yet. The transaction is received and skipped: its GTID is permanently missing
+    (H8). What another channel is to deliver may arrive first.
     """
     starts = isinstance(action, AutoPositionOn | StartChannel)
     reached = {action.server, *below(after, action.server, running=True)} if starts else set()
@@ -234,7 +272,7 @@ def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[
 
 
 def nobody_gets_stuck(before: Model, after: Model, _action: Action) -> Iterator[str]:
-    """No applier runs into an event that stops it."""
+    """Require that no applier reaches an event that stops it."""
     for server in after.servers.values():
         for channel in server.channels:
             was = before[server.name].channel(channel.name)
@@ -244,10 +282,10 @@ def nobody_gets_stuck(before: Model, after: Model, _action: Action) -> Iterator[
 
 
 def groups_are_left_alone(before: Model, _after: Model, action: Action) -> Iterator[str]:
-    """Refuse to write on a member of a group, or anywhere under the UUID of a known group.
+    """Refuse to write on a member of a group, or on any server under the UUID of a known group.
 
     A member may have received a transaction of its group and not applied it yet. An empty
-    transaction under its GTID would take its place there for good, and the group would not notice.
+    transaction under its GTID would replace it permanently, and the group would not detect it.
     """
     changes = isinstance(
         action,
@@ -287,7 +325,7 @@ INVARIANTS: tuple[Invariant, ...] = (
 
 
 def broken_invariants(before: Model, after: Model, action: Action) -> tuple[str, ...]:
-    """Return what an action would break, in words; empty if it may be done."""
+    """Return what an action would break, as text; empty if it is permitted."""
     return tuple(text for check in INVARIANTS for text in check(before, after, action))
 
 

@@ -1,28 +1,28 @@
-"""What the operator chose to leave out on a replica: no step for another finding brings it there.
+"""Transactions that the operator chose to omit on a replica: no other step may deliver them.
 
-The choice says that its rows are there, or are not wanted. It may be refused; then a start or
-auto-position that was chosen for the same channel would fetch it after all, and apply it twice.
+The choice means that their rows are present, or are not wanted. It may be refused. Then a start or
+auto-position that was chosen for the same channel would still fetch them, and apply them twice.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from repair.case import Case
 from repair.model import Model
+from repair.strategy_case import Case
 from topology.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)
 class KeptOut:
-    """Transactions that are missing on a replica, and were to be declared executed there."""
+    """Transactions that are missing on a replica, and that were to be declared executed there."""
 
     finding: Finding
     strategy: str
-    refusal: str  # why the strategy was not planned; "" if that is not known yet
+    refusal: str  # why the strategy was not planned; "" if not known yet
 
 
 def brings_in(case: Case, after: Model, kept_out: tuple[KeptOut, ...]) -> Iterator[str]:
-    """Yield what a proposal brings that was to be left out."""
+    """Yield what a proposal delivers although it was to be omitted."""
     for each in kept_out:
         finding, replica = each.finding, each.finding.replica or ""
         if replica not in case.model.servers or finding.id == case.finding.id:

@@ -1,7 +1,8 @@
-"""In which form a server logs what is done again on it: with whole rows or without.
+"""The form in which a server logs what a redo executes: with complete rows or without.
 
-A redo is a second commit under one GTID. Where both logs have it in one form they show that the
-work is the same; where the row images differ no log can, and every later audit reports E4.
+A redo is a second commit under one GTID. If both logs have it in one form, they show that the
+changes are the same. If the row images differ, no log can show it, and every later audit reports
+E4.
 """
 
 from collections.abc import Iterable
@@ -15,14 +16,14 @@ from topology.replication_filters import ReplicationFilters
 
 
 def is_cut(table: RowTable, row: RowChange) -> bool:
-    """Return whether the log leaves columns of a row out, as no log of FULL images does."""
+    """Return whether the log omits columns of a row, which a log of FULL images never does."""
     images = (image for image in (row.before, row.after) if image is not None)
     written = [at for at, column in enumerate(table.columns) if not column.is_generated]
     return any(image[at] is ABSENT for image in images for at in written)
 
 
 def would_be_cut(table: RowTable, row: RowChange) -> bool:
-    """Return whether MINIMAL images would leave columns out of a row that is whole."""
+    """Return whether MINIMAL images would omit columns of a row that is complete."""
     if row.before is None or is_cut(table, row):
         return False
     others: Iterable[int] = set(range(len(table.columns))) - set(table.key or ())
@@ -30,7 +31,7 @@ def would_be_cut(table: RowTable, row: RowChange) -> bool:
 
 
 def is_loose(row: RowChange) -> bool:
-    """Return whether a row wrote a JSON document that has other bytes when it is written anew."""
+    """Return whether a row wrote a JSON document whose bytes differ when it is written again."""
     before = row.before or (ABSENT,) * len(row.after or ())
     return any(
         isinstance(new, JsonDocument) and not new.is_compact and new != old
@@ -39,9 +40,9 @@ def is_loose(row: RowChange) -> bool:
 
 
 def left_out_of_log(content: TransactionContent, where: ModelServer) -> str:
-    """Return why a redo would reach no other server: filters of the binary log; empty if it does.
+    """Return why a redo would reach no other server (binary log filters); "" if it would.
 
-    With rows they decide by the schema of the table; of a statement by the default database.
+    For rows, the schema of the table decides; for a statement, the default database.
     """
     filters = ReplicationFilters.of(where.log_filters)
     tables = {(each.schema, each.table) for each in content.row_tables}
@@ -60,9 +61,9 @@ def left_out_of_log(content: TransactionContent, where: ModelServer) -> str:
 
 
 def logged_otherwise(content: TransactionContent, where: ModelServer) -> str:
-    """Return why a redo would be reported as E4 for ever; empty if the logs will agree.
+    """Return why a redo would be reported as E4 permanently; "" if the logs will be equal.
 
-    PARTIAL_JSON gives every UPDATE another event, also of tables without JSON (seen on 9.7.4).
+    PARTIAL_JSON gives every UPDATE another event, also for tables without JSON (seen on 9.7.4).
     """
     is_other = content.has_plain_updates if where.logs_partial_json else content.has_partial_updates
     if is_other:

@@ -1,6 +1,7 @@
-"""Why transactions must not be delivered to a server: its rows are not as they find them.
+"""Why transactions must not be delivered to a server: its rows are not as they expect them.
 
-Pure: what was read of the transactions and of the rows goes in, a reason in words comes out.
+Pure: the input is what was read of the transactions and of the rows. The output is a reason as
+text.
 """
 
 from gtid import GtidSet
@@ -11,9 +12,9 @@ from repair.transaction_content import ContentClass, RowState, TransactionConten
 def misfit(
     content: TransactionContent, server: ModelServer, arriving: GtidSet, *, must_fit: bool = True
 ) -> str | None:
-    """Return why transactions must not be delivered to a server unasked; None if their rows fit.
+    """Return why transactions must not be delivered by default; None if their rows match.
 
-    Without `must_fit` rows that could not be compared do not matter.
+    Without `must_fit`, rows that could not be compared do not matter.
     """
     dropped = content.server_ids.get(server.server_id or 0, GtidSet()) & arriving
     if dropped:
@@ -46,10 +47,10 @@ def misfit(
 
 
 def misfit_of_held(content: TransactionContent, server: ModelServer, held: GtidSet) -> str | None:
-    """Return why what follows transactions may not fit a server that executed them already.
+    """Return why what follows may not match a server that already executed transactions.
 
-    A server with one channel has them before its source. It received them from another one, or a
-    session set gtid_next by hand: then it skips them, and what follows does not find their rows.
+    A server with one channel has them before its source does. It received them from another source,
+    or a session set gtid_next. It skips them, and what follows does not find their rows.
     """
     held = held.without_uuid(server.server_uuid)
     if held != content.wanted or len(server.channels) != 1 or not content.needing_decision(held):
@@ -67,10 +68,10 @@ def misfit_of_held(content: TransactionContent, server: ModelServer, held: GtidS
 def misfit_unless_executed(
     content: TransactionContent, server: ModelServer, arriving: GtidSet
 ) -> str | None:
-    """Return that rows do not fit what another channel is about to bring as well; None if they do.
+    """Return that rows do not match what another channel is also about to deliver, or None.
 
-    It had not been executed when the sets were read. It may have been when the rows were: then they
-    are as after it, and the start brings nothing.
+    The transaction was not executed when the sets were read. It may have been when the rows were
+    read. Then the rows are as after it, and the start delivers nothing.
     """
     found = content.state_on(server.name)
     if not content.needing_decision(arriving) or found.state is RowState.AS_BEFORE:
@@ -93,11 +94,11 @@ def misfit_of_two_origins(
 ) -> str | None:
     """Return that a source has GTIDs of a server from which it does not receive; None if not.
 
-    A session set gtid_next there, so another channel may bring other transactions under them, and
-    what follows on the source may not find its rows.
+    A session set gtid_next there. So another channel may deliver other transactions under these
+    GTIDs, and what follows on the source may not find its rows.
     """
     if source not in model.servers:
-        return None  # what it would send is not known, and said
+        return None  # what it would send is not known, and reported
     apart = GtidSet.union_of(
         arriving.from_uuid(each.server_uuid)
         for each in model.servers.values()
@@ -115,10 +116,10 @@ def misfit_of_two_origins(
 def misfit_of_moving_rows(
     content: TransactionContent, server: ModelServer, moving: GtidSet
 ) -> str | None:
-    """Return that another channel may change rows before transactions meet them; None if not.
+    """Return that another channel may change rows before transactions reach them; None if not.
 
-    Rows were compared as they are before what it brings. Two sources with work of their own may
-    change the same rows: then whichever comes second does not fit.
+    Rows were compared in their state before what that channel delivers. If clients write on both
+    sources, they may change the same rows. Then the second change does not match.
     """
     alone = content.wanted - server.executed
     others = moving - content.wanted
@@ -132,7 +133,7 @@ def misfit_of_moving_rows(
 
 
 def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet) -> str | None:
-    """Return why transactions do not fit what is defined on a server, or were not shown to.
+    """Return why transactions do not match a server's definitions, or were not shown to match.
 
     The order of the source's log does not help: definitions may be changed with sql_log_bin = 0.
     """

@@ -1,21 +1,22 @@
-"""Servers on which the transactions of a finding are missing, in the order in which to add them."""
+"""Servers on which the transactions of a finding are missing, in the order to add them."""
 
 from collections.abc import Iterator, Sequence
 
 from gtid import GtidSet
 from repair.actions import InjectEmpty
-from repair.case import Case, Refusal, is_seen_in_part
 from repair.model import Model, ModelServer, below, simulate, upstream
+from repair.strategy_case import Case, Refusal, is_seen_in_part
 from topology.findings import ClusterAudit, Finding
 
-# The families of findings about what is missing on a replica.
+# The families of findings about transactions that are missing on a replica.
 _LACKING = frozenset("HPT")
 
 
 def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     """Return every server on which transactions of the finding are missing; the source last.
 
-    Unlike the targets of a declaration also those to which a running channel will bring them.
+    Unlike the targets of a declaration, it includes servers to which a running channel will deliver
+    them.
     """
     wanted = case.wanted
     if case.source is None:
@@ -33,7 +34,8 @@ def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
 def other_sources(case: Case) -> Iterator[str]:
     """Yield the other sources of the replica, for errant transactions: none of them has these.
 
-    One finding is about all of them, and once its own source has the GTIDs there is none.
+    One finding covers all of them. Once the finding's own source has the GTIDs, the finding is
+    gone.
     """
     if case.replica is None or case.finding.code not in ("E1", "E2"):
         return
@@ -44,7 +46,7 @@ def other_sources(case: Case) -> Iterator[str]:
 
 
 def others_left_out(case: Case) -> Iterator[str]:
-    """Yield which sources of the replica a redo on the finding's source does not reach."""
+    """Yield the sources of the replica that a redo on the finding's source does not reach."""
     here = case.finding.source
     others = ", ".join(name for name in other_sources(case) if name != here)
     if others:
@@ -57,8 +59,8 @@ def others_left_out(case: Case) -> Iterator[str]:
 def _component(model: Model, name: str, wanted: GtidSet) -> list[ModelServer]:
     """Return every server that channels link with a server, in either direction.
 
-    The way does not lead through a server that has the transactions: beyond a replica of several
-    sources lies another source, which has findings of its own.
+    The path does not lead through a server that has the transactions. Beyond a replica with several
+    sources there is another source, which has its own findings.
     """
     found, frontier = {name}, [name]
     while frontier:
@@ -78,9 +80,9 @@ def _component(model: Model, name: str, wanted: GtidSet) -> list[ModelServer]:
 def _ends_first(
     model: Model, servers: list[ModelServer], *, last: ModelServer | None
 ) -> list[ModelServer]:
-    """Order servers so that one comes before those from which it receives; `last` at its place.
+    """Order servers so that each comes before those from which it receives; `last` comes last.
 
-    A server is never left waiting for a range that its source has already purged.
+    So no server ever waits for a range that its source has already purged.
     """
 
     def rank(server: ModelServer) -> tuple[int, bool, str]:
@@ -92,11 +94,11 @@ def _ends_first(
 def roots(
     case: Case, targets: list[tuple[ModelServer, GtidSet]]
 ) -> Iterator[tuple[ModelServer, GtidSet]]:
-    """Yield the targets to which no other one brings the transactions, and the source itself.
+    """Yield the targets to which no other one delivers the transactions, and the source itself.
 
-    A channel that is stopped brings them when it is started. The source is the last one: until it
-    has them a later audit reports the finding. Of its own GTIDs it is the first: the others skip
-    what it commits under them.
+    A stopped channel delivers them when it is started. The source is last, because a later audit
+    reports the finding until the source has them. For the source's own GTIDs it is first, because
+    the others skip what it commits under them.
     """
     chosen: set[str] = set()
     last: list[tuple[ModelServer, GtidSet]] = []
@@ -112,10 +114,11 @@ def roots(
 
 
 def not_reached(case: Case, targets: Sequence[tuple[ModelServer, GtidSet]]) -> Refusal | None:
-    """Refuse where the way from another target to the finding's source does not work.
+    """Refuse if the path from another target to the finding's source does not work.
 
-    Both would need the transactions. Interrupted in between, the plan would leave a difference
-    between the two that is no difference of this finding any more, and joins others of that way.
+    Both would need the transactions. If the plan is interrupted in between, it leaves a difference
+    between the two. That difference no longer belongs to this finding, and joins others on that
+    path.
     """
     source = case.source
     if source is None:
@@ -135,7 +138,7 @@ def not_reached(case: Case, targets: Sequence[tuple[ModelServer, GtidSet]]) -> R
 
 
 def meant_to_arrive(finding: Finding, audit: ClusterAudit) -> tuple[str, ...]:
-    """Return the codes that say why a finding's source lacks what is extra on its replica."""
+    """Return the codes that explain why a finding's source is missing the replica's extra GTIDs."""
     codes = {
         other.code
         for other in audit.findings
@@ -150,7 +153,7 @@ def meant_to_arrive(finding: Finding, audit: ClusterAudit) -> tuple[str, ...]:
 
 
 def not_all_read(case: Case) -> str | None:
-    """Return why servers that were not read may have, deliver or receive the transactions."""
+    """Return why unread servers may have, deliver or receive the transactions."""
     if is_seen_in_part(case.finding):
         return (
             "servers that were not read may deliver the transactions, or their rows: add the"
@@ -165,11 +168,12 @@ def not_all_read(case: Case) -> str | None:
 
 
 def still_receive(case: Case, holders: list[ModelServer], without_gtids: set[str]) -> str:
-    """Return why rows that are undone would come again; empty if every receiver has them now.
+    """Return why undone rows would come back; "" if every receiver has the transactions now.
 
-    An undo is not logged. The logs of the holders still have the transactions, and a server below
-    that has not applied them, by a delay, a backlog or a stopped channel, applies them afterwards.
-    So does any server that has them in a relay log: its source may have lost them since (E3).
+    An undo is not logged. The logs of the holders still have the transactions. A downstream server
+    that has not applied them, because of a delay, a backlog or a stopped channel, applies them
+    afterwards. So does any server that has them in a relay log: its source may have lost them since
+    (E3).
     """
     wanted = case.finding.gtid_set
     names = dict.fromkeys(
@@ -198,9 +202,9 @@ def still_receive(case: Case, holders: list[ModelServer], without_gtids: set[str
 def unfinished(case: Case, targets: Sequence[str]) -> Iterator[str]:
     """Yield what a plan leaves if it is interrupted between its targets, in their order.
 
-    The finding is gone once its source has the GTIDs. One about several sources of a replica is
-    gone with the first of them, and a tail (J3) with the first server that has it. What is left
-    then is reported (E1, E2) only of servers from which the source alone receives.
+    The finding is gone once its source has the GTIDs. A finding about several sources of a replica
+    is gone with the first of them, and a tail (J3) with the first server that has it. What is left
+    then is reported (E1, E2) only for servers to which the source alone sends.
     """
     sources = [name for name in other_sources(case) if name in targets]
     source = case.source
@@ -227,9 +231,10 @@ def unfinished(case: Case, targets: Sequence[str]) -> Iterator[str]:
 
 
 def _is_hidden_before(case: Case, name: str, targets: Sequence[str]) -> bool:
-    """Return whether another source of the replica gets the GTIDs before the finding's source does.
+    """Return whether another source of the replica gets the GTIDs before the finding's source.
 
-    One that logs nothing of what it receives: no log shows then that it did not send them.
+    Only for a source that does not log what it receives: no log then shows that it did not send
+    them.
     """
     before = {*targets[: targets.index(name)]}
     return any(

@@ -1,10 +1,9 @@
-"""Servers as sets: what a step does to them, and what replication then does by itself.
+"""Servers as sets: the effect of a step on them, and what replication then does by itself.
 
-1. The model knows sets and channels, and no SQL. A step is simulated here before it is written.
-2. It lets replication run to its end after every action: what a running channel would deliver
-   without further help is delivered. It knows no time.
-3. It is pessimistic where it does not know: a channel that the source would refuse delivers
-   nothing.
+1. The model has sets and channels, and no SQL. A step is simulated here before it is written.
+2. After every action, replication runs to its end: what a running channel would deliver without
+   intervention is delivered. The model has no time. invariants.py explains how it works.
+3. It is pessimistic about what is unknown: a channel that the source would refuse delivers nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,44 +33,44 @@ A = TypeVar("A", bound=Action)
 
 @dataclass(frozen=True, slots=True)
 class ModelChannel:
-    """A channel as far as it decides what arrives."""
+    """The state of a channel that decides what arrives."""
 
     name: str
-    source: str | None  # None: not a server of the snapshot, delivers nothing here
+    source: str | None  # None: not in the snapshot, delivers nothing here
     auto_position: bool
     running: bool
     retrieved: GtidSet = field(default_factory=GtidSet)
-    # The source has it and this channel's file position is behind it: not sent while auto_position
-    # is off.
+    # The source has it, and the file position is after it: not sent while auto_position is off.
     bypassed: GtidSet = field(default_factory=GtidSet)
-    # Stops the applier whenever it is delivered.
+    # Stops the applier when it is delivered.
     doomed: GtidSet = field(default_factory=GtidSet)
-    # Received, and the applier has passed it: the source sends it again only after the relay log is
-    # deleted, which CHANGE … AUTO_POSITION = 1 does.
+    # Received, and passed by the applier. The source sends it again only after the relay log is
+    # deleted, as by CHANGE … AUTO_POSITION = 1.
     passed: GtidSet = field(default_factory=GtidSet)
-    # Of these, what its relay log holds: another channel's applier has passed it, this one as well.
+    # The part that its relay log holds was passed: another channel's applier has passed it too.
     passed_beside: GtidSet = field(default_factory=GtidSet)
     # The receiver drops it: it carries the replica's server_id under another UUID (C2).
     dropped: GtidSet = field(default_factory=GtidSet)
-    # What it received may be of a log that the source no longer has (RESET on the source, a crash).
+    # What it received may be from a log that the source no longer has (RESET on the source, a
+    # crash).
     may_be_former: bool = False
-    # Received, neither executed nor on the source: its relay log may be the last copy.
+    # Received, and neither executed nor on the source: its relay log may be the last copy.
     orphaned: GtidSet = field(default_factory=GtidSet)
-    # Received; the source was started in the middle of their commits, perhaps behind a crash.
+    # Received; the source restarted between their commits, perhaps after a crash.
     around_start: GtidSet = field(default_factory=GtidSet)
-    # The applier stands before an event that it cannot apply.
+    # The applier stopped before an event that it cannot apply.
     is_stuck: bool = False
-    # The GTIDs of that event, where skipping them helps: once they are executed, a restarted
-    # applier goes on behind them. Empty for an event whose expected error differs (A1), where
-    # starting does not help, not even when the GTID is executed (seen on 5.6.24 and 9.7.4).
+    # The GTIDs of that event, if skipping them helps: once they are executed, a restarted applier
+    # continues after them. Empty for an event whose expected error differs (A1): a start does not
+    # help, even if the GTID is executed (seen on 5.6.24 and 9.7.4).
     stuck_at: GtidSet = field(default_factory=GtidSet)
-    # The condition of START REPLICA UNTIL that the applier was started with; "" if none.
+    # The condition of the START REPLICA UNTIL that started the applier; "" if none.
     until: str = ""
-    # The receiver is connected: a source refuses only who connects.
+    # The receiver is connected: a source refuses only new connections.
     is_connected: bool = False
-    # Why no start helps its receiver, or harms another one; "" if nothing shows that.
+    # Why no start helps its receiver, or a start harms another one; "" if nothing shows that.
     fails: str = ""
-    # Why its source has no such file position any more; "" if it has it, or is not asked for one.
+    # Why its source no longer has its file position; "" if it has, or if none is requested.
     lost_place: str = ""
     # Why another server may be at its address (topology/graph.py); "" if nothing shows that.
     doubt: str = ""
@@ -95,23 +94,24 @@ class ModelServer:
     group_name: UUID | None = None  # of the group it is a member of
     has_log: bool = True  # log_bin, and not closed after an error (A9)
     logs_received: bool = True  # log_replica_updates
-    sends_by_sets: bool = True  # gtid_mode is ON: others may use auto-position
-    log_filters: tuple[tuple[str, str], ...] = ()  # binlog_do_db and binlog_ignore_db, where set
+    sends_by_sets: bool = True  # gtid_mode is ON: replicas may use auto-position
+    log_filters: tuple[tuple[str, str], ...] = ()  # binlog_do_db and binlog_ignore_db, if set
     logs_rows: bool = True  # binlog_format is ROW
     row_image: str = "FULL"  # binlog_row_image
     logs_partial_json: bool = False  # binlog_row_value_options
-    are_settings_known: bool = True  # otherwise these are taken for the defaults
-    committing: GtidSet = field(default_factory=GtidSet)  # gtid_owned, as it was read
+    are_settings_known: bool = True  # if False, these are the defaults
+    committing: GtidSet = field(default_factory=GtidSet)  # gtid_owned, as read
     skips_next: bool = False  # sql_replica_skip_counter: the next transaction is not applied
-    had_unread_channels: bool = False  # at the first reading: what its appliers passed is not known
-    torn_below: str = ""  # a server that gets its work and was reset, or restarted, meanwhile
-    # Of `executed`, what it had not applied when it was read, and its channels bring: a delay, a
-    # lock or a long backlog may keep it in a relay log for as long as the plan lasts.
+    had_unread_channels: bool = False  # at the first reading: what its appliers passed is unknown
+    torn_below: str = ""  # a server that receives from it and was reset or restarted meanwhile
+    # The part of `executed` that it had not applied when it was read, and that its channels
+    # deliver. It may stay in a relay log for the whole duration of the plan: a delay, a lock, a
+    # long backlog.
     due: GtidSet = field(default_factory=GtidSet)
 
     @property
     def available(self) -> GtidSet:
-        """Return what it can still send."""
+        """Return what the server can still send."""
         return self.executed - self.purged
 
     def channel(self, name: str) -> ModelChannel | None:
@@ -147,7 +147,7 @@ class Model:
         return Model({**self.servers, server.name: server})
 
     def replicas_of(self, name: str) -> tuple[tuple[ModelServer, ModelChannel], ...]:
-        """Return who receives from a server, and by which channel."""
+        """Return the servers that receive from a server, with their channels."""
         return tuple(
             (server, channel)
             for server in self.servers.values()
@@ -157,7 +157,7 @@ class Model:
 
 
 def upstream(model: Model, name: str) -> set[str]:
-    """Return every server a server receives from, through channels running or stopped."""
+    """Return every server from which a server receives, over running or stopped channels."""
     found: set[str] = set()
     frontier = [name]
     while frontier:
@@ -170,10 +170,10 @@ def upstream(model: Model, name: str) -> set[str]:
 
 
 def below(model: Model, name: str, *, running: bool = False) -> tuple[str, ...]:
-    """Return every server that receives from a server, by channels running or stopped.
+    """Return every server that receives from a server, over running or stopped channels.
 
-    `running`: by channels that run, whatever sets say: a busy replica is read as ahead of its
-    source, which would be refused (`refused`) if it connected now.
+    `running`: only over running channels, regardless of the sets. A busy replica is read ahead of
+    its source, which would refuse it (`refused`) if it connected now.
     """
     found: dict[str, None] = {}
     frontier = [name]
@@ -190,8 +190,9 @@ def below(model: Model, name: str, *, running: bool = False) -> tuple[str, ...]:
 def refused(source: ModelServer, replica: ModelServer, channel: ModelChannel) -> GtidSet:
     """Return why a source would refuse an auto-position connection; empty if it would not.
 
-    sql/rpl_binlog_sender.cc, check_start_file: what the replica sends must hold all that the source
-    has purged (1789), and of the source's own UUID nothing that the source lacks (1885).
+    sql/rpl_binlog_sender.cc, check_start_file: what the replica sends must contain all that the
+    source has purged (1789). It must contain no GTID of the source's own UUID that is missing on
+    the source (1885).
     """
     if not channel.auto_position:
         return GtidSet()
@@ -201,7 +202,7 @@ def refused(source: ModelServer, replica: ModelServer, channel: ModelChannel) ->
 
 
 def is_same_server(source: ModelServer, replica: ModelServer) -> bool:
-    """Return whether a receiver refuses its source: a replica of itself, as it seems (13117, 1593).
+    """Return whether a receiver refuses its source because it seems to be itself (13117, 1593).
 
     sql/rpl_replica.cc, get_master_version_and_clock and get_master_uuid.
     """
@@ -228,7 +229,7 @@ def simulate(model: Model, action: Action) -> Model:
 
 
 def settle(model: Model) -> Model:
-    """Deliver everything the running channels would deliver."""
+    """Deliver everything that the running channels would deliver."""
     while True:
         before = model
         for server in before.servers.values():
@@ -242,10 +243,9 @@ def settle(model: Model) -> Model:
 
 
 def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSet:
-    """Return what a channel would bring its server now if it ran, doomed events included.
+    """Return what a channel would deliver to its server now if it ran, including doomed events.
 
-    A receiver drops events that carry its own server_id, so a server's own transactions never come
-    back to it (replicate_same_server_id is off).
+    A receiver drops events with its own server_id, so a server's own never come back to it.
     """
     source = model.servers.get(channel.source) if channel.source is not None else None
     if source is None or not source.has_log or is_same_server(source, server):
@@ -266,7 +266,7 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
 def with_all_channels_repaired(model: Model) -> Model:
     """Return the servers as they would be if every channel were repaired and started.
 
-    This is what can be delivered at all: transactions that arrive here must not be declared
+    This is everything that can be delivered: transactions that arrive here must not be declared
     unneeded. A channel that its source would refuse delivers nothing here either.
     """
     for server in model.servers.values():
@@ -306,17 +306,17 @@ def _receive(model: Model, server: ModelServer, name: str) -> ModelServer:
         return server
     coming = delivery(model, server, channel)
     if coming & channel.doomed:
-        # Somewhere on the way the applier stops; count on nothing behind that.
+        # The applier stops somewhere on the way; assume that nothing after that arrives.
         return server.with_channel(name, is_stuck=True)
     if not coming:
         return server
-    # Without log_replica_updates what was received is executed, and never in a binary log.
+    # Without log_replica_updates, what was received is executed and never in a binary log.
     unlogged = GtidSet() if server.logs_received else coming
     return replace(server, executed=server.executed | coming, purged=server.purged | unlogged)
 
 
 def _inject(server: ModelServer, action: InjectEmpty | RedoTransactions) -> ModelServer:
-    # Without a binary log all that is executed is purged at once: no replica can get it from here.
+    # Without a binary log, everything executed is purged at once: no replica can get it from here.
     unlogged = GtidSet() if server.has_log else action.gtids
     return replace(server, executed=server.executed | action.gtids, purged=server.purged | unlogged)
 
@@ -383,7 +383,7 @@ def _stop(server: ModelServer, action: StopChannel) -> ModelServer:
 
 
 def _rows(server: ModelServer, _action: MakeRowsAlike | UndoRows) -> ModelServer:
-    return server  # it is not logged: no set and no channel shows it
+    return server  # not logged: no set and no channel shows it
 
 
 _EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {

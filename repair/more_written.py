@@ -1,24 +1,25 @@
-"""What rows written on a server change besides: its triggers fire, its foreign keys carry them on.
+"""What else changes when a script writes rows: triggers fire, and foreign keys cascade.
 
-1. A script that meets such a table stops before it changes anything (table_questions.py). The plan
-   asks the same questions, and is refused with the reason: nothing is begun that cannot be ended.
-2. What the account of the audit may not see does not refuse a plan. The script asks again, with
-   its own account, and also whether that account would see triggers.
-3. Pure: gtid_audit/side_effects_there.py asks the servers.
+1. A script that encounters such a table stops before it changes anything (table_questions.py). The
+   planner makes the same queries, and refuses with the reason. So no script is begun that cannot
+   end.
+2. What the account of the audit may not see does not refuse a plan. The script queries again with
+   its own account, and also checks whether that account would see triggers.
+3. Pure: gtid_audit/side_effects_there.py queries the servers.
 """
 
 from collections.abc import Iterator, Mapping
 
 from repair.actions import Action, MakeRowsAlike, RedoTransactions, UndoRows
-from repair.case import Outcome, Refusal
 from repair.row_procedures import rules_asked
 from repair.side_effects import SideEffects
+from repair.strategy_case import Outcome, Refusal
 
 
 def unless_more_is_written(
     outcome: Outcome, effects: Mapping[str, tuple[SideEffects, ...]]
 ) -> Outcome:
-    """Refuse what would write rows of a table that writes more; `effects` are by server."""
+    """Refuse to write rows of a table with side effects; `effects` are by server."""
     if isinstance(outcome, Refusal):
         return outcome
     reasons = dict.fromkeys(
@@ -55,7 +56,7 @@ def _reasons(action: Action, effects: SideEffects) -> Iterator[str]:
 
 
 def _written(action: Action) -> Iterator[tuple[str, str, bool, bool]]:
-    """Yield each table, and whether the script asks for its ON DELETE and its ON UPDATE rules."""
+    """Yield each table, and whether the script checks its ON DELETE and its ON UPDATE rules."""
     match action:
         case MakeRowsAlike() | UndoRows():
             table, asked = action.rows[0].table, rules_asked(action.rows)

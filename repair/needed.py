@@ -1,4 +1,4 @@
-"""What of an action is left to do, when earlier steps of a plan have done some of it."""
+"""The part of an action that is left when earlier steps of a plan have executed some of it."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from repair.model import Model, delivery
 
 
 def needed(model: Model, action: Action) -> Action | None:
-    """Return what of an action is left to do; None if nothing is."""
+    """Return the part of an action that is left; None if nothing is."""
     server = model[action.server]
     match action:
         case InjectEmpty(may_be_executed=False):

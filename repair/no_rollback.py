@@ -1,8 +1,8 @@
-"""Tables whose engine has no transactions: rows under an explicit GTID cannot be written there.
+"""Tables with a nontransactional engine: rows under an explicit GTID cannot be written there.
 
-The server ends a transaction of its own with each statement on such a table, and the first one
-takes the GTID: the second is refused (1837, seen on 5.6.24 and 9.7.4), and a second run of the
-script finds the GTID executed. The other rows would be missing for ever under equal GTID sets.
+The server commits each statement on such a table as its own transaction, and the first one takes
+the GTID. The server refuses the second (1837, seen on 5.6.24 and 9.7.4), and a second run of the
+script finds the GTID executed. The other rows would be permanently missing under equal GTID sets.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from repair.transaction_content import TransactionContent
 def takes_gtid_with_first_row(
     content: TransactionContent, server: str, redone: Iterable[Replayed]
 ) -> str:
-    """Return which tables of the transactions cannot be written under their GTIDs; empty if none.
+    """Return which tables of the transactions cannot be written under their GTIDs; "" if none.
 
     A table that the transactions create gets the engine that it has where they were read.
     """

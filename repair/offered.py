@@ -1,14 +1,14 @@
-"""Which strategies a refusal offers: those of the catalogue that could act on these servers.
+"""The strategies that a refusal offers: those of the catalogue that can act on these servers.
 
-A strategy that cannot act here must not be offered: the operator would select it, and get a
-refusal for an answer. Only what the model shows is left out; what the content of transactions
-forbids is the strategy's own refusal.
+A strategy that cannot act here must not be offered: the operator would select it, and get another
+refusal. This module excludes only what the model rules out. If the content of transactions rules a
+strategy out, the strategy itself refuses.
 """
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.model import simulate
+from repair.strategy_case import Case
 from topology.catalogue import answers
 
 
@@ -22,10 +22,10 @@ def offered(case: Case) -> str:
 
 
 def _a_channel_could_deliver(case: Case) -> bool:
-    """Return whether a channel exists whose start could bring the finding's transactions.
+    """Return whether a start of any channel could deliver the finding's transactions.
 
     Extra transactions (E) need a stopped channel that leads to the finding's source, directly or
-    through others; `simulate` lets what it brings run on. Other findings name their channel.
+    through others; `simulate` forwards what it delivers. Other findings specify their channel.
     """
     if not case.finding.code.startswith("E"):
         return case.channel is not None

@@ -1,7 +1,7 @@
-"""Whether the columns of a server are those of rows that are to be done again there.
+"""Whether a server's columns match the rows that a redo writes there.
 
-Pure: what was compared (gtid_audit/tables_there.py) is in the content. The script asks for names
-and order once more (replay_script.py).
+Pure: the content includes the comparison (gtid_audit/tables_there.py). The script checks names and
+order again (replay_script.py).
 """
 
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from repair.waiting_ddl import altered
 
 
 def other_columns(content: TransactionContent, where: ModelServer) -> str:
-    """Return where columns are others than logged; empty if nothing shows that.
+    """Return where columns differ from the logged ones; "" if nothing shows that.
 
-    A value may be rounded, cut or padded there without an error, whatever sql_mode is. And servers
-    below apply the rows by the places of their columns.
+    A value may be rounded, truncated or padded there without an error, in any sql_mode. Downstream
+    servers apply the rows by the positions of their columns.
     """
     why = content.unlike_on.get(where.name) or content.wider_on.get(where.name)
     return f"done again on {where.name}, the rows may be others, or not fit: {why}" if why else ""
 
 
 def columns_not_compared(content: TransactionContent, where: ModelServer) -> Iterator[str]:
-    """Yield a warning about tables that the transactions alter themselves."""
+    """Yield a warning about tables that the transactions themselves alter."""
     rows_of = {(table.schema, table.table) for table in content.row_tables}
     named = sorted(".".join(name) for name in altered(content.ddl) & rows_of)
     if named:

@@ -1,21 +1,21 @@
-"""What must still be true on other servers before a step: checks, each a script of its own.
+"""What must still be true on other servers before a step: checks, each with its own script.
 
-1. A script sees one server. Where an action declares transactions unneeded because another server
-   holds them alone, that server must not have committed more of them since: the cause would still
-   be there, and the plan would not answer it.
-2. What the holder receives from its own sources grows all the time and means nothing.
-   What becomes empty must not reach servers that have the content, or are to get it
-   (around_empty.py).
-3. Where a channel is stopped to go on elsewhere, its source must not have purged what it asks for
-   then (purged_since.py). What a started channel delivers goes on to the servers below. Each of
-   them must have the history and the rows that the plan saw.
-4. Where rows are undone, no server may have received their transactions since, nor have a channel
-   that will bring them: it would keep what the others take back. Its GTIDs alone do not show it,
-   for the plan itself uses them up there: the rows do, and what waits in a relay log.
-5. Where transactions are done again, the servers that receive them must have the rows as before,
-   and those that have them as after. Channels below that are stopped must still be so: no rows were
-   compared behind them.
-6. Pure: conditions are made from the plan's last readings.
+1. A script reads one server. If an action declares transactions unneeded because only another
+   server holds them, that server must not have committed more of them since. Otherwise the cause
+   would still exist, and the plan would not answer it.
+2. What the holder receives from its own sources grows continuously and has no significance. What
+   becomes empty must not reach servers that have the content, or are to get it (around_empty.py).
+3. If a channel is stopped in order to continue elsewhere, its source must not have purged what the
+   channel requests then (purged_since.py). What a started channel delivers continues to the
+   downstream servers. Each of them must have the history and the rows that the plan read.
+4. If rows are undone, no server may have received their transactions since, nor have a channel that
+   will deliver them. It would keep what the others take back. Its GTIDs alone do not show it,
+   because the plan itself uses them up there. The rows show it, and so does what waits in a relay
+   log.
+5. If transactions are redone, the servers that receive them must have the rows as before, and those
+   that have them as after. Stopped channels downstream must still be stopped: no rows were compared
+   downstream of them.
+6. Pure: conditions are computed from the plan's last readings.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ from topology.quoting import quote_string
 
 
 def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
-    """Return the checks of an action: none where the server receives from whoever holds them."""
+    """Return the checks of an action; none where the server receives from the holder."""
     if isinstance(action, MovePast):
         return tuple(_still_sends(action, setting))
     if isinstance(action, StartChannel | AutoPositionOn):
@@ -88,7 +88,7 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
 
 
 def _still_sends(action: AutoPositionOn | MovePast, setting: Setting) -> Iterator[Check]:
-    """Yield a check for the source of a channel: it has not purged what it will be asked for."""
+    """Yield a check of a channel's source: it has not purged what will be requested."""
     guard = still_sends(action, setting)
     name = setting.known(action.channel).source or ""
     if guard is not None:
@@ -97,11 +97,12 @@ def _still_sends(action: AutoPositionOn | MovePast, setting: Setting) -> Iterato
 
 
 def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
-    """Yield a check for the source of a channel whose waiting rows were compared.
+    """Yield a check of the source of a channel whose waiting rows were compared.
 
-    What it executes behind the plan is fetched as well, and its rows were not compared: its own
-    transactions, those made by hand or with a tag, and those that it received. In the order of one
-    source's log that does not matter. What the started server committed itself is no matter either.
+    What the source executes after the plan is fetched as well, and its rows were not compared. That
+    includes its own transactions, those with gtid_next or a tag, and those that it received. In the
+    order of one source's log that does not matter. What the started server itself committed does
+    not matter either.
     """
     if not isinstance(action, StartChannel) or not action.waiting or action.in_order:
         return
@@ -119,10 +120,10 @@ def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> I
 
 
 def _beside(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each other source of the server: it must have the history that was read.
+    """Yield a check of each other source of the server: it must have the history that was read.
 
-    After a reset or a crash it brings later work without the earlier, which the started channel
-    would then bring behind it.
+    After a reset or a crash it delivers later transactions without the earlier ones, which the
+    started channel would then deliver after them.
     """
     for channel in setting.server.channels:
         name = channel.source or ""
@@ -134,7 +135,7 @@ def _beside(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator
 
 
 def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server to which a channel's transactions go on."""
+    """Yield a check of each server to which a channel's transactions continue."""
     if not setting.arriving:
         return
     for name in below(setting.before, action.server):
@@ -150,7 +151,8 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
             )
             for row in changed
         )
-        # In a ring the source is below as well: nothing arrives there, and it may go on.
+        # In a ring the source is also downstream: nothing arrives there, and it may continue to
+        # commit.
         quiet = arriving and (action.rows or (isinstance(action, StartChannel) and action.in_order))
         guards = (
             *((keeps_history(name, history),) if history else ()),
@@ -164,9 +166,9 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
 
 
 def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server that did not have the transactions when the plan was made.
+    """Yield a check of each server that did not have the transactions when the plan was made.
 
-    A server may not have the table: then it has not received the rows either.
+    A server may not have the table. In that case it has not received the rows either.
     """
     table = action.rows[0].table
     lacking = none_executed(action.gtids)
@@ -207,7 +209,7 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             ),
         )
         why = f"what is undone on {action.server} must not have arrived on {name}"
-        # Its own step, which uses up the GTIDs there, comes behind this one.
+        # Its own step, which uses up the GTIDs there, follows this one.
         commits = commits_without_waiting(name, version)
         guards = (*((untaken,) if own else ()), sees_it, *arrived, *on_the_way, commits)
         kinds = (StatementKind.READ_CHANNELS,)
@@ -215,10 +217,10 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
 
 
 def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server that receives what is done again, or has it.
+    """Yield a check of each server that receives or has what is redone.
 
-    The script itself looks at the rows of its own server alone. Where rows were not compared, what
-    a receiving server has committed itself since may have changed them.
+    The script itself reads only the rows of its own server. If rows were not compared, the
+    transactions that a receiving server itself committed since may have changed them.
     """
     receiving = below(setting.before, action.server, running=True)
     for name, server in setting.before.servers.items():
@@ -241,7 +243,7 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
 def _still_stopped(
     action: RedoTransactions, setting: Setting, *, sending: set[str]
 ) -> Iterator[Check]:
-    """Yield a check for each stopped channel that would bring what is done again, if it ran."""
+    """Yield a check of each stopped channel that would deliver what is redone, if it ran."""
     for name, server in setting.before.servers.items():
         stopped = [
             ChannelQuestions.of(server.version, each.name).runs
@@ -284,10 +286,10 @@ def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterato
 
 
 def _no_more_than_seen(name: str, setting: Setting) -> Check:
-    """Require that a server has no transactions but those seen, and those it receives."""
+    """Return the check that a server has no transactions but those read, and those it receives."""
     received = set(_received(name, setting))
     seen = GtidSet.union_of(map(setting.executed, setting.seen))
-    # A replica that was read later may show more of its own.
+    # A replica that was read later may show more of its own GTIDs.
     seen -= (seen - setting.executed(name)).from_uuid(setting.before[name].server_uuid)
     endless = [f"{tsid}:1-{GNO_MAX}" for tsid in seen.tsids if tsid.uuid in received]
     endless += [f"{uuid}:1-{GNO_MAX}" for uuid in received]

@@ -1,17 +1,17 @@
-"""What the servers that receive have done themselves, and may have done to the rows that arrive.
+"""Transactions that the receiving servers committed themselves, and that may affect arriving rows.
 
 How it works
 ------------
-Rows that are as before the waiting transactions can be so for two reasons. No other transaction
-changed them; or the receiving server changed them and changed them back:
+Rows can be in their state before the waiting transactions for two reasons. No other transaction
+changed them, or the receiving server changed them and changed them back:
 
     source    INSERT row 2                                       waits on a stopped channel
     replica                 INSERT row 2    DELETE row 2         the newest version: no row 2
 
-Applied now, the older INSERT would bring row 2 back. So the transactions that a receiving server
-has and the source's side does not are read as well. Where they touched one of the rows, or where
-that is not known, the rows count as changed. Keys of text count as the same: a collation may call
-them equal ('m' and 'M') whose bytes differ.
+Applied now, the older INSERT would restore row 2. So gtid-audit also reads the transactions that a
+receiving server has and the source's side does not. If they changed one of the rows, or if that is
+unknown, the rows count as changed. All text keys count as equal, because a collation may treat
+different bytes as equal ('m' and 'M').
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from repair.transaction_content import (
     TransactionContent,
 )
 
-# A table and a key in it; None stands for text.
+# A table and a key in it; None represents a text.
 Place: TypeAlias = tuple[str, str, "tuple[Value | None, ...]"]
 
 
 def disturbed(
     content: TransactionContent, own: Iterable[tuple[str, GtidSet, TransactionContent]]
 ) -> TransactionContent:
-    """Return content whose rows count as changed where a server's own work may have met them.
+    """Return content whose rows count as changed where a server's own transactions may affect them.
 
-    `own` are servers, what only they have executed, and what their logs show of that.
+    `own` lists servers, what only they have executed, and what their logs show of that.
     """
     rows_on = dict(content.rows_on)
     for name, gtids, other in own:

@@ -1,9 +1,48 @@
 """The plan: what will be done to which server in which order, what was not chosen, and why.
 
 1. A plan is a value. Its id is a digest of what it does: findings, choices, and each step's action,
-   address and SQL. When it was read, and what texts report of that moment, is not part of it: made
-   again while nothing has changed, a plan has the same id.
-2. It knows nothing of directories; render.py writes its texts, adapters/files.py its files.
+   address and SQL. The time of the readings, and texts that depend on it, are not part of the
+   digest. So a plan that is made again while nothing has changed has the same id.
+2. This module handles no directories: render.py writes its texts, adapters/files.py its files.
+
+How it works
+------------
+planner.py makes a plan from a snapshot, its audit, and the operator's choices. Its state is
+
+    model     every server as the steps so far leave it (model.py, explained in invariants.py)
+    outlook   the audit of that model, by the same rules as a real audit (audit_after_plan.py)
+    steps     the steps so far; each was written for the model before and after it
+
+The planner takes the findings in a fixed order (plan_parts.ORDER). For each finding it tries the
+strategies of the catalogue in order, or only the one that the operator chose:
+
+1. The strategy proposes actions, or refuses with a reason (strategies.py).
+2. Each action is reduced to what is still needed, and simulated. If it breaks an invariant, the
+   strategy is refused (invariants.py).
+3. The resulting model is audited. If a server is worse than in `outlook`, the strategy is refused.
+4. Otherwise its steps are appended, and `model` and `outlook` are replaced.
+
+A refused finding is tried again after each round in which another one was answered, because that
+repair may have removed the reason. A finding that is gone in the outlook is "answered by the other
+steps". All others end in `not_planned` with every refusal and a manual instruction: no finding is
+dropped. Invariant: after each step the model breaks no invariant, and no server is worse than
+before the strategy. So the operator may stop between two strategies.
+
+Strategies that leave transactions out (`DECLARING`) come in a second pass, after everything that
+delivers. The first pass allows them only if the operator chose them, or if the rows are already
+there. Example: a → c, and a also receives from c over a channel that an operator stopped. c has
+committed c:1.
+
+    findings   E1 (c:1 is extra on c), A7 (the channel of a is stopped)
+    pass 1     E1: start_channel is simulated: a executes c:1, and no rule finds a server worse.
+               A7: nothing is left to do; it is answered by the other steps
+    pass 2     nothing left
+
+With one pass, `inject_empty` could come first for E1 (declaring.py checks this as well). The later
+start would then deliver c:1, and a would skip it because it is executed there. The sets would be
+equal, and the rows would be permanently missing on a. Planning each finding against the readings
+alone also fails: its steps would not take into account what earlier steps deliver, and the guards
+of the scripts would find another state.
 """
 
 import hashlib
@@ -15,11 +54,11 @@ from typing import Any
 
 from repair.action_content import action_content
 from repair.actions import RedoTransactions
-from repair.case import SavedContent
 from repair.guard import without_measured
 from repair.row_versions import RowsRead
 from repair.statement_sql import DELIMITER
 from repair.steps import Step
+from repair.strategy_case import SavedContent
 from repair.transaction_content import TransactionContent, described
 from topology.findings import Finding
 from topology.hidden import without_secrets
@@ -34,7 +73,7 @@ _ID_CHARACTERS = 16
 
 @dataclass(frozen=True, slots=True)
 class AssumedState:
-    """What the plan takes for granted about one server: as read last."""
+    """The state of one server on which the plan is based, as last read."""
 
     server: str
     host: str
@@ -48,13 +87,13 @@ class AssumedState:
 
     @property
     def address(self) -> str:
-        """Return how the plan reached it."""
+        """Return how gtid-audit connected to the server."""
         return self.unix_socket or f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class NotChosen:
-    """A strategy for an answered finding that was not taken."""
+    """A strategy for an answered finding that was not used."""
 
     finding_id: str
     strategy: str
@@ -63,9 +102,9 @@ class NotChosen:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A finding this plan answers, by which strategy, in which steps.
+    """A finding that this plan answers, the strategy, and the steps.
 
-    Without steps an earlier step of the plan, or replication itself, has already answered it.
+    Without steps, an earlier step of the plan, or replication itself, has already answered it.
     """
 
     finding_id: str
@@ -79,7 +118,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class NotPlanned:
-    """A finding this plan does not answer: why, and what to do by hand."""
+    """A finding that this plan does not answer: the reason, and a manual instruction."""
 
     finding_id: str
     code: str
@@ -91,9 +130,9 @@ class NotPlanned:
 
 @dataclass(frozen=True, slots=True)
 class DifferingRow:
-    """A row that two servers hold differently (E4): both versions, of the columns that differ.
+    """A row that differs between two servers (E4): both versions, with the columns that differ.
 
-    A version is None where there is no such row; a value is None where it is NULL.
+    A version is None if the row does not exist; a value is None if it is NULL.
     """
 
     finding_id: str
@@ -107,7 +146,7 @@ class DifferingRow:
 
 @dataclass(frozen=True, slots=True)
 class ContentShown:
-    """What a finding's transactions did: sets by class, rows by table, as their log holds it."""
+    """The content of a finding's transactions: sets by class, rows by table, as the log has it."""
 
     finding_id: str
     read_from: str | None
@@ -117,7 +156,7 @@ class ContentShown:
 
 
 def content_shown(finding: Finding, content: TransactionContent) -> ContentShown:
-    """Return the content behind a finding as text."""
+    """Return the content of a finding's transactions as text."""
     return ContentShown(
         finding_id=finding.id,
         read_from=content.read_from,
@@ -129,7 +168,7 @@ def content_shown(finding: Finding, content: TransactionContent) -> ContentShown
 
 @dataclass(frozen=True, slots=True)
 class Afterwards:
-    """What the audit will show above info after the plan, on the servers as they were read."""
+    """What the audit will report above info after the plan, for the servers as they were read."""
 
     finding_id: str
     code: str
@@ -141,7 +180,7 @@ class Afterwards:
 
 
 def differing_rows(finding: Finding, read: RowsRead) -> Iterator[DifferingRow]:
-    """Give the rows behind a finding that differ, as text."""
+    """Yield the differing rows of a finding, as text."""
     assert finding.source is not None, "different content is between two servers"
     assert finding.replica is not None, "different content is between two servers"
     for row in read.rows:
@@ -161,7 +200,7 @@ def differing_rows(finding: Finding, read: RowsRead) -> Iterator[DifferingRow]:
 
 
 def shown_version(row: dict[str, str | None] | None) -> str:
-    """Write one version of a row on a line."""
+    """Return one version of a row as one line."""
     if row is None:
         return "there is no such row"
     return ", ".join(f"{name}: {'NULL' if text is None else text}" for name, text in row.items())
@@ -169,7 +208,7 @@ def shown_version(row: dict[str, str | None] | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in order, and everything somebody must know before running the first."""
+    """Steps in order, and everything that the operator must know before the first."""
 
     cluster: str
     snapshot_read_at: datetime | None
@@ -180,12 +219,12 @@ class Plan:
     not_planned: tuple[NotPlanned, ...]
     warnings: tuple[str, ...]
     rows: tuple[DifferingRow, ...] = ()
-    # What the operator chose: a strategy by a finding's id or by a code.
+    # The operator's choices: a strategy by a finding's id or by a code.
     choices: Mapping[str, str] = field(default_factory=dict)
-    only_findings: tuple[str, ...] | None = None  # what was asked for; None: all
-    command: str = ""  # the command line that plans this again; it holds no secret
+    only_findings: tuple[str, ...] | None = None  # the requested findings; None: all
+    command: str = ""  # the command line that makes this plan again, without secrets
     contents: tuple[ContentShown, ...] = ()
-    saved: tuple[SavedContent, ...] = ()  # files beside the scripts
+    saved: tuple[SavedContent, ...] = ()  # files next to the scripts
     afterwards: tuple[Afterwards, ...] = ()
     id: str = field(init=False)
 
@@ -198,24 +237,24 @@ class Plan:
 
     @property
     def finding_ids(self) -> tuple[str, ...]:
-        """Return the findings this plan answers."""
+        """Return the findings that this plan answers."""
         return tuple(each.finding_id for each in self.answered)
 
     @property
     def scripts_count(self) -> int:
-        """Return how many scripts are run: the steps and their checks."""
+        """Return the number of scripts to run: the steps and their checks."""
         return self.steps[-1].number if self.steps else 0
 
     @property
     def estimated_seconds(self) -> int:
-        """Return how long all steps take, one after the other."""
+        """Return the estimated duration of all steps, one after the other."""
         return sum(step.estimated_seconds for step in self.steps)
 
     @property
     def left(self) -> frozenset[str]:
-        """Return the findings for which nothing is to be run.
+        """Return the findings for which no script is to be run.
 
-        A finding may be answered by the steps of another. Without any step nothing is answered.
+        The steps of another finding may answer a finding. Without any step nothing is answered.
         """
         answered = () if self.steps else self.finding_ids
         return frozenset((*(each.finding_id for each in self.not_planned), *answered))
@@ -225,7 +264,7 @@ class Plan:
         return {"format_version": FORMAT_VERSION, "id": self.id, **self._content()}
 
     def reached_by(self, sockets: Mapping[str, str]) -> "Plan":
-        """Return this plan for servers, by name, that were reached by a unix socket."""
+        """Return this plan for servers, by name, that were reached by a Unix socket."""
         return replace(
             self,
             steps=tuple(
@@ -265,9 +304,9 @@ class Plan:
         return content
 
     def _digest(self) -> str:
-        """Digest what the plan does. What a reading measures, and sets that grow, are left out.
+        """Return the digest of what the plan does, without measured values and sets that grow.
 
-        What a step does on its server is in its SQL, with every set that its guards compare.
+        A step's effect on its server is in its SQL, with every set that its guards compare.
         """
         done = [
             [
@@ -294,14 +333,14 @@ class Plan:
 
 
 def _step_content(step: Step) -> dict[str, Any]:
-    """Return a step as plain values: what it does for programs, and its SQL."""
+    """Return a step as plain values: what it does, for programs, and its SQL."""
     content = {
         each.name: getattr(step, each.name)
         for each in fields(step)
         if each.name
         not in ("effect", "preconditions", "verifications", "checks", "before", "after")
     }
-    if isinstance(step.effect, RedoTransactions):  # a script has what they authenticate with
+    if isinstance(step.effect, RedoTransactions):  # a script contains authentication data
         content["statements"] = [without_secrets(each) for each in step.statements]
     for name in ("preconditions", "verifications", "before", "after"):
         content[name] = [asdict(each) for each in getattr(step, name)]

@@ -1,4 +1,4 @@
-"""From findings and readings to the parts of a plan that are text: what it answers and what not."""
+"""Converts findings and readings to the text parts of a plan: what it answers and what not."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -12,9 +12,8 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
 )
-from repair.by_hand import BY_HAND, by_hand
-from repair.case import LogEvidence
 from repair.declaring import ONLY_SELECTED
+from repair.manual_instructions import BY_HAND, by_hand
 from repair.model import Model, ModelServer
 from repair.plan import (
     Answered,
@@ -27,12 +26,13 @@ from repair.plan import (
 )
 from repair.refused_before import fits_by_now
 from repair.strategies import PLANNERS
+from repair.strategy_case import LogEvidence
 from topology.findings import ClusterAudit, Finding, Grade, Severity
 from topology.snapshot import ServerSnapshot
 from topology.strategies import SELECTED_ONLY, STRATEGIES, VARIANTS
 
-# A stuck applier first; then what is missing and what is extra, for which the operator may have
-# chosen how; then auto-position and the threads, which deliver what is left.
+# A stuck applier first. Then what is missing and what is extra, for which the operator may have
+# chosen a strategy. Then auto-position and the threads, which deliver the rest.
 ORDER = (
     *("A1", "A2", "A3"),
     *("H1", "H2", "H3", "H4", "H5", "H8", "P1"),
@@ -49,16 +49,17 @@ UNSEEN = (
 
 
 def about(finding: Finding) -> str:
-    """Return which servers and which channel a finding is about."""
+    """Return the servers and the channel of a finding, as text."""
     ends = [name for name in (finding.source, finding.replica) if name is not None]
     channel = f" (channel {finding.channel})" if finding.channel else ""
     return " → ".join(ends) + channel
 
 
 def may_not_arrive(finding: Finding) -> bool:
-    """Return whether a backlog may stay, or arrive behind later work only (out_of_order.py).
+    """Return whether a backlog may stay, or arrive only after later transactions (out_of_order.py).
 
-    What a replica has received, and is only likely to apply, its applier may have passed already.
+    If a replica is only likely to apply what it has received, its applier may have passed it
+    already.
     """
     if finding.code in ("T1", "T3") and finding.severity is Severity.WARNING:
         return True
@@ -66,20 +67,20 @@ def may_not_arrive(finding: Finding) -> bool:
 
 
 def in_short(finding: Finding) -> str:
-    """Return a finding in one line: what it is, where, and which transactions."""
+    """Return a finding in one line: its code, its place, and its transactions."""
     gtids = f": {finding.gtid_set.shortened()}" if finding.gtid_set else ""
     return f"{finding.code} {finding.name}, {about(finding)}{gtids}"
 
 
 def left_out(name: str, finding: Finding, model: Model, *, chosen: str) -> str:
-    """Return why a strategy was not taken when another one was."""
+    """Return why a strategy was not used when another one was."""
     if name in BY_HAND:
         return f"it has no script; by hand: {by_hand(name, finding, model)}"
     return f"{chosen} comes first; {name} would: {STRATEGIES[name].risk}"
 
 
 def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> NotPlanned:
-    """Return a finding without steps, with the reasons and what to do by hand."""
+    """Return a finding without steps, with the reasons and a manual instruction."""
     reasons = [f"{name}: {why}" for name, why in refusals.items() if name in PLANNERS]
     manual = [f"{name}: {by_hand(name, finding, model)}" for name in refusals if name in BY_HAND]
     if not reasons:
@@ -120,7 +121,7 @@ def answered(finding: Finding, strategy: str, steps: tuple[int, ...]) -> Answere
 
 
 def assumed(server: ServerSnapshot) -> AssumedState:
-    """Return what a plan takes for granted about a server."""
+    """Return the state of a server on which a plan is based."""
     return AssumedState(
         server=server.name,
         host=server.host,
@@ -139,12 +140,12 @@ def assumed(server: ServerSnapshot) -> AssumedState:
 
 
 def phase(finding: Finding) -> int:
-    """Return when a finding is planned for, among the others."""
+    """Return the rank of a finding in the planning order."""
     return ORDER.index(finding.code) if finding.code in ORDER else len(ORDER)
 
 
 def contents_shown(audit: ClusterAudit, evidence: LogEvidence) -> Iterator[ContentShown]:
-    """Yield what the logs showed of the transactions of each finding."""
+    """Yield what the logs showed about the transactions of each finding."""
     for finding in sorted(audit.findings, key=lambda finding: finding.order):
         content = evidence.contents.get(finding.id)
         if content is not None:
@@ -152,7 +153,7 @@ def contents_shown(audit: ClusterAudit, evidence: LogEvidence) -> Iterator[Conte
 
 
 def rows_shown(audit: ClusterAudit, evidence: LogEvidence) -> Iterator[DifferingRow]:
-    """Yield the rows that differ, by each finding for which they were read."""
+    """Yield the rows that differ, for each finding for which they were read."""
     for finding in sorted(audit.findings, key=lambda finding: finding.order):
         if finding.id in evidence.rows:
             yield from differing_rows(finding, evidence.rows[finding.id])
@@ -163,7 +164,8 @@ def brought_by(
 ) -> GtidSet:
     """Return what steps commit on a server, or let it fetch of what its sources were read with.
 
-    The model lets every applier that runs apply all. In truth a lock may hold one up for ever.
+    The model assumes that every running applier applies everything. In reality a lock may hold one
+    up indefinitely.
     """
     brought = GtidSet()
     for effect in effects:

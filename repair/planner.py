@@ -1,12 +1,12 @@
-"""From a snapshot and its findings to a plan, simulated step by step.
+"""Makes a plan from a snapshot and its findings, simulated step by step.
 
-1. For each finding the first strategy that can be planned is taken, unless one was chosen. It can
-   be planned if it proposes actions and none of them, simulated in order on the servers as the plan
-   so far leaves them, breaks an invariant, and if the rules find no server worse afterwards.
-2. Two passes: first what delivers transactions, and what the operator chose; only then what leaves
-   transactions out. So nothing is declared unneeded that a repaired channel would deliver.
-3. What is not planned is in the plan, with the reason and what to do by hand. Nothing is dropped.
-   What the rules would still show after the plan is in it as well.
+1. For each finding the planner uses the first strategy that can be planned, or the chosen one. A
+   strategy can be planned if its actions, simulated in order after the plan so far, break no
+   invariant, and if the rules find no server worse afterwards. plan.py explains how it works.
+2. There are two passes. The first has strategies that deliver transactions, and the operator's
+   choices. Only the second leaves transactions out, so it omits nothing that a channel delivers.
+3. The plan also lists what is not planned, with the reason and a manual instruction, and what the
+   rules would still report after the plan.
 4. Pure: the same snapshot, audit, choices and evidence give the same plan, byte for byte.
 """
 
@@ -25,11 +25,11 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
 )
-from repair.afterwards import Change, audit_after, why_worse
-from repair.case import Case, Hole, LogEvidence, Proposal, Refusal, SavedContent
+from repair.audit_after_plan import Change, audit_after, why_worse
 from repair.choices import check_choices, seen_in_part
 from repair.content_questions import HOLES, ContentQuestion, arrivals
 from repair.doubtful_sources import unless_doubtful
+from repair.initial_model import executed_by, known_servers, start_model
 from repair.invariants import broken_invariants
 from repair.kept_out import KeptOut, brings_in
 from repair.missing_on import meant_to_arrive
@@ -53,22 +53,22 @@ from repair.plan_parts import (
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.rows_there import is_there_already
-from repair.start import executed_by, known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
+from repair.strategy_case import Case, Hole, LogEvidence, Proposal, Refusal, SavedContent
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
-# The model shows nothing of these: nothing is missing (E4, H7), or it assumes that every applier
-# that runs applies all (A5, A6, A8). Steps for other findings never answer them.
+# The model does not show these: nothing is missing (E4, H7), or it assumes that every running
+# applier applies everything (A5, A6, A8). Steps for other findings never answer them.
 _ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "A9", "C1", "C2", "C4", "C15"})
-# What the applier or a file position has passed stays missing, whatever the rules report of it.
+# What the applier or a file position has passed stays missing, regardless of what the rules report.
 _ONLY_BY_ARRIVAL = frozenset({"H1", "H8", "E3", "E6"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.
 _OF_A_CHANNEL = frozenset({"A1", "A2", "A3", "A4", "A7"})
 
-# Stands for a strategy where no step was needed for the finding itself.
+# Replaces a strategy's name if the finding itself needed no step.
 BY_OTHER_STEPS = "by the other steps"
 
 
@@ -84,16 +84,16 @@ def plan_repair(
     """Plan the repair of one cluster.
 
     Args:
-        snapshot: what the servers were when they were read.
-        audit: the findings made of that snapshot.
+        snapshot: the servers as they were read.
+        audit: the findings on that snapshot.
         choices: a strategy's name for a finding's id or for all findings of a code.
         finding_ids: plan for these only; for all if None.
         evidence: what binary logs and tables showed, by finding id. Without it nothing is
-            planned by default whose content matters.
-        policy: as the audit was made with.
+            planned by default if its content matters.
+        policy: the policy of the audit.
 
     Raises:
-        UnknownChoice: a choice or an id that fits nothing here.
+        UnknownChoice: a choice or an id that matches no finding.
         ValueError: the audit is not of this snapshot.
     """
     if (audit.cluster, audit.read_at) != (snapshot.cluster, snapshot.read_ended):
@@ -109,7 +109,7 @@ def plan_repair(
     work = _Work(snapshot, audit, choices, evidence, policy or Policy(), started)
     waiting = selected
     for may_declare in (False, True):
-        while True:  # a finding refused at first may become plannable by another's repair
+        while True:  # one refused at first may be plannable after another's repair
             left = [
                 finding for finding in waiting if not work.answer(finding, may_declare=may_declare)
             ]
@@ -121,7 +121,7 @@ def plan_repair(
 
 @dataclass(slots=True)
 class _Work:
-    """The plan in the making: the one place that holds state while planning."""
+    """The plan under construction: the only object with state while planning."""
 
     snapshot: ClusterSnapshot
     audit: ClusterAudit
@@ -132,7 +132,7 @@ class _Work:
     known: dict[str, ServerSnapshot] = field(init=False)
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(init=False)
     model: Model = field(init=False)
-    # What the rules say of `model`, and which findings they have before the first step.
+    # What the rules report for `model`, and the findings before the first step.
     outlook: ClusterAudit = field(init=False)
     expected: frozenset[str] = field(init=False)
     steps: list[Step] = field(default_factory=list)
@@ -171,14 +171,14 @@ class _Work:
         return False
 
     def is_answered(self, finding: Finding) -> bool:
-        """Note a finding that the steps for others answer as well: nothing is missing any more."""
+        """Record a finding that the steps for others also answer: nothing is missing any more."""
         if not self._is_delivered(finding) or self._may_stay(finding):
             return False
         self.answered.append(answered(finding, BY_OTHER_STEPS, ()))
         return True
 
     def _may_stay(self, finding: Finding) -> bool:
-        """Return whether what is missing is to come through a backlog that may stay."""
+        """Return whether what is missing is to arrive through a backlog that may stay."""
         others = (each for each in self.audit.findings if each.replica != finding.replica)
         doubtful = GtidSet.union_of(each.gtid_set for each in others if may_not_arrive(each))
         return finding.code in HOLES and bool(finding.gtid_set & doubtful)
@@ -193,25 +193,25 @@ class _Work:
         if finding.code not in _ONLY_BY_ARRIVAL and finding.id in self.expected - {
             each.id for each in self.outlook.findings
         }:
-            return True  # the rules find it no more
+            return True  # the rules no longer find it
         lacking = finding.source if finding.code[0] in "EJ" else finding.replica
         if not finding.gtid_set or lacking not in self.model.servers:
             return False
         if finding.code[0] == "T" and finding.gtid_set <= self.started[lacking or ""].executed:
-            # It arrives without a step, unless a file position is behind it: no set shows that.
+            # It arrives without a step, unless a file position is after it: no set shows that.
             channel = self.started[lacking or ""].channel(finding.channel or "")
             return channel is not None and channel.auto_position
         if finding.code in HOLES:
             effects = [step.effect for step in self.steps]
             brought = brought_by(effects, self.model[lacking or ""], self.known)
-            # By another channel, if nothing holds that up: no step does it.
+            # Another channel delivers it, if nothing holds that up: no step does.
             there = self.started[lacking or ""].executed
             if finding.gtid_set <= there or finding.gtid_set - brought:
                 return False
         return finding.gtid_set <= self.model[lacking or ""].executed
 
     def _starts(self, finding: Finding) -> bool:
-        """Return whether a step starts the finding's channel, and its applier goes on then."""
+        """Return whether a step starts the finding's channel, and its applier then continues."""
         if finding.replica not in self.model.servers or finding.channel is None:
             return False
         channel = self.model[finding.replica or ""].channel(finding.channel)
@@ -247,7 +247,7 @@ class _Work:
         )
 
     def _afterwards(self) -> Iterator[Afterwards]:
-        """Yield what the audit will show above info when the plan has run."""
+        """Yield what the audit will report above info after the plan."""
         before = {finding.id for finding in self.audit.findings}
         repaired = {each.finding_id for each in self.answered}
         unseen = [
@@ -392,7 +392,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Simulated:
-    """A proposal that held: its actions with the servers before and after each."""
+    """A proposal that passed: its actions with the servers before and after each."""
 
     settings: tuple[tuple[Action, Setting], ...]
     model: Model

@@ -1,12 +1,12 @@
-"""Which privileges the statements of a script need: the one table, and the guard made from it.
+"""The privileges that the statements of a script need: the only table, and the guard made from it.
 
 1. A procedure lists the kinds of its statements. Each kind is a row here, with its privileges by
    version; the guard of the script and the list in the runbook come from the same rows.
 2. A requirement holds if the account has one of its privileges. SUPER grants most of them until it
    is removed, and never TRANSACTION_GTID_TAG (6038, seen on 9.7.4).
-3. information_schema.user_privileges shows an account its own global privileges, and those of its
-   roles only if it may read the grant tables (seen on 9.7.4). With an active role the guard
-   therefore passes: the script tries what it can try without effect, and the runbook has the list.
+3. information_schema.user_privileges shows an account its own global privileges. It shows those of
+   its roles only if the account may read the grant tables (seen on 9.7.4). So the guard passes if a
+   role is active. The script tries what it can try without effect, and the runbook has the list.
 
 Sources: Reference Manual 5.6 to 9.7, "Privileges Provided by MySQL" and "System Variable
 Privileges"; the texts of 1227 and 6038 on 9.7.4.
@@ -25,7 +25,7 @@ _DYNAMIC_PRIVILEGES = ServerVersion(8, 0, 0)
 _SESSION_VARIABLES = ServerVersion(8, 0, 14)  # SESSION_VARIABLES_ADMIN
 _REPLICATION_APPLIER = ServerVersion(8, 0, 18)
 _ROLES = ServerVersion(8, 0, 0)
-# Of statement_sql.py, and since which version.
+# The variables of statement_sql.py, and since which version they need a privilege.
 _RESTRICTED_VARIABLES = (
     (80013, "sql_require_primary_key"),
     (80030, "sql_generate_invisible_primary_key"),
@@ -33,7 +33,7 @@ _RESTRICTED_VARIABLES = (
 
 
 class StatementKind(Enum):
-    """What a script does that not every account may do."""
+    """Actions of a script for which an account needs privileges."""
 
     STEER_CHANNEL = "start, stop or change a channel"
     SET_GTID_NEXT = "set gtid_next"
@@ -83,7 +83,7 @@ def _gtid_next(version: ServerVersion) -> tuple[Requirement, ...]:
 
 
 def _tagged_gtid_next(version: ServerVersion) -> tuple[Requirement, ...]:
-    """SUPER alone is not enough, TRANSACTION_GTID_TAG alone neither."""
+    """Return what a tag needs: neither SUPER nor TRANSACTION_GTID_TAG alone is enough."""
     [requirement] = _gtid_next(version)
     others = tuple(name for name in requirement.one_of if name != "SUPER")
     return (Requirement(("TRANSACTION_GTID_TAG",)), Requirement(others))
@@ -101,7 +101,7 @@ _TABLES_OF_ROWS = "the tables of the rows"
 
 
 def _write_rows(_version: ServerVersion) -> tuple[Requirement, ...]:
-    """Return what the rows need; the statements' own guard looks whether triggers are visible."""
+    """Return what the rows need; the statements' own guard checks whether triggers are visible."""
     names = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRIGGER")
     return tuple(Requirement((name,), _TABLES_OF_ROWS) for name in names)
 
@@ -133,8 +133,8 @@ def privilege_guards(
 ) -> tuple[Guard, ...]:
     """Return the guards that the account has the global privileges of these kinds.
 
-    Privileges on tables have guards of their own (table_questions.py): a statement of each kind is
-    prepared. Where tables are only read, the guards that read them come before any change.
+    Table privileges have their own guards (table_questions.py), which prepare a statement of each
+    kind. If tables are only read, the guards that read them come before any change.
     """
     return tuple(
         Guard(
@@ -150,7 +150,7 @@ def privilege_guards(
 def trial(kinds: Iterable[StatementKind]) -> tuple[str, ...]:
     """Return statements without effect that fail if the account may not set what a script sets.
 
-    They are what finds a missing privilege where roles hide from the guards.
+    They detect a missing privilege if roles hide it from the guards.
     """
     lines = []
     wanted = set(kinds)
@@ -167,7 +167,7 @@ def trial(kinds: Iterable[StatementKind]) -> tuple[str, ...]:
 
 
 def _has_one_of(privileges: tuple[str, ...], *, has_roles: bool) -> str:
-    """Write the condition. A grantee is `'user'@'host'`, and CURRENT_USER() is `user@host`."""
+    """Return the condition. A grantee is `'user'@'host'`, and CURRENT_USER() is `user@host`."""
     listed = ", ".join(map(quote_string, privileges))
     account = (
         "CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER())"

@@ -1,4 +1,4 @@
-"""What a procedure is: an action as a script and in words, before it has a number in a plan."""
+"""The type of a procedure: an action as a script and as text, before it has a number in a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from topology.snapshot import ChannelSnapshot, ServerSnapshot
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """An action as a script and in words: what becomes a step."""
+    """An action as a script and as text, from which a step is made."""
 
     title: str
     preconditions: tuple[Guard, ...]
@@ -27,29 +27,29 @@ class Procedure:
     if_stopped: str
     risk: str
     warnings: tuple[str, ...] = ()
-    session: tuple[str, ...] = ()  # what the session is set to before the first precondition
+    session: tuple[str, ...] = ()  # session settings before the first precondition
     needs: tuple[StatementKind, ...] = ()  # the kinds of its statements that need privileges
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where an action is carried out: the servers before and after it, by the model."""
+    """The context of an action: the servers before and after it, according to the model."""
 
     server: ModelServer
     before: Model
     after: Model
-    # The last reading of each server of the model, by name: what the plan was made from. All of
-    # them have sets, channels and a server_uuid (start.py, known_servers).
+    # The last reading of each server of the model, by name, from which the plan was made. All of
+    # them have sets, channels and a server_uuid (initial_model.py, known_servers).
     seen: Mapping[str, ServerSnapshot] = field(default_factory=dict)
 
     @property
     def dialect(self) -> Dialect:
-        """Return the words of the server."""
+        """Return the dialect of the server."""
         return dialect_of(self.server.version)
 
     @property
     def arriving(self) -> GtidSet:
-        """Return what the model expects the server to have afterwards and not before."""
+        """Return what the model expects the server to have afterwards but not before."""
         return self.after[self.server.name].executed - self.server.executed
 
     def executed(self, name: str) -> GtidSet:
@@ -65,11 +65,11 @@ class Setting:
         return channels
 
     def channel(self, name: str) -> ChannelSnapshot:
-        """Return a channel of the server as it was read: an action names one that exists."""
+        """Return a channel of the server as it was read; actions refer to existing channels."""
         return next(each for each in self.channels(self.server.name) if each.name == name)
 
     def source_uuid(self, name: str) -> UUID | None:
-        """Return the server_uuid of the server from which a channel receives; None if unknown."""
+        """Return the server_uuid of the source of a channel; None if unknown."""
         source = self.before.servers.get(self.known(name).source or "")
         return source.server_uuid if source is not None else self.channel(name).source_uuid
 

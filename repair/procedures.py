@@ -1,4 +1,4 @@
-"""From an action to a step: the table of procedures, and the guard every script begins with."""
+"""Converts an action to a step: the table of procedures, and the guards of every script."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -47,10 +47,10 @@ _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
 
 
 def describe(action: Action, setting: Setting) -> Procedure:
-    """Return the procedure of an action, with the guards that every script begins with.
+    """Return the procedure of an action, with the guards with which every script begins.
 
-    In this order: it is the server that the plan means, the account may run every statement, and
-    the channels are those that the plan saw.
+    In this order: it is the server of the plan, the account may run every statement, and the
+    channels are those that the plan read.
     """
     procedure = _PROCEDURES[type(action)](action, setting)
     server = setting.server
@@ -81,7 +81,7 @@ def describe(action: Action, setting: Setting) -> Procedure:
 
 
 def make_step(action: Action, setting: Setting, *, after: int, finding: Finding) -> Step:
-    """Return the step that carries out an action for a finding, behind `after` scripts."""
+    """Return the step that executes an action for a finding, numbered after `after` scripts."""
     checks = checks_before(action, setting)
     procedure = describe(action, setting)
     reading = setting.seen[action.server]

@@ -1,19 +1,21 @@
-"""What a source must still have in its logs before a channel is stopped to go on elsewhere.
+"""What a source must still have in its logs before a channel is stopped and repositioned.
 
-A receiver that asks for what is purged is refused (error 1236, since 8.0 13114), and its channel,
-which may have run until then, stands. A channel that is only started stood before, so no script of
-that asks.
+A source refuses a receiver that requests purged transactions (error 1236, since 8.0 13114). Its
+channel, which may have run until then, stops. A channel that is only started was stopped before, so
+its script does not check this.
 
 How it works
 ------------
-A source refuses a connection by auto-position unless `gtid_purged <= what the receiver sends`
-(sql/rpl_binlog_sender.cc, check_start_file). That is gtid_executed, for the script deletes the
-relay log (CHANGE … SOURCE), and what it held is lost if the source has purged it. What the server
-has executed for certain is what the plan saw, with what the steps before add. A channel that runs
-gets on meanwhile, but how far is not known: SOURCE_DELAY, a lock or a long backlog may keep all of
-it in the relay log. So nothing else may be purged, even if it has been applied since.
+A source refuses an auto-position connection unless `gtid_purged <= what the receiver sends`
+(sql/rpl_binlog_sender.cc, check_start_file). The receiver sends gtid_executed, because the script
+deletes the relay log (CHANGE … SOURCE). What the relay log held is lost if the source has purged
+it. The server has certainly executed what the plan read, plus what earlier steps add. A running
+channel advances in the meantime, but by an unknown amount: SOURCE_DELAY, a lock or a long backlog
+may keep all of it in the relay log. So nothing else may be purged, even if it has been applied
+since.
 
-To go on by file position behind an event, the log with that event must still be there.
+To continue with a file position after an event, the source must still have the log file of that
+event.
 """
 
 from gtid import GtidSet
@@ -26,7 +28,7 @@ _PURGED = "@@GLOBAL.gtid_purged"
 
 
 def still_sends(action: AutoPositionOn | MovePast, setting: Setting) -> Guard | None:
-    """Return what must hold on the source of a channel; None if nothing can be said."""
+    """Return the guard for the source of a channel; None if nothing can be required."""
     channel = setting.known(action.channel)
     source = setting.before.servers.get(channel.source or "")
     if source is None:

@@ -1,16 +1,16 @@
-"""Whether the rows of every server allow a redo: none doubled, none that stops replication.
+"""Whether the rows of every server allow a redo: it duplicates none and does not stop replication.
 
-Each question answers with the reason why not, or with an empty text. Rows are as they were read
-with the plan; the script compares those of its own server once more.
+Each function returns the reason why not, or an empty text. Rows are those read with the plan; the
+script compares the rows of its own server again.
 """
 
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from repair.case import Case
 from repair.model import ModelServer, below
 from repair.replay import Replayed
 from repair.rows_there import may_come_back
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, NetRow, RowState, TransactionContent
 from topology.dialect import dialect_of
 from topology.findings import Grade
@@ -22,11 +22,11 @@ EMPTY_BY_HAND = (
 
 
 def may_be_there(case: Case, content: TransactionContent, where: ModelServer) -> str:
-    """Return why rows are on the server already, or cannot be; empty if nothing says so.
+    """Return why rows are on the server already, or cannot be; "" if nothing shows it.
 
-    A server that lost GTIDs may have kept the rows: RESET BINARY LOGS AND GTIDS takes only the
-    GTIDs, and before 8.0.17 so does a crash with sync_binlog other than 1. Done again, rows with a
-    key stop the script, and rows without one are doubled.
+    A server that lost GTIDs may have kept the rows: RESET BINARY LOGS AND GTIDS removes only the
+    GTIDs, and before 8.0.17 so does a crash with sync_binlog other than 1. In a redo, rows with a
+    key stop the script, and rows without one are duplicated.
     """
     state = content.state_on(where.name)
     if state.is_created:
@@ -58,10 +58,10 @@ def may_be_there(case: Case, content: TransactionContent, where: ModelServer) ->
 def redone_rows_may_come_back(
     case: Case, content: TransactionContent, where: ModelServer
 ) -> Iterator[str]:
-    """Yield that rows which are not there may have been deleted since, not lost.
+    """Yield a warning that missing rows may have been deleted since, and not lost.
 
-    What a server committed behind them is in no log after RESET BINARY LOGS AND GTIDS, or where it
-    logs nothing. No set shows whether it had them; a proved crash (E3) took the rows as well.
+    What a server committed after them is in no log after RESET BINARY LOGS AND GTIDS, or if it logs
+    nothing. No set shows whether it had them; a proved crash (E3) also lost the rows.
     """
     is_lost = case.finding.code == "E3" and not _may_have_kept(case, where)
     if is_lost or not content.of_class(ContentClass.DATA):
@@ -77,9 +77,9 @@ def _may_have_kept(case: Case, where: ModelServer) -> bool:
 
 
 def changed_since(case: Case, content: TransactionContent, where: ModelServer) -> str:
-    """Return which servers with the transactions have other rows by now; empty if none.
+    """Return which servers with the transactions have different rows now; "" if none.
 
-    Their rows do not change by a redo elsewhere: the servers would differ afterwards.
+    A redo elsewhere does not change their rows, so the servers would differ afterwards.
     """
     wanted = case.finding.gtid_set
     changed = [
@@ -100,7 +100,7 @@ def changed_since(case: Case, content: TransactionContent, where: ModelServer) -
 def stops_below(
     case: Case, content: TransactionContent, where: ModelServer, redone: tuple[Replayed, ...]
 ) -> str:
-    """Return on which servers replication would bring the transactions to rows that do not fit."""
+    """Return the servers where replication would deliver the transactions to unfit rows."""
     gtids = GtidSet.of(each.gtid for each in redone if each.gtid is not None)
     receiving = below(case.model, where.name, running=True)
     unfit = [

@@ -1,24 +1,25 @@
-"""A receiver whose source refused it for its GTIDs, and would not any more (A4).
+"""A receiver whose source refused it because of its GTIDs, and would now accept it (A4).
 
 How it works
 ------------
-While the sets do not fit, E3 and P1 report why the source refuses. The receiver's error stays until
-the next start, also when the sets fit:
+While the sets do not match, E3 and P1 report why the source refuses. The receiver's error stays
+until the next start, even if the sets match by then:
 
     by steps of a plan            stopped before its last one, which starts the channel
     by hand                       the GTIDs were used up, or committed again
     by the source's own commits   it gave the lost GTIDs to other transactions (E3)
 
-No set separates the last from the others, and behind a start of it both sides differ for good under
-equal sets. So the start is planned only when it is selected. `--again` selects it where a strategy
-that was selected for the earlier plan ended with it (gtid_audit/plan_again.py).
+No set distinguishes the last cause from the others. After a start in that case, both sides differ
+permanently under equal sets. So the start is planned only if the operator selects it. `--again`
+selects it if a strategy that was selected for the earlier plan ended with it
+(gtid_audit/plan_again.py).
 """
 
 from dataclasses import replace
 
-from repair.case import Case, Outcome, Refusal
 from repair.model import Model, refused
 from repair.starting import start_channel
+from repair.strategy_case import Case, Outcome, Refusal
 from topology.error_texts import row_of
 from topology.findings import Finding
 from topology.rules.threads import RECEIVER_ERROR
@@ -27,7 +28,7 @@ _FOR_SETS = frozenset({"E3", "P1"})
 
 
 def start_as_selected(case: Case) -> Outcome:
-    """Start a channel; one whose receiver has an error (A4) only if that was its GTID set."""
+    """Plan to start a channel; with a receiver error (A4), only if the GTID set was the cause."""
     if case.finding.code != "A4":
         return start_channel(case)
     if not _is_for_sets(case.finding):
@@ -47,7 +48,7 @@ def start_as_selected(case: Case) -> Outcome:
 
 
 def fits_by_now(finding: Finding, model: Model) -> str:
-    """Return that a channel may be started by selection; empty if its source refuses it still."""
+    """Return that a channel may be started by selection; "" if its source still refuses it."""
     source = model.servers.get(finding.source or "")
     replica = model.servers.get(finding.replica or "")
     channel = replica.channel(finding.channel or "") if replica is not None else None

@@ -2,9 +2,9 @@
 
 1. Pure: plan in, texts out. Same plan, same bytes.
 2. A script is plain SQL for the `mysql` client: comments, guards, statements, verification. It
-   holds no client commands, no account and no secret.
-3. Whatever a server or an operator has named ends up in comments on one line: a name cannot become
-   a statement.
+   contains no client commands, no account and no secret.
+3. Names from a server or an operator appear in comments on one line, so a name cannot become a
+   statement.
 """
 
 import json
@@ -21,14 +21,14 @@ RUNBOOK = "RUNBOOK.md"
 PLAN = "plan.json"
 _WIDTH = 96
 _TURNS_PER_LINE = 5
-# A session inherits from its client and its server what would change a script:
-# * the client's character set, in which the names of channels would be others (3074), and the
-#   client itself would cut the script elsewhere;
-# * sql_mode: a backslash has to mean itself in FOR CHANNEL, PAD_CHAR_TO_FULL_LENGTH pads the names
-#   in performance_schema, HIGH_NOT_PRECEDENCE changes conditions;
+# A session inherits settings from its client and its server that would change a script:
+# * the client's character set, in which channel names would differ (3074), and with which the
+#   client itself would split the script differently;
+# * sql_mode: a backslash must be literal in FOR CHANNEL, PAD_CHAR_TO_FULL_LENGTH pads the names in
+#   performance_schema, HIGH_NOT_PRECEDENCE changes conditions;
 # * completion_type and autocommit, which would keep a transaction open where gtid_next must be set
 #   (1766);
-# * time_zone: a TIMESTAMP is compared as the text that it has in UTC, as it was read.
+# * time_zone: a TIMESTAMP is compared as its text in UTC, as it was read.
 PROLOGUE = (
     KEEP_CLIENT_CHARSET,
     "SET NAMES utf8mb4;",
@@ -88,7 +88,7 @@ def render_script(plan: Plan, step: Step) -> str:
 
 
 def render_check(plan: Plan, step: Step, check: Check) -> str:
-    """Return the script that looks at another server before a step, and changes nothing."""
+    """Return the script that reads another server before a step, and changes nothing."""
     header = (
         (
             f"Plan {plan.id}, step {step.check_number(check)} of {plan.scripts_count}:"
@@ -109,7 +109,7 @@ def render_check(plan: Plan, step: Step, check: Check) -> str:
 
 
 def render_runbook(plan: Plan) -> str:
-    """Return what a person reads before and while running the scripts."""
+    """Return what the operator reads before and while running the scripts."""
     steps = "1 step" if plan.scripts_count == 1 else f"{plan.scripts_count} steps"
     lines = [
         f"# Repair of {_line(plan.cluster)}",
@@ -148,7 +148,7 @@ _HOW_TO_RUN = [
 
 
 def _privileges(plan: Plan) -> list[str]:
-    """List what the account needs, server by server, exactly as the scripts look for it."""
+    """Return the list of privileges, server by server, exactly as the scripts check them."""
     needed: dict[str, set[str]] = {}
     for step in plan.steps:
         needed.setdefault(step.server, set()).update(step.privileges)
@@ -175,7 +175,7 @@ def _how_to_stop(plan: Plan) -> list[str]:
 
 
 def _how_to_go_back(plan: Plan) -> list[str]:
-    """List how each step is undone, the last one first."""
+    """Return how each step is undone, the last one first."""
     undone = [f"Step {step.number}, on {step.server}: {step.undo}" for step in reversed(plan.steps)]
     return _bullets("## How to go back", undone)
 
@@ -183,7 +183,7 @@ def _how_to_go_back(plan: Plan) -> list[str]:
 def _record(plan: Plan) -> list[str]:
     """Explain why to keep the directory, if transactions are left out: see topology/accepted.py.
 
-    An audit would report them as E4: work is missing.
+    Without it, an audit would report them as E4, as missing transactions.
     """
     if not any(isinstance(step.effect, InjectEmpty | AppendPurged) for step in plan.steps):
         return []
@@ -201,7 +201,7 @@ def _record(plan: Plan) -> list[str]:
 
 
 def _content(plan: Plan, content: ContentShown) -> str:
-    """Show what the transactions behind a finding did."""
+    """Return what the transactions of a finding did, as text."""
     saved = [each.file_name for each in plan.saved if content.finding_id in each.file_name]
     return (
         f"finding `{content.finding_id}`, read from {content.read_from or 'no server'}:"
@@ -210,7 +210,7 @@ def _content(plan: Plan, content: ContentShown) -> str:
 
 
 def _afterwards(each: Afterwards) -> str:
-    """Show what the audit will find when the plan has run."""
+    """Return what the audit will report after the plan, as text."""
     return (
         f"{each.severity} **{each.code} {each.name}**, {each.about or 'the cluster'}"
         f" ({'new' if each.is_new else 'as now'}): {each.explanation}"
@@ -230,7 +230,7 @@ def _findings(plan: Plan) -> list[str]:
 
 
 def _row(row: DifferingRow) -> str:
-    """Show both versions of a row on one line."""
+    """Return both versions of a row on one line."""
     return (
         f"{row.table}, {row.where} (finding `{row.finding_id}`):"
         f" on {row.source} {shown_version(row.source_row)};"
@@ -301,9 +301,9 @@ def _bullets(heading: str, items: list[str] | tuple[str, ...]) -> list[str]:
 
 
 def _command(where: Step | Check, file_name: str) -> str:
-    """Return the exact command line: a server that was reached by socket answers nowhere else."""
+    """Return the exact command line; a server reached by socket may have no other address."""
     if where.unix_socket is not None:
-        # An option file may name another host, with which the client refuses the socket (2047).
+        # An option file may set another host, with which the client refuses the socket (2047).
         socket = shlex.quote(_line(where.unix_socket))
         way = f"--host=localhost --socket={socket} --protocol=SOCKET"
     else:
@@ -312,12 +312,12 @@ def _command(where: Step | Check, file_name: str) -> str:
 
 
 def address_of(where: Step | Check) -> str:
-    """Return how a server is reached, for a person."""
+    """Return how to connect to a server, for the operator."""
     return where.unix_socket or f"{where.host}:{where.port}"
 
 
 def _joined(statements: tuple[str, ...]) -> list[str]:
-    """Put the turns of a bounded wait, which are all the same, on few lines."""
+    """Return the statements with the equal iterations of a bounded wait on few lines."""
     lines: list[str] = []
     for statement, group in groupby(statements):
         count = len(list(group))
@@ -329,7 +329,7 @@ def _joined(statements: tuple[str, ...]) -> list[str]:
 
 
 def _comment(text: str) -> list[str]:
-    """Return comment lines. `-- ` comments end with the line, so a line is all they are given."""
+    """Return comment lines. A `-- ` comment ends with its line, so each is given one line."""
     return [
         f"-- {line}"
         for line in textwrap.wrap(

@@ -1,13 +1,13 @@
 """Writes one transaction as SQL again (redo), or its opposite (undo).
 
 1. A transaction becomes one transaction. Before it commits, a guard counts its rows: each statement
-   must have found exactly one. If one has not, the client stops and nothing of it stays, or, where
-   the client was told not to stop, it rolls back.
-2. Redo keeps what the rows ran under (foreign key and unique checks) and what statements ran under
-   (everything: see `statement_sql`).
-3. Undo goes backwards, row by row. Foreign key checks are off: going back through states that have
-   been must not fail, nor cascade into rows that no transaction here has touched.
-4. What cannot be done is a problem with its reason, and then there are no lines.
+   must have found exactly one. Otherwise the client stops and the server rolls back, or, if the
+   client does not stop at errors, the script rolls back.
+2. Redo restores the session settings of the rows (foreign key and unique checks) and of the
+   statements (everything: see `statement_sql`).
+3. Undo goes backwards, row by row. Foreign key checks are off: a return through former states must
+   not fail, and must not cascade into rows that none of the transactions touched.
+4. What cannot be written is a problem with its reason, and then there are no lines.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from repair.touched_tables import TouchedTable, touched
 from repair.unguarded import checks_nothing
 from topology.hidden import without_secrets
 
-# What rows are written under: zero and odd dates as they are, 0 as 0 and not as the next number,
-# everything else strictly, so that nothing is cut to fit.
+# The sql_mode for rows: zero and invalid dates are accepted, 0 is stored as 0 and not as the next
+# number. Everything else is strict, so that no value is truncated.
 SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
 _LENIENT_SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 ROW_SESSION = (
@@ -55,9 +55,9 @@ _END = (
     "PREPARE `end of transaction` FROM @end;",
     "EXECUTE `end of transaction`;",
 )
-# Under an explicit gtid_next a prepared COMMIT is refused (1837, seen on 5.6.24), and PREPARE and
-# EXECUTE are passed over where the GTID is executed; COMMIT never is. So a session whose rows are
-# not as they should be ends itself before it commits.
+# Under an explicit gtid_next a prepared COMMIT is refused (1837, seen on 5.6.24). PREPARE and
+# EXECUTE are skipped if the GTID is executed; COMMIT never is. So a session whose rows do not match
+# ends itself before it commits.
 _END_UNDER_GTID = (
     (
         "SET @end = IF(@go, 'DO 0', IF(@@SESSION.gtid_next = 'AUTOMATIC', 'ROLLBACK',"
@@ -68,7 +68,7 @@ _END_UNDER_GTID = (
 )
 _BEGIN_WORD = re.compile(rb"BEGIN\s*\Z", re.IGNORECASE)
 _COMMIT_WORD = re.compile(rb"COMMIT\s*\Z", re.IGNORECASE)
-# Logged where a transaction that was rolled back had changed tables without transactions.
+# Logged if a transaction that was rolled back had changed nontransactional tables.
 _ROLLBACK_WORD = re.compile(rb"ROLLBACK\s*\Z", re.IGNORECASE)
 _SAVEPOINT = re.compile(rb"SAVEPOINT\b", re.IGNORECASE)
 _ROLLBACK_TO = re.compile(rb"ROLLBACK\s+TO\b", re.IGNORECASE)
@@ -83,13 +83,13 @@ _COMMENT_CHARACTERS_MAX = 200
 
 
 class Lines(Collection[str], Protocol):
-    """Lines of SQL, wherever they are kept: they can be read from either end."""
+    """Lines of SQL, in any storage: they can be read from either end."""
 
     def append(self, item: str) -> None:
-        """Keep one more."""
+        """Add one line."""
 
     def __reversed__(self) -> Iterator[str]:
-        """Give the lines, the last one first."""
+        """Return the lines, the last one first."""
 
 
 MakeLines = Callable[[], Lines]
@@ -97,20 +97,20 @@ MakeLines = Callable[[], Lines]
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One transaction as SQL. Lines hold lone surrogates where a statement is not UTF-8."""
+    """One transaction as SQL. Lines contain lone surrogates where a statement is not UTF-8."""
 
     label: str
     lines: Collection[str]
     tables: frozenset[TouchedTable] = frozenset()
     problem: str | None = None
-    # Of the transaction that is done again; None for one without, and for an undo.
+    # Of the transaction that is redone; None for one without a GTID, and for an undo.
     gtid: Gtid | None = None
-    # The first statement of which no guard checks what it changes; empty if rows are all it has.
+    # The first statement whose effect no guard checks; "" if the transaction has only rows.
     unguarded: str = ""
-    # A statement's session has variables that not every account may set.
+    # A statement's session sets variables that need a privilege.
     sets_restricted: bool = False
-    has_statements: bool = False  # besides BEGIN and COMMIT
-    # What its statements create that acts by itself.
+    has_statements: bool = False  # other than BEGIN and COMMIT
+    # Created objects that act by themselves.
     creates: tuple[Acting, ...] = ()
 
     def __post_init__(self) -> None:
@@ -180,7 +180,7 @@ def _replay(
 
 
 def under_gtid(lines: Iterable[str]) -> Iterator[str]:
-    """Write lines of a transaction that runs under an explicit gtid_next: it ends otherwise."""
+    """Yield the lines of a transaction under an explicit gtid_next, with the other ending."""
     for line in lines:
         if line == _END[0]:
             yield from _END_UNDER_GTID
@@ -189,7 +189,7 @@ def under_gtid(lines: Iterable[str]) -> Iterator[str]:
 
 
 def comment(text: str) -> str:
-    """Write a comment on one line, whatever the text holds."""
+    """Return a comment on one line, for any text."""
     shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if len(shown) > _COMMENT_CHARACTERS_MAX:
         shown = shown[: _COMMENT_CHARACTERS_MAX - 1] + "…"
@@ -204,7 +204,7 @@ def _guarded_end(label: str, count: int, verb: str) -> Iterator[str]:
 
 
 def _row_lines(changes: RowChanges, statements: Iterable[tuple[str, bool]]) -> Iterator[str]:
-    """Write the rows of one event, each with its part of the count."""
+    """Yield the rows of one event, each with its part of the count."""
     yield comment(f"{changes.table.name}, {changes.file}:{changes.position}")
     for statement, is_lenient in statements:
         counted = f"{statement} SET @rows = @rows + ROW_COUNT();"
@@ -218,7 +218,7 @@ def _row_lines(changes: RowChanges, statements: Iterable[tuple[str, bool]]) -> I
 
 @dataclass(slots=True)
 class _Redo:
-    """Writes a transaction forwards. The session is that of rows, or that of a statement."""
+    """Writes a transaction forwards. The session has the settings of rows, or of a statement."""
 
     keeps_gtid: bool = False
     tables: set[TouchedTable] = field(default_factory=set)
@@ -258,8 +258,8 @@ class _Redo:
 
     def rows(self, changes: RowChanges) -> Iterator[str]:
         check_named(changes.table)
-        # Under its GTID it must change what it changed: its replicas do not get the rest. And it
-        # is logged a second time: audits compare the two.
+        # Under its GTID it must change exactly what it changed, because its replicas do not get the
+        # rest. It is logged a second time, and audits compare the two.
         keeps = self.keeps_gtid
         self.tables.add(touched(changes, asks_for_rules=keeps, keeps_form=keeps))
         yield from self.row_session()
@@ -290,7 +290,7 @@ class _Redo:
             case Incident() | TransactionPayload():
                 raise CannotRender("its content could not be read")
             case _:
-                return  # GTID, XID, annotations: they have said what they have to say
+                return  # GTID, XID, annotations: nothing more to write
 
     def query(self, label: str, event: Event, query: Query) -> Iterator[str]:
         if _BEGIN_WORD.match(query.sql):
@@ -315,7 +315,8 @@ class _Redo:
         if (created := acting(query.schema, query.sql, shown)) is not None:
             self.creates.append(created)
         if create := _CREATE_WITH_ROWS.match(query.sql):
-            # A client may not fill a table so created; here the table stays if its rows do not.
+            # A client may not fill a table created this way; the table would stay if its rows do
+            # not.
             if self.keeps_gtid:
                 raise CannotRender("it makes and fills a table, which takes two GTIDs this way")
             yield from statement_lines(event, _with_sql(query, create["create"]))
@@ -338,9 +339,9 @@ def _with_sql(query: Query, sql: bytes) -> Query:
 
 @dataclass(slots=True)
 class _Undo:
-    """Writes a transaction backwards: of each event its rows, of the events the last one first.
+    """Writes a transaction backwards: the rows of each event, with the last event first.
 
-    `backwards` has the lines as they are read: of each event its block, the last line first.
+    `backwards` has the lines as they are read: a block per event, with the last line first.
     """
 
     make_lines: MakeLines = list

@@ -2,19 +2,21 @@
 
 1. Undo writes the rows as row_procedures.py does for rows that differ: unlogged, each row checked
    first, all or nothing, safe to run again.
-2. Redo runs each transaction under its GTID. One that is executed already is skipped: the server
-   passes over statements whose gtid_next is executed (sql/rpl_gtid_execution.cc,
-   gtid_pre_statement_checks; seen on 5.6.24 and 9.7.4), and the count of rows is not asked for.
-   After a guard that failed (a client with --force) gtid_next is a GTID of this server's history,
-   and the session only reads (guard.py): a history may be empty, or begin with a tag.
-3. On the server that gives out these GTIDs (its own, lost in a crash) one that is executed may be
-   another transaction: the next commit takes the number. There the script runs once, before any
-   commit, and stops at a GTID that is taken. Interrupted, the rest is planned anew.
-4. Elsewhere a GTID that is executed already is this script's own, or an empty transaction of
-   another plan. The rows tell: where they were compared they must be as after all, or nothing is
-   done. A column that was changed after the plan may have stored another value without an error.
-5. Rows are logged as rows, whatever binlog_format is: audits compare the two commits. What else
-   decides the form in the log is as the plan saw it (logged_form.py), or nothing is done.
+2. Redo runs each transaction under its GTID. One that is already executed is skipped: the server
+   ignores statements whose gtid_next is executed (sql/rpl_gtid_execution.cc,
+   gtid_pre_statement_checks; seen on 5.6.24 and 9.7.4), and the script does not check the count of
+   rows. After a failed guard (a client with --force), gtid_next is a GTID of this server's history,
+   and the session is read-only (guard.py): a history may be empty, or begin with a tag.
+3. On the server that assigns these GTIDs (its own, lost in a crash), an executed GTID may belong to
+   another transaction: the next commit takes it. There the script runs once, before any commit, and
+   stops at a GTID that is taken. If it is interrupted, the rest is planned again.
+4. On other servers an executed GTID is from this script, or is an empty transaction of another
+   plan. The rows show which: if they were compared, they must be as after all transactions, or the
+   script changes nothing. A column that was altered after the plan may have stored another value
+   without an error.
+5. Rows are logged as rows, regardless of binlog_format, because audits compare the two commits. The
+   other settings that decide the form in the log must be as the plan read them (logged_form.py), or
+   the script changes nothing.
 """
 
 import re
@@ -52,19 +54,19 @@ from topology.version import ServerVersion
 
 _REDONE_PER_SECOND = 100
 _ROW_VALUE_OPTIONS = ServerVersion(8, 0, 3)  # binlog_row_value_options
-# The first GTID of this server's history; AUTOMATIC where there is none.
+# The first GTID of this server's history; AUTOMATIC if it has none.
 _SET = "@@GLOBAL.gtid_executed"
 _FIRST_NUMBER = (
     f"SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING({_SET}, 38), ',', 1), ':', 1),"
     " '-', 1)"
 )
 _PASSED_OVER = f"IF({_SET} = '', 'AUTOMATIC', CONCAT(LEFT({_SET}, 37), {_FIRST_NUMBER}))"
-# What replay.py asks before it commits.
+# The condition that replay.py checks before the commit.
 _COUNTED = re.compile(r"^(SET @go = @go AND IFNULL\(\()(@rows = [0-9]+)(\), FALSE\);)$")
 
 
 def undo_rows(action: UndoRows, setting: Setting) -> Procedure:
-    """Set the rows of one table back, as one unlogged transaction."""
+    """Return the script that sets the rows of one table back, as one unlogged transaction."""
     server, table, count = action.server, action.rows[0].table, len(action.rows)
     written = make_rows_alike(MakeRowsAlike(server, server, action.rows), setting)
     rows = f"{count} row{'s' if count > 1 else ''}"
@@ -87,7 +89,7 @@ def undo_rows(action: UndoRows, setting: Setting) -> Procedure:
 
 
 def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
-    """Run the transactions again, one after the other, under their GTIDs."""
+    """Return the script that runs the transactions again, one by one, under their GTIDs."""
     server, gtids = action.server, action.gtids
     count = gtids.gtid_count
     uuid = setting.before[server].server_uuid
@@ -150,13 +152,13 @@ def _restricted(replayed: tuple[Replayed, ...], server: ModelServer) -> Iterator
 
 
 def _log_rows(replayed: tuple[Replayed, ...], server: ModelServer) -> Iterator[str]:
-    """Yield what a session needs that is to log rows on a server which logs statements."""
+    """Yield the session settings for logging rows on a server that logs statements."""
     if any(each.tables for each in replayed) and not server.logs_rows:
         yield "SET SESSION binlog_format = 'ROW';"
 
 
 def _logs_as_planned(replayed: tuple[Replayed, ...], server: ModelServer) -> Iterator[Guard]:
-    """Yield the guards that rows are logged in the form in which they were (logged_form.py)."""
+    """Yield the guards that rows are logged in their original form (logged_form.py)."""
     if not any(each.tables for each in replayed):
         return
     partial = "PARTIAL_JSON" if server.logs_partial_json else ""

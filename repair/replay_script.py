@@ -1,10 +1,11 @@
-"""Puts replayed transactions together into one script for the plain `mysql` client.
+"""Combines replayed transactions into one script for the plain `mysql` client.
 
-1. The script says what it is, checks what it relies on, then goes transaction by transaction. It
-   may be stopped anywhere: what has committed stays, the transaction it stopped in does not.
-2. Before anything is changed, the server is asked what no log says: whether triggers would fire
-   again, which columns are generated, whether foreign keys carried changes the log does not hold.
-3. It holds no account, no secret and no path of this machine.
+1. The script describes itself, checks its assumptions, then runs transaction by transaction. It may
+   be stopped anywhere: committed transactions stay, and the interrupted one is rolled back.
+2. Before any change, the script queries the server for what no log shows: whether triggers would
+   fire again, which columns are generated, and whether foreign keys cascaded changes that the log
+   does not have.
+3. It contains no account, no secret and no path of this machine.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _SESSION = (
 
 
 class Direction(Enum):
-    """What a script does with its transactions."""
+    """The effect of a script on its transactions."""
 
     REDO = "redo"
     UNDO = "undo"
@@ -81,9 +82,9 @@ _RUN = (
 def script_lines(
     direction: Direction, replayed: Sequence[Replayed], *, caveats: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Write the script of transactions that are in the order of the logs and have no problem.
+    """Yield the script of transactions that are in log order and have no problem.
 
-    `caveats` are what the script relies on and cannot check; a person reads them first.
+    `caveats` are assumptions that the script cannot check; the operator reads them first.
     """
     assert all(each.problem is None for each in replayed)
     count = len(replayed)
@@ -129,13 +130,13 @@ def script_lines(
 
 
 def comment_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
-    """Yield the guard that statements with comments arrive as they are written."""
+    """Yield the guard that statements with comments arrive unchanged."""
     if any(map(_has_comments, replayed)):
         yield CLIENT_KEEPS_COMMENTS
 
 
 def _has_comments(each: Replayed) -> bool:
-    """Return whether a statement may hold a comment; a text that looks like one counts as well."""
+    """Return whether a statement may contain a comment; a text that looks like one counts too."""
     return each.has_statements and any(
         line.endswith(DELIMITER) and _COMMENT.search(line.removesuffix(DELIMITER))
         for line in each.lines
@@ -153,14 +154,14 @@ def _logs_rows(replayed: Sequence[Replayed]) -> Iterator[Guard]:
 
 
 def table_guards(replayed: Sequence[Replayed]) -> tuple[Guard, ...]:
-    """Return what must hold of the tables before transactions are written on them."""
+    """Return what must be true of the tables before transactions are written on them."""
     return tuple(guard for table in _joined(replayed) for guard in _guards(table))
 
 
 def engine_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
-    """Yield what must hold before transactions take their GTIDs: all rows can share one.
+    """Yield what must be true before transactions take their GTIDs: all rows can share one.
 
-    A script asks it at its begin, and before each transaction: an earlier one may create a table.
+    A script checks it at its start, and before each transaction: an earlier one may create a table.
     """
     names = {(table.schema, table.table) for each in replayed if each.gtid for table in each.tables}
     for schema, table in sorted(names):
@@ -172,11 +173,11 @@ def engine_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
 
 
 def column_guards(replayed: Sequence[Replayed], *, at_begin: bool) -> Iterator[Guard]:
-    """Yield what must hold of the columns where rows take their GTIDs: they are the logged ones.
+    """Yield the guards that columns are the logged ones where rows take their GTIDs.
 
-    Servers below apply the rows by the places of their columns, and audits compare the two commits.
-    A statement may alter a table: so each transaction is asked for where there is one, and else
-    all together at the begin.
+    Downstream servers apply the rows by the positions of their columns, and audits compare the two
+    commits. A statement may alter a table. So if there is one, each transaction is checked;
+    otherwise all are checked together at the start.
     """
     if at_begin and any(each.has_statements for each in replayed):
         return
@@ -201,13 +202,13 @@ def column_guards(replayed: Sequence[Replayed], *, at_begin: bool) -> Iterator[G
 
 
 def later_columns(replayed: Sequence[Replayed], each: Replayed) -> Iterator[Guard]:
-    """Yield `column_guards` for one transaction, where the begin has not asked."""
+    """Yield `column_guards` for one transaction, if they were not checked at the start."""
     if any(other.has_statements for other in replayed):
         yield from column_guards((each,), at_begin=False)
 
 
 def trigger_guards(each: Replayed, earlier: Iterable[Replayed]) -> Iterator[Guard]:
-    """Yield what must hold before a transaction where an earlier one may have created a trigger."""
+    """Yield the guards before a transaction if an earlier one may have created a trigger."""
     made = [created for one in earlier for created in one.creates]
     for schema, table in sorted({(table.schema, table.table) for table in each.tables}):
         if any(created.fires_on([(schema, table)]) for created in made):
@@ -219,7 +220,7 @@ def trigger_guards(each: Replayed, earlier: Iterable[Replayed]) -> Iterator[Guar
 
 
 def _under_gtid(gtid: Gtid, lines: Iterable[str]) -> Iterator[str]:
-    """Run lines under a GTID. One that is there already is skipped by the server, in silence."""
+    """Yield lines that run under a GTID. The server silently skips an executed one."""
     text = quote_string(str(gtid))
     there = f"NOT GTID_SUBSET({text}, @@GLOBAL.gtid_executed)"
     yield from Guard(there, f"{gtid} has been executed here").statements()
@@ -235,7 +236,7 @@ def _paragraph(text: str) -> Iterator[str]:
 
 
 def _joined(replayed: Sequence[Replayed]) -> list[TouchedTable]:
-    """Give each table once, with everything that must be asked about it."""
+    """Return each table once, with everything that must be checked about it."""
     found: dict[tuple[str, str], list[TouchedTable]] = {}
     for each in replayed:
         for table in each.tables:

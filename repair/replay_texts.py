@@ -1,16 +1,16 @@
 """Transactions as SQL for a plan: for a step, and for the file that saves them.
 
-A plan is UTF-8 text that the ordinary client reads, so a transaction whose SQL is not (statements
-in another character set, carriage returns inside texts) is refused here with the command that
-writes it: `gtid-audit binlog show --redo`.
+A plan is UTF-8 text for the ordinary client. A transaction with other SQL (statements in another
+character set, carriage returns inside texts) is refused here, with the command that writes it:
+`gtid-audit binlog show --redo`.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from repair.case import SavedContent
 from repair.replay import Replayed
 from repair.replay_script import Direction, script_lines
+from repair.strategy_case import SavedContent
 from repair.transaction_content import TransactionContent
 from topology.findings import Finding
 
@@ -20,11 +20,11 @@ _NOT_IN_TEXT = ("\r", "\0")
 
 
 class CannotSave(Exception):
-    """Why transactions are not written as SQL; for a person."""
+    """Why transactions are not written as SQL, for the operator."""
 
 
 def saved_content(finding: Finding, content: TransactionContent | None) -> SavedContent:
-    """Return the file that does the transactions again, under new GTIDs. Raises CannotSave."""
+    """Return the file that redoes the transactions under new GTIDs. Raises CannotSave."""
     if content is None or content.read_from is None:
         raise CannotSave(content.unread if content is not None else "no log was read")
     missing = finding.gtid_set - content.wanted
@@ -42,7 +42,7 @@ def saved_content(finding: Finding, content: TransactionContent | None) -> Saved
 
 
 def check_plain(transactions: Iterable[Replayed]) -> None:
-    """Raise CannotSave if a transaction cannot be a part of a plan's text."""
+    """Raise CannotSave if a transaction cannot be part of a plan's text."""
     for each in transactions:
         if each.problem is not None:
             raise CannotSave(f"{each.label}: {each.problem}")

@@ -1,14 +1,14 @@
-"""Strategies that keep data: redo transactions where they are missing, or undo them where they are.
+"""Strategies that preserve data: redo transactions where they are missing, or undo them elsewhere.
 
-1. Neither is ever a default: only the operator can say whether the work is wanted.
-2. Redo runs the content under the GTIDs that it has, so that every other server either gets it by
-   replication or skips it because it has it.
+1. Neither is ever a default: only the operator can decide whether the transactions are wanted.
+2. Redo runs the content under its original GTIDs. So every other server either gets it by
+   replication, or skips it because it has it.
 3. Undo sets the rows back without logging it (no new GTID), on every server that has the
-   transactions. The GTIDs stay executed there, so they are used up by empty transactions wherever
-   they are missing: otherwise the origin gives them to its next transactions, which these servers
-   skip. Rows come first: a plan stopped half-way still shows the finding, and the next plan goes on
-   with the rows that are left.
-4. What cannot be undone row by row is refused with the reason. Nothing is undone in parts.
+   transactions. The GTIDs stay executed there, so the plan uses them up with empty transactions
+   wherever they are missing. Otherwise the origin would reuse them for its next transactions, which
+   these servers would skip. Rows come first: if a plan stops midway, the audit still reports the
+   finding, and the next plan continues with the remaining rows.
+4. What cannot be undone row by row is refused with the reason. No transaction is undone in part.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,6 @@ from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.acting_again import acts_again
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.logged_form import left_out_of_log, logged_otherwise
 from repair.missing_on import (
     not_all_read,
@@ -45,6 +44,7 @@ from repair.replay_texts import CannotSave, check_plain
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import (
     ContentClass,
     NetRow,
@@ -60,7 +60,7 @@ _NOT_UNASKED = "the operator must decide whether the work is wanted: only planne
 
 
 def redo_on_source(case: Case) -> Outcome:
-    """Do the transactions again on the source, under their GTIDs."""
+    """Plan to redo the transactions on the source, under their GTIDs."""
     content, source = case.content, case.source
     if not case.is_chosen:
         return Refusal("; ".join((_NOT_UNASKED, *others_left_out(case))))
@@ -137,7 +137,7 @@ def _where_it_stops(content: TransactionContent, redone: GtidSet) -> str:
 
 
 def _unguarded(redone: tuple[Replayed, ...], server: str) -> str:
-    """Return why statements are not done again by a script; empty if there are none."""
+    """Return why a script does not redo these statements; "" if there are none."""
     found = [each for each in redone if each.unguarded]
     if not found:
         return ""
@@ -151,7 +151,7 @@ def _unguarded(redone: tuple[Replayed, ...], server: str) -> str:
 
 
 def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
-    """Return the server from which the transactions reach all others; else the source."""
+    """Return the server from which the transactions reach all others; otherwise the source."""
     source = case.source
     assert source is not None, "the caller has looked"
     lacking = targets_lacking(case)
@@ -167,12 +167,12 @@ def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
 
 
 def undo_on_replica(case: Case) -> Outcome:
-    """Set the rows back on every server that has the transactions, and use up their GTIDs."""
+    """Plan to set the rows back on every server with the transactions, and use up their GTIDs."""
     content, wanted = case.content, case.finding.gtid_set
     if not case.is_chosen:
         return Refusal(_NOT_UNASKED)
     if case.source is not None and wanted <= case.source.executed:
-        return Proposal(())  # the steps for another replica of the source have used up the GTIDs
+        return Proposal(())  # the steps for another replica used up the GTIDs
     if (why := not_all_read(case)) is not None:
         return Refusal(why)
     if content is None or content.read_from is None:
@@ -231,9 +231,9 @@ def undo_on_replica(case: Case) -> Outcome:
 def _stays_elsewhere(
     case: Case, content: TransactionContent, without_gtids: list[ModelServer]
 ) -> str:
-    """Return why rows may stay on a server without the GTIDs; empty if they are not there.
+    """Return why rows may stay on a server without the GTIDs; "" if they are not there.
 
-    An undo reaches the servers that have the GTIDs. Where another one has the rows under no GTID,
+    An undo covers the servers that have the GTIDs. If another server has the rows without a GTID,
     or under others, the servers would differ afterwards.
     """
     for server in without_gtids:
@@ -247,8 +247,8 @@ def _stays_elsewhere(
 def _undo_by_hand(case: Case) -> str:
     """Return how an operator undoes what no script can, in full or in part.
 
-    Unlogged: a logged undo would be errant as well. And the GTIDs are used up: the source would
-    give its own to other transactions, which servers that have them skip.
+    Unlogged, because a logged undo would be errant as well. And the GTIDs are used up, because the
+    source would reuse its own for other transactions, which servers that have them skip.
     """
     wanted = case.finding.gtid_set
     holders = [each.name for each in case.model.servers.values() if wanted & each.executed]
@@ -263,7 +263,7 @@ def _undo_by_hand(case: Case) -> str:
 
 
 def _undone(net: NetRow) -> RowVersions | None:
-    """Return what sets a row back; None if nothing is to do. Raises CannotRender."""
+    """Return what sets a row back; None if nothing is needed. Raises CannotRender."""
     if net.before is None and net.after is None:
         return None
     if net.before is None or net.after is None:
@@ -274,7 +274,7 @@ def _undone(net: NetRow) -> RowVersions | None:
             for old, new in zip(net.before, net.after, strict=True)
         )
     where = key_condition(net.table, net.key_image)
-    member_columns(net.table)  # they can be compared in the script
+    member_columns(net.table)  # the script can compare them
     if incomplete:
         raise CannotRender(
             f"{net.table.name}, {where}: the log does not hold the whole row"

@@ -1,12 +1,13 @@
-"""Writes the value of a column as SQL: to store it, and to find it.
+"""Writes the value of a column as SQL, to store it and to find it.
 
-1. What is stored is what was logged, to the last bit: text by its bytes and character set where
-   quoting could change it, floating-point numbers by the digits that give the same double back.
-2. What is found is what was logged: text is compared by its bytes, because a collation calls 'a'
-   and 'A' equal; a FLOAT by the double it stands for (1.1 in a FLOAT column is 1.100000023841858,
-   and equal to no shorter number); members of ENUM and SET by their numbers.
-3. The session must be as `replay` sets it: sql_mode, time_zone and character set matter.
-4. What cannot be written for certain is CannotRender, never an approximation.
+1. The stored value is the logged one, to the last bit: text by its bytes and character set if
+   quoting could change it, floating-point numbers by the digits that give the same double.
+2. The value that is found is the logged one. Text is compared by its bytes, because a collation
+   treats 'a' and 'A' as equal. A FLOAT is compared by its double (1.1 in a FLOAT column is
+   1.100000023841858, and equal to no shorter number). Members of ENUM and SET are compared by
+   number.
+3. The session must have the settings of `replay`: sql_mode, time_zone and character set matter.
+4. A value that cannot be written exactly raises CannotRender, never an approximation.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from binlog.rows.values import Value
 from binlog.schema.charsets import BINARY
 from topology.quoting import quote_string
 
-# Opaque bytes in a JSON document keep their column's type; a literal can make only a VARCHAR's.
+# Opaque bytes in a JSON document keep their column's type; a literal can only produce a VARCHAR's.
 _LITERAL_OPAQUE = 15
 _SIGNED_END = 1 << 63
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
@@ -45,11 +46,11 @@ _CASTS = {
 
 
 class CannotRender(Exception):
-    """Why a row cannot be written as SQL; for a person."""
+    """Why a row cannot be written as SQL, for the operator."""
 
 
 def literal(column: RowColumn, value: Value) -> str:
-    """Write a value to be stored. Raises CannotRender."""
+    """Return a value as SQL, to be stored. Raises CannotRender."""
     match value:
         case None:
             return "NULL"
@@ -72,10 +73,10 @@ def literal(column: RowColumn, value: Value) -> str:
 
 
 def condition(column: RowColumn, identifier: str, value: Value, *, is_key: bool) -> str:
-    """Write the condition that a column holds a value. Raises CannotRender.
+    """Return the condition that a column holds a value. Raises CannotRender.
 
-    A key is compared as it is, so that the server uses its index: no two rows have it equal. That
-    it is equal by its collation does not make it the same value: see `same_bytes`.
+    A key is compared directly, so that the server uses its index: no two rows have an equal key.
+    That it is equal by its collation does not make it the same value: see `same_bytes`.
     """
     if value is None:
         return f"{identifier} IS NULL"
@@ -83,15 +84,15 @@ def condition(column: RowColumn, identifier: str, value: Value, *, is_key: bool)
     if _is_bytes(column) and not is_key:
         return same_bytes(column, identifier, value)
     if column.type_code == SET and isinstance(value, int) and value >= _SIGNED_END:
-        # A SET is a signed number where it is compared (seen on 5.6.24 and 9.7.4).
+        # In a comparison a SET is a signed number (seen on 5.6.24 and 9.7.4).
         return f"({identifier} | 0) = {text}"
     return f"{identifier} = {text}"
 
 
 def same_bytes(column: RowColumn, identifier: str, value: Value) -> str:
-    """Write the condition that a column holds a value byte by byte; empty if it has no bytes.
+    """Return the condition that a column holds a value byte by byte; "" if it has no bytes.
 
-    Collations call 'm' and 'M' equal, 'e' and an accented one, and text with spaces behind it.
+    Collations treat 'm' and 'M', 'e' and an accented one, and text with trailing spaces as equal.
     Raises CannotRender.
     """
     if value is None or not _is_bytes(column):
@@ -104,11 +105,11 @@ def _is_bytes(column: RowColumn) -> bool:
 
 
 def type_with_members(column: RowColumn) -> str:
-    """Write how the type of an ENUM or SET begins, as COLUMN_TYPE shows it, without the end.
+    """Return the start of the type of an ENUM or SET, as COLUMN_TYPE shows it.
 
-    As append_unescaped does it (sql/sql_show.cc; seen on 5.6.24 and 9.7.4). A character beyond the
-    basic multilingual plane is a question mark there. Raises CannotRender if two members look the
-    same then: nobody could see their order.
+    It follows append_unescaped (sql/sql_show.cc; seen on 5.6.24 and 9.7.4). A character outside the
+    basic multilingual plane is a question mark there. Raises CannotRender if two members then look
+    the same, because their order would not be visible.
     """
     assert column.members
     shown = [_BEYOND_BMP.sub("?", member.translate(_UNESCAPED)) for member in column.members]
@@ -123,7 +124,7 @@ def type_with_members(column: RowColumn) -> str:
 
 
 def json_expression(value: JsonValue) -> str:
-    """Write a document. Text makes most of them; where it would not, functions do.
+    """Return a document as SQL. Text produces most of them; functions produce the others.
 
     In text an unsigned integer becomes a signed one, a decimal a double, a date a string.
     """
@@ -164,7 +165,7 @@ def _is_plain_json(value: JsonValue) -> bool:
 
 
 def _double(value: float) -> str:
-    """Write a double so that it is one: without an exponent MySQL would read a DECIMAL."""
+    """Return a double as SQL: without an exponent MySQL would read a DECIMAL."""
     text = repr(value)
     return text if "e" in text else text + "e0"
 

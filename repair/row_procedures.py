@@ -1,15 +1,15 @@
-"""The script that makes rows of one table on a replica like the source's.
+"""The script that makes rows of one table on a replica equal to the source's.
 
-1. It is not logged (sql_log_bin=0): no GTID comes of it, and no other server is changed.
-2. Every row must be as the plan saw it, or already as it should be; otherwise nothing is changed.
-   Each is looked at again by the statement that changes it. Members of ENUM and SET columns are
-   numbers, in the conditions too: the members must be those of the plan, in their order.
-3. Foreign keys are checked: a child keeps its parent. Where they would change rows of other tables
-   by themselves, nothing is changed.
-4. Run again, or stopped anywhere, it does what is left to do.
-5. What goes makes room in unique keys for what changes, and that for what comes. Where two rows or
-   more change one unique key they may exchange its values, and no order of UPDATEs fits: such rows
-   are deleted first and inserted last. That asks for a table with transactions.
+1. It is not logged (sql_log_bin=0): it creates no GTID, and changes no other server.
+2. Every row must be as the plan read it, or already as it should be; otherwise the script changes
+   nothing. The statement that changes a row checks it again. Members of ENUM and SET columns are
+   numbers, also in the conditions, so the members must be those of the plan, in their order.
+3. Foreign keys are checked: a child keeps its parent. If they would cascade to rows of other
+   tables, the script changes nothing.
+4. If it is stopped and run again, it executes what is left.
+5. Deletes come before updates, and updates before inserts, so that unique key values are free. If
+   two or more rows change one unique key, they may exchange its values, and no order of UPDATEs
+   works. Such rows are deleted first and inserted last, which requires a transactional table.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNLOGGED = "SET SESSION sql_log_bin = 0, foreign_key_checks = 1, sql_safe_updat
 
 
 def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
-    """Write the source's version of each row, as one transaction."""
+    """Return the script that writes the source's version of each row, as one transaction."""
     server, table = action.server, action.rows[0].table
     count = len(action.rows)
     rows = f"{count} row{'s' if count > 1 else ''}"
@@ -101,7 +101,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
 
 
 def there(server: str, table: RowTable) -> Guard:
-    """Require that a table is there: a condition on its rows would end in error 1146."""
+    """Return the guard that a table exists: a condition on its rows would end in error 1146."""
     return Guard(
         is_shown(table.schema, table.table),
         f"{server}: {table.name} is not there, or this account may not see it; nothing was changed;"
@@ -110,7 +110,7 @@ def there(server: str, table: RowTable) -> Guard:
 
 
 def _carries_nothing(server: str, rows: tuple[RowVersions, ...]) -> Iterator[Guard]:
-    """Ask that no foreign key takes rows of other tables along: the plan did not compare them."""
+    """Yield the guard that no foreign key cascades to other tables, which were not compared."""
     table = rows[0].table
     for rule, is_asked in rules_asked(rows).items():
         if is_asked:
@@ -122,7 +122,7 @@ def _carries_nothing(server: str, rows: tuple[RowVersions, ...]) -> Iterator[Gua
 
 
 def rules_asked(rows: tuple[RowVersions, ...]) -> dict[str, bool]:
-    """Return which rules of foreign keys matter to these rows: those that go, those that change."""
+    """Return which foreign key rules matter to these rows: for deleted rows, for changed rows."""
     return {
         "delete_rule": any(row.source is None for row in rows) or bool(exchanging(rows)),
         "update_rule": any(None not in (row.source, row.replica) for row in rows),
@@ -130,7 +130,7 @@ def rules_asked(rows: tuple[RowVersions, ...]) -> dict[str, bool]:
 
 
 def _same_members(server: str, table: RowTable) -> Iterator[Guard]:
-    """Ask that the numbers of ENUM and SET members, which the script writes, mean the same."""
+    """Yield the guard that the ENUM and SET numbers in the script have the same meaning."""
     for column, begins in member_columns(table):
         yield Guard(
             has_members(table.schema, table.table, column, begins),
@@ -140,7 +140,7 @@ def _same_members(server: str, table: RowTable) -> Iterator[Guard]:
 
 
 def exchanging(rows: Iterable[RowVersions]) -> tuple[RowVersions, ...]:
-    """Return the rows that change a unique key which another one changes as well."""
+    """Return the rows that change a unique key that another row also changes."""
     moved: dict[tuple[int, ...], list[RowVersions]] = {}
     for row in rows:
         if row.source is None or row.replica is None or ABSENT in (*row.source, *row.replica):
@@ -153,7 +153,7 @@ def exchanging(rows: Iterable[RowVersions]) -> tuple[RowVersions, ...]:
 
 
 def _rolls_back(server: str, rows: tuple[RowVersions, ...]) -> Iterator[Guard]:
-    """Ask for a table with transactions where a row is deleted to be inserted again."""
+    """Yield the guard for a transactional table if a row is deleted to be inserted again."""
     table = rows[0].table
     if exchanging(rows):
         yield Guard(
@@ -191,14 +191,14 @@ def _unless_reached(row: RowVersions, settled: str, change: RowChange) -> Iterat
 
 
 def row_is(table: RowTable, where: str, image: Image | None) -> str:
-    """Write the condition that a row, found by its key, is as an image; None: that it is not."""
+    """Return the condition that a row, found by its key, equals an image; None: it is absent."""
     found = where if image is None else row_condition(table, image)
     exists = f"EXISTS (SELECT 1 FROM {table_name(table)} WHERE {found})"  # noqa: S608 - quoted
     return f"NOT {exists}" if image is None else exists
 
 
 def _is(row: RowVersions, *, is_goal: bool) -> str:
-    """Write the condition that the row is as it should be, or as the plan saw it."""
+    """Return the condition that the row is as it should be, or as the plan read it."""
     return row_is(row.table, row.where, row.source if is_goal else row.replica)
 
 

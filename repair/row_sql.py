@@ -1,13 +1,14 @@
 """Writes changes of rows as SQL, forwards and backwards.
 
-1. A row is found by all that is known of it: it must still be as the transaction found it (redo) or
-   left it (undo). A row that somebody has changed since is not found, and the script stops there.
-2. One row, one statement. LIMIT 1 stands where no key is known, because equal rows may be many.
-3. Generated columns are left out, invisible ones are named like all others.
+1. A row is found by all of its known values: it must still be as the transaction found it (redo) or
+   left it (undo). If it was changed since, the statement does not find it, and the script stops.
+2. There is one statement per row. It has LIMIT 1 if no key is known, because several rows may be
+   equal.
+3. Generated columns are omitted; invisible columns are listed like all others.
 4. A redo under the same GTID must be logged as the first commit was (`keeps_form`). With
-   binlog_row_image=MINIMAL a log has the columns that an UPDATE sets, changed or not: so it sets
-   those again and no other.
-5. What is not in the log cannot be written: CannotRender says which column is missing.
+   binlog_row_image=MINIMAL a log has the columns that an UPDATE sets, changed or not. So the redo
+   sets exactly those again.
+5. What is not in the log cannot be written: CannotRender reports the missing column.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ from repair.row_literals import (
 )
 from topology.quoting import quote_identifier, quote_string
 
-# They may be declared ON UPDATE CURRENT_TIMESTAMP, and then an UPDATE that does not set them does.
+# They may be declared ON UPDATE CURRENT_TIMESTAMP. Then an UPDATE that does not set them changes
+# them.
 _SELF_SETTING = frozenset({OLD_TIMESTAMP, OLD_DATETIME, TIMESTAMP2, DATETIME2})
 
 
 def redo_row(table: RowTable, row: RowChange, *, keeps_form: bool = False) -> str | None:
-    """Write the statement that changes a row as it was changed; None if nothing was.
+    """Return the statement that repeats the change of a row; None if nothing changed.
 
-    `keeps_form`: it sets the columns that the log has, where the log leaves columns out; the server
-    must set none by itself (`unset_columns`). Raises CannotRender.
+    `keeps_form`: if the log omits columns, set exactly the columns that it has. The server must set
+    none by itself (`unset_columns`). Raises CannotRender.
     """
     if row.before is None:
         assert row.after is not None
@@ -49,7 +51,7 @@ def redo_row(table: RowTable, row: RowChange, *, keeps_form: bool = False) -> st
 
 
 def undo_row(table: RowTable, row: RowChange) -> str | None:
-    """Write the statement that changes a row back; None if nothing was changed.
+    """Return the statement that reverts the change of a row; None if nothing changed.
 
     Raises CannotRender.
     """
@@ -63,7 +65,7 @@ def undo_row(table: RowTable, row: RowChange) -> str | None:
         at for at in _written(table) if row.after[at] is not ABSENT and row.before[at] is ABSENT
     ]
     _check_none(table, missing, "the value before the update of")
-    # What the update did not touch is as it was before it.
+    # A column that the update did not set is as it was before.
     left = tuple(
         old if new is ABSENT else new for old, new in zip(row.before, row.after, strict=True)
     )
@@ -71,7 +73,7 @@ def undo_row(table: RowTable, row: RowChange) -> str | None:
 
 
 def row_condition(table: RowTable, image: Image) -> str:
-    """Write the condition that only this row, as it is, answers to. Raises CannotRender."""
+    """Return the condition that matches only this row in its current state. Raises CannotRender."""
     assert table.key, "without a key equal rows cannot be told apart"
     return _where(table, image)
 
@@ -79,7 +81,7 @@ def row_condition(table: RowTable, image: Image) -> str:
 def member_columns(table: RowTable) -> tuple[tuple[str, str], ...]:
     """Return the ENUM and SET columns, and how their types begin in information_schema.
 
-    Raises CannotRender where that does not show the order of the members.
+    Raises CannotRender if that does not show the order of the members.
     """
     return tuple(
         (column.name, type_with_members(column))
@@ -89,7 +91,7 @@ def member_columns(table: RowTable) -> tuple[tuple[str, str], ...]:
 
 
 def needs_lenience(table: RowTable, row: RowChange) -> bool:
-    """Tell if a row holds an ENUM's error value, the number 0, which strict mode will not store."""
+    """Return whether a row holds an ENUM's error value, 0, which strict mode rejects."""
     enums = [at for at, column in enumerate(table.columns) if column.type_code == ENUM]
     images = [image for image in (row.before, row.after) if image is not None]
     return any(image[at] == 0 for image in images for at in enums)
@@ -122,9 +124,9 @@ def _update(
     base: Image | None = None,
     only_logged: bool = False,
 ) -> str | None:
-    """Write an UPDATE. `base` is what differences in `found` start from, where it has any.
+    """Return an UPDATE. `base` is the base value of JSON differences in `found`, if it has any.
 
-    `only_logged`: it sets the columns of `wanted` that are not ABSENT, and no other.
+    `only_logged`: set exactly the columns of `wanted` that are not ABSENT.
     """
     changed = [
         at
@@ -148,16 +150,16 @@ def _update(
 
 
 def _is_same(left: Value, right: Value) -> bool:
-    """Compare as the row does: 1 and 1.0 are one number, but -0.0 and 0.0 are two values."""
+    """Return whether a row treats values as equal: 1 and 1.0 are, but -0.0 and 0.0 are not."""
     return left == right and repr(left) == repr(right)
 
 
 def _where(table: RowTable, image: Image, *, base: Image | None = None) -> str:
-    """Write what only this row, as it should be, answers to."""
+    """Return the condition that matches only this row in its expected state."""
     has_key = bool(table.key) and all(image[at] is not ABSENT for at in table.key or ())
     if not has_key:
         _check_whole(table, image, "the row, and no key of the table is logged or known:")
-    # A generated column cannot be written, but a row can be found by it where it is the key.
+    # A generated column cannot be written, but it can find a row if it is the key.
     searched = {*_written(table), *((table.key or ()) if has_key else ())}
     present = [at for at in sorted(searched) if image[at] is not ABSENT]
     conditions = []
@@ -185,7 +187,7 @@ def _new_value(table: RowTable, at: int, value: Value) -> str:
 
 
 def _free_paths(document: str, steps: Sequence[JsonDiff]) -> Iterator[str]:
-    """Yield the conditions that nothing is yet where JSON_SET is to insert: it would replace it."""
+    """Yield the conditions that paths are free where JSON_SET inserts: it would replace them."""
     for at, step in enumerate(steps):
         if step.kind is DiffKind.INSERT:
             before = _applied(document, steps[:at])
@@ -193,11 +195,11 @@ def _free_paths(document: str, steps: Sequence[JsonDiff]) -> Iterator[str]:
 
 
 def _applied(document: str, steps: Iterable[JsonDiff], *, is_assigned: bool = False) -> str:
-    """Wrap a document in the functions whose effect the differences have (json_diff.h).
+    """Return a document wrapped in functions with the effect of the differences (json_diff.h).
 
-    What is assigned is logged as differences again only with JSON_SET, JSON_REPLACE and JSON_REMOVE
-    (Reference Manual, "Partial Updates of JSON Values"). What is inserted comes from JSON_SET, so
-    it is a new member, or behind the last element of an array.
+    An assigned value is logged as differences again only with JSON_SET, JSON_REPLACE and
+    JSON_REMOVE (Reference Manual, "Partial Updates of JSON Values"). An inserted value comes from
+    JSON_SET, so it is a new member, or follows the last element of an array.
     """
     for step in steps:
         path = quote_string(step.path)
@@ -216,7 +218,7 @@ def _applied(document: str, steps: Iterable[JsonDiff], *, is_assigned: bool = Fa
 
 
 def _written(table: RowTable) -> Iterator[int]:
-    """Give the columns that can be written: all but generated ones."""
+    """Yield the columns that can be written: all except generated ones."""
     return (at for at, column in enumerate(table.columns) if not column.is_generated)
 
 
@@ -234,7 +236,7 @@ def _check_none(table: RowTable, missing: list[int], what: str) -> None:
 
 
 def table_name(table: RowTable) -> str:
-    """Quote a table's name with its schema."""
+    """Return a table's quoted name with its schema."""
     return f"{quote_identifier(table.schema)}.{quote_identifier(table.table)}"
 
 

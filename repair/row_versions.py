@@ -1,6 +1,6 @@
-"""Rows that two servers should hold alike and do not, as they were read: what a plan is told.
+"""Rows that differ between two servers but should be equal, as they were read for a plan.
 
-Pure: who reads them, and which they are, is gtid_audit/affected_rows.py's business.
+Pure: gtid_audit/affected_rows.py selects and reads them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from binlog.rows.values import Image, RowChange
 
 @dataclass(frozen=True, slots=True)
 class RowVersions:
-    """One row of a table with a key, on both servers; None where it is not there."""
+    """One row of a table with a key, on both servers; None where it does not exist."""
 
     table: RowTable
     where: str  # the condition that finds it by its key
     source: Image | None
     replica: Image | None
-    # The columns in which they differ, as text: name, the source's value, the replica's. None is
-    # NULL, or no such row.
+    # The columns that differ, as text: name, the source's value, the replica's. None is NULL, or no
+    # such row.
     differing: tuple[tuple[str, str | None, str | None], ...]
 
     def __post_init__(self) -> None:
@@ -31,12 +31,12 @@ class RowVersions:
 
     @property
     def change(self) -> RowChange:
-        """Return what makes the replica's row like the source's."""
+        """Return the change that makes the replica's row equal to the source's."""
         return RowChange(before=self.replica, after=self.source)
 
     @property
     def order(self) -> int:
-        """Rank what is done to it: what goes makes room for what comes, in unique keys."""
+        """Return the rank of its change: deleted rows first, so that unique key values are free."""
         if self.source is None:
             return 0
         return 2 if self.replica is None else 1
@@ -44,7 +44,7 @@ class RowVersions:
 
 @dataclass(frozen=True, slots=True)
 class RowsRead:
-    """The rows behind one finding: those that differ, how many do not, and what was not read."""
+    """The rows of one finding: those that differ, how many do not, and what was not read."""
 
     rows: tuple[RowVersions, ...] = ()
     equal_count: int = 0

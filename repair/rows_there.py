@@ -1,34 +1,34 @@
-"""Whether the rows of a hole are on its replica already, so that only the GTIDs are missing.
+"""Whether the rows of a gap are already on its replica, so that only the GTIDs are missing.
 
 How it works
 ------------
-Either the rows are as the transactions left them. Or later transactions changed them on, on both
+Either the rows are as the transactions left them. Or later transactions changed them again, on both
 servers, and the rows are as they are on the source now:
 
     source    INSERT row 2    UPDATE row 2 to 5      row 2 is 5
     replica   (forgotten)     UPDATE row 2 to 5      row 2 is 5
 
-The second form needs more: nothing else of the source may still be missing on the replica at the
-moment at which the rows are read (`RowsOn.is_like_source`). What is on its way may change the row,
-and then it is only by chance the same on both: a row that was never inserted looks like one that
-the source has deleted by now.
+The second form requires more: nothing else of the source may be missing on the replica when the
+rows are read (`RowsOn.is_like_source`). What is on its way may change the row, and then it is equal
+on both only by chance. For example, a row that was never inserted looks like one that the source
+has since deleted.
 """
 
 from gtid import GNO_END, GtidSet
-from repair.case import Case
 from repair.holes import depends_on_a_hole
 from repair.model import below
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from topology.rules.passed import IS_BEHIND
 
 
 def is_there_already(case: Case) -> bool:
-    """Return whether the rows of a hole were compared and are all on the replica already.
+    """Return whether the rows of a gap were compared and all are already on the replica.
 
-    And on each server below that does not have the transactions: it receives them empty from there,
-    whatever it would drop otherwise (they are logged with the replica's own server_id), and perhaps
-    before another channel brings them. Rows that another hole changes show nothing: a row that was
-    never inserted looks deleted.
+    They must also be on each downstream server that does not have the transactions. It receives
+    them empty from there, even if it would drop others (they are logged with the replica's own
+    server_id), and perhaps before another channel delivers them. Rows that another gap changes show
+    nothing: a row that was never inserted looks deleted.
     """
     content, replica = case.content, case.replica
     if not case.is_hole or content is None or replica is None:
@@ -45,9 +45,9 @@ def is_there_already(case: Case) -> bool:
 
 
 def not_decided_by_rows(case: Case) -> str | None:
-    """Return why a cause that is not proved makes a difference; None if all rows are there already.
+    """Return why an unproved cause makes a difference; None if all rows are already present.
 
-    The causes of what an applier is certainly behind (H8) differ in what they mean for the rows.
+    The causes of a certainly passed gap (H8) differ in what they mean for the rows.
     """
     is_behind = any(each.fact == IS_BEHIND for each in case.finding.evidence)
     if not (is_behind and is_there_already(case)):
@@ -62,16 +62,16 @@ def not_decided_by_rows(case: Case) -> str | None:
 
 
 def _may_come_before(case: Case) -> GtidSet:
-    """Return what is still to come to a replica and may be in its source's log before a hole.
+    """Return what is still to arrive and may be before a gap in its source's log.
 
-    What the source logged before a hole came before it, if the present transactions were received.
-    A source that was reset may have given the GTIDs to others since. Rows may then only look as
+    What the source logged before a gap arrived before it, if the current transactions were
+    received. A source that was reset may have reused the GTIDs since. Rows may then only look as
     these left them:
 
-        source    INSERT row 2    DELETE row 2 (a:1, given again)
+        source    INSERT row 2    DELETE row 2 (a:1, reused)
         replica   (to come)       (missing: it received another a:1)    there is no row 2
 
-    Higher numbers of the same origin come later.
+    Higher GNOs of the same origin arrive later.
     """
     replica = case.replica
     assert replica is not None, "the caller has compared its rows"
@@ -87,7 +87,7 @@ def _may_come_before(case: Case) -> GtidSet:
 
 
 def is_there_by_later_ones(case: Case) -> bool:
-    """Return whether rows that are there are as later transactions left them on a server."""
+    """Return whether rows that are present are as later transactions left them on a server."""
     return case.content is not None and any(
         on.is_like_source and on.state is not RowState.AS_AFTER
         for on in case.content.rows_on.values()
@@ -95,15 +95,15 @@ def is_there_by_later_ones(case: Case) -> bool:
 
 
 def _is_there(case: Case, on: RowsOn) -> bool:
-    """Return whether rows are there; a source that is committing them yet has none to be like."""
+    """Return whether rows are present; a source that is still committing is not comparable."""
     has_them = case.wanted <= case.snapshot_executed.get(case.finding.source or "", GtidSet())
     return on.state is RowState.AS_AFTER or (on.is_like_source and has_them)
 
 
 def may_come_back(name: str, gtids: GtidSet, done: str) -> str:
-    """Return that rows which are not there may have been deleted since, not left out.
+    """Return that absent rows may have been deleted since, and not left out.
 
-    `done`: what brings them back ("fetched", "done").
+    `done`: what restores them ("fetched", "done").
     """
     return (
         f"if {name} had {gtids.shortened()} before and forgot it (RESET BINARY LOGS AND GTIDS),"

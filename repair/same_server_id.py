@@ -1,15 +1,15 @@
-"""Servers with one server_id: what one of them committed, the other drops (C2).
+"""Servers with one server_id: each drops what the other committed (C2).
 
-A receiver takes an event with its own server_id for one of its own that came round a ring, and a
-started channel would bring nothing of it. See topology/progress.py for the source of this rule.
+A receiver treats an event with its own server_id as one of its own that came back in a ring. So a
+started channel would deliver none of them. See topology/progress.py for the source of this rule.
 """
 
-from repair.case import Case
 from repair.model import ModelServer
+from repair.strategy_case import Case
 
 
 def same_server_id(case: Case, replica: ModelServer) -> str | None:
-    """Return why a server would drop what it is sent: another one has the same server_id (C2)."""
+    """Return why a server would drop what it is sent: another one has its server_id (C2)."""
     if case.is_chosen or replica.server_id is None:
         return None
     for other in case.model.servers.values():

@@ -1,9 +1,10 @@
-"""The lines scripts are made of: conditional statements, bounded waits, and the common guards.
+"""The building blocks of scripts: conditional statements, bounded waits, and the common guards.
 
-1. @go is 1 until a guard fails; @done says that the goal was reached before. Nothing is changed
-   unless @go holds and @done does not: run again, a finished script changes nothing.
-2. Plain SQL only: no stored program, nothing a client would have to understand. A statement becomes
-   conditional by being prepared from a text (Reference Manual, "SQL Syntax Permitted in Prepared
+1. @go is 1 until a guard fails. @done is true if the goal was already reached. A script changes
+   nothing unless @go is true and @done is false, so a finished script that runs again changes
+   nothing.
+2. Plain SQL only: no stored program, and no client commands. A statement becomes conditional
+   because it is prepared from a text (Reference Manual, "SQL Syntax Permitted in Prepared
    Statements"; seen on 5.6.24 and 9.7.4).
 """
 
@@ -18,57 +19,57 @@ from topology.quoting import quote_string
 from topology.snapshot import ChannelSnapshot
 from topology.version import ServerVersion
 
-# How long a script waits for transactions to be applied before it says that they were not.
+# How long a script waits for transactions to be applied before it reports that they were not.
 APPLY_WAIT_SECONDS_MAX = 120
-# It waits in turns, and ends early if the applier stops.
+# It waits in intervals, and ends early if the applier stops.
 APPLY_TURN_SECONDS = 10
-# How often, one second each, a script looks whether a started channel is connected.
+# How many times, once per second, a script checks whether a started channel is connected.
 CONNECT_LOOKS_MAX = 15
 
-# Put before a thread id it makes a number beyond any GNO in use, and within 64 bits.
+# As a prefix of a thread id it gives a number above any GNO in use, and within 64 bits.
 _THREAD_ID_PREFIX = "100000000"
 _STATEMENT_CHARACTERS_SHOWN = 120
-# The highest number that a transaction can have (sql/rpl_gtid.h, since 8.0).
+# The highest GNO that a transaction can have (sql/rpl_gtid.h, since 8.0).
 GNO_MAX = (1 << 63) - 2
 
 RUN_TODO = ("PREPARE todo FROM @todo;", "EXECUTE todo;")
 
 
 def if_go(statement: str) -> tuple[str, ...]:
-    """Run a statement unless a guard has failed."""
+    """Return the statements that run a statement unless a guard has failed."""
     return (f"SET @todo = IF(@go, {quote_string(statement)}, 'DO 0');", *RUN_TODO)
 
 
 def unless_done(statement: str) -> tuple[str, ...]:
-    """Run a statement unless a guard has failed or the goal was reached before."""
+    """Return the statements that run a statement unless a guard failed or the goal was reached."""
     return (f"SET @todo = IF(@go AND NOT @done, {quote_string(statement)}, 'DO 0');", *RUN_TODO)
 
 
 def empty_transaction(gtid: Gtid) -> tuple[str, ...]:
-    """Commit nothing under a GTID. Without @go, or if it is executed, this leaves nothing."""
+    """Commit nothing under a GTID. Without @go, or if it is executed, this has no effect."""
     value = f"IF(@go, {quote_string(str(gtid))}, 'AUTOMATIC')"
     return (f"SET SESSION gtid_next = {value};", "BEGIN;", "COMMIT;")
 
 
 def until_runs(asks: ChannelQuestions) -> tuple[str, ...]:
-    """Look once a second, until the channel runs or the looks are used up."""
+    """Check once per second, until the channel runs or the checks are used up."""
     return until(asks.runs)
 
 
 def until(condition: str) -> tuple[str, ...]:
-    """Look once a second, until a condition holds or the looks are used up."""
+    """Check once per second, until a condition is true or the checks are used up."""
     look = f"DO SLEEP(IF(@go AND NOT IFNULL({condition}, FALSE), 1, 0))"
     return (*_prepared("look", look), *("EXECUTE look;" for _ in range(CONNECT_LOOKS_MAX)))
 
 
 def awaited(gtids: GtidSet, *, delay_seconds: int) -> GtidSet:
-    """Return what a script waits for: nothing where SOURCE_DELAY may last longer than it waits."""
+    """Return what a script waits for: nothing if SOURCE_DELAY may exceed the waiting time."""
     lasts = delay_seconds + APPLY_TURN_SECONDS > APPLY_WAIT_SECONDS_MAX
     return GtidSet() if lasts else gtids
 
 
 def until_executed(dialect: Dialect, asks: ChannelQuestions, gtids: GtidSet) -> tuple[str, ...]:
-    """Wait until the GTIDs are executed, the channel stops, or the time is used up."""
+    """Wait until the GTIDs are executed, the channel stops, or the time is over."""
     if not gtids:
         return ()
     wait = f"{dialect.wait_for_gtids}({literal(gtids)}, {APPLY_TURN_SECONDS})"
@@ -84,8 +85,8 @@ def _prepared(name: str, statement: str) -> tuple[str, ...]:
 def not_owned(name: str, gtids: GtidSet) -> Guard:
     """Require that none of these is being committed now.
 
-    gtid_owned reads `UUID:GNO#thread:GNO#thread`; with the thread ids moved out of reach it is a
-    GTID set.
+    The format of gtid_owned is `UUID:GNO#thread:GNO#thread`. With the thread ids mapped to numbers
+    above any GNO, it is a GTID set.
     """
     owned = f"REPLACE(@@GLOBAL.gtid_owned, '#', ':{_THREAD_ID_PREFIX}')"
     wanted = literal(gtids)
@@ -110,8 +111,8 @@ def arrived(
 ) -> tuple[Guard, ...]:
     """Require, after a wait, that the channel runs and that all of these are executed.
 
-    In this order: an applier that stopped with an error does not need time, and the error is what
-    the operator has to read.
+    In this order: an applier that stopped with an error does not need more time, and the operator
+    must read the error.
     """
     not_stopped = Guard(
         f"{asks.applier_error} IS NULL",
@@ -136,7 +137,7 @@ def runs(name: str, asks: ChannelQuestions, dialect: Dialect) -> Guard:
 
 
 def same_source(name: str, asks: ChannelQuestions, source_uuid: str) -> Guard:
-    """Require that the channel, once it has connected, has the source the plan was made for."""
+    """Require that the channel, once it has connected, has the source of the plan."""
     return Guard(
         f"IFNULL({asks.source_uuid}, {quote_string(source_uuid)}) = {quote_string(source_uuid)}",
         f"{name}: the channel has another source now than when the plan was made; nothing was"
@@ -145,10 +146,10 @@ def same_source(name: str, asks: ChannelQuestions, source_uuid: str) -> Guard:
 
 
 def same_channels(name: str, version: ServerVersion, channels: Sequence[ChannelSnapshot]) -> Guard:
-    """Require the channels that the plan saw, with their addresses, and no other.
+    """Require the channels that the plan read, with their addresses, and no others.
 
-    SOURCE_UUID is empty until a channel that was changed connects: only the address shows then that
-    it has another source. A new channel may deliver what the plan declares unneeded.
+    SOURCE_UUID is empty until a changed channel connects. Until then only the address shows that it
+    has another source. A new channel may deliver what the plan declares unneeded.
     """
     expected = [address_of(each) for each in channels]
     listed = ", ".join(f"{each.channel!r} from {each.host}:{each.port}" for each in expected)
@@ -160,12 +161,12 @@ def same_channels(name: str, version: ServerVersion, channels: Sequence[ChannelS
 
 
 def address_of(channel: ChannelSnapshot) -> ChannelAddress:
-    """Return where a channel received from when it was read."""
+    """Return the address from which a channel received when it was read."""
     return ChannelAddress(channel.name, channel.source_host, channel.source_port)
 
 
 def still_logs(name: str) -> Guard:
-    """Require a binary log, where the plan saw one: without it no other server gets what is done.
+    """Require a binary log if the plan read one: without it no other server gets the changes.
 
     mysqld may have been restarted with skip_log_bin since.
     """
@@ -196,9 +197,9 @@ def still_by_sets(name: str, asks: ChannelQuestions) -> Guard:
 
 
 def still_by_position(name: str, asks: ChannelQuestions) -> Guard:
-    """Require that a channel by file position was not switched to auto-position.
+    """Require that a channel with a file position was not switched to auto-position.
 
-    It would fetch what the position has passed, and no row of that was compared.
+    It would fetch what the position has passed, and no rows of that were compared.
     """
     return Guard(
         f"IFNULL({asks.auto_position}, 0) = 0",
@@ -208,9 +209,9 @@ def still_by_position(name: str, asks: ChannelQuestions) -> Guard:
 
 
 def has_history(name: str) -> Guard:
-    """Require that gtid_executed is not empty where the plan saw transactions.
+    """Require that gtid_executed is not empty if the plan read transactions.
 
-    Behind a reset, or in the middle of `reset_and_purge`, a channel would fetch everything again.
+    After a reset, or in the middle of `reset_and_purge`, a channel would fetch everything again.
     """
     return Guard(
         "@@GLOBAL.gtid_executed <> ''",
@@ -222,9 +223,9 @@ def has_history(name: str) -> Guard:
 def keeps_history(
     name: str, gtids: GtidSet, *, so: str = "the channel would fetch them again"
 ) -> Guard:
-    """Require that all is executed that the plan saw executed.
+    """Require that everything is executed that was executed when the plan was made.
 
-    A server that was reset since, or restored, would be sent again what its data contains.
+    A server that was reset or restored since would be sent again what its data contains.
     """
     return Guard(
         f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
@@ -240,7 +241,7 @@ def commits_nothing(
     *,
     so: str = "what waits may be older than their rows",
 ) -> Guard:
-    """Require that a server has committed nothing of its own but what the plan saw executed."""
+    """Require that a server has committed nothing of its own except what the plan read."""
     free = GtidSet.parse(f"{server_uuid}:1-{GNO_MAX}") - gtids
     return Guard(
         f"GTID_SUBSET({literal(free)}, GTID_SUBTRACT({literal(free)}, @@GLOBAL.gtid_executed))",
@@ -250,31 +251,31 @@ def commits_nothing(
 
 
 def none_executed(gtids: GtidSet) -> str:
-    """Write the condition that a server has executed none of these."""
+    """Return the condition that a server has executed none of these."""
     text = literal(gtids)
     return f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed) = GTID_SUBTRACT({text}, '')"
 
 
 def some_executed(gtids: GtidSet) -> str:
-    """Write the condition that a server has executed one of these, or more."""
+    """Return the condition that a server has executed at least one of these."""
     text = literal(gtids)
     return f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed) <> GTID_SUBTRACT({text}, '')"
 
 
 def has_begun(gtids: GtidSet) -> str:
-    """Write the condition that a server has begun to apply these: it has the first of an origin.
+    """Return the condition that a server has begun to apply these: it has the first of an origin.
 
-    A later one alone was executed by hand.
+    A session executed a later one alone.
     """
     firsts = GtidSet.union_of(gtids.from_tsid(tsid).first(1) for tsid in gtids.tsids)
     return some_executed(firsts)
 
 
 def not_by_hand(name: str, condition: str) -> Guard:
-    """Require, by a condition, that a server has executed none of what a step is to bring.
+    """Require, by a condition, that a server has executed nothing that a step is to deliver.
 
-    What a session executed under one of these GTIDs is skipped when it arrives; what follows may
-    need it.
+    A GTID that a session executed is skipped when the transaction arrives, and later transactions
+    may need its rows.
     """
     return Guard(
         condition,
@@ -284,9 +285,9 @@ def not_by_hand(name: str, condition: str) -> Guard:
 
 
 def gained_nothing(name: str, known: GtidSet, *, but: UUID, so: str) -> Guard:
-    """Require that a server has executed nothing but `known`, and what the server `but` committed.
+    """Require that a server executed nothing except `known` and what the server `but` committed.
 
-    Whatever else it executed since, by any client, tag or UUID, or received, is sent on.
+    Everything else that it executed or received since, from any client, tag or UUID, is sent on.
     """
     allowed = known | GtidSet.parse(f"{but}:1-{GNO_MAX}")
     return Guard(
@@ -302,12 +303,12 @@ def literal(gtids: GtidSet) -> str:
 
 
 def transactions(count: int, kind: str = "") -> str:
-    """Say how many."""
+    """Return the number of transactions as text."""
     return f"{count:,} {kind}transaction" + ("" if count == 1 else "s")
 
 
 def short(statement: str) -> str:
-    """Return a statement on one line of a screen."""
+    """Return a statement shortened to one line."""
     line = " ".join(statement.split())
     if len(line) <= _STATEMENT_CHARACTERS_SHOWN:
         return line

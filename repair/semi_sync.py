@@ -1,14 +1,15 @@
-"""Whether a commit on a server would wait for a semi-synchronous replica that is not connected.
+"""Whether a commit would wait for a semisynchronous replica that is not connected.
 
-1. A source of semi-synchronous replication lets each commit wait until enough replicas have
-   acknowledged it, or rpl_semi_sync_source_timeout is over, which may be days. A replica that the
+1. With semisynchronous replication, each commit on a source waits until enough replicas have
+   acknowledged it, or until rpl_semi_sync_source_timeout, which may be days. A replica that the
    source refuses (E3: it has more GTIDs) acknowledges nothing, and can only connect when the last
-   GTID is committed. So the script would stand at its first commit, with the GTID owned,
-   and other commits on the server would wait behind it.
-2. A script that commits asks first. While the status is ON and fewer replicas than it waits for are
-   connected (rpl_semi_sync_source_wait_no_replica keeps it ON), it changes nothing and says what to
-   switch off. Where it is OFF, or the plugin is not there, no commit waits.
-3. Pure. The words are those of both plugins: up to 8.3 a server may have the older one.
+   GTID is committed. So the script would block at its first commit, with the GTID owned, and other
+   commits on the server would wait as well.
+2. A script that commits checks this first. If the status is ON and fewer replicas than required are
+   connected (rpl_semi_sync_source_wait_no_replica keeps it ON), the script changes nothing and
+   reports what to switch off. If the status is OFF, or the plugin is not installed, no commit
+   waits.
+3. Pure. It has the names of both plugins: up to 8.3 a server may have the older one.
 """
 
 from repair.guard import Guard
@@ -24,7 +25,7 @@ _WAITS_FOR = (
 
 
 def commits_without_waiting(name: str, version: ServerVersion) -> Guard:
-    """Require that a commit finds the semi-synchronous replicas that it waits for, if any."""
+    """Require that the semisynchronous replicas for which a commit waits are connected, if any."""
     schema = "performance" if dialect_of(version).has_channels else "information"
     status, variables = f"{schema}_schema.global_status", f"{schema}_schema.global_variables"
     is_new = version >= _NEW_WORDS

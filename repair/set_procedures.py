@@ -1,4 +1,4 @@
-"""Scripts that change a server's GTID sets: empty transactions, gtid_purged, and the old reset."""
+"""Scripts that change a server's GTID sets: empty transactions, gtid_purged, and the reset."""
 
 from collections.abc import Iterator
 
@@ -29,9 +29,9 @@ _HERE = "@@GLOBAL.gtid_executed"
 
 
 def _as_seen(action: InjectEmpty | AppendPurged, setting: Setting) -> tuple[Guard, ...]:
-    """Return the guards that a server has the history of the plan, and is not committing these.
+    """Return the guards that a server has the history of the plan and is not committing these.
 
-    What rows are there was found out beside that history: a RESET, or a crash, changes both.
+    The rows were compared under that history: a RESET or a crash changes both.
     """
     name, seen = action.server, setting.executed(action.server)
     so = "its rows may be others now as well"
@@ -43,10 +43,10 @@ def _as_seen(action: InjectEmpty | AppendPurged, setting: Setting) -> tuple[Guar
 
 
 def _received_since(action: InjectEmpty | AppendPurged, setting: Setting) -> Iterator[Guard]:
-    """Yield the guard that none of these waits in a relay log by now, where none did.
+    """Yield the guard that none of these waits in a relay log now, if none did before.
 
-    Received since, by a channel that was stopped or behind, they come with their content. A hole of
-    what was received before (H8), or a transaction that fails (A2), is what the plan leaves out.
+    Those received since, by a channel that was stopped or behind, arrive with their content. The
+    plan itself leaves out a gap of received ones (H8), or a transaction that fails (A2).
     """
     channels = setting.channels(action.server)
     before = any(each.gtid_retrieved & action.gtids for each in channels)
@@ -60,7 +60,7 @@ def _received_since(action: InjectEmpty | AppendPurged, setting: Setting) -> Ite
 
 
 def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
-    """Empty transactions, one after the other."""
+    """Return the script that commits empty transactions, one after the other."""
     name, count = action.server, action.gtids.gtid_count
     return Procedure(
         title=f"commit {transactions(count, 'empty ')} on {name}",
@@ -90,7 +90,7 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
 
 
 def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
-    """One statement, for what is lacking when it runs."""
+    """Return the script with one statement, for the GTIDs that are missing when it runs."""
     name = action.server
     return Procedure(
         title=f"add {transactions(action.gtids.gtid_count)} to gtid_purged on {name}",
@@ -135,7 +135,7 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
 
 
 def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
-    """Delete the history and write it anew, with what was lacking in it: the old way."""
+    """Return the script that deletes the history and writes it again with the missing GTIDs."""
     name, goal, here = action.server, action.executed | action.gtids, _HERE
     finished = f"GTID_SUBSET({literal(goal)}, {here})"
     undisturbed = (
@@ -197,7 +197,7 @@ def _has_tags(gtids: GtidSet) -> bool:
 def _reset_statements(
     action: ResetAndPurge, setting: Setting, *, finished: str, undisturbed: str
 ) -> tuple[str, ...]:
-    """Write the reset so that it can be run again from any place it stopped at."""
+    """Return the reset, which can be run again from any point at which it stopped."""
     name, goal, here = action.server, action.executed | action.gtids, _HERE
     dialect = setting.dialect
     return (

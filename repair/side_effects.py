@@ -1,15 +1,15 @@
-"""What a server does besides when rows of one of its tables are written, as it was asked."""
+"""Other changes that a server makes when rows of one of its tables are written."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class SideEffects:
-    """What one server does besides when rows of one of its tables are written."""
+    """Other changes that one server makes when rows of one of its tables are written."""
 
     schema: str
     table: str
     has_triggers: bool = False
-    # Foreign keys of other tables do more than refuse: ON DELETE, ON UPDATE.
+    # Foreign keys of other tables that change rows: ON DELETE, ON UPDATE.
     delete_carries: bool = False
     update_carries: bool = False

@@ -1,16 +1,15 @@
-"""Why a stopped channel cannot be started, or should not be without a decision.
+"""Why a stopped channel cannot be started, or should not be started without a decision.
 
-1. A refusal holds for everyone: the connection would fail, an operator stopped it at a place, the
+1. A refusal always applies: the connection would fail, an operator set a stop condition, or the
    server would drop what arrives.
-2. A doubt refuses a default plan. An operator who selects the start gets it as a warning.
-3. What is known of the rows that wait is in starting.py.
+2. A doubt prevents the start by default. An operator who selects the start gets it as a warning.
+3. starting.py evaluates the rows of what waits.
 """
 
 from collections.abc import Iterator
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above
 from repair.model import (
@@ -25,32 +24,33 @@ from repair.model import (
     upstream,
 )
 from repair.offered import offered
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, TransactionContent
 from repair.unlogged import refuses_replicas
 from topology.dialect import dialect_of, who_set_until
 
 
 def as_warning(doubt: str) -> str:
-    """Return a doubt as the warning of a step that the operator selected in spite of it."""
+    """Return a doubt as the warning of a step that the operator selected nevertheless."""
     return f"it may stop the applier or overwrite rows: {doubt}"
 
 
 def doubts_of_start(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:
-    """Yield what speaks against a start, except for the rows of what waits."""
+    """Yield reasons against a start, except those about the rows of what waits."""
     if (why := refuses_replicas(case.model, replica, channel)) is not None:
         yield why
     yield from _doubts_of_rows(case, replica, channel)
 
 
 def warnings_of_start(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:
-    """Yield the same as warnings of a start that the operator selected."""
+    """Yield the same reasons as warnings of a start that the operator selected."""
     if (why := refuses_replicas(case.model, replica, channel)) is not None:
         yield why
     yield from map(as_warning, _doubts_of_rows(case, replica, channel))
 
 
 def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:
-    """Yield why rows may be there already, or be others."""
+    """Yield why rows may be present already, or may differ."""
     doubts = (
         may_be_given_again(case, replica, channel),
         emptied_above(case, replica, channel),
@@ -64,8 +64,9 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
             " while it was read (U2): if it lost GTIDs, it applies these a second time. Audit again"
         )
     if channel.passed:
-        # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
-        # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
+        # They are sent again after a restart or a lost relay log. In 5.6 that always applies to the
+        # last of them: the handshake omits the last GTID of the retrieved set, which may be
+        # incomplete.
         yield (
             f"{replica.name} may fetch {channel.passed.shortened()} again, and its applier has been"
             " behind them: their rows may be there. Answer H8 first; if none is reported, audit"
@@ -74,10 +75,10 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
 
 
 def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return that another channel's applier may skip what this one would bring late.
+    """Return that another channel's applier may skip what this one would deliver late.
 
-    Unless gtid_mode is ON, sql_replica_skip_counter may do that. SHOW REPLICA STATUS shows it only
-    until it is used up, and only two readings show what an applier has passed (H8).
+    Unless gtid_mode is ON, sql_replica_skip_counter may cause that. SHOW REPLICA STATUS shows it
+    only until it is used up, and only two readings show what an applier has passed (H8).
     """
     if not replica.had_unread_channels or replica.sends_by_sets:
         return None
@@ -94,7 +95,7 @@ def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChanne
 
 
 def _skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return that a server above another channel skips what this one would bring late."""
+    """Return that a server upstream on another channel skips what this one would deliver late."""
     model = case.model
     sources = {each.source for each in replica.channels if each.name != channel.name}
     known = {each for each in sources if each is not None and each in model.servers}
@@ -114,15 +115,15 @@ def came_beside(
 ) -> Iterator[str]:
     """Yield what receiving servers have from other sources, which may have changed rows and back.
 
-    Rows that are as before what waits may be so by newer work: repair/own_work.py reads what a
-    server committed itself. The whole history of another source is too long to be read.
+    Rows that are as before what waits may be so because of newer changes. repair/own_work.py reads
+    what a server itself committed. The whole history of another source is too long to read.
     """
     model = case.model
     after = simulate(model, action)
     channel = model[action.server].channel(action.channel)
     source = (channel.source if channel else None) or ""
     if source not in model.servers:
-        return  # what it sends is not known, and said
+        return  # what it sends is not known, and reported
     side = {source, *upstream(model, source)}
     through = GtidSet.union_of((content.wanted, *(case.snapshot_executed[each] for each in side)))
     for name in (action.server, *below(after, action.server, running=True)):
@@ -137,7 +138,7 @@ def came_beside(
 
 
 def waiting_ddl(case: Case, server: str, channel: str) -> str:
-    """Return the DDL that waits on a channel, in words; empty if there is none."""
+    """Return the DDL that waits on a channel, as text; "" if there is none."""
     content = case.arrivals.get((server, channel))
     ddl = content.of_class(ContentClass.DDL) if content is not None else GtidSet()
     if content is None or not ddl:
@@ -146,10 +147,10 @@ def waiting_ddl(case: Case, server: str, channel: str) -> str:
 
 
 def left_gaps(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return that CHANGE REPLICATION SOURCE is refused (1802): parallel workers left gaps; or None.
+    """Return that workers left gaps, so CHANGE REPLICATION SOURCE is refused (1802); or None.
 
-    They stopped, or were killed, at different places: what a relay log holds is not executed, and
-    later transactions are. The next start fills the gaps.
+    They stopped, or were killed, at different positions: transactions in the relay log are not
+    executed, and later ones are. The next start fills the gaps.
     """
     waiting = channel.retrieved - replica.executed - channel.passed
     gaps = waiting & replica.executed.filled()
@@ -164,7 +165,7 @@ def left_gaps(case: Case, replica: ModelServer, channel: ModelChannel) -> str | 
 
 
 def would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return why the source would refuse the receiver; None if nothing known speaks against it."""
+    """Return why the source would refuse the receiver; None if no known fact prevents it."""
     source = model.servers.get(channel.source) if channel.source is not None else None
     if source is None:
         return None
@@ -181,7 +182,7 @@ def would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel)
 
 
 def stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return why a channel that an operator told to stop somewhere is not started unasked."""
+    """Return why a channel with an operator's stop condition is not started by default."""
     if case.is_chosen or not (channel.until or channel.held_back_seconds):
         return None
     ddl = waiting_ddl(case, replica.name, channel.name)

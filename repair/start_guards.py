@@ -1,11 +1,12 @@
-"""Guards of a script that starts a channel: it was not started since, nothing came before.
+"""Guards of a script that starts a channel: it was not started since, and nothing arrived before.
 
-Both are about what happened between the plan and its script. Rows alone do not show it: a row may
-have been changed and changed back.
+They check what happened between the plan and its script. Rows alone do not show it, because a row
+may have been changed and changed back.
 
-And the server at the source's address is the one that was audited. Only a connection shows it, so
-the receiver is started first (seen on 9.7.4: SOURCE_UUID is of the server that answers as soon as
-SERVICE_STATE is ON). What it has received by then waits in the relay log.
+Another guard checks that the server at the source's address is the audited one. Only a connection
+shows that, so the script starts the receiver first (seen on 9.7.4: SOURCE_UUID belongs to the
+connected server as soon as SERVICE_STATE is ON). What the receiver has received by then waits in
+the relay log.
 """
 
 from collections.abc import Iterator
@@ -37,13 +38,15 @@ from topology.snapshot import START_SLACK, ThreadState
 def started(
     channel: str, setting: Setting, asks: ChannelQuestions, *, is_stopped: bool = False
 ) -> Iterator[str]:
-    """Start a channel: first its receiver alone, where that stands.
+    """Start a channel: first only its receiver, if that is stopped.
 
-    It does where the plan saw it, or the script has stopped it. A connection outlives a change of
-    the address (DNS), so a channel that ran may reach another server than before.
+    It is stopped if the plan read it so, or if the script stopped it. A connection survives a
+    change of the address (DNS), so a running channel may be connected to another server than a new
+    one would.
 
-    5.6 has no table that shows it in time: the UUID in its repository of connections follows when
-    the applier may be behind the first transactions of another server (seen on 5.6.24).
+    5.6 has no table that shows the source in time. The UUID in its connection repository is updated
+    when the applier may already have passed the first transactions of another server (seen on
+    5.6.24).
     """
     dialect, suffix = setting.dialect, for_channel(setting.dialect, channel)
     source_uuid, seen = setting.source_uuid(channel), setting.channel(channel)
@@ -60,7 +63,7 @@ def started(
 def _answered(
     setting: Setting, asks: ChannelQuestions, *, source_uuid: UUID, or_else: str
 ) -> Iterator[str]:
-    """Require that the audited server has answered; otherwise stop the receiver again."""
+    """Require that the receiver is connected to the audited server; otherwise stop it again."""
     name = setting.server.name
     yield (
         f"SET @connected = @done OR IFNULL({asks.receives}, FALSE),"
@@ -81,10 +84,10 @@ def _answered(
 
 
 def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -> Iterator[Guard]:
-    """Require that an operator did not start the channel and let it stand since: UNTIL, STOP.
+    """Require that no operator started the channel and stopped it since: UNTIL, STOP.
 
-    No table shows the condition of START REPLICA UNTIL. It leaves the receiver running; and what
-    waited is executed in part. An applier that an error stopped has another guard.
+    No table shows the condition of START REPLICA UNTIL. It leaves the receiver running, and part of
+    what waited is executed. An applier that an error stopped has another guard.
     """
     name, arriving = action.server, setting.arriving
     channels, seen = setting.channels(name), setting.channel(action.channel)
@@ -103,11 +106,12 @@ def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -
 
 
 def stands_still(action: StartChannel, setting: Setting, asks: ChannelQuestions) -> Iterator[Guard]:
-    """Require that an applier still stands at its error, where it has passed transactions by (H8).
+    """Require that an applier is still stopped at its error if it has passed transactions (H8).
 
-    The relay log has them, and a start goes on behind them. CHANGE REPLICATION SOURCE and RESET
-    REPLICA delete it, as relay_log_recovery does at a restart: the source then sends them again,
-    and their rows may be there. Each of these forgets the error as well. 5.6 has no table of it.
+    The relay log has them, and a start continues after them. CHANGE REPLICATION SOURCE and RESET
+    REPLICA delete the relay log, and so does relay_log_recovery at a restart. The source then sends
+    them again, and their rows may be present. Each of these also clears the error. 5.6 has no table
+    that shows it.
     """
     name, seen = action.server, setting.channel(action.channel)
     errors = {seen.applier_errno, *(worker.errno for worker in seen.workers)} - {0}
@@ -125,9 +129,9 @@ def stands_still(action: StartChannel, setting: Setting, asks: ChannelQuestions)
 def not_restarted(setting: Setting) -> Iterator[Guard]:
     """Require that a server was not restarted since it was read.
 
-    After a crash that lost its newest transactions, a channel that runs by file position goes on
-    behind them. With auto-position on they would be fetched behind what came later. They may have
-    been applied after the reading, so that its gtid_executed does not show the loss.
+    After a crash that lost its newest transactions, a channel with a file position continues after
+    them. With auto-position they would be fetched after later ones. They may have been applied
+    after the reading, so that its gtid_executed does not show the loss.
     """
     seen = setting.seen[setting.server.name]
     started_at = seen.started_at
@@ -144,10 +148,10 @@ def not_restarted(setting: Setting) -> Iterator[Guard]:
 def has_what_was_committing(
     action: AutoPositionOn, setting: Setting, asks: ChannelQuestions
 ) -> Iterator[Guard]:
-    """Require that a replica has by now what its source was committing when both were read.
+    """Require that a replica now has what its source was committing when both were read.
 
-    It may be in the source's log already, and a file position that was set may have passed it. With
-    auto-position on it would be fetched behind later work. A healthy channel brings it.
+    It may already be in the source's log, and a file position that was set may have passed it. With
+    auto-position it would be fetched after later transactions. A healthy channel delivers it.
     """
     source = setting.seen.get(setting.known(action.channel).source or "")
     if source is None or setting.channel(action.channel).auto_position or not source.gtid_owned:
@@ -161,10 +165,10 @@ def has_what_was_committing(
 
 
 def commits_nothing_meanwhile(action: AutoPositionOn, setting: Setting) -> Iterator[Guard]:
-    """Require that a server whose channel stands commits nothing until it is switched.
+    """Require that a server whose channel is stopped commits nothing until it is switched.
 
-    What its source commits meanwhile would be applied behind that. In a ring a server is written to
-    all the time: there only rows that were compared count.
+    What its source commits meanwhile would be applied after that. In a ring, clients write to a
+    server continuously: there only compared rows count.
     """
     channel = setting.known(action.channel)
     if channel.running or channel.source not in setting.before.servers:
@@ -177,11 +181,11 @@ def commits_nothing_meanwhile(action: AutoPositionOn, setting: Setting) -> Itera
 def writes_nothing(
     action: StartChannel, setting: Setting, asks: ChannelQuestions
 ) -> Iterator[Guard]:
-    """Require that no transaction may have met the rows that were compared, or come before them.
+    """Require that no transaction may have changed the compared rows, or arrived before them.
 
-    A row that looks as before may have been changed and changed back. Until the first of the
-    waiting transactions is applied nothing else may have been executed either: not with a tag, and
-    not under the UUID of another server, unless another channel brings it.
+    A row that looks as before may have been changed and changed back. Until the first waiting
+    transaction is applied, nothing else may have been executed: not with a tag, and not under the
+    UUID of another server, unless another channel delivers it.
     """
     server, executed = setting.server, setting.executed(action.server)
     if not (action.in_order or action.rows):
@@ -189,7 +193,7 @@ def writes_nothing(
     yield commits_nothing(server.name, server.server_uuid, executed)
     if not action.waiting:
         return
-    # A channel that runs is what has brought them: this script was stopped behind its START.
+    # A running channel has delivered them: this script was stopped after its START.
     begun = f"{none_executed(action.waiting)} OR IFNULL({asks.runs}, FALSE)"
     yield not_by_hand(server.name, begun)
     brought = (
@@ -208,11 +212,11 @@ def writes_nothing(
 def refuses_nothing(
     action: StartChannel, setting: Setting, asks: ChannelQuestions
 ) -> Iterator[Guard]:
-    """Require that the channel's own settings refuse nothing, unless the operator selected this.
+    """Require that the channel's own settings refuse nothing, unless the start was selected.
 
-    A channel that ran with them applied all that came until then; what waits may be otherwise: DDL
-    that makes a table without a key (3750), a statement (3944), what its account may not do
-    (13496).
+    A channel that ran with them applied everything that arrived until then. What waits may be
+    refused: DDL that creates a table without a key (3750), a statement (3944), or an operation for
+    which its account has no privilege (13496).
     """
     if action.by_choice or not setting.arriving or asks.restrictions == "NULL":
         return

@@ -1,19 +1,20 @@
-"""Strategies that start a stopped channel, and what must be known of the rows before.
+"""Strategies that start a stopped channel, and what must be known about the rows before.
 
 How it works
 ------------
-A start delivers what waits: to the channel's server, and by running channels to every server below
-it. Where several servers are written to, that may be older than rows that are there. Then it would
-put an old version over a newer one, or stop an applier. So for every server that receives anything:
+A start delivers what waits: to the channel's server, and over running channels to every server
+downstream. If clients write to several servers, what waits may be older than existing rows. Then it
+would overwrite a newer version with an older one, or stop an applier. So for every server that
+receives anything:
 
-1. content_questions.py names the transactions that wait on each stopped channel; their content was
+1. content_questions.py lists the transactions that wait on each stopped channel. Their content was
    read, and their rows were compared on every server that would apply them.
-2. Rows must be as before the transactions. Where they could not be compared the start is refused,
-   unless all of it arrives in the order of one source's log (`is_in_order`).
-3. What fills a hole must also be the last change of its rows on the source: a later transaction,
-   executed already, may have brought a row back to what it was.
-4. A receiver drops what carries its own server's server_id: a rebuilt one would never get it.
-5. No server that receives anything has passed an earlier transaction by (holes.py).
+2. Rows must be as before the transactions. If they could not be compared, the start is refused,
+   unless everything arrives in the order of one source's log (`is_in_order`).
+3. What fills a gap must also be the last change of its rows on the source: a later transaction that
+   is already executed may have restored a row.
+4. A receiver drops events with its own server_id: a rebuilt server would never get them.
+5. No server that receives anything has passed an earlier transaction (holes.py).
 
 An operator who selects the strategy gets the start, and every reason against it as a warning.
 """
@@ -23,7 +24,6 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.content_questions import ContentQuestion
 from repair.doubted_content import delivered_empty
 from repair.emptied import is_emptied
@@ -55,6 +55,7 @@ from repair.start_doubts import (
     would_not_connect,
 )
 from repair.still_to_come import unread_beside_own_work
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import (
     RowState,
     TransactionContent,
@@ -63,7 +64,7 @@ from repair.transaction_content import (
 
 
 def start_channel(case: Case) -> Outcome:
-    """Start what is configured and stopped: the channel itself, or a channel on the way back."""
+    """Plan to start what is stopped: the channel itself, or a channel towards the source."""
     if case.finding.code.startswith("E"):
         return _start_way_back(case)
     replica, channel = case.replica, case.channel
@@ -99,7 +100,7 @@ def start_channel(case: Case) -> Outcome:
 
 
 def unknown_source(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
-    """Return that nothing is known of what a channel would bring; None if its source was read."""
+    """Return that nothing is known of what a channel would deliver; None if its source was read."""
     channel = case.model[action.server].channel(action.channel)
     assert channel is not None, "strategies name channels that exist"
     if channel.source in case.model.servers:
@@ -114,7 +115,7 @@ def unknown_source(case: Case, action: StartChannel | AutoPositionOn) -> str | N
 
 
 def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
-    """Start a channel unless rows do not fit what it delivers; name the DDL that waits."""
+    """Plan the start unless rows do not match what it delivers; list the DDL that waits."""
     behind = _behind_a_hole(case, action)
     if behind is not None and not case.is_chosen:
         return Refusal(f"{behind}. Answer H1 and H8 first, or choose with {offered(case)}")
@@ -134,7 +135,7 @@ def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
 
 
 def _behind_a_hole(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
-    """Return why what arrives may not find its rows: an earlier transaction was passed by."""
+    """Return why what arrives may not find its rows: the applier passed an earlier transaction."""
     after = simulate(case.model, action)
     again = fetched_again(case, after, action)
     if again is not None:
@@ -153,13 +154,13 @@ def _behind_a_hole(case: Case, action: StartChannel | AutoPositionOn) -> str | N
 
 
 def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
-    """Start a channel unless rows do not fit what it delivers, to its server and to those below.
+    """Plan the start unless rows do not match on its server or on those downstream.
 
-    Where several servers are written to, the waiting transactions may be older than rows that are
-    there: applied now, they would put an old version over a newer one, or stop the applier.
+    If clients write to several servers, the waiting transactions may be older than existing rows.
+    Applied now, they would overwrite a newer version with an older one, or stop the applier.
     """
     if is_emptied(case.model[action.server], case.model):
-        return Proposal((action,))  # an invariant refuses it, and names the script to run again
+        return Proposal((action,))  # an invariant refuses it, with the script to run again
     after = simulate(case.model, action)
     again = GtidSet.union_of(
         case.redone & (after[name].executed - server.executed)
@@ -174,7 +175,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
     if question is None:
-        # What its source commits from now on is fetched, however much later the script runs.
+        # What its source commits from now on is fetched, however late the script runs.
         by_wish = case.is_chosen or _goes_round(case, action)
         return Proposal((action if by_wish else _in_order(action),))
     is_read = bool(question.servers) and content is not None
@@ -210,7 +211,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
 
 
 def _not_compared(case: Case, content: TransactionContent, after: Model) -> Iterator[str]:
-    """Yield which rows are taken to be as their source's log found them: nothing else is known."""
+    """Yield which rows are assumed to be as their source's log found them, without evidence."""
     for name, server in case.model.servers.items():
         arriving = content.needing_decision(
             (after[name].executed - server.executed) & content.wanted
@@ -231,7 +232,7 @@ def _problems(
     question: ContentQuestion,
     content: TransactionContent,
 ) -> list[str]:
-    """Return why rows may not fit what a start delivers, also below where others may be late."""
+    """Return why rows may not match what a start delivers, here or on downstream servers."""
     after = simulate(case.model, action)
     problems: list[str] = []
     arrived, receiving = GtidSet(), below(after, action.server, running=True)
@@ -253,7 +254,7 @@ def _problems(
 
 
 def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
-    """Return why what waits on a stopped channel may not fit, if an action starts it; or None."""
+    """Return why what waits on a stopped channel may not match if an action starts it, or None."""
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
     reasons = [_behind_a_hole(case, action) or unread_beside_own_work(case, action)]
@@ -268,7 +269,7 @@ def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str 
 def _goes_round(case: Case, action: StartChannel | AutoPositionOn) -> bool:
     """Return whether a channel's source receives from its server, as in a ring.
 
-    There the server is written to all the time, and a script must not wait for it to be quiet.
+    There clients write continuously, and a script must not wait until the server is idle.
     """
     channel = case.model[action.server].channel(action.channel)
     source = channel.source if channel is not None else None
@@ -280,10 +281,10 @@ def _in_order(action: StartChannel | AutoPositionOn) -> StartChannel | AutoPosit
 
 
 def _misfits(case: Case, server: ModelServer, arriving: GtidSet) -> Iterator[str]:
-    """Yield why transactions do not fit a server, by each channel on which they wait now.
+    """Yield why transactions do not match a server, for each channel on which they wait now.
 
-    A channel whose question leaves the server out has its rows not compared. It says nothing of
-    what is compared there for another channel.
+    If a channel's question leaves the server out, its rows were not compared for that channel. That
+    shows nothing about what is compared there for another channel.
     """
     compared = GtidSet()
     for is_asked in (True, False):
@@ -306,7 +307,7 @@ def _misfit_of(
     held = question.wanted & case.snapshot_executed[server.name]
     why = misfit(content, server, part, must_fit=not question.is_in_order)
     if why is None and not question.is_in_order and content.needing_decision(held):
-        # Executed there by hand, perhaps with another content: what follows may not fit.
+        # A session executed it there, perhaps with another content: what follows may not match.
         return f"{server.name} has {held.shortened()} of them already, in another order"
     return why
 
@@ -314,10 +315,10 @@ def _misfit_of(
 def _behind_later_ones(
     case: Case, content: TransactionContent, action: StartChannel | AutoPositionOn, gtids: GtidSet
 ) -> Iterator[str]:
-    """Yield why transactions that fill a hole may be older than rows that look as before.
+    """Yield why transactions that fill a gap may be older than rows that look as before.
 
-    A later transaction, executed already, may have brought a row back to what it was. Then the
-    source has the row so as well: there, it is not as the transactions left it.
+    A later transaction that is already executed may have restored a row. Then the source has the
+    row in this state as well: there, it is not as the transactions left it.
     """
     server = case.model[action.server]
     channel = server.channel(action.channel)
@@ -337,16 +338,16 @@ def _behind_later_ones(
 
 
 def _start_way_back(case: Case) -> Outcome:
-    """Start the stopped channels on the way to the source that deliver the extra transactions.
+    """Plan to start the stopped channels towards the source that deliver the extra transactions.
 
-    A channel by file position might pass the transactions by: it is switched to auto-position, but
-    only when selected, for that fetches all that it has passed. C3 compares the rows of these.
+    A channel with a file position might pass the transactions. It is switched to auto-position, but
+    only if selected, because that fetches everything that it has passed. C3 compares those rows.
     """
     if case.source is None or case.replica is None:
         return Refusal("no channel is named, or its server could not be read: configure it by hand")
     wanted, reasons = case.finding.gtid_set, []
     for starting, channel in _stopped(case.model):
-        # With an empty history an invariant refuses it, and says which script to run again.
+        # With an empty history an invariant refuses it, and reports which script to run again.
         if not channel.auto_position and not case.is_chosen and starting.executed:
             reasons.append(
                 f"the channel of {starting.name} runs by file position, and its rows were not"

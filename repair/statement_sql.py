@@ -1,14 +1,14 @@
-"""Writes logged statements again, each in the session it ran in.
+"""Writes logged statements as SQL, each with the settings of its original session.
 
 1. Order and meaning follow Query_event's status variables (statement_events.h) and what mysqlbinlog
-   prints for them (sql/log_event.cc): what a statement depends on is set before it.
-2. The statement's bytes are not touched: they are in the client's character set, and the server is
-   told which. A text here may therefore hold bytes that are no UTF-8, as lone surrogates
+   prints for them (sql/log_event.cc): the settings on which a statement depends are set before it.
+2. The statement's bytes are unchanged. They are in the client's character set, which is set before.
+   So a text here may contain bytes that are not UTF-8, as lone surrogates
    (errors="surrogateescape").
-3. An applier does not look at sql_generate_invisible_primary_key (8.0.30): the table that is made
-   has the columns that the log shows. So it is off here.
-4. INSERT_ID, LAST_INSERT_ID, RAND's seeds and user variables come as events of their own, before
-   the statement.
+3. An applier ignores sql_generate_invisible_primary_key (8.0.30): the created table has the columns
+   that the log shows. So it is off here.
+4. INSERT_ID, LAST_INSERT_ID, RAND's seeds and user variables have their own events before the
+   statement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from binlog.schema.charsets import BINARY, CHARSET_OF_COLLATION
 from repair.row_literals import CannotRender
 from topology.quoting import quote_identifier, quote_string
 
-# No statement holds it, and it is a comment to whoever does not know the client's DELIMITER.
+# No statement contains it, and it is a comment for a client that ignores the client's DELIMITER.
 DELIMITER = "/*!*/;"
 
 # Query_event_status_vars.
@@ -33,15 +33,15 @@ _FLAGS2, _AUTO_INCREMENT, _CHARSETS, _LC_TIME_NAMES, _COLLATION_DATABASE = 0, 3,
 _MICROSECONDS, _EXPLICIT_DEFAULTS, _UTF8MB4_COLLATION = 13, 16, 18
 _REQUIRE_PRIMARY_KEY, _TABLE_ENCRYPTION = 19, 20
 _ONE_AND_ONE = 0x1_0001
-# Query_event's flags2: OPTION_… bits, query_options.h. Value of the variable when the bit is set.
+# Query_event's flags2: OPTION_… bits, query_options.h. The value is that of a set bit.
 _FLAG_VARIABLES = (
     (1 << 14, "sql_auto_is_null", 1),
     (1 << 26, "foreign_key_checks", 0),
     (1 << 27, "unique_checks", 0),
 )
-# "0 means not logged" of sql_require_primary_key is 0xff, as of the next one.
+# "0 means not logged" of sql_require_primary_key is 0xff, as for the next one.
 _NOT_LOGGED = 0xFF
-# LOG_EVENT_SUPPRESS_USE_F, binlog_event.h: CREATE DATABASE names the schema it makes as its own.
+# LOG_EVENT_SUPPRESS_USE_F, binlog_event.h: CREATE DATABASE has the schema it creates as its own.
 _SUPPRESS_USE = 0x8
 _CREATES_TABLE = re.compile(rb"\bCREATE\b.*\bTABLE\b", re.IGNORECASE | re.DOTALL)
 _NO_GENERATED_KEY = " /*!80030 , sql_generate_invisible_primary_key = 0 */"
@@ -49,9 +49,9 @@ _INTVAR_NAMES = {1: "last_insert_id", 2: "insert_id"}
 
 
 def statement_lines(event: Event, query: Query) -> Iterator[str]:
-    """Write one statement with its session. Raises CannotRender.
+    """Yield one statement with its session settings. Raises CannotRender.
 
-    Every line but the statement's own ends with `;`.
+    Every line except the statement's own ends with `;`.
     """
     if event.header.type_code == EventType.EXECUTE_LOAD_QUERY:
         raise CannotRender(
@@ -72,7 +72,7 @@ def statement_lines(event: Event, query: Query) -> Iterator[str]:
 
 
 def sets_restricted(query: Query) -> bool:
-    """Return whether a statement's session has variables that not every account may set."""
+    """Return whether a statement's session sets variables that need a privilege."""
     return _may_create_table(query) or _requires_key(query) is not None
 
 
@@ -81,7 +81,7 @@ def _may_create_table(query: Query) -> bool:
 
 
 def _requires_key(query: Query) -> int | None:
-    """Return what the log has of sql_require_primary_key."""
+    """Return the logged value of sql_require_primary_key."""
     logged = dict(query.status).get(_REQUIRE_PRIMARY_KEY, _NOT_LOGGED)
     return None if logged == _NOT_LOGGED else logged
 
@@ -117,7 +117,7 @@ def _settings(event: Event, query: Query) -> Iterator[str]:
 
 
 def preparation(event: Event, body: Opaque) -> str | None:
-    """Write what an event sets for the statement after it; None if it sets nothing.
+    """Return what an event sets for the statement after it; None if it sets nothing.
 
     Raises CannotRender, `MalformedBody`.
     """
@@ -126,7 +126,7 @@ def preparation(event: Event, body: Opaque) -> str | None:
 
 
 def _intvar(cursor: Cursor) -> str:
-    """Intvar_event, statement_events.h."""
+    """Return the SQL of an Intvar_event (statement_events.h)."""
     kind = cursor.integer(1, "the kind of number")
     if kind not in _INTVAR_NAMES:
         raise cursor.fail(f"expected INSERT_ID or LAST_INSERT_ID, found {kind}")
@@ -134,7 +134,7 @@ def _intvar(cursor: Cursor) -> str:
 
 
 def _rand(cursor: Cursor) -> str:
-    """Rand_event, statement_events.h."""
+    """Return the SQL of a Rand_event (statement_events.h)."""
     seeds = (cursor.integer(8, "a seed"), cursor.integer(8, "a seed"))
     return f"SET rand_seed1 = {seeds[0]}, rand_seed2 = {seeds[1]};"
 
@@ -144,7 +144,7 @@ _STRING, _REAL, _INTEGER, _DECIMAL = 0, 1, 2, 4
 
 
 def _user_variable(cursor: Cursor) -> str:
-    """User_var_event, statement_events.h."""
+    """Return the SQL of a User_var_event (statement_events.h)."""
     name = cursor.text(cursor.integer(4, "the length of a name"), "the name of a variable")
     variable = f"@{quote_identifier(name)}"
     if cursor.integer(1, "the NULL flag"):

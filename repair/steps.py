@@ -1,7 +1,7 @@
-"""One step of a plan: a script for one server, and what a person must know to run it.
+"""One step of a plan: a script for one server, and what the operator must know to run it.
 
-1. A step is finished text: what is written to the file, shown and stored is made from it alone.
-2. This file knows no SQL: guards are in guard.py.
+1. A step is complete: the files, the output and the stored plan are made from it alone.
+2. This module contains no SQL: guards are in guard.py.
 """
 
 import re
@@ -15,7 +15,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A look at another server before a step: its script changes nothing."""
+    """A check of another server before a step: its script changes nothing."""
 
     server: str
     host: str
@@ -23,12 +23,12 @@ class Check:
     guards: tuple[Guard, ...]
     why: str
     unix_socket: str | None = None
-    privileges: tuple[str, ...] = ()  # what the account needs on that server
+    privileges: tuple[str, ...] = ()  # that the account needs on that server
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What a server is expected to hold when replication has come to rest, without new writes."""
+    """The expected state of a server when replication has come to rest, without new writes."""
 
     server: str
     gtid_executed: str
@@ -38,13 +38,13 @@ class ServerState:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A script that changes a server, behind the scripts of its checks.
+    """A script that changes a server, after the scripts of its checks.
 
-    `number` counts all scripts of a plan, from 1, in the order in which they are run.
+    `number` counts all scripts of a plan, from 1, in the order in which they run.
     """
 
     number: int
-    effect: Action = field(repr=False)  # what the model was given; the rest says it in words
+    effect: Action = field(repr=False)  # the simulated action; the other fields describe it
     server: str
     host: str
     port: int
@@ -54,20 +54,20 @@ class Step:
     preconditions: tuple[Guard, ...]
     statements: tuple[str, ...]
     verifications: tuple[Guard, ...]
-    check: str  # what a person may look at
+    check: str  # what the operator may check
     undo: str
     estimated_seconds: int
     estimate_assumes: str
     if_stopped: str
     risk: str
     warnings: tuple[str, ...] = ()
-    session: tuple[str, ...] = ()  # what the session is set to before the first precondition
-    # This step's server, then every other server that the step changes, by the model.
+    session: tuple[str, ...] = ()  # session settings before the first precondition
+    # This step's server, then every other server that the step changes in the model.
     before: tuple[ServerState, ...] = ()
     after: tuple[ServerState, ...] = ()
-    privileges: tuple[str, ...] = ()  # what the account needs on this server
-    checks: tuple[Check, ...] = ()  # to be run first, on other servers
-    unix_socket: str | None = None  # how the plan reached the server, if not by TCP
+    privileges: tuple[str, ...] = ()  # that the account needs on this server
+    checks: tuple[Check, ...] = ()  # to run first, on other servers
+    unix_socket: str | None = None  # how gtid-audit reached the server, if not by TCP
 
     def __post_init__(self) -> None:
         assert self.number > len(self.checks), "scripts are counted from 1, checks first"
@@ -76,12 +76,12 @@ class Step:
 
     @property
     def action(self) -> str:
-        """Return the name of what it does."""
+        """Return the name of the action."""
         return type(self.effect).__name__
 
     @property
     def file_name(self) -> str:
-        """Return the name of its script: number and server, with nothing a shell would mind."""
+        """Return the name of its script: number and server, without special shell characters."""
         return f"{self.number:02d}-{_UNSAFE.sub('_', self.server)}.sql"
 
     def check_name(self, check: Check) -> str:

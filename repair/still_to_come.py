@@ -1,35 +1,37 @@
-"""What a channel's source has not received yet when the servers are read: no one can compare it.
+"""What a channel's source has not received yet when the servers are read: it cannot be compared.
 
 How it works
 ------------
     a ──► b ──► c (stopped)         b has not received a:5 yet; c committed c:1 itself
 
-A start of c brings a:5 as well, as soon as b has it; also where b has received it while a is still
-committing it, so that no set shows it as executed. On a plain replica that is the order of one log,
-and fits. Where a server has committed what its sources do not get, its rows may be other ones.
+A start of c also delivers a:5 as soon as b has it. That includes the case that b has received it
+while a is still committing it, so that no set shows it as executed. On a plain replica that is the
+order of one log, and matches. If a server has committed what its sources do not get, its rows may
+differ.
 
-If `a` was not read, it is not known whether such an a:5 exists. The same holds where `b` is a
-member of a group: what one member has, every other member gets, and no channel shows it. So a
-server with work of its own is not started below these.
+If `a` was not read, it is unknown whether such an a:5 exists. The same applies if `b` is a member
+of a group: every member gets what one member has, and no channel shows it. So no channel from such
+a server is started on a server with its own commits.
 
-Nor does the order of one log show that rows fit where the first transactions of an origin arrive on
-a server: its history may have been set, and the rows be there. What waits must be compared then. An
-earlier step that brings them to the source joins them to what waits; planned from there, a start is
-refused if not all of it can be compared, and so it is before that step.
+The order of one log does not show either that rows match when the first transactions of an origin
+arrive on a server. Its history may have been set, and the rows may exist. Then what waits must be
+compared. An earlier step that delivers them to the source adds them to what waits. A plan made
+after that step refuses the start if some of it cannot be compared. So the start is also refused
+before that step.
 """
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.holes import passed_by
 from repair.model import Model, below, simulate, upstream
 from repair.offered import offered
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, RowState, nothing_read
 from repair.unshown import hidden_by_steps
 
 
 def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
-    """Return why what still comes through a channel may not fit the rows of a server; or None."""
+    """Return why what a channel will still deliver may not match a server's rows; or None."""
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
     channel = case.model[action.server].channel(action.channel)
@@ -89,7 +91,7 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
 
 
 def _work_of_unread(case: Case) -> tuple[str, GtidSet] | None:
-    """Return a server whose sets were read and channels not, and what it alone has."""
+    """Return a server whose sets were read and channels were not, and what only it has."""
     there = GtidSet.union_of(each.executed for each in case.model.servers.values())
     work = ((name, executed - there) for name, executed in sorted(case.unread.items()))
     return next((each for each in work if each[1]), None)
@@ -98,7 +100,7 @@ def _work_of_unread(case: Case) -> tuple[str, GtidSet] | None:
 def _own_work(case: Case, after: Model, name: str) -> GtidSet:
     """Return what a server has and its sources do not get; a group is one source.
 
-    What this plan leaves empty on a source has its content on the server alone.
+    If this plan leaves a transaction empty on a source, only the server has its content.
     """
     above = upstream(after, name)
     groups = {after[source].group_name for source in above} - {None}
@@ -112,7 +114,7 @@ def _own_work(case: Case, after: Model, name: str) -> GtidSet:
 def _under_way(case: Case, after: Model, name: str) -> GtidSet:
     """Return what a server has and no source of it had executed when they were read.
 
-    In a ring it arrives there, behind what the sources committed meanwhile.
+    In a ring it arrives there, after what the sources committed meanwhile.
     """
     own = case.snapshot_executed[name]
     for source in upstream(after, name) - {name}:
@@ -121,7 +123,7 @@ def _under_way(case: Case, after: Model, name: str) -> GtidSet:
 
 
 def _received_above(model: Model, source: str) -> GtidSet:
-    """Return what a source, and the servers above it, have received, or are committing."""
+    """Return what a source and its upstream servers have received, or are committing."""
     if source not in model.servers:
         return GtidSet()
     above = [model[name] for name in sorted({source, *upstream(model, source)})]
@@ -130,13 +132,13 @@ def _received_above(model: Model, source: str) -> GtidSet:
 
 
 def _passed_above(after: Model, name: str) -> GtidSet:
-    """Return what a source of a server has passed by: what it sends goes on behind that."""
+    """Return what a source of a server has passed: what it sends continues after that."""
     sources = upstream(after, name) - {name}
     return GtidSet.union_of(passed_by(after, after[source]) for source in sources)
 
 
 def _unseen_above(model: Model, source: str) -> str | None:
-    """Return who may send a source what was not read: a group, a server outside the snapshot."""
+    """Return who may send a source unread transactions: a group, or a server that was not read."""
     if source not in model.servers:
         return None  # strategies refuse that themselves
     for name in sorted({source, *upstream(model, source)}):

@@ -1,11 +1,12 @@
-"""From one finding and one strategy to actions, or to the reason why not: channels, and the table.
+"""Converts a finding and a strategy to actions or a refusal: channel strategies, and the table.
 
-1. One function for each strategy, in the table at the end, keyed as in topology/strategies.py.
-2. A strategy proposes; it does not simulate. The planner does, and an invariant may still refuse.
-3. Strategies that start a channel are in starting.py, those that leave transactions out in
-   declaring.py, those that redo or undo them in replaying.py, those that write rows in
+1. There is one function for each strategy, in the table at the end, keyed as in
+   topology/strategies.py.
+2. A strategy proposes actions. The planner simulates them, and an invariant may still refuse them.
+3. Strategies that start a channel are in starting.py; those that leave transactions out are in
+   declaring.py; those that redo or undo them are in replaying.py; those that write rows are in
    data_repair.py and conflicts.py.
-4. What is not planned is in by_hand.py, with what the operator does.
+4. manual_instructions.py has the instructions for strategies that are not planned.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,6 @@ from repair.actions import (
     InjectEmpty,
     MovePast,
 )
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.compared_rows import compared_waiting, rows_of
 from repair.conflicts import resolve_conflict
 from repair.data_repair import data_repair
@@ -44,6 +44,7 @@ from repair.rows_there import may_come_back
 from repair.same_server_id import same_server_id
 from repair.start_doubts import as_warning, left_gaps
 from repair.starting import misfit_of_waiting
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import (
     ContentClass,
     NetRow,
@@ -61,7 +62,7 @@ Planner: TypeAlias = Callable[[Case], Outcome]
 
 
 def position_bypass(case: Case) -> Outcome:
-    """Move past the event, fill the hole, switch auto-position on: in this order."""
+    """Plan to move past the event, fill the gap, and switch to auto-position, in this order."""
     event, replica, channel = case.event, case.replica, case.channel
     if replica is None or channel is None:
         return Refusal("the replica, or its channel, could not be read")
@@ -94,7 +95,7 @@ def position_bypass(case: Case) -> Outcome:
 
 
 def refetch(case: Case) -> Outcome:
-    """Let the source send again what is missing, where its rows do not conflict."""
+    """Plan to let the source send again what is missing, if its rows do not conflict."""
     replica, channel, source = case.replica, case.channel, case.source
     if replica is None or channel is None:
         return Refusal("the replica, or its channel, could not be read")
@@ -105,7 +106,7 @@ def refetch(case: Case) -> Outcome:
     gone = case.finding.gtid_set - replica.executed - source.available
     if gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")
-    # What the model lets another channel bring is fetched here as well, if it comes first.
+    # What another channel delivers in the model is fetched here as well, if it arrives first.
     there = case.was_there(replica.name)
     arriving = case.finding.gtid_set - there if case.is_hole else _coming(case)
     warnings: tuple[str, ...] = ()
@@ -113,7 +114,7 @@ def refetch(case: Case) -> Outcome:
     compared_at: GtidSet | None = None
     if arriving and (certain := _never_fetched(case, arriving)) is not None:
         return Refusal(certain)
-    if not (arriving or channel.running):  # it starts the channel as well
+    if not (arriving or channel.running):  # it also starts the channel
         switch = AutoPositionOn(replica.name, channel.name, filled=GtidSet())
         if (why := misfit_of_waiting(case, switch)) is not None:
             if not case.is_chosen:
@@ -142,7 +143,7 @@ def refetch(case: Case) -> Outcome:
             replica.name, channel.name, filled=GtidSet(), rows=rows, compared_at=compared_at
         )
         return Proposal((action,), warnings)
-    # Fetched again, this one would stop the applier; the others of the hole are wanted.
+    # If it were fetched again, this one would stop the applier; the others of the gap are wanted.
     event, doomed = case.event, GtidSet.of(case.event.gtid)
     return Proposal(
         (
@@ -160,7 +161,7 @@ def refetch(case: Case) -> Outcome:
 
 
 def _may_come_back(case: Case, arriving: GtidSet) -> Iterator[str]:
-    """Yield what a reset makes of rows that are not there, where it may be the cause (H8)."""
+    """Yield the effect of a reset on rows that are not present, if it may be the cause (H8)."""
     changing = case.content.of_class(ContentClass.DATA) & arriving if case.content else None
     if case.finding.code == "H8" and changing:
         yield may_come_back(case.finding.replica or "", changing, "fetched")
@@ -169,7 +170,7 @@ def _may_come_back(case: Case, arriving: GtidSet) -> Iterator[str]:
 def _not_to_be_switched(
     case: Case, replica: ModelServer, channel: ModelChannel, source: ModelServer
 ) -> str | None:
-    """Return why a channel is not switched, or not unasked, whatever it would bring; or None."""
+    """Return why a channel is not switched, or not by default, for any content; or None."""
     if channel.is_stuck:
         return "the applier is stopped by an event; repair that first"
     if not channel.auto_position and purges_what_it_receives(case.model, channel):
@@ -214,24 +215,24 @@ def _by_sets(channel: ModelChannel) -> ModelChannel:
 
 
 def _coming(case: Case) -> GtidSet:
-    """Return what a channel by file position has not brought yet (C3): it may have passed it.
+    """Return what a channel with a file position has not delivered (C3): it may have passed it.
 
     What its source itself had not received when it was read comes later, in the order of its log.
-    What was passed comes again, even if the source did not list it yet when it was read.
+    What was passed is sent again, even if the source did not list it yet when it was read.
     """
     assert case.replica is not None, "the caller has looked"
     assert case.channel is not None, "the caller has looked"
     assert case.source is not None, "the caller has looked"
     coming = delivery(case.model, case.replica, _by_sets(case.channel))
-    # All that was missing when it was read: a step that starts the channel brings it in the model,
-    # but the file position may be behind it.
+    # All that was missing when it was read. A step that starts the channel delivers it in the
+    # model, but the file position may be after it.
     missing = case.content.wanted if case.content is not None else GtidSet()
     passed = (case.channel.passed | case.channel.bypassed) - case.replica.executed
     return (coming & case.snapshot_executed[case.source.name]) | missing | passed
 
 
 def _conflict(case: Case, content: TransactionContent | None, arriving: GtidSet) -> str | None:
-    """Return why transactions must not be fetched unasked; None if their rows fit."""
+    """Return why transactions must not be fetched by default; None if their rows match."""
     replica = case.replica
     assert replica is not None, "the caller has looked"
     if content is None or not arriving <= content.wanted:
@@ -252,8 +253,8 @@ def _conflict(case: Case, content: TransactionContent | None, arriving: GtidSet)
         )
     state = content.state_on(replica.name)
     if state.state is RowState.AS_BEFORE:
-        # Rows may be as before because a later transaction brought them back there: then the source
-        # has them so as well, and its rows are not as the transactions left them.
+        # Rows may be as before because a later transaction restored them. Then the source has them
+        # in this state as well, and its rows are not as the transactions left them.
         return _changed_since(case, content, arriving)
     if state.state is RowState.AS_AFTER:
         return f"the rows of {arriving.shortened()} are on {replica.name} already"
@@ -261,9 +262,9 @@ def _conflict(case: Case, content: TransactionContent | None, arriving: GtidSet)
 
 
 def _never_fetched(case: Case, arriving: GtidSet) -> str | None:
-    """Return why transactions are not fetched, not even when that is selected; or None.
+    """Return why transactions are not fetched, not even if that is selected; or None.
 
-    No later audit would notice: the sets agree then, and so do the binary logs.
+    No later audit would detect it: the sets are equal then, and so are the binary logs.
     """
     content, replica = case.content, case.replica
     assert replica is not None, "the caller has looked"
@@ -285,9 +286,9 @@ def _never_fetched(case: Case, arriving: GtidSet) -> str | None:
 
 
 def _beside(case: Case, arriving: GtidSet, channel: ModelChannel) -> str | None:
-    """Return why what auto-position brings besides the finding's own may not fit; or None.
+    """Return why what auto-position delivers in addition may not match; or None.
 
-    It fetches the holes that other findings are about, and starts a channel that is stopped.
+    It fetches the gaps of other findings, and starts a stopped channel.
     """
     assert case.replica is not None, "the caller has looked"
     for gtids, content in case.beside if case.is_hole else ():
@@ -300,7 +301,7 @@ def _beside(case: Case, arriving: GtidSet, channel: ModelChannel) -> str | None:
 
 
 def _unread_below(case: Case, arriving: GtidSet) -> str | None:
-    """Return why servers that were not read may get what is fetched, and hold its rows; or None."""
+    """Return why unread servers may get what is fetched, and already have its rows; or None."""
     names = [name for name, executed in case.unread.items() if arriving - executed]
     if not names or case.content is None or not case.content.needing_decision(arriving):
         return None
@@ -311,7 +312,7 @@ def _unread_below(case: Case, arriving: GtidSet) -> str | None:
 
 
 def _compared(case: Case, arriving: GtidSet) -> Iterator[TransactionContent]:
-    """Yield the contents of all that is fetched and whose rows must stay as they were compared."""
+    """Yield the contents of all that is fetched and whose rows must still be as compared."""
     beside = case.beside if case.is_hole else ()
     for gtids, content in ((arriving, case.content), *beside):
         if content is not None and content.needing_decision(gtids):
@@ -319,10 +320,11 @@ def _compared(case: Case, arriving: GtidSet) -> Iterator[TransactionContent]:
 
 
 def _below(case: Case, channel: ModelChannel) -> str | None:
-    """Return why what is fetched does not fit the replica, or a server that receives it; or None.
+    """Return why what is fetched does not match the replica or a server that receives it; or None.
 
-    Also where rows are as before: definitions may be others there, a CHECK for instance. And where
-    another channel is to bring the same: it may be held up, and then this one brings it.
+    This includes rows that are as before, because definitions may differ there, a CHECK for
+    instance. It also includes what another channel is to deliver: that channel may be held up, and
+    then this one delivers it.
     """
     replica, content = case.replica, case.content
     assert replica is not None, "the caller has looked"
@@ -344,8 +346,8 @@ def _below(case: Case, channel: ModelChannel) -> str | None:
 def _dropped(case: Case, arriving: GtidSet) -> str | None:
     """Return why a receiver may drop transactions again; None if nothing indicates it (H8).
 
-    It drops what carries its own server_id. A rebuilt server has a new server_uuid and often the
-    old server_id: what it committed before then has the UUID of no server.
+    It drops events with its own server_id. A rebuilt server has a new server_uuid and often the old
+    server_id: what it committed before then has the UUID of no server.
     """
     assert case.replica is not None, "the caller has looked"
     if case.finding.code != "H8" or case.finding.grade is Grade.PROVED:
@@ -387,7 +389,7 @@ PLANNERS: Mapping[str, Planner] = {
 # Strategies that leave transactions out. They come after every strategy that delivers.
 DECLARING = frozenset({"inject_empty", "gtid_purged_append", "reset_and_purge"})
 
-# Which findings a planned strategy answers, as the catalogue has it.
+# The findings that a planned strategy answers, according to the catalogue.
 ANSWERS: Mapping[str, frozenset[str]] = {
     name: frozenset(code for code in CATALOGUE if name in answers(code)) for name in PLANNERS
 }

@@ -1,7 +1,7 @@
-"""What a script asks a server about a table before it writes rows: conditions for guards.
+"""Queries of a script about a table before it writes rows: conditions for guards.
 
-A server shows an account only what it may see: without the privilege TRIGGER a table seems to have
-no triggers, and they fire all the same (Reference Manual, "The INFORMATION_SCHEMA TRIGGERS Table").
+A server shows an account only what it may see. Without the TRIGGER privilege a table seems to have
+no triggers, but they still fire (Reference Manual, "The INFORMATION_SCHEMA TRIGGERS Table").
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,17 +12,17 @@ from topology.quoting import quote_identifier, quote_string
 
 _HOST: Final = "SUBSTRING_INDEX(CURRENT_USER(), '@', -1)"
 _USER: Final = f"LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH({_HOST}) - 1)"
-# This account as the tables of privileges write it: 'user'@'host'.
+# The account of the session in the format of the privilege tables: 'user'@'host'.
 _THIS_ACCOUNT: Final = f"CONCAT('''', {_USER}, '''@''', {_HOST}, '''')"
 
 
 def none_in(view: str, condition: str) -> str:
-    """Write that a view of the information schema has no such row."""
+    """Return the condition that a view of the information schema has no such row."""
     return f"NOT {_some_in(view, condition)}"
 
 
 def has_no_triggers(schema: str, table: str) -> str:
-    """Write that nothing fires when rows of this table are written; see `sees_triggers`."""
+    """Return the condition that no trigger fires on writes to this table; see `sees_triggers`."""
     return none_in(
         "triggers",
         f"event_object_schema = {quote_string(schema)}"
@@ -31,7 +31,7 @@ def has_no_triggers(schema: str, table: str) -> str:
 
 
 def is_transactional(schema: str, table: str) -> str:
-    """Write that what a transaction did to this table can be rolled back."""
+    """Return the condition that a transaction's changes of this table can be rolled back."""
     return _some_in(
         "tables INNER JOIN information_schema.engines USING (engine)",
         f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
@@ -40,7 +40,7 @@ def is_transactional(schema: str, table: str) -> str:
 
 
 def rolls_back_if_there(schema: str, table: str) -> str:
-    """Write that a table, if it is there, can roll back: its rows can share one GTID."""
+    """Return the condition that a table, if it exists, can roll back: its rows share one GTID."""
     return none_in(
         "tables LEFT JOIN information_schema.engines USING (engine)",
         f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
@@ -49,7 +49,7 @@ def rolls_back_if_there(schema: str, table: str) -> str:
 
 
 def carries_nothing(schema: str, table: str, rule: str) -> str:
-    """Write that no foreign key changes other tables with a row of this table.
+    """Return the condition that no foreign key changes other tables with a row of this table.
 
     `rule` is "delete_rule" or "update_rule".
     """
@@ -62,29 +62,30 @@ def carries_nothing(schema: str, table: str, rule: str) -> str:
 
 
 def sees_triggers(schema: str, table: str) -> str:
-    """Write that this account would be shown the triggers of a table.
+    """Return the condition that this account can see the triggers of a table.
 
-    What it has by a role is not in these views: then the answer is no, and nothing is written.
+    These views do not show privileges of a role. In that case the condition is false, and the
+    script writes nothing.
     """
     return _is_granted("TRIGGER", schema, table)
 
 
 def is_shown(schema: str, table: str) -> str:
-    """Write that a table is there, and this account may know that it is."""
+    """Return the condition that a table exists, and that this account may see it."""
     return _some_in(
         "tables", f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
     )
 
 
 def would_be_shown(schema: str, table: str) -> str:
-    """Write that this account sees a table, or would see it: where it does not, there is none."""
+    """Return the condition that this account sees the table, or would see it if it existed."""
     return f"{is_shown(schema, table)} OR {_is_granted('SELECT', schema, table)}"
 
 
 def met_if_there(schema: str, table: str, condition: str) -> tuple[str, ...]:
-    """Write what sets @met to a condition on a table's rows; to FALSE where there is no table.
+    """Return statements that set @met to a condition on a table's rows; FALSE without the table.
 
-    Only a statement that is prepared when it is needed may name a table that is not there (1146).
+    Only a statement that is prepared on demand may refer to a table that does not exist (1146).
     """
     asked = quote_string(f"SET @met = {condition}")
     return (
@@ -109,14 +110,16 @@ def _is_granted(privilege: str, schema: str, table: str) -> str:
 def may_write(schema: str, table: str, *, server: str = "") -> Iterator[Guard]:
     """Yield the guards that this account may read and write the rows of a table.
 
-    A statement of each kind is prepared and never executed: PREPARE checks the privileges of the
-    account, of its roles, and of columns (1142, seen on 5.6.24 and 9.7.4). A table that is not
-    there, or not shown, passes: the script may create it, and `sees_triggers` comes first.
+    The script prepares a statement of each kind and never executes it. PREPARE checks the
+    privileges of the account, of its roles, and of columns (1142, seen on 5.6.24 and 9.7.4). A
+    table that does not exist, or is not visible, passes: the script may create it, and
+    `sees_triggers` is checked first.
     """
     of_table = f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
     name = f"{quote_identifier(schema)}.{quote_identifier(table)}"
     there = f"FROM information_schema.tables WHERE {of_table}"
-    # Any column that may be set. It has to be named, and a script does not always know the columns.
+    # Any column that may be set. UPDATE must list one, and a script does not always know the
+    # columns.
     settable = (
         f"FROM information_schema.columns WHERE {of_table}"
         " AND extra NOT REGEXP '(VIRTUAL|STORED) GENERATED|INVISIBLE'"
@@ -145,10 +148,10 @@ def may_write(schema: str, table: str, *, server: str = "") -> Iterator[Guard]:
 
 
 def has_members(schema: str, table: str, column: str, column_type: str) -> str:
-    """Write that an ENUM or SET column begins with these members, in this order.
+    """Return the condition that an ENUM or SET column begins with these members, in this order.
 
-    `column_type` is as information_schema shows it, without the closing parenthesis: members that
-    were added behind them change no number. A table or column that is not there passes.
+    `column_type` is as information_schema shows it, without the closing parenthesis. Members that
+    were appended change no number. A table or column that does not exist passes.
     """
     length = len(column_type)
     same = (
@@ -163,7 +166,7 @@ def has_members(schema: str, table: str, column: str, column_type: str) -> str:
 
 
 def has_columns(schema: str, table: str, columns: Sequence[str]) -> str:
-    """Write that a table has these columns in this order, and no other; or that it is not there."""
+    """Return the condition that a table has exactly these columns in order, or does not exist."""
     listed = ", ".join(
         f"({at}, LOWER({quote_string(name)}))" for at, name in enumerate(columns, start=1)
     )
@@ -177,9 +180,9 @@ def has_columns(schema: str, table: str, columns: Sequence[str]) -> str:
 
 
 def has_types(schema: str, table: str, types: Sequence[tuple[str, str]]) -> str:
-    """Write that columns are as their conditions demand, which are about the same view.
+    """Return the condition that columns meet their own conditions, all on the same view.
 
-    A table or column that is not there passes.
+    A table or column that does not exist passes.
     """
     unlike = " OR ".join(
         f"LOWER(column_name) = LOWER({quote_string(name)}) AND NOT ({condition})"
@@ -193,7 +196,7 @@ def has_types(schema: str, table: str, types: Sequence[tuple[str, str]]) -> str:
 
 
 def leaves_as_they_are(schema: str, table: str, columns: Iterable[str]) -> str:
-    """Write that an UPDATE which does not set these columns does not change them."""
+    """Return the condition that an UPDATE that does not set these columns does not change them."""
     names = ", ".join(f"LOWER({quote_string(name)})" for name in columns)
     return none_in(
         "columns",
@@ -203,5 +206,5 @@ def leaves_as_they_are(schema: str, table: str, columns: Iterable[str]) -> str:
 
 
 def _some_in(view: str, condition: str) -> str:
-    # Views are named here, and whatever a condition holds of others has gone through quote_string.
+    # The views are fixed here, and every external value in a condition has passed quote_string.
     return f"EXISTS (SELECT 1 FROM information_schema.{view} WHERE {condition})"  # noqa: S608

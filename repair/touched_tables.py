@@ -1,4 +1,4 @@
-"""The tables whose rows a script changes, and what must be asked of the server about each."""
+"""The tables whose rows a script changes, and the checks that each needs."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from repair.row_sql import member_columns, unset_columns
 
 @dataclass(frozen=True, slots=True, order=True)
 class TouchedTable:
-    """A table whose rows a script changes, and what must be asked of the server before."""
+    """A table whose rows a script changes, and the checks that it needs before."""
 
     schema: str
     table: str
     # No definition shows which of its columns are generated.
     asks_for_generated: bool = False
-    # Rows went or changed. Foreign keys may have changed rows of other tables that the log does not
-    # show, or would change other rows there now.
+    # Rows were deleted or changed. Foreign keys may have changed rows of other tables that the log
+    # does not show, or may change other rows there now.
     asks_for_delete_rules: bool = False
     asks_for_update_rules: bool = False
-    # ENUM and SET columns whose values are written as numbers: name, and type as it must begin.
+    # ENUM and SET columns whose values are written as numbers: name, and required start of the
+    # type.
     members: tuple[tuple[str, str], ...] = ()
-    # All its columns in their order, where the rows must be logged with the same ones.
+    # All its columns in order, if the rows must be logged with the same columns.
     columns: tuple[str, ...] = ()
     # The types of these, as conditions on their definitions (column_types.py).
     types: tuple[tuple[str, str], ...] = ()
-    # What updates leave as it is, and would not if it were ON UPDATE CURRENT_TIMESTAMP here.
+    # Columns that updates do not set, and that ON UPDATE CURRENT_TIMESTAMP would change here.
     unset: tuple[str, ...] = ()
 
 
 def touched(changes: RowChanges, *, asks_for_rules: bool, keeps_form: bool = False) -> TouchedTable:
-    """Return what must be asked of the table of one event before its rows are written.
+    """Return the checks of the table of one event before its rows are written.
 
-    `keeps_form`: they are logged a second time under one GTID.
+    `keeps_form`: the rows are logged a second time under one GTID.
     """
     asks = asks_for_rules and changes.foreign_key_checks
     table = changes.table

@@ -1,9 +1,9 @@
-"""What the transactions behind a finding did: their classes, their rows, and how rows stand today.
+"""The content of a finding's transactions: classes, rows, and the current state of the rows.
 
 How it works
 ------------
-A GTID set alone does not show whether a transaction may be declared unneeded. So the binary log of
-a server that still has the transactions is read first, and every transaction gets one class:
+A GTID set alone does not show whether a transaction may be declared unneeded. So gtid-audit first
+reads the binary log of a server that still has the transactions. Every transaction gets one class:
 
     EMPTY      nothing between BEGIN and COMMIT
     HARMLESS   rows of a heartbeat table or of server-maintained tables in `mysql`; FLUSH, ANALYZE
@@ -11,22 +11,22 @@ a server that still has the transactions is read first, and every transaction ge
     DATA       rows or statements of any other table
     UNREAD     not in a log that could be read, or not decoded; `unread` has the reason
 
-The classes are disjoint and together they are the wanted set. Only EMPTY and HARMLESS may be
-declared unneeded without a decision by the operator (`is_disposable`).
+The classes are disjoint, and their union is the wanted set. Only EMPTY and HARMLESS may be declared
+unneeded without a decision by the operator (`is_disposable`).
 
 Rows are folded to their **net change**: for each key, the row before the first and after the last
-of the transactions. Two questions about today's rows of one server follow:
+of the transactions. The current rows of one server are then in one of three states:
 
     all rows are as before    the transactions can be applied there without a conflict
     all rows are as after     their effect is there already
     neither                   applying them would stop the applier or overwrite newer rows
 
-Folding row by row is necessary: a transaction that inserts a row and a later one that deletes it
-leave nothing, although neither of the two, looked at alone, fits the rows of today. Such a row is
-kept: it must be absent, for the insert fails on a server that has a row with its key. What a row
-was in between is kept as well: it may meet another row by a unique key. Where rows
-cannot be folded (a table without a key, statements, partial JSON, images that hold no key) the
-answer is UNREAD with the reason; it is never guessed. Logs and rows are read elsewhere.
+Folding row by row is necessary. A transaction that inserts a row and a later one that deletes it
+leave nothing, although neither of the two alone matches the current rows. Such a row is kept: it
+must be absent, because the insert fails on a server that has a row with its key. The intermediate
+states of a row are kept as well, because they may conflict with another row on a unique key. If
+rows cannot be folded (a table without a key, statements, partial JSON, images without a key), the
+result is UNREAD with the reason; nothing is guessed. Other modules read logs and rows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from topology.quoting import quote_identifier
 
 
 class ContentClass(Enum):
-    """What a transaction did, as far as it decides whether its content may be left out."""
+    """The class of a transaction, which decides whether its content may be left out."""
 
     EMPTY = "empty"
     HARMLESS = "harmless"
@@ -64,18 +64,19 @@ class ContentClass(Enum):
 
 
 class RowState(Enum):
-    """How the rows of one server stand to the net change of the transactions."""
+    """How the rows of one server compare with the net change of the transactions."""
 
     AS_BEFORE = "as before"  # the transactions can be applied
-    AS_AFTER = "as after"  # their effect is there already
+    AS_AFTER = "as after"  # their effect is already present
     CONFLICT = "conflict"  # neither
     UNREAD = "unread"
 
 
-# Tables of these names are written by monitoring tools, again and again, and read by nobody else.
+# Tables with these names are written repeatedly by monitoring tools, and only these tools read
+# them.
 _HEARTBEATS: Final = frozenset({("percona", "heartbeat"), ("meta", "heartbeat")})
-# In schema `mysql` a server, or the service that runs it, writes these by itself. Any other table
-# there may hold what an operator wrote: accounts, routines, time zones, tables of their own.
+# In schema `mysql`, a server, or the service that runs it, writes these without an operator. Any
+# other table there may hold what an operator wrote: accounts, routines, time zones, other tables.
 _SERVER_MAINTAINED: Final = frozenset(
     {
         "general_log",
@@ -94,7 +95,7 @@ _UPKEEP: Final = re.compile(r"\s*(?:FLUSH|ANALYZE|OPTIMIZE|CHECKSUM)\b", re.IGNO
 
 
 def class_of(transaction: Transaction) -> ContentClass:
-    """Return what a transaction did, by the shape of its group and the tables it names."""
+    """Return the class of a transaction, from the structure of its group and its tables."""
     if not transaction.is_complete or transaction.is_cut:
         return ContentClass.UNREAD
     match transaction.kind:
@@ -122,26 +123,26 @@ def _is_harmless(table: TableChange) -> bool:
 class NetRow:
     """One row of a table with a key: before the first and after the last of the transactions.
 
-    None means that there was no such row. An image may hold ABSENT where the log does not.
+    None means that the row did not exist. An image may contain ABSENT where the log has no value.
     """
 
     table: RowTable
     before: Image | None
     after: Image | None
-    # What the row was between two of their changes, in order. A row that they insert and delete has
-    # no net change, and still the insert fails on a server that has such a row; so does a value of
-    # a unique key that it has only for a moment.
+    # The states of the row between two of their changes, in order. A row that they insert and
+    # delete has no net change, but the insert still fails on a server that has such a row. So does
+    # a unique key value that the row has only for a moment.
     between: tuple[Image, ...] = ()
 
     @property
     def key_image(self) -> Image:
-        """Return the image by whose key the row is found: all of them have the same key."""
+        """Return the image whose key finds the row: all of its images have the same key."""
         images = (self.before, self.after, *self.between)
         return next(image for image in images if image is not None)
 
 
 def key_condition(table: RowTable, image: Image) -> str:
-    """Write the condition that finds a row by its key. Raises CannotRender."""
+    """Return the condition that finds a row by its key. Raises CannotRender."""
     assert table.key, "only rows with a key are folded"
     return " AND ".join(
         condition(
@@ -155,15 +156,15 @@ def key_condition(table: RowTable, image: Image) -> str:
 
 
 class CannotFold(Exception):
-    """Why the rows of the transactions have no net change that can be trusted."""
+    """Why the rows of the transactions have no reliable net change."""
 
 
 class OutOfOrder(CannotFold):
-    """A transaction found a row otherwise than the one before it in the log had left it."""
+    """A transaction found a row in another state than the one in which the previous one left it."""
 
 
 def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
-    """Fold changes, in the order of the log, to one change for each row. Raises CannotFold."""
+    """Fold changes, in log order, to one change for each row. Raises CannotFold."""
     net: _Net = {}
     for change in changes:
         table = change.table
@@ -186,18 +187,18 @@ def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
 
 
 def rows_that_fold(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
-    """Fold the changes of each table by itself, and leave out the tables that cannot be folded."""
+    """Fold the changes of each table separately, and omit the tables that cannot be folded."""
     tables: dict[tuple[str, str], list[RowChanges]] = {}
     for change in changes:
         tables.setdefault((change.table.schema, change.table.table), []).append(change)
     found: list[NetRow] = []
     for of_table in tables.values():
-        with suppress(CannotFold):  # what was not compared is named by who folds all of them
+        with suppress(CannotFold):  # the caller that folds all of them reports it
             found += net_rows(of_table)
     return tuple(found)
 
 
-# By schema, table and key: a row, and what it was in between.
+# By schema, table and key: a row, and its intermediate states.
 _Net = dict[tuple[str, str, Image], tuple[NetRow, list[Image]]]
 
 
@@ -215,7 +216,7 @@ def _fold(
         return
     known, between = net[place]
     if not _continues(known.after, before):
-        # Other transactions changed the row in between, and they are not in the set.
+        # Other transactions, which are not in the set, changed the row in between.
         raise OutOfOrder(f"{table.name}: the log changes a row in an order that does not fit")
     if known.after is not None and after is not None:
         after = _completed(known.after, after)
@@ -225,7 +226,7 @@ def _fold(
 
 
 def _continues(left: Image | None, found: Image | None) -> bool:
-    """Return whether a change found a row as the one before had left it."""
+    """Return whether a change found a row as the previous change had left it."""
     if left is None or found is None:
         return left is None and found is None
     return all(
@@ -234,7 +235,7 @@ def _continues(left: Image | None, found: Image | None) -> bool:
 
 
 def _completed(base: Image, changed: Image) -> Image:
-    """Return an image of changes completed by what was there: MINIMAL images leave it out."""
+    """Return an image of changes, completed with the previous values that MINIMAL images omit."""
     return tuple(old if new is ABSENT else new for old, new in zip(base, changed, strict=True))
 
 
@@ -258,26 +259,26 @@ def _key(table: RowTable, image: Image) -> tuple[Value, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RowsOn:
-    """How the rows of the transactions stand on one server today."""
+    """The current state of the transactions' rows on one server."""
 
     state: RowState
     why: str = ""  # the reason for UNREAD, the first conflicting rows for CONFLICT
-    is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
-    is_unlike: bool = False  # UNREAD, because a table has other columns, types or members here
-    is_missing: bool = False  # a table of theirs is not there, or not shown to this account
-    is_absent: bool = False  # none of their tables is there, for certain: no row of them can be
-    meets: str = ""  # CONFLICT: unique keys of other rows that inserted ones would meet
-    is_in_part: bool = False  # CONFLICT: each row is as before or as after, and not all alike
-    # Each row is as on the finding's source, where others changed it, and nothing but these was
-    # missing here of what the source had executed when both were read.
+    is_bound: bool = False  # UNREAD, because foreign keys link rows of other tables
+    is_unlike: bool = False  # UNREAD: a table has other columns, types or members here
+    is_missing: bool = False  # one of their tables does not exist, or this account cannot see it
+    is_absent: bool = False  # certainly none of their tables exists, so none of their rows does
+    meets: str = ""  # CONFLICT: unique keys of other rows with which inserts conflict
+    is_in_part: bool = False  # CONFLICT: each row is as before or as after, but not all alike
+    # Each row is as on the finding's source where others changed it. And nothing but these
+    # transactions was missing here of what the source had executed when both were read.
     is_like_source: bool = False
-    is_created: bool = False  # CONFLICT: all that they create is there, and they have no rows
-    off: tuple[NetRow, ...] | None = None  # those not as before; None: not known of each row
+    is_created: bool = False  # CONFLICT: everything they create exists, without rows
+    off: tuple[NetRow, ...] | None = None  # rows not as before; None: not known for each row
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionContent:
-    """What a finding's transactions did, as one server's binary log holds it.
+    """The content of a finding's transactions, as one server's binary log has it.
 
     Invariant: the sets of `classes` are disjoint.
     """
@@ -286,40 +287,40 @@ class TransactionContent:
     classes: Mapping[ContentClass, GtidSet]
     unread: str = ""  # why some or all could not be read
     tables: tuple[TableChange, ...] = ()  # rows counted over all transactions
-    statements: tuple[str, ...] = ()  # the first ones that are not rows
+    statements: tuple[str, ...] = ()  # the first statements that are not row changes
     committed_first: datetime | None = None
     committed_last: datetime | None = None
-    rows: tuple[NetRow, ...] | None = None  # None: they could not be folded; `rows_unread` says why
+    rows: tuple[NetRow, ...] | None = None  # None: not folded, see `rows_unread`
     rows_unread: str = ""
-    is_out_of_order: bool = False  # `rows_unread` is that
-    # Where there are no `rows`: those of the tables that can be folded, before the first statement,
-    # and on which servers these are not as before the transactions, with the reason.
+    is_out_of_order: bool = False  # the reason in `rows_unread`
+    # If there are no `rows`: those of the tables that can be folded, before the first statement.
+    # And the servers on which these are not as before the transactions, with the reason.
     rows_in_part: tuple[NetRow, ...] = ()
     misfits_in_part: Mapping[str, str] = field(default_factory=dict)
-    # What they create, if that is all that they change of definitions, and then their rows.
+    # What they create, if they change no other definitions, followed by the rows.
     created: tuple[Created, ...] = ()
     rows_beside_created: tuple[NetRow, ...] | None = None
     rows_on: Mapping[str, RowsOn] = field(default_factory=dict)  # by server
     # Conflicting rows of the finding's replica, as the transactions expect them and as they are.
     expected: tuple[RowVersions, ...] = ()
-    # The form of the rows in the log (logged_form.py): columns are left out; or rows are whole that
-    # MINIMAL images would not have whole. Updates are of the kind that may hold differences of JSON
-    # values, and of the other kind.
+    # The form of the rows in the log (logged_form.py): columns are omitted, or rows are complete
+    # that MINIMAL images would not have complete. Updates that may contain differences of JSON
+    # values, and other updates.
     has_cut_rows: bool = False
     has_whole_rows: bool = False
     has_partial_updates: bool = False
     has_plain_updates: bool = False
     has_loose_documents: bool = False  # JSON with unused bytes: another server writes none
-    redo: tuple[Replayed, ...] = ()  # in the order of the log, under their GTIDs
+    redo: tuple[Replayed, ...] = ()  # in log order, under their GTIDs
     row_tables: tuple[RowTable, ...] = ()  # of every row, folded or not
     ddl: tuple[Ddl, ...] = ()
-    unlike_on: Mapping[str, str] = field(default_factory=dict)  # why definitions do not fit
+    unlike_on: Mapping[str, str] = field(default_factory=dict)  # why definitions do not match
     wider_on: Mapping[str, str] = field(default_factory=dict)  # which tables have more columns
     # Empty or harmless in the log that was read, and perhaps another transaction on these servers.
     doubtful: Mapping[str, GtidSet] = field(default_factory=dict)
-    # By server: schema, table and engine of those whose engine has no transactions.
+    # By server: schema, table and engine of the nontransactional tables.
     no_rollback_on: Mapping[str, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
-    # By the server_id in their events: a receiver drops what carries its own server's.
+    # By the server_id of their events: a receiver drops events with its own server_id.
     server_ids: Mapping[int, GtidSet] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -339,12 +340,12 @@ class TransactionContent:
         return gtids - self.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
 
     def state_on(self, server: str) -> RowsOn:
-        """Return how the rows stand on a server; UNREAD where it was not looked at."""
+        """Return the state of the rows on a server; UNREAD if they were not compared there."""
         return self.rows_on.get(server, RowsOn(RowState.UNREAD, "its rows were not read"))
 
     @property
     def rows_of_old_tables(self) -> tuple[NetRow, ...]:
-        """Return the rows that can be compared before the transactions: not of new tables."""
+        """Return the rows that can be compared before the transactions: not those of new tables."""
         rows = self.rows if self.rows is not None else self.rows_beside_created or ()
         return tuple(
             row for row in rows if not is_new(row.table.schema, row.table.table, self.created)
@@ -352,12 +353,12 @@ class TransactionContent:
 
     @property
     def wanted(self) -> GtidSet:
-        """Return all the transactions that were asked for."""
+        """Return all requested transactions."""
         return GtidSet.union_of(self.classes.values())
 
     @property
     def replay_problems(self) -> tuple[str, ...]:
-        """Return why transactions cannot be written as SQL again."""
+        """Return why transactions cannot be written as SQL."""
         return tuple(f"{each.label}: {each.problem}" for each in self.redo if each.problem)
 
 
@@ -367,7 +368,7 @@ def nothing_read(wanted: GtidSet, why: str) -> TransactionContent:
 
 
 def described(content: TransactionContent, wanted: GtidSet) -> str:
-    """Describe in a sentence what the transactions did, for a plan's reader."""
+    """Return a sentence that describes what the transactions did, for readers of a plan."""
     return "; ".join(_parts(content, wanted))
 
 

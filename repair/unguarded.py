@@ -1,8 +1,8 @@
-"""Statements that are not done again by script: what they would do is checked by nothing.
+"""Statements that no script executes again, because no guard can check their effect.
 
-A row is done again only where it is as the transaction found it. A statement finds whatever is
-there: TRUNCATE, DROP or UPDATE take away what was committed on the server since, without an error.
-Only what adds something by a name stops where the name is there already.
+A row is redone only if it is as the transaction found it. A statement applies to any state:
+TRUNCATE, DROP or UPDATE remove what was committed on the server since, without an error. Only a
+statement that adds a named object stops if the name already exists.
 """
 
 import re
@@ -11,7 +11,7 @@ _I = re.IGNORECASE
 # Inside a transaction of rows.
 _SAVEPOINT = re.compile(rb"\s*(?:ROLLBACK\s+TO|(?:RELEASE\s+)?SAVEPOINT)\b", _I)
 _CREATES = re.compile(rb"\s*CREATE\s+(?!OR\b|TEMPORARY\b)(?P<what>\w+)", _I)
-# The new table's rows would be those of today.
+# The new table would get the current rows.
 _OF_ROWS = re.compile(rb"\bSELECT\b|\bVALUES\s+ROW\b|\bTABLE\b.*\bTABLE\b", _I | re.DOTALL)
 _GRANTS = re.compile(rb"\s*GRANT\b", _I)
 _PASSWORD = re.compile(rb"\bIDENTIFIED\b", _I)  # before 8.0 a GRANT sets it
@@ -24,7 +24,7 @@ _ALTERS_MORE = re.compile(
 
 
 def checks_nothing(sql: bytes) -> bool:
-    """Return whether a statement may change or remove what it was not meant for."""
+    """Return whether a statement may change or remove more than it originally did."""
     if _SAVEPOINT.match(sql):
         return False
     if created := _CREATES.match(sql):

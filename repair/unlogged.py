@@ -4,20 +4,20 @@ from repair.model import Model, ModelChannel, ModelServer
 
 
 def purges_what_it_receives(model: Model, channel: ModelChannel) -> bool:
-    """Return whether a channel's source has no log of what it receives (log_replica_updates=OFF).
+    """Return whether a channel's source does not log what it receives (log_replica_updates=OFF).
 
-    All of that is in gtid_purged at once. By file position its replicas get what it commits itself.
-    By auto-position each connection of a replica without those GTIDs is refused (1236).
+    All of that is in gtid_purged at once. With a file position, its replicas get what it commits
+    itself. With auto-position, it refuses each connection of a replica without those GTIDs (1236).
     """
     source = model.servers.get(channel.source or "")
     return source is not None and not source.logs_received and bool(source.channels)
 
 
 def refuses_replicas(model: Model, server: ModelServer, channel: ModelChannel) -> str | None:
-    """Return why a server will refuse its own replicas once a channel of it runs; or None.
+    """Return why a server will refuse its own replicas once one of its channels runs; or None.
 
-    What it receives and does not log is in gtid_purged at once, also what its source has not yet
-    committed. A replica that is the only source has committed all of that itself.
+    What it receives and does not log is in gtid_purged at once, including what its source has not
+    yet committed. A replica that is its only source has committed all of that itself.
     """
     if server.has_log and server.logs_received:
         return None

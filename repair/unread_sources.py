@@ -1,8 +1,8 @@
-"""Warnings about what a channel brings, or its source refuses, that no reading shows.
+"""Warnings about what a channel delivers, or its source refuses, that no reading shows.
 
 With auto-position a source refuses a replica that has GTIDs of the source's own server_uuid which
-the source does not have (error 1236). The model has only the GTIDs of servers that were read, and
-of a relay log only what the server counts as received.
+the source does not have (error 1236). The model has only the GTIDs of servers that were read. Of a
+relay log it has only what the server lists as received.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from topology.unseen import address_of
 
 
 def reconnections(action: ResetAndPurge, setting: Setting) -> Iterator[str]:
-    """Yield which receivers connect again to a server that was not read.
+    """Yield which receivers reconnect to a server that was not read.
 
-    One that is connected need not be one that its source would accept again: that may have been
-    reset since.
+    A source may no longer accept a receiver that is still connected, because the source may have
+    been reset since.
     """
     for name in action.restart:
         if setting.known(name).source not in setting.before.servers:
@@ -30,7 +30,7 @@ def reconnections(action: ResetAndPurge, setting: Setting) -> Iterator[str]:
 
 
 def unknown_mode(action: AutoPositionOn | StartChannel, setting: Setting) -> Iterator[str]:
-    """Yield that a source whose settings were not read may refuse auto-position (13117)."""
+    """Yield a warning that a source with unread settings may refuse auto-position (13117)."""
     channel = setting.known(action.channel)
     source = setting.before.servers.get(channel.source or "")
     asks_by_sets = isinstance(action, AutoPositionOn) or channel.auto_position
@@ -42,10 +42,10 @@ def unknown_mode(action: AutoPositionOn | StartChannel, setting: Setting) -> Ite
 
 
 def uncounted(action: StartChannel, setting: Setting) -> Iterator[str]:
-    """Yield that a relay log may hold one transaction that no set shows, of a source's former past.
+    """Yield a warning that a relay log may hold a transaction of a former history in no set.
 
     What the source still has is planned and compared as missing. What it lost since, by a reset or
-    a crash, shows nowhere.
+    a crash, is not visible anywhere.
     """
     name, channel = action.server, setting.channel(action.channel)
     source = setting.known(action.channel).source
@@ -60,9 +60,9 @@ def uncounted(action: StartChannel, setting: Setting) -> Iterator[str]:
 
 
 def sent_besides(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
-    """Yield which other ways bring GTIDs that the channel's source may not have.
+    """Yield the other channels that deliver GTIDs that this channel's source may not have.
 
-    By file position the source compares nothing when the receiver connects.
+    With a file position the source compares nothing when the receiver connects.
     """
     here, source = action.server, setting.known(action.channel).source
     if source is None or setting.known(action.channel).auto_position:

@@ -1,21 +1,21 @@
-"""Evidence that earlier steps of a plan remove: a plan made again behind them could not read it.
+"""Evidence that earlier steps of a plan remove: a plan made after them could not read it.
 
 How it works
 ------------
-A transaction counts as empty only if every server that has its GTID shows it so
-(gtid_audit/transactions_for_plan.py): in its binary log; or, where gtid_mode is not ON, by the
-relay log, for it was received by auto-position from a server that was asked. Two kinds of steps
-take that away:
+A transaction counts as empty only if every server that has its GTID shows that
+(gtid_audit/transactions_for_plan.py). The evidence is its binary log. If gtid_mode is not ON, it
+may also be the relay log, because the server received it with auto-position from a server that was
+read. Two kinds of steps remove the evidence:
 
     CHANGE … AUTO_POSITION = 1 deletes the relay log
-    an empty transaction is in no binary log where there is none, or received ones are not logged
+    an empty transaction is in no binary log if the server has none, or does not log received ones
 
-If the run stops there, the next plan finds the content unread and asks for a decision. A plan must
-not decide what the next one, behind a part of its steps, would leave to the operator.
+If the run stops there, the next plan finds the content unread and requires a decision. A plan must
+not decide what the next plan, after some of its steps, would leave to the operator.
 """
 
 from gtid import GtidSet
-from repair.case import Case, Refusal
+from repair.strategy_case import Case, Refusal
 
 
 def no_longer_shown(case: Case) -> Refusal | None:
@@ -25,7 +25,7 @@ def no_longer_shown(case: Case) -> Refusal | None:
 
 
 def hidden_by_steps(case: Case, gtids: GtidSet) -> str | None:
-    """Return on which server earlier steps of the plan hide what has these GTIDs; None if none."""
+    """Return the server on which earlier steps hide the evidence for these GTIDs; None if none."""
     for name, server in case.model.servers.items():
         made = gtids.from_uuid(server.server_uuid) & case.declared_on(name)
         hidden = made - server.available

@@ -1,9 +1,9 @@
-"""What DDL that waits asks of a server: databases and tables that must be there, or must not.
+"""What waiting DDL requires of a server: databases and tables that must exist, or must not.
 
-1. CREATE and DROP of a database or a table, and TRUNCATE, fit by the existence of what they name.
-   An earlier one of the same transactions may make it, or take it away (`demands`).
-2. Whether any other DDL fits is not shown by that: an index or a column may be there already, an
-   account, a view. It is not compared, so it `is_other`. So is a table whose definition names other
+1. CREATE and DROP of a database or a table, and TRUNCATE, depend only on the existence of their
+   object. An earlier statement of the same transactions may create or drop it (`demands`).
+2. For any other DDL, existence is not enough: an index, a column, an account or a view may already
+   exist. It is not compared, so it `is_other`. So is a table whose definition refers to other
    tables (LIKE, REFERENCES, SELECT).
 """
 
@@ -39,22 +39,22 @@ class Ddl:
     creates: Created | None = None
     drops: tuple[Created, ...] = ()
     is_lenient: bool = False  # DROP … IF EXISTS
-    uses: tuple[Created, ...] = ()  # must be there, and stays
+    uses: tuple[Created, ...] = ()  # must exist, and stays
     is_other: bool = False
     alters: Created | None = None  # of an ALTER TABLE, which is one of the others
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What must be on a server, and what must not, before the first of some statements."""
+    """What must exist on a server, and what must not, before the first of some statements."""
 
     there: tuple[Created, ...]
     absent: tuple[Created, ...]
-    created: frozenset[Created]  # rows of these are of tables that the statements make
+    created: frozenset[Created]  # rows of these belong to tables that the statements create
 
 
 def ddl_of(gtid: Gtid, schema: str, sql: str, text: str) -> Ddl:
-    """Return what a statement, run in a schema, asks of a server."""
+    """Return what a statement, executed in a schema, requires of a server."""
     head = _TEMPORARY.sub(r"\1", sql)
     found = _COMMENTS.match(head)
     head = head[found.end() :] if found else head
@@ -64,7 +64,7 @@ def ddl_of(gtid: Gtid, schema: str, sql: str, text: str) -> Ddl:
     if dropped := _DROP.match(head):
         names = _names(schema, dropped["names"], is_database=bool(dropped["database"]))
         is_lenient = bool(dropped["lenient"])
-        if dropped["temporary"]:  # of a session, and never there
+        if dropped["temporary"]:  # belongs to a session, and never exists there
             return Ddl(gtid, text, is_other=not is_lenient)
         return Ddl(gtid, text, drops=names, is_lenient=is_lenient)
     if emptied := _TRUNCATE.match(head):
@@ -76,14 +76,14 @@ def ddl_of(gtid: Gtid, schema: str, sql: str, text: str) -> Ddl:
 
 
 def demands(statements: Iterable[Ddl]) -> Demands:
-    """Return what statements, in this order, need to find on a server."""
+    """Return what statements, in this order, require of a server."""
     there: dict[Created, None] = {}
     absent: dict[Created, None] = {}
     now: dict[Created, bool] = {}
     created: set[Created] = set()
 
     def known(name: Created) -> bool | None:
-        """Return whether it is there by then; None if that is as before the first of them."""
+        """Return whether it exists by then; None if it is as before the first of them."""
         return now.get(name, False if (name[0], "") in now else None)
 
     for each in statements:

@@ -1,27 +1,28 @@
-"""What brings a channel back once the sets agree: the last steps of declaring and redoing."""
+"""Actions that resume a channel once the sets match: the last steps of declaring and redoing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import Action, AutoPositionOn, StartChannel
-from repair.case import Case, Refusal
 from repair.doubted_content import delivered_empty
 from repair.model import refused, simulate
 from repair.needed import needed
 from repair.starting import misfit_of_waiting, unknown_source
+from repair.strategy_case import Case, Refusal
 from repair.unlogged import purges_what_it_receives
 
 
 def way_home(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
-    """Return what brings the channel concerned back, once the sets agree.
+    """Return the actions that resume the finding's channel, once the sets match.
 
-    For a hole the channel itself: to auto-position, or started. A stopped applier (A2) stays by
-    file position, and a channel behind which other transactions are missing: C3 and H8 have their
-    own answers, which compare rows. For extra transactions the channel that would have brought them
-    to the source, if it is stopped; for lost ones (E3) the channels that the source refused while
-    the replicas had more than it. None of them is started that may fetch again what its applier has
-    passed: H8 is answered first. A GTID made by hand (H7) stops none while the servers run.
+    For a gap, that is the channel itself: it is switched to auto-position, or started. A stopped
+    applier (A2) keeps its file position, and so does a channel after which other transactions are
+    missing: C3 and H8 have their own answers, which compare rows. For extra transactions it is the
+    channel that would have delivered them to the source, if it is stopped. For lost ones (E3) it is
+    the channels that the source refused while the replicas had extra GTIDs. None of them is started
+    if it may fetch again what its applier has passed: H8 is answered first. A GTID that a session
+    set (H7) stops no channel while the servers run.
     """
     channel = case.channel
     if case.finding.code == "H7":
@@ -29,29 +30,29 @@ def way_home(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
     if not case.is_hole:
         return tuple(_stopped_between(case))
     if channel is None or case.replica is None or channel.until:
-        return ()  # where an operator told it to stop, it is started only if that is selected
+        return ()  # an operator's stop condition: started only if selected
     if not case.is_chosen and channel.source not in case.model.servers:
-        return ()  # what it would bring is not known
+        return ()  # what it would deliver is not known
     is_stopped = case.finding.code.startswith("A")
     if not is_stopped and channel.stuck_at - case.replica.executed - case.wanted:
-        return ()  # its applier stands at another transaction: A2 or A3 says what to compare
+        return ()  # another transaction stopped it: A2 or A3 lists what to compare
     if not channel.auto_position and not is_stopped and not _fetched_as_well(case):
         if purges_what_it_receives(case.model, channel):
             return ()
         switch = AutoPositionOn(case.replica.name, channel.name, filled=case.wanted)
         if not (case.is_chosen or channel.running) and _misfits_behind(case, switch):
-            return ()  # A7 and C3 say what to compare
+            return ()  # A7 and C3 list what to compare
         return (switch,)
     if (channel.running and not channel.is_stuck) or _refused_still(case):
         return ()
     start = StartChannel(case.replica.name, channel.name)
     if not case.is_chosen and misfit_of_waiting(case, start) is not None:
-        return ()  # A7 says what to compare
+        return ()  # A7 lists what to compare
     return (start,)
 
 
 def _misfits_behind(case: Case, step: AutoPositionOn) -> bool:
-    """Return whether what waits may not fit, once the finding's transactions are executed."""
+    """Return whether what waits may not match, once the finding's transactions are executed."""
     assert case.replica is not None, "the caller has looked"
     filled = replace(case.replica, executed=case.replica.executed | case.wanted)
     then = replace(case, model=case.model.replace(filled))
@@ -59,9 +60,9 @@ def _misfits_behind(case: Case, step: AutoPositionOn) -> bool:
 
 
 def fetches_again(case: Case) -> Refusal | None:
-    """Refuse where the start behind a refused connection (P1) would fetch what H8 is about.
+    """Refuse if the start after a refused connection (P1) would fetch the GTIDs of H8.
 
-    Its answer may be to leave that out; it must come first.
+    The answer to H8 may be to leave them out, so it must come first.
     """
     channel = case.channel
     if case.finding.code != "P1" or channel is None or channel.running:
@@ -76,9 +77,9 @@ def fetches_again(case: Case) -> Refusal | None:
 
 
 def misfits_at_home(case: Case, actions: Sequence[Action]) -> Iterator[str]:
-    """Yield why rows may not fit what waits, where a selected strategy ends with a start.
+    """Yield why rows may not match what waits, if a selected strategy ends with a start.
 
-    Behind a row conflict (A2) the order of the source's log is no proof that rows fit.
+    After a row conflict (A2) the order of the source's log does not prove that rows match.
     """
     home, after = way_home(case) if case.is_chosen else (), case.model
     for action in actions:
@@ -108,9 +109,9 @@ def misfits_at_home(case: Case, actions: Sequence[Action]) -> Iterator[str]:
 
 
 def _late_by_position(case: Case, step: StartChannel | AutoPositionOn) -> GtidSet:
-    """Return what a channel leaves its file position with, and had not brought when it was read.
+    """Return what a channel had not delivered with its file position when it was read.
 
-    The model lets a channel that runs bring it. A hole of a busy server shows only later.
+    The model lets a running channel deliver it. A gap of a busy server becomes visible only later.
     """
     channel = case.channel
     if channel is None or not isinstance(step, AutoPositionOn):
@@ -121,7 +122,7 @@ def _late_by_position(case: Case, step: StartChannel | AutoPositionOn) -> GtidSe
 
 
 def _refused_still(case: Case) -> bool:
-    """Return whether the source refuses the channel for other GTIDs than these (P1 has them)."""
+    """Return whether the source refuses the channel because of other GTIDs than these (P1)."""
     assert case.replica is not None, "the caller has looked"
     assert case.channel is not None, "the caller has looked"
     source = case.model.servers.get(case.channel.source or "")
@@ -132,9 +133,9 @@ def _refused_still(case: Case) -> bool:
 
 
 def _fetched_as_well(case: Case) -> GtidSet:
-    """Return what else is missing behind a hole's channel, and auto-position would bring as well.
+    """Return what else is missing after a gap's channel and auto-position would deliver too.
 
-    It is of other findings, and their answer may be to leave it out.
+    It belongs to other findings, and their answer may be to leave it out.
     """
     assert case.replica is not None, "the caller has looked"
     assert case.channel is not None, "the caller has looked"
@@ -147,7 +148,7 @@ def _stopped_between(case: Case) -> Iterator[StartChannel]:
         return
     then = replace(case.source, executed=case.source.executed | case.wanted)
     pairs = [(then, case.replica)]
-    if case.finding.code == "E3":  # each of its replicas has them and was refused
+    if case.finding.code == "E3":  # all its replicas have them and were refused
         pairs += [
             (server, then)
             for server in case.model.servers.values()

@@ -1,7 +1,8 @@
-"""XA transactions have two GTIDs: leaving one of them out stops or locks what the other one needs.
+"""XA transactions have two GTIDs: leaving out one of them blocks the other, or stops the applier.
 
-XA PREPARE is logged as a transaction, from XA START on; XA COMMIT or XA ROLLBACK, perhaps long
-behind it, as another one (Reference Manual, "Restrictions on XA Transactions"; seen on 9.7.4).
+The server logs XA PREPARE as one transaction, from XA START on. It logs XA COMMIT or XA ROLLBACK,
+possibly much later, as another one (Reference Manual, "Restrictions on XA Transactions"; seen on
+9.7.4).
 """
 
 import re
@@ -14,7 +15,7 @@ _ENDS = re.compile(r"XA (?:COMMIT|ROLLBACK)\b", re.IGNORECASE)
 
 
 def halves_left_out(content: TransactionContent, names: str) -> Iterator[str]:
-    """Yield what follows on servers where one half is left out, as warnings."""
+    """Yield the consequences on servers where one half is left out, as warnings."""
     gtids = content.wanted.shortened()
     if any(map(_PREPARES.match, content.statements)):
         yield (

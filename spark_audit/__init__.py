@@ -1,1 +1,1 @@
-"""The fleet audit: every stored cluster judged, in this process or on Spark, with one meaning."""
+"""The fleet audit: evaluates every stored cluster, locally or on Spark, with the same results."""

@@ -1,9 +1,9 @@
-"""The filters that Spark hands to a source, answered for columns of transactions.
+"""Evaluates the filters that Spark pushes to a source, on columns of transactions.
 
-1. A filter is taken only if it can be answered here exactly as Spark would: the same type on both
-   sides, and unknown (null) where Spark says unknown. What is not taken is left to Spark.
-2. All filters of a scan hold at once; a row for which one of them is false or unknown is out.
-3. What they say about whole logs is in spark_audit/binlog_sought.py.
+1. A filter is taken over only if the answer here is exactly Spark's: the same type on both sides,
+   and unknown (null) where Spark has unknown. Other filters are left to Spark.
+2. All filters of a scan must hold: a row for which one is false or unknown is dropped.
+3. spark_audit/binlog_sought.py derives from the filters which whole logs to skip.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -37,17 +37,17 @@ _WITHOUT: Final[Mapping[type[filters.Filter], Callable[[pa.Array], pa.Array]]] =
 
 
 class Columns(Protocol):
-    """Whatever gives columns by name."""
+    """Any object that returns columns by name."""
 
     def raw(self, name: str) -> pa.ChunkedArray:
-        """Return a column, as a dictionary or not."""
+        """Return a column, dictionary-encoded or not."""
 
 
 # -- rows -----------------------------------------------------------------------------------------
 
 
 def is_exact(condition: filters.Filter) -> bool:
-    """Tell whether a filter can be answered here as Spark would answer it."""
+    """Return whether a filter can be evaluated here as Spark would evaluate it."""
     if isinstance(condition, filters.Not):
         return is_exact(condition.child)
     attribute: tuple[str, ...] = getattr(condition, "attribute", ())
@@ -77,7 +77,7 @@ def _mask(condition: filters.Filter, columns: Columns) -> pa.ChunkedArray:
 
 
 def _answer(condition: filters.Filter, chunk: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Answer for one chunk; a text that occurs a million times is looked at once."""
+    """Evaluate a filter on one chunk. A text that occurs a million times is compared once."""
     if type(condition) in _WITHOUT:
         return _WITHOUT[type(condition)](chunk)
     if pa.types.is_dictionary(chunk.type):
@@ -85,7 +85,7 @@ def _answer(condition: filters.Filter, chunk: pa.Array, kind: pa.DataType) -> pa
         return pc.fill_null(found, False) if isinstance(condition, filters.EqualNullSafe) else found
     if isinstance(condition, filters.In):
         values = pa.array(list(condition.value), kind)
-        # Arrow says false where SQL says unknown, which matters below a NOT.
+        # Arrow returns false where SQL has unknown, which matters below a NOT.
         return pc.if_else(pc.is_valid(chunk), pc.is_in(chunk, values), pa.scalar(None, pa.bool_()))
     value = _literal(value_of(condition), kind)
     assert value is not None, "exact"
@@ -93,7 +93,7 @@ def _answer(condition: filters.Filter, chunk: pa.Array, kind: pa.DataType) -> pa
 
 
 def _literal(value: object, kind: pa.DataType) -> pa.Scalar | None:
-    """Return a value of a column's type; None for another type, or one that does not fit."""
+    """Return a value in a column's type; None if its type differs, or it does not fit."""
     fits = (
         (pa.types.is_string(kind) and isinstance(value, str))
         or (pa.types.is_boolean(kind) and isinstance(value, bool))
@@ -111,11 +111,11 @@ def _literal(value: object, kind: pa.DataType) -> pa.Scalar | None:
 
 
 def column_of(condition: filters.Filter) -> str:
-    """Return the name of the one column a filter is about. Requires: no Not."""
-    name: str = condition.attribute[0]  # type: ignore[attr-defined]  # all but Not have it
+    """Return the name of the one column that a filter uses. Requires: no Not."""
+    name: str = condition.attribute[0]  # type: ignore[attr-defined]  # all except Not have it
     return name
 
 
-def value_of(condition: filters.Filter) -> Any:  # noqa: ANN401 - as Spark gives it
-    """Return what a filter compares with. Requires: no Not, IsNull or IsNotNull."""
+def value_of(condition: filters.Filter) -> Any:  # noqa: ANN401 - Spark's type
+    """Return the value that a filter compares with. Requires: no Not, IsNull or IsNotNull."""
     return condition.value  # type: ignore[attr-defined]  # all but Not, IsNull, IsNotNull have it

@@ -1,11 +1,11 @@
-"""The columns of `mysql_binlog`: a ledger (binlog/ledger/columns.py) as Spark can hold it.
+"""The columns of `mysql_binlog`: a ledger (binlog/ledger/columns.py) in types that Spark has.
 
-1. Every row says where it was read (`path`), and every row but one of a damaged file is a
-   transaction: that one has `error`, where reading stopped as `start`, and nothing else.
-2. Spark has no dictionaries and no unsigned numbers, and takes a batch only if its Arrow schema is
-   exactly the one it makes of the Spark schema itself. A digest keeps its 64 bits as a signed
-   number: made to be compared, not counted with.
-3. A column that nobody asked for is not made.
+1. Every row has the `path` it was read from. Every row is a transaction, except one per damaged
+   file: that row has `error`, the position where reading stopped as `start`, and nothing else.
+2. Spark has no dictionaries and no unsigned numbers. It accepts a batch only if its Arrow schema is
+   exactly the one that Spark derives from its own schema. The 64 bits of a digest become a signed
+   number: digests are for comparison, not for arithmetic.
+3. A column that the query does not need is not produced.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,8 +43,8 @@ def _fields(*fields: pa.Field) -> list[pa.Field]:
     return [pa.field(each.name, _as_spark_has_it(each.type)) for each in fields]
 
 
-# All there is, in the order in which it is given. `gtid` is text made of three other columns, and
-# comes only where it is asked for by name.
+# All columns, in order. `gtid` is text built from three other columns, and is produced only if the
+# query asks for it explicitly.
 COLUMNS: Final = pa.schema(
     [
         pa.field(PATH, pa.string()),
@@ -55,11 +55,11 @@ COLUMNS: Final = pa.schema(
 )
 DIGEST: Final = DIGEST_FIELD.name
 DETAILS: Final = tuple(field.name for field in DETAIL_FIELDS)
-_MADE_OF: Final = ("uuid", "tag", "gno")  # a gtid
+_MADE_OF: Final = ("uuid", "tag", "gno")  # the parts of `gtid`
 
 
 def chosen(*, digests: bool, details: bool, names: Sequence[str] | None = None) -> pa.Schema:
-    """Return the named columns, in this order; without names, all but what was not asked for."""
+    """Return the named columns, in this order; without names, all columns that are switched on."""
     if names is not None:
         return pa.schema([COLUMNS.field(name) for name in names])
     left_out = {GTID, *(() if digests else (DIGEST,)), *(() if details else DETAILS)}
@@ -67,12 +67,12 @@ def chosen(*, digests: bool, details: bool, names: Sequence[str] | None = None) 
 
 
 def spark_schema(columns: pa.Schema) -> StructType:
-    """Return the Spark schema of some of COLUMNS."""
+    """Return the Spark schema for some of COLUMNS."""
     return from_arrow_schema(columns)
 
 
 def columns_of(schema: StructType) -> pa.Schema:
-    """Return the columns of a Spark schema. Raises ValueError for one that is not of ours."""
+    """Return the columns of a Spark schema. Raises ValueError for columns that we do not have."""
     ours = {field.name: field for field in spark_schema(COLUMNS)}
     for field in schema:
         if field.name not in ours:
@@ -85,19 +85,19 @@ def columns_of(schema: StructType) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRows:
-    """Transactions of one log, and where it was read. Gives columns as Spark has them."""
+    """Transactions of one log, and the path it was read from. Returns columns in Spark's types."""
 
     path: str
     rows: pa.Table
 
     @property
     def count(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         count: int = self.rows.num_rows
         return count
 
     def raw(self, name: str) -> pa.ChunkedArray:
-        """Return a column of COLUMNS; of the ledger's own as it is there, dictionaries and all."""
+        """Return a column of COLUMNS. A column of the ledger is returned as it is, undecoded."""
         if name == PATH:
             return pa.chunked_array([pa.array([self.path]).dictionary_encode()]).take(self._zeros())
         if name == ERROR:
@@ -105,11 +105,11 @@ class LedgerRows:
         return _gtids(self.rows) if name == GTID else self.rows.column(name)
 
     def where(self, mask: pa.ChunkedArray) -> "LedgerRows":
-        """Return the rows for which the mask is true; where it is null is not."""
+        """Return the rows for which the mask is true (not null)."""
         return LedgerRows(self.path, self.rows.filter(mask))
 
     def batches(self, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Give the rows, ROWS_PER_BATCH at a time."""
+        """Yield the rows, ROWS_PER_BATCH at a time."""
         for start in range(0, self.count, ROWS_PER_BATCH):
             part = LedgerRows(self.path, self.rows.slice(start, ROWS_PER_BATCH))
             arrays = [_cast(part.raw(field.name), field.type) for field in columns]
@@ -121,13 +121,13 @@ class LedgerRows:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """The one row of what could not be read."""
+    """The one row for the part of a log that could not be read."""
 
     values: Mapping[str, object]
 
     @classmethod
     def of(cls, error: Exception, *, path: str, file: str) -> "Damage":
-        """Say what was wrong, and at which byte if that is known."""
+        """Return the error, and its byte position if that is known."""
         position = error.position if isinstance(error, CorruptBinlog) else None
         return cls({PATH: path, "file": file, "start": position, ERROR: str(error)})
 
@@ -143,7 +143,7 @@ class Damage:
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):  # what is empty is not combined
+    if isinstance(array, pa.ChunkedArray):  # Arrow does not combine an empty column
         array = pa.array([], column.type) if not array.num_chunks else array.chunk(0)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -153,7 +153,7 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 
 
 def _gtids(rows: pa.Table) -> pa.ChunkedArray:
-    """Write GTIDs as servers do: `uuid:gno`, `uuid:tag:gno`; null where there is none."""
+    """Write GTIDs as servers do: `uuid:gno`, `uuid:tag:gno`; null if there is none."""
     uuid, tag, gno = (_decoded(rows.column(name)) for name in _MADE_OF)
     tag = pc.coalesce(pc.binary_join_element_wise(tag, "", ":"), "")
     text = pc.binary_join_element_wise(uuid, pc.binary_join_element_wise(tag, gno, ""), ":")

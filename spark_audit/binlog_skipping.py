@@ -1,19 +1,27 @@
-"""Which logs cannot hold what is sought, by what stands at their head and at their end.
+"""Decides which logs cannot hold the sought transactions, from both ends of each log.
 
-1. By GTIDs, from below: a server gives no transaction a GTID that it has, so what PREVIOUS_GTIDS
-   says is in no later part of that log.
-2. By GTIDs, from above: the next log's PREVIOUS_GTIDS are all that came before it. That holds for
-   two files of one history only. An archive may hold a file as it was before a crash beside files
-   that were written after it, and a reused number is exactly in there. So it counts only where the
-   file ends with a ROTATE event that names the other, and the other was opened by a rotation and
-   not by a start of the server (a description's `created` is 0 then: sql/log_event.h), within
-   ROTATION_SECONDS_MAX.
-3. By time: the moment a file was opened is at its head, and at the head of the next one. A server's
-   clock may have been set back meanwhile; up to CLOCK_SECONDS_MAX that is allowed for. Only a
-   commit on that server is bounded from both sides: a replica logs today what its origin committed
-   yesterday.
-4. Relay logs are always read: what is in them may have been fetched before.
-5. Pure: the facts are given.
+How it works
+------------
+A log begins with the GTIDs of all earlier logs (PREVIOUS_GTIDS) and the time it was opened. Its
+last event may be a ROTATE to the next log. With the next log's beginning, this bounds its contents:
+
+    binlog.000007  opened 10:00  PREVIOUS_GTIDS U:1-40    last event: ROTATE to binlog.000008
+    binlog.000008  opened 11:00  PREVIOUS_GTIDS U:1-90
+
+So binlog.000007 holds exactly U:41-90, committed from 10:00 to 11:00. A query for U:12 skips it.
+
+1. Lower bound by GTIDs: a server never assigns a GTID it already has. So the GTIDs of
+   PREVIOUS_GTIDS are not in the log itself.
+2. Upper bound by GTIDs: the next log's PREVIOUS_GTIDS. This holds only if both files belong to one
+   history. An archive may have a file as it was before a crash, beside files written after it, and
+   reused GTIDs are exactly there. So the bound counts only if the file ends with a ROTATE to the
+   next file, and a rotation opened that file within ROTATION_SECONDS_MAX, not a restart. After a
+   rotation, `created` in the format description is 0 (sql/log_event.h).
+3. Bounds by time: when the file and the next one were opened. The server's clock may have been set
+   back in between; up to CLOCK_SECONDS_MAX is allowed for. Only commit times on that server have
+   both bounds: a replica may log today what its origin committed yesterday.
+4. Relay logs are always read: their contents may have been fetched at any earlier time.
+5. Pure: the caller reads the files.
 """
 
 from collections.abc import Mapping
@@ -27,27 +35,27 @@ from spark_audit.binlog_sought import Sought
 ROTATION_SECONDS_MAX: Final = 60
 CLOCK_SECONDS_MAX: Final = 3600
 _CLOCK: Final = timedelta(seconds=CLOCK_SECONDS_MAX)
-# Commit times are in the log since then; before, only the origin's clock is.
+# Logs have commit times since this version. Earlier logs have only the origin's clock.
 _HAS_COMMIT_TIMES: Final = (8, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What the two ends of one log say, without reading what lies between."""
+    """The facts from both ends of one log; the part between them is not read."""
 
     previous_gtids: GtidSet | None  # None before 5.6
     opened_at_seconds: int
     server_version: tuple[int, ...]
-    is_opened_by_start: bool  # of its server; otherwise by a rotation
+    is_opened_by_start: bool  # by a restart of the server; otherwise by a rotation
     is_relay_log: bool
-    # The file that the ROTATE at its end names, and when that was written.
+    # The target of the ROTATE at the end of the file, and the time of that event.
     rotates_to: str | None = None
     rotated_at_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Between what a log's transactions lie. None: not known."""
+    """The bounds of a log's transactions. None: not known."""
 
     previous_gtids: GtidSet | None = None
     gtids: GtidSet | None = None
@@ -71,7 +79,7 @@ def bounds_of(name: str, folder: Mapping[str, LogFacts]) -> Bounds:
 
 
 def may_hold(bounds: Bounds, sought: Sought) -> bool:
-    """Tell whether a log within these bounds may hold something of what is sought."""
+    """Return whether a log within these bounds may hold a sought transaction."""
     if sought.has_gtids:
         wanted = sought.gtids_among(bounds.gtids)
         if wanted is not None and bounds.previous_gtids is not None:
@@ -92,7 +100,7 @@ def may_hold(bounds: Bounds, sought: Sought) -> bool:
 
 
 def _following(facts: LogFacts, folder: Mapping[str, LogFacts]) -> LogFacts | None:
-    """Return the log that this one went over into, if it is here and is that one: see rule 2."""
+    """Return the log that this one was rotated to, if it is here and proved to be that (rule 2)."""
     if facts.rotates_to is None or facts.rotated_at_seconds is None:
         return None
     following = folder.get(facts.rotates_to)
@@ -105,7 +113,7 @@ def _following(facts: LogFacts, folder: Mapping[str, LogFacts]) -> LogFacts | No
 def _between(facts: LogFacts, following: LogFacts | None) -> GtidSet | None:
     if following is None or following.previous_gtids is None or facts.previous_gtids is None:
         return None
-    if not facts.previous_gtids <= following.previous_gtids:  # not one history
+    if not facts.previous_gtids <= following.previous_gtids:  # two histories
         return None
     return following.previous_gtids - facts.previous_gtids
 

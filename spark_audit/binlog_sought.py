@@ -1,7 +1,7 @@
-"""What filters and options say of the transactions that are sought.
+"""Derives from filters and options what is known about the sought transactions.
 
-It may say too little, never too much: whole logs are passed over because of it
-(spark_audit/binlog_skipping.py). Rows are still looked at one by one.
+The result may be too wide, but never too narrow: spark_audit/binlog_skipping.py skips whole logs
+because of it. The rows of the other logs are still filtered one by one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,20 +20,20 @@ from spark_audit.binlog_schema import GTID
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What every wanted transaction is known to be; None where nothing is known."""
+    """The properties that every wanted transaction has; None where nothing is known."""
 
     gtids: GtidSet | None = None
     uuids: frozenset[UUID] | None = None
-    tags: frozenset[str] | None = None  # "": those without a tag
+    tags: frozenset[str] | None = None  # "" means GTIDs without a tag
     gno_start: int = 1
     gno_end: int = GNO_END
-    # Committed on the log's own server not before, and not after. The second also holds for clocks
-    # of other servers: nothing is committed here before it was committed, or logged, at its origin.
+    # Inclusive bounds of the commit time on the log's own server. The lower bound may also come
+    # from the origin's times: a transaction is committed at its origin before it is committed here.
     committed_from: datetime | None = None
     committed_until: datetime | None = None
 
     def gtids_among(self, known: GtidSet | None) -> GtidSet | None:
-        """Return which GTIDs of `known`, or of all if that is None, are sought; None: any may be.
+        """Return which GTIDs of `known` (None: of all) are sought; None: any may be.
 
         Requires: has_gtids. Otherwise anonymous transactions are sought too.
         """
@@ -60,9 +60,9 @@ class Sought:
 
     @property
     def has_gtids(self) -> bool:
-        """Tell whether what is sought has a GTID, of which something is known.
+        """Return whether every sought transaction has a GTID, of which something is known.
 
-        "Without a tag" alone says neither: an anonymous transaction has none.
+        The condition "without a tag" alone shows neither: an anonymous transaction has no tag.
         """
         is_tagged = self.tags is not None and "" not in self.tags
         is_numbered = self.uuids is not None or not self._is_every_gno
@@ -79,7 +79,7 @@ class Sought:
 
 
 def sought_by(conditions: Iterable[filters.Filter], start: Sought) -> Sought:
-    """Return what filters say of transactions, beyond what is known already."""
+    """Return what the filters add to what is known about the sought transactions."""
     return reduce(_narrowed, conditions, start)
 
 
@@ -91,7 +91,7 @@ def _narrowed(sought: Sought, condition: filters.Filter) -> Sought:
 
 
 def _values(condition: filters.Filter) -> list[Any] | None:
-    """Return the values of which a column must have one; None: it may have others."""
+    """Return the values that a column may have; None if it may have others."""
     if isinstance(condition, filters.In):
         return list(condition.value)
     is_one = isinstance(condition, filters.EqualTo | filters.EqualNullSafe)
@@ -104,7 +104,7 @@ def _by_gtid(sought: Sought, condition: filters.Filter) -> Sought:
         return sought
     try:
         found = GtidSet.union_of(GtidSet.parse(text) for text in texts)
-    except GtidError:  # no row has such a text, which the rows will show
+    except GtidError:  # no row has such a text, so the row filter removes all rows
         return sought
     return replace(sought, gtids=found if sought.gtids is None else found & sought.gtids)
 
@@ -127,7 +127,7 @@ def _by_tag(sought: Sought, condition: filters.Filter) -> Sought:
     tags = frozenset(found)
     try:
         assert all(Tsid(UUID(int=0), tag) for tag in tags)
-    except GtidError:  # no tag at all, so no row has it
+    except GtidError:  # not a tag, so no row has it
         return sought
     return replace(sought, tags=tags if sought.tags is None else tags & sought.tags)
 
@@ -146,7 +146,7 @@ def _by_gno(sought: Sought, condition: filters.Filter) -> Sought:
 
 
 def _moments(condition: filters.Filter, *bounds: type[filters.Filter]) -> list[Any] | None:
-    """Return what a column of times is bounded by: a bound of that kind, or the values it has."""
+    """Return the bounds of a time column: a filter of these types, or its values."""
     return [value_of(condition)] if isinstance(condition, bounds) else _values(condition)
 
 
@@ -175,7 +175,7 @@ _NARROWING: Final[Mapping[str, Callable[[Sought, filters.Filter], Sought]]] = {
     "tag": _by_tag,
     "gno": _by_gno,
     "immediate_commit_at": _from_until,
-    # By the clock of the origin, which may have committed it long before this log was opened.
+    # By the origin's clock: it may have committed the transaction long before this log was opened.
     "original_commit_at": _from,
     "logged_at": _from,
 }

@@ -1,8 +1,8 @@
-"""Places in logs: which are whole, and which receivers wait behind the end of their source's log.
+"""Log positions: finds incomplete ones, and receivers that wait beyond the end of a source's log.
 
-A part of clean.py: file names become numbers here, so that a kernel compares them. Names are
-compared for equality only: a receiver in another file than its source's last one leaves the cluster
-to the rules, unless it moved between the readings.
+A part of clean_clusters.py. File names become numbers here, so that a kernel can compare them.
+Names are compared for equality only: a receiver in another file than its source's last one leaves
+the cluster to the rules, unless it moved between the readings.
 """
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from gtid.arrow_text import UuidWords, flat_text, text_buffers
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
-from spark_audit.flags import filled, is_there
+from spark_audit.arrow_arrays import filled, is_there
 
 _NOWHERE = -1
 
@@ -26,7 +26,7 @@ def keep_places_in_log(
     log_end: pa.Array,
     clean: Flags,
 ) -> None:
-    """Take away the clusters of which the rule on receivers may have something to say."""
+    """Clear the clusters for which the rule on receivers may have a finding."""
     names = [pc.struct_field(each, "file").cast(pa.string()) for each in (received_to, log_end)]
     files = filled(pa.concat_arrays(names).dictionary_encode().indices, _NOWHERE)
     offsets = [filled(pc.struct_field(each, "position"), 0) for each in (received_to, log_end)]
@@ -46,7 +46,7 @@ def keep_places_in_log(
 
 
 def whole_places(column: pa.Array) -> Flags:
-    """Tell which places in a log are null, or whole."""
+    """Return which log positions are null or complete."""
     file = flat_text(pc.struct_field(column, "file"))
     whole = is_there(file) & is_there(pc.struct_field(column, "position"))
     data, offsets = text_buffers(file)

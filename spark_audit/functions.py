@@ -1,12 +1,12 @@
-"""SQL functions over the text of GTID sets, for whole Arrow batches at a time.
+"""SQL functions on the text of GTID sets, for whole Arrow batches at a time.
 
-1. Null in, null out. Text that is no GTID set gives null as well, and gtid_error tells what is
-   wrong with it; functions registered as strict raise UnreadableGtidSet instead. What cannot be
-   read is never taken for the empty set, nor left out of a union.
-2. An answer depends on the arguments in its row alone. So Spark may push a function down, call it
-   twice, or spread the rows as it likes.
-3. Text becomes sets, and sets text, in gtid.columns; nothing here is done once per row.
-4. Neither files nor jobs: a session is only told what the names mean.
+1. Null in, null out. Text that is not a GTID set also gives null, and gtid_error returns what is
+   wrong with it. Functions registered as strict raise UnreadableGtidSet instead. Unreadable text is
+   never treated as the empty set, and never left out of a union.
+2. A result depends only on the arguments in its row. So Spark may push a function down, call it
+   twice, or distribute the rows in any way.
+3. gtid.columns converts text to sets and sets to text; nothing here runs once per row.
+4. No files and no jobs: this module only defines the functions of a session.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from pyspark.sql.types import BooleanType, DataType, DecimalType, LongType, Stri
 
 from gtid.columns import GtidSetColumn
 
-# Takes columns, or their names, by place or by the names the SQL function gives its parameters.
+# Takes columns or column names, by position or by the parameter names of the SQL function.
 ColumnFunction: TypeAlias = Callable[..., Column]
 
 _TEXT: Final = StringType()
@@ -36,8 +36,8 @@ _COUNT: Final = DecimalType(38, 0)
 class UnreadableGtidSet(Exception):
     """An argument of a strict function is not the text of a GTID set.
 
-    `row` counts from 0 within the batch of `batch_rows` rows that Spark handed over: Spark does
-    not tell which row of the table that is, but `problem` shows the text around the mistake.
+    `row` counts from 0 within the batch of `batch_rows` rows that Spark passed. Spark does not
+    report which row of the table that is, but `problem` shows the text around the error.
     """
 
     def __init__(
@@ -66,67 +66,67 @@ def _unreadable(
     )
 
 
-# -- what the functions mean ------------------------------------------------------------------
-# Names and parameters are those of SQL; each docstring is the help of the function.
+# -- the functions -----------------------------------------------------------------------------
+# Names and parameters are those in SQL; each docstring is the help of the function.
 
 
 def gtid_union(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Give what is in `left`, in `right`, or in both."""
+    """Return the GTIDs that are in `left`, in `right`, or in both."""
     return (left | right).to_arrow()
 
 
 def gtid_intersect(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Give what is in both."""
+    """Return the GTIDs that are in both."""
     return (left & right).to_arrow()
 
 
 def gtid_subtract(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Give what is in `left` and not in `right`, as MySQL's GTID_SUBTRACT does."""
+    """Return the GTIDs that are in `left` and not in `right`, as MySQL's GTID_SUBTRACT does."""
     return (left - right).to_arrow()
 
 
 def gtid_symmetric_difference(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Give what is in one of the two and not in the other."""
+    """Return the GTIDs that are in exactly one of the two."""
     return (left ^ right).to_arrow()
 
 
 def gtid_subset(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Tell whether all of `left` is in `right`, as MySQL's GTID_SUBSET does."""
+    """Return whether every GTID of `left` is in `right`, as MySQL's GTID_SUBSET does."""
     return left.is_subset(right)
 
 
 def gtid_equal(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Tell whether both hold the same GTIDs, however they are written."""
+    """Return whether both hold the same GTIDs, whatever their text form."""
     return left.equals(right)
 
 
 def gtid_disjoint(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Tell whether no GTID is in both."""
+    """Return whether no GTID is in both."""
     return left.is_disjoint(right)
 
 
 def gtid_canonical(gtid_set: GtidSetColumn) -> pa.Array:
-    """Write the set as a server would, on one line: sorted, merged, nothing twice."""
+    """Write the set as a server would, on one line: sorted, merged, without duplicates."""
     return gtid_set.to_arrow()
 
 
 def gtid_holes(gtid_set: GtidSetColumn) -> pa.Array:
-    """Give the numbers lacking between the first and the last of each UUID and tag."""
+    """Return the numbers missing between the first and the last of each UUID and tag."""
     return gtid_set.holes().to_arrow()
 
 
 def gtid_count(gtid_set: GtidSetColumn) -> pa.Array:
-    """Tell how many GTIDs it holds; exact beyond 2**63."""
+    """Return how many GTIDs the set holds; exact above 2**63."""
     return gtid_set.gtid_count()
 
 
 def gtid_interval_count(gtid_set: GtidSetColumn) -> pa.Array:
-    """Tell how many intervals it takes to write it."""
+    """Return how many intervals the text of the set needs."""
     return gtid_set.interval_count()
 
 
 def gtid_tsid_count(gtid_set: GtidSetColumn) -> pa.Array:
-    """Tell how many UUIDs, or UUIDs with a tag, have at least one GTID in it."""
+    """Return how many UUIDs, or UUIDs with a tag, have at least one GTID in the set."""
     return gtid_set.tsid_count()
 
 
@@ -135,25 +135,25 @@ def gtid_purged_risk(
     replica_executed: GtidSetColumn,
     replica_retrieved: GtidSetColumn,
 ) -> pa.Array:
-    """Give what the source has purged and the replica has neither executed nor retrieved.
+    """Return what the source has purged and the replica has neither executed nor retrieved.
 
-    With auto-positioning a replica announces executed and retrieved together, and the source
-    refuses it with error 1236 unless that holds all of its gtid_purged (check_start_file of
+    With auto-positioning a replica sends the union of executed and retrieved. The source refuses it
+    with error 1236 unless that union holds all of the source's gtid_purged (check_start_file of
     sql/rpl_binlog_sender.cc). Empty: no refusal for this reason. For a channel that has retrieved
-    nothing say '', not null.
+    nothing pass '', not null.
     """
     return (source_purged - (replica_executed | replica_retrieved)).to_arrow()
 
 
 def gtid_error(text: GtidSetColumn) -> pa.Array:
-    """Tell what is wrong with the text, and where; null if nothing is, and for null."""
+    """Return what is wrong with the text, and where; null for valid text and for null."""
     return text.errors()
 
 
 def gtid_union_agg(gtid_set: GtidSetColumn) -> pa.Scalar:
-    """Give the union of a group, nulls passed over; null if nothing else is there.
+    """Return the union of a group, without nulls; null if the group has only nulls.
 
-    One unreadable text makes the whole group null.
+    One unreadable text makes the result of the whole group null.
     """
     nulls: int = gtid_set.is_null().true_count
     unreadable = len(gtid_set) - gtid_set.errors().null_count
@@ -200,9 +200,9 @@ _SCALARS: Final[tuple[tuple[Callable[..., pa.Array], DataType], ...]] = (
 
 
 def gtid_functions(*, strict: bool = False) -> GtidFunctions:
-    """Make the functions for the DataFrame API; no session needs to know of them.
+    """Return the functions for the DataFrame API; they need no registration with a session.
 
-    Strict or not, gtid_error answers: it is there to find what the others cannot read.
+    gtid_error is never strict: its purpose is to find what the others cannot read.
     """
     made = {work.__name__: _scalar(work, returns, strict=strict) for work, returns in _SCALARS}
     made["gtid_error"] = _scalar(gtid_error, _TEXT, strict=False)
@@ -211,10 +211,10 @@ def gtid_functions(*, strict: bool = False) -> GtidFunctions:
 
 
 def register_functions(session: SparkSession, *, strict: bool = False) -> GtidFunctions:
-    """Make the functions known to the SQL of a session, and give them for its DataFrames.
+    """Register the functions with the SQL of a session, and return them for its DataFrames.
 
-    The names belong to this one session until it ends. Registering again replaces them, so to have
-    both kinds side by side register the strict ones on `session.newSession()`.
+    The names belong to this session until it ends. Registering again replaces them. To have both
+    kinds at once, register the strict ones on `session.newSession()`.
     """
     functions = gtid_functions(strict=strict)
     for field in fields(functions):
@@ -226,7 +226,7 @@ def register_functions(session: SparkSession, *, strict: bool = False) -> GtidFu
 
 
 def _scalar(work: Callable[..., pa.Array], returns: DataType, *, strict: bool) -> ColumnFunction:
-    """Let Spark call `work` with batches of text. PySpark reads the kind off the annotations."""
+    """Make a Spark function that calls `work` with batches of text. PySpark reads annotations."""
 
     def over_batch(*texts: pa.Array, **named: pa.Array) -> pa.Array:
         return work(*_arguments(work, texts, named, strict=strict))
@@ -237,7 +237,7 @@ def _scalar(work: Callable[..., pa.Array], returns: DataType, *, strict: bool) -
 def _aggregate(
     work: Callable[..., pa.Scalar], returns: DataType, *, strict: bool
 ) -> ColumnFunction:
-    """Let Spark call `work` with all the text of a group, or of a window."""
+    """Make a Spark function that calls `work` with all texts of a group, or of a window."""
 
     def over_group(*texts: pa.Array, **named: pa.Array) -> pa.Scalar:
         return work(*_arguments(work, texts, named, strict=strict))
@@ -248,9 +248,9 @@ def _aggregate(
 def _as_udf(
     over_arrow: Callable[..., Any], work: Callable[..., Any], returns: DataType
 ) -> ColumnFunction:
-    over_arrow.__name__ = work.__name__  # what plans and error messages show
+    over_arrow.__name__ = work.__name__  # plans and error messages show it
     over_arrow.__doc__ = work.__doc__
-    # PySpark's stubs ask for the kind as well, of which PySpark itself says to annotate instead.
+    # PySpark's stubs require the kind of function too; PySpark itself asks for annotations instead.
     made: ColumnFunction = arrow_udf(over_arrow, returns)  # type: ignore[call-overload]
     return made
 
@@ -262,7 +262,7 @@ def _arguments(
     *,
     strict: bool,
 ) -> list[GtidSetColumn]:
-    """Read the arguments of one call. Raises TypeError, and UnreadableGtidSet if strict."""
+    """Parse the arguments of one call. Raises TypeError, and UnreadableGtidSet if strict."""
     try:
         bound = signature(work).bind(*texts, **named).arguments
     except TypeError as error:
@@ -283,7 +283,7 @@ def _read(function: str, parameter: str, texts: pa.Array) -> GtidSetColumn:
     if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
         raise TypeError(f"{function}: {parameter} must be text, not {texts.type}")
     if _is_constant(texts):
-        # Spark repeats a literal in every row of a batch. A readable one is read once.
+        # Spark repeats a literal in every row of a batch. A readable one is parsed once.
         once = GtidSetColumn.parse(texts.slice(0, 1))
         if not once.is_null()[0].as_py():
             return once.take(np.zeros(len(texts), dtype=np.int64))
@@ -291,7 +291,7 @@ def _read(function: str, parameter: str, texts: pa.Array) -> GtidSetColumn:
 
 
 def _is_constant(texts: pa.Array) -> bool:
-    """Tell whether all rows are one text. Cheap where they are not: the ends mostly differ."""
+    """Return whether all rows have one text. Cheap if not: first and last row usually differ."""
     several = len(texts) > 1 and not texts.null_count
     if not several or texts[0] != texts[-1]:
         return False

@@ -1,20 +1,28 @@
-"""Since when: the findings of one run, told with what the runs before it found.
+"""Joins the findings of one run with those of earlier runs, to find when each was first seen.
 
 A finding is the fact it states, and its `id` is that of the fact, not of its size (rule 3 of
 topology/findings.py). So across runs:
 
-1. A finding that the run before had too keeps its `first_seen`. Nothing else of it is inherited.
-2. A finding that the run before did not have begins anew, even if an older run had it: the run
-   between looked, and it was not there.
-3. Unless that run could not look. A cluster of which something was not read, or which is not in the
-   run at all, disproves nothing: its earlier findings are *carried*, untouched, in a table of their
-   own, and a later run that finds them again keeps their `first_seen`. They are no findings of the
-   run that carries them, and no report shows them as such.
-4. Nor does any run disprove the findings of NOT_LOOKED_FOR_AGAIN: contents are compared behind
-   starts, once, and a run that says nothing of them has not looked there.
-5. What is carried is forgotten CARRIED_DAYS_MAX days after it was last seen, by the time of the
+1. A finding that the previous run also had keeps its `first_seen`. It inherits nothing else.
+2. A finding that the previous run did not have begins anew, even if an older run had it: the run in
+   between looked for it, and did not find it.
+3. Exception: the run in between could not look. A run disproves nothing about a cluster if it could
+   not read all facts of it, or does not have it at all. The cluster's earlier findings are then
+   *carried*, unchanged, in a separate table. A later run that finds them again keeps their
+   `first_seen`. Carried findings are not findings of the run, and no report shows them as such.
+4. No run disproves the findings of NOT_LOOKED_FOR_AGAIN: contents are compared once after a
+   restart. A later run that has no such finding has not looked.
+5. Carried findings are dropped CARRIED_DAYS_MAX days after they were last seen, by the time of the
    runs: clusters leave a fleet for good.
-6. "Before" is by the name of the run, which is the moment it speaks of. No clock is read.
+6. The name of a run, which is its time, decides which run is earlier. No clock is read.
+
+Example: a finding of cluster c, and what four runs record about it.
+
+    run  c in the run           findings    carried
+    1    found                  since 1
+    2    a server unreachable               since 1   run 2 cannot disprove it (rule 3)
+    3    found                  since 1               it keeps its first_seen
+    4    read, not found                              it has ended; found again, it begins anew
 """
 
 from datetime import datetime, timedelta
@@ -27,7 +35,7 @@ from spark_audit.summary import CARRIED_DAYS_MAX, NOT_LOOKED_FOR_AGAIN
 
 
 def with_first_seen(findings: DataFrame, *, known: DataFrame) -> DataFrame:
-    """Return the findings of a run, each with the `first_seen` of its equal in `known`, if any."""
+    """Return the findings of a run; one that is in `known` gets its `first_seen` from there."""
     before = known.select("id", sf.col("first_seen").alias("known_since"))
     since = sf.coalesce(sf.least("known_since", "first_seen"), "first_seen")
     joined = findings.join(before, on="id", how="left").withColumn("first_seen", since)
@@ -37,8 +45,8 @@ def with_first_seen(findings: DataFrame, *, known: DataFrame) -> DataFrame:
 def carried_over(
     known: DataFrame, *, findings: DataFrame, clusters: DataFrame, run_at: datetime
 ) -> DataFrame:
-    """Return what was known before, is not found now, and could not be disproved by this run."""
-    # The clusters are many and the findings few: cut the many down before anything is joined.
+    """Return the known findings that are absent now and that this run could not disprove."""
+    # Clusters are many and findings few: reduce the clusters before the joins.
     named = sf.broadcast(known.select("cluster").distinct())
     looked_at = (
         clusters.where(sf.col("unknown_count") == 0)

@@ -1,7 +1,7 @@
-"""Loops over the clusters of a batch, compiled: see gtid/jit.py.
+"""Compiled loops over the clusters of a batch (gtid/jit.py).
 
-A cluster is the rows starts[c] up to starts[c + 1]: in the first half the first readings of its
-servers, in the second half the last ones. Kernels take away from `clean`, and never add to it.
+A cluster is the rows starts[c] up to starts[c + 1]. The first half has the first readings of its
+servers, the second half the last ones. Kernels only clear flags of `clean`, and never set one.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ _DOT, _ZERO, _NINE = 46, 48, 57
 
 @kernel
 def numbered(address: int, offsets: Numbers, ok: Flags) -> None:
-    """Keep the rows whose text is a file name that ends in a number: what LogPosition.of takes."""
+    """Keep the rows whose text is a file name that ends in a number, as LogPosition.of requires."""
     for row in range(len(ok)):
         begin, at = address + offsets[row], address + offsets[row + 1]
         end = at
@@ -25,7 +25,7 @@ def numbered(address: int, offsets: Numbers, ok: Flags) -> None:
 
 @kernel
 def _compare(address: int, offsets: Numbers, left: int, right: int) -> int:
-    """Compare two rows of a text column by their bytes, which is by their characters: -1, 0, 1."""
+    """Compare two rows of a text column bytewise, which is by characters. Return -1, 0 or 1."""
     at, other = address + offsets[left], address + offsets[right]
     end, other_end = address + offsets[left + 1], address + offsets[right + 1]
     while at < end and other < other_end:
@@ -49,9 +49,9 @@ def arranged(
     row_ok: Flags,
     clean: Flags,
 ) -> None:
-    """Keep the clusters all whose rows are ok, and that are two readings of the same servers.
+    """Keep the clusters whose rows are all ok, and that are two readings of the same servers.
 
-    Names ascend, and no second reading began before every first one had ended.
+    Names must ascend, and no last reading may begin before every first reading has ended.
     """
     for cluster in range(len(clean)):
         first, end = starts[cluster], starts[cluster + 1]
@@ -76,9 +76,9 @@ def arranged(
 
 @kernel
 def differing(starts: Numbers, address: int, offsets: Numbers, differs: Flags) -> None:
-    """Tell of each row whether its text is another than in the first reading of its server.
+    """Set for each row whether its text differs from the first reading of its server.
 
-    First readings differ, having none before them; so does every row of an odd cluster.
+    First readings count as different; so does every row of a cluster with an odd number of rows.
     """
     for cluster in range(len(starts) - 1):
         first, end = starts[cluster], starts[cluster + 1]
@@ -103,10 +103,11 @@ def linked(
     source_ids: Numbers,
     clean: Flags,
 ) -> None:
-    """Keep the clusters in which every server has one UUID of its own, and channels link them all.
+    """Keep the clusters whose servers have different UUIDs and are all linked by channels.
 
-    Channels are those of the last readings. A cluster with a channel whose source is not another of
-    its servers, by UUID and server_id (0: unknown), is not kept: a rule reports the source (J4).
+    Only channels of the last readings count. The source of each must be another server of the
+    cluster, by UUID and server_id (0: unknown). Otherwise the cluster is not kept: a rule reports
+    the source (J4).
     """
     for cluster in range(len(clean)):
         if not clean[cluster]:
@@ -149,9 +150,9 @@ def within_logs(
     end_at: Numbers,
     clean: Flags,
 ) -> None:
-    """Keep the clusters in which every receiver that has not moved is within its source's log.
+    """Keep the clusters whose receivers are within their source's log, unless they have moved.
 
-    Files are numbers that are equal where the names are, and negative where there is no place.
+    Files are numbers: equal for equal names, and negative where there is no position.
     """
     for cluster in range(len(clean)):
         if not clean[cluster]:
@@ -180,7 +181,7 @@ def within_logs(
 def cross_pairs(starts: Numbers, clean: Flags, firsts: Numbers, lasts: Numbers) -> int:
     """List each first reading with the last reading of every other server of its cluster.
 
-    Gives how many there are; with arrays too short, only that.
+    Return the number of pairs. If the arrays are too short, only the number is complete.
     """
     count = 0
     for cluster in range(len(clean)):
@@ -200,7 +201,7 @@ def cross_pairs(starts: Numbers, clean: Flags, firsts: Numbers, lasts: Numbers) 
 def spread(
     firsts: Numbers, lasts: Numbers, channel_starts: Numbers, left: Numbers, right: Numbers
 ) -> int:
-    """List, for pairs of rows, every channel of the first with the second; as cross_pairs does."""
+    """List, for pairs of rows, every channel of the first with the second, as cross_pairs does."""
     count = 0
     for pair in range(len(firsts)):
         for channel in range(channel_starts[firsts[pair]], channel_starts[firsts[pair] + 1]):

@@ -1,9 +1,9 @@
-"""The results of one audited run in memory: the local engine's twin of adapters/results.py.
+"""The results of one audited run in memory: the local engine's counterpart of adapters/results.py.
 
-1. The same tables, summary and order as Spark's, made of judgements by plain Python; tests hold the
-   two to each other.
-2. `with_history` is spark_audit/history.py for a list: its rules are numbered there.
-3. It knows no file and no Spark.
+1. Tables, summary and order are the same as Spark's, made from audits in plain Python. Tests
+   compare the two.
+2. `with_history` is spark_audit/history.py for a list; the rules are numbered there.
+3. This module knows neither files nor Spark.
 """
 
 import hashlib
@@ -38,21 +38,21 @@ from topology.records import (
 
 _SEVERITIES: Final = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)  # worst first
 _VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.OK)
-_UNREAD_CODE: Final = "U1"  # has a list of its own
+_UNREAD_CODE: Final = "U1"  # reported in a separate list
 _DIGEST_DIGITS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class LocalResults:
-    """One audited run: what a person or a document is shown of it."""
+    """One audited run, as a page or a document shows it."""
 
-    place: str  # where it is kept; empty if it is not
+    place: str  # the directory of the results; empty if they are not stored
     audits: tuple[ClusterAudit, ...]  # in order of name, findings with their history
     carried: tuple[Finding, ...]
     summary: FleetSummary
 
     def worst_findings(self, limit: int) -> tuple[Finding, ...]:
-        """Return at most `limit` findings that are not mere information, the worst first."""
+        """Return at most `limit` findings above severity INFO, the worst first."""
         loud = [
             finding
             for finding in _findings(self.audits)
@@ -66,7 +66,7 @@ class LocalResults:
         return tuple(sorted(each for audit in self.audits for each in audit.unknown)[:limit])
 
     def report_items(self) -> dict[str, Iterator[str]]:
-        """Give the three lists of a report as items (json_items.py), in its order."""
+        """Return the three lists of a report as items (json_items.py), in report order."""
         findings = sorted(_findings(self.audits), key=lambda one: (*one.order, one.id))
         return {
             "clusters": map(item_text, map(_cluster_record, self.audits)),
@@ -88,9 +88,9 @@ def results_of(
     policy: Policy,
     contents_compared: int | None,
 ) -> LocalResults:
-    """Put judgements together with what earlier runs found.
+    """Combine evaluations with the findings of earlier runs.
 
-    `known` are the findings of the run before and what it carried.
+    `known` are the findings of the previous run and those that it carried.
     """
     ordered = tuple(sorted(audits, key=lambda audit: audit.cluster))
     dated, carried = with_history(ordered, known=known, run_at=run_at)
@@ -108,7 +108,7 @@ def results_of(
 def with_history(
     audits: tuple[ClusterAudit, ...], *, known: Sequence[Finding], run_at: datetime
 ) -> tuple[tuple[ClusterAudit, ...], tuple[Finding, ...]]:
-    """Date the findings by what was known before; return also what is carried."""
+    """Set `first_seen` from what was known before; return also the carried findings."""
     since: dict[str, datetime] = {}
     for finding in known:
         since[finding.id] = min(since.get(finding.id, finding.first_seen), finding.first_seen)
@@ -136,14 +136,14 @@ def with_history(
 
 
 def contents_of_tables(tables: Mapping[str, Iterable[Record]]) -> tuple[TableContent, ...]:
-    """Count the rows of each table, and fold them into a digest that has no order."""
+    """Count the rows of each table, and combine them into a digest that ignores their order."""
     return tuple(_content(name, rows) for name, rows in tables.items())
 
 
 def tables_of(
     audits: Sequence[ClusterAudit], carried: Sequence[Finding]
 ) -> dict[str, list[Record]]:
-    """Return the rows of each table; those of `clusters` without what was found."""
+    """Return the rows of each table; those of `clusters` without the findings."""
     return {
         "clusters": [counted_record(audit) for audit in audits],
         "findings": [finding_to_record(one) for one in _findings(audits)],

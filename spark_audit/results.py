@@ -1,8 +1,8 @@
-"""From judgements to the tables of a results run: DataFrame in, DataFrame out.
+"""Derives the tables of a results run from evaluated clusters: DataFrame in, DataFrame out.
 
-1. The judging is the expensive part and runs once: JUDGED is written first, and everything else is
-   cut from the files of it. For a cluster without findings its nested columns are null, so a fleet
-   of mostly healthy clusters is written as short rows and read as shorter ones.
+1. The evaluation is expensive and runs once. JUDGED is written first, and all other tables are
+   derived from its files. For a cluster without findings the nested columns are null, so a fleet of
+   mostly healthy clusters has short rows to write and to read.
 2. A step starts no job and reads no file; spark_audit/adapters/results.py does.
 3. No result depends on how the rows were partitioned, or on their order.
 """
@@ -21,7 +21,7 @@ _VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.
 
 
 def judged_of(audits: DataFrame) -> DataFrame:
-    """Make the rows that are written first: one per cluster, with what was found or null."""
+    """Make the rows that are written first: one per cluster, with its findings, or null."""
     return audits.select(
         "cluster",
         "verdict",
@@ -35,7 +35,7 @@ def judged_of(audits: DataFrame) -> DataFrame:
 
 
 def findings_of(judged: DataFrame) -> DataFrame:
-    """Return one row per finding, as judged: nothing is known of earlier runs here."""
+    """Return one row per finding of this run, without history."""
     found = judged.where(reduce(Column.__or__, (sf.col(name) > 0 for name in _COUNTS)))
     return found.select(sf.inline("findings")).select(*FINDINGS.names)
 
@@ -51,8 +51,8 @@ def _length(items: Column | str) -> Column:
 
 
 def _count_of(word: str) -> Column:
-    # What array_remove takes away, and not sf.filter: Spark interprets lambdas row by row, and most
-    # rows have nothing to count.
+    # Not sf.filter: Spark interprets lambdas row by row, and most rows have nothing to count. The
+    # number of removed items is the count.
     severities = sf.col("findings.severity")
     removed = sf.size(severities) - sf.size(sf.array_remove(severities, word))
     return sf.when(sf.size("findings") > 0, removed).otherwise(0)
@@ -65,24 +65,24 @@ _COUNTS: Final = tuple(f"{severity.value}_count" for severity in SEVERITIES)
 
 
 def findings_in_order(findings: DataFrame) -> DataFrame:
-    """Sort as a report lists its findings: Finding.order, in topology/findings.py."""
+    """Sort as a report lists its findings: Finding.order of topology/findings.py."""
     empty_as_text = [sf.coalesce(name, sf.lit("")) for name in ("source", "replica", "channel")]
     return findings.orderBy("cluster", severity_rank(), "code", *empty_as_text, "id")
 
 
 def worst_findings_first(findings: DataFrame) -> DataFrame:
-    """Sort for somebody who reads only the first: warnings and worse, without what was not read."""
+    """Sort for a reader of the first rows: warnings and worse, without the unread facts."""
     loud = (sf.col("severity") != Severity.INFO.value) & (sf.col("code") != "U1")
     return findings.where(loud).orderBy(severity_rank(), "cluster", "code", "id")
 
 
 def unknown_in_order(unknown: DataFrame) -> DataFrame:
-    """Sort as a report lists what was not read."""
+    """Sort as a report lists the unread facts."""
     return unknown.orderBy(*UNKNOWN.names)
 
 
 def worst_clusters_first(clusters: DataFrame) -> DataFrame:
-    """Return the clusters that are not OK: by verdict, then by what was found, then by name."""
+    """Return the clusters that are not OK: by verdict, then by findings, then by name."""
     most = [sf.desc(name) for name in (*_COUNTS[:2], "unknown_count")]
     loud = clusters.where(sf.col("verdict") != Verdict.OK.value)
     return loud.orderBy(_rank("verdict", [each.value for each in _VERDICTS]), *most, "cluster")
@@ -103,11 +103,11 @@ def _rank(name: str, words: list[str]) -> Column:
 def counts_of(
     *, clusters: DataFrame, findings: DataFrame, unknown: DataFrame, carried: DataFrame
 ) -> DataFrame:
-    """Count and digest every table in one go: rows of COUNTS, as many as verdicts and codes."""
+    """Count and digest every table in one job: rows of COUNTS, as many as verdicts and codes."""
     of_clusters = clusters.groupBy("verdict").agg(
         *_counted(CLUSTERS.names),
         sf.sum("server_count").alias("servers"),
-        # As a number: a driver's own zone has no say in it.
+        # As a number, so that the driver's time zone has no influence.
         sf.unix_micros(sf.max("read_at")).alias("read_at_microseconds"),
     )
     of_findings = findings.groupBy("code", "severity").agg(*_counted(FINDINGS.names))
@@ -145,10 +145,10 @@ def _counted(names: list[str]) -> tuple[Column, ...]:
 
 
 def digest_of(names: list[str]) -> Column:
-    """Fold all rows into 64 bits, in any order.
+    """Combine all rows into 64 bits, independent of their order.
 
-    Exclusive or, because it cannot overflow and needs no order; two equal rows would cancel out, so
-    the number of rows stands beside it everywhere.
+    Exclusive or cannot overflow and needs no order. Two equal rows would cancel out, so every use
+    of the digest also has the number of rows.
     """
     return sf.coalesce(sf.bit_xor(sf.xxhash64(*names)), sf.lit(0).cast("bigint"))
 

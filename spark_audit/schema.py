@@ -1,7 +1,7 @@
-"""The named schemas of the fleet audit: what a row of each DataFrame holds.
+"""The named schemas of the fleet audit: the columns of each DataFrame.
 
-Each is written once, as Arrow columns, because both the files and the batches that go to and from
-the executors are Arrow; the Spark schema of the same name is derived from it. Columns are the
+Each schema is written once, as Arrow columns, because both the files and the batches to and from
+the executors are Arrow. The Spark schema of the same name is derived from it. Columns are the
 fields of the records in topology/records.py, in their order.
 """
 
@@ -74,7 +74,7 @@ AUDIT_SCHEMA: Final = pa.schema(
     }
 )
 
-# One row per cluster, without what was found: enough for the page one looks at first.
+# One row per cluster, without its findings: enough for an overview.
 CLUSTER_SCHEMA: Final = pa.schema(
     {
         "cluster": pa.string(),
@@ -89,8 +89,8 @@ CLUSTER_SCHEMA: Final = pa.schema(
     }
 )
 
-# What the judging writes, once: the row of a cluster and, only where there is something to say,
-# what was found, as found. The flat tables are cut from it by reading two of its columns.
+# The table that the evaluation writes, once: a row per cluster with its findings, or null. The
+# other tables are derived from two of its columns.
 JUDGED_SCHEMA: Final = pa.schema(
     [*CLUSTER_SCHEMA, AUDIT_SCHEMA.field("findings"), AUDIT_SCHEMA.field("unknown")]
 )
@@ -102,7 +102,7 @@ JUDGED: Final = from_arrow_schema(JUDGED_SCHEMA)
 FINDINGS: Final = from_arrow_schema(FINDING_SCHEMA)
 UNKNOWN: Final = from_arrow_schema(UNKNOWN_SCHEMA)
 
-# -- trends: what several runs say together (spark_audit/trends.py) --------------------------------
+# -- trends over several runs (spark_audit/trends.py) ----------------------------------------------
 
 _PART = pa.struct(
     {
@@ -113,7 +113,7 @@ _PART = pa.struct(
     }
 )
 
-# One row per server and run: its set, UUID by UUID, as digests and counts. No set leaves the
+# One row per server and run: digests and counts of its set, for each UUID. No set leaves the
 # executor that read it.
 READING_SCHEMA: Final = pa.schema(
     {

@@ -1,10 +1,9 @@
-"""What the driver learns of an audited run: a few counts and the worst clusters, however many.
+"""The summary of an audited run for the driver: some counts and the worst clusters.
 
-1. Everything here is small: the number of rows does not depend on the number of clusters.
-2. The same results give the same summary, byte for byte, so two attempts at one run are compared
-   by it: `content` holds the number of rows of each table and a digest that does not depend on
-   their order.
-3. It knows no file and no Spark.
+1. It is small: its size does not depend on the number of clusters.
+2. The same results give the same summary, byte for byte. So two evaluations of one run are compared
+   by it: `content` has the number of rows of each table, and a digest that ignores their order.
+3. This module knows neither files nor Spark.
 """
 
 import hashlib
@@ -20,22 +19,22 @@ from topology.findings import Severity, Verdict, worst_verdict
 from topology.policy import Policy
 from topology.records import time_from_text, time_to_text
 
-WORST_CLUSTERS_MAX: Final = 50  # what fits on a screen or two; the tables hold the rest
+WORST_CLUSTERS_MAX: Final = 50  # one or two screens; the tables have the rest
 SPARK_DIGEST: Final = "spark"  # exclusive or of xxhash64 of the columns
 LOCAL_DIGEST: Final = "local"  # exclusive or of SHA-256 of the rows as JSON, the first 64 bits
-# History, of both engines: see spark_audit/history.py for the reasons.
+# Limits of the history, for both engines; spark_audit/history.py has the reasons.
 NOT_LOOKED_FOR_AGAIN: Final = ("E4",)
 CARRIED_DAYS_MAX: Final = 30  # longer than any repair of a server, shorter than a year of history
 LAYOUT: Final = 1  # of the tables; raised when a column changes its meaning
 
 
 class MalformedSummary(ValueError):
-    """A text that is not the summary of a run."""
+    """The text is not the summary of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeCount:
-    """How many findings have one code at one severity."""
+    """The number of findings with one code and one severity."""
 
     code: str
     severity: Severity
@@ -57,7 +56,7 @@ class WorstCluster:
 
 @dataclass(frozen=True, slots=True)
 class TableContent:
-    """How many rows a table has, and a digest of them in any order."""
+    """The number of rows of a table, and a digest that ignores their order."""
 
     table: str
     rows: int
@@ -69,9 +68,9 @@ class FleetSummary:
     """One audited run in a few lines."""
 
     run: str  # its name, `run=20260102T120011.000000Z`: when the last reading in it ended
-    previous: str | None  # the results whose findings were carried on; None for the first
-    policy: str  # digest of the policy that judged
-    # In so many clusters the content of transactions was compared; None: nobody looked.
+    previous: str | None  # the previous results, whose history continues; None for the first
+    policy: str  # digest of the policy that evaluated
+    # The number of clusters whose contents were compared; None: contents were not compared.
     contents_compared: int | None
     audited_at: datetime | None
     clusters: tuple[tuple[Verdict, int], ...]  # every verdict, in the order of Verdict
@@ -110,7 +109,7 @@ class FleetSummary:
             found = json.loads(text)
             if found.pop("layout") != LAYOUT:
                 raise MalformedSummary(f"expected tables of layout {LAYOUT}")
-            found.setdefault("contents_compared", None)  # written before anybody looked
+            found.setdefault("contents_compared", None)  # from a version that compared no contents
             at = found.pop("audited_at")
             return cls(
                 audited_at=None if at is None else time_from_text(at),
@@ -133,7 +132,7 @@ class FleetSummary:
 
 
 def policy_digest(policy: Policy) -> str:
-    """Return sixteen hexadecimal digits that differ where two policies do."""
+    """Return sixteen hexadecimal digits that differ between different policies."""
     said = {each.name: _canonical(getattr(policy, each.name)) for each in fields(policy)}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -9,19 +9,20 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_audit.batch import judge_batch, whole_clusters
-from spark_audit.beside import NOTHING, Beside
+from spark_audit.evaluate_batch import judge_batch, whole_clusters
+from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDITS
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.policy import Policy
 
 
 def audits_of(snapshots: DataFrame, *, policy: Policy, beside: Beside = NOTHING) -> DataFrame:
-    """Judge every cluster of SNAPSHOTS on the executors: one row of AUDITS per cluster.
+    """Evaluate every cluster of SNAPSHOTS on the executors: one row of AUDITS per cluster.
 
-    A cluster is the unit: its rows meet in one task, because a rule may need all of its servers. So
-    the rows are exchanged; stored runs that keep clusters together are judged without that, see
-    spark_audit/adapters/stored.py. `beside` is what is known of some clusters beside SNAPSHOTS.
+    The rows of a cluster must meet in one task, because a rule may need all of its servers. So
+    Spark exchanges the rows. Stored runs that keep clusters together need no exchange: see
+    spark_audit/adapters/stored_pieces.py. `beside` is what is known about clusters in addition to
+    SNAPSHOTS.
     """
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,12 +1,12 @@
-"""What several runs say together: DataFrame in, DataFrame out, each ending in a named schema.
+"""Trends over several runs: DataFrame in, DataFrame out, each with a named schema.
 
-1. No rate is drawn through fewer than two readings, and no forecast reaches beyond HORIZON_DAYS:
-   beyond it, a straight line through a few nights is a guess.
-2. Rates are least-squares slopes over the points in the order of time, so they do not depend on how
-   the rows were partitioned.
-3. F1 and F2 are trends, not findings: they need history, which the rules have not. A row carries
-   its code, so that `explain` says what it means.
-4. What could not be read proves nothing: a UUID can retire only if every server was read in every
+1. A rate needs at least two readings. No forecast goes further than HORIZON_DAYS: after that, a
+   straight line through a few nights is a guess.
+2. Rates are least-squares slopes over the points in time order. So they do not depend on how the
+   rows were partitioned.
+3. F1 and F2 are trends, not findings: they need history, which the rules do not have. A row has its
+   code, so that `explain` can explain it.
+4. A fact that was not read proves nothing. A UUID can retire only if every server was read in every
    run that counts.
 """
 
@@ -20,19 +20,19 @@ from pyspark.sql import functions as sf
 from spark_audit.schema import FINDING_TREND, INTERVAL_TREND, RETIREMENTS
 
 HORIZON_DAYS: Final = 365
-BACKLOG_CODES: Final = ("T1", "T2", "T3")  # differences that close by themselves, at some rate
+BACKLOG_CODES: Final = ("T1", "T2", "T3")  # differences that close without a repair
 _SECONDS_PER_HOUR: Final = 3_600
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPolicy:
-    """From where on a trend is worth a look.
+    """The limits at which a trend is reported.
 
     intervals_max: a server keeps the intervals of a UUID as a linked list and walks it for every
-        commit (Gtid_set::Interval in sql/rpl_gtid.h); every binary log begins with the whole set,
-        and every status row repeats it. 10,000 intervals are some 150 kB of text each time.
-    quiet_runs: for so many runs a UUID must not have moved before it is called dead. Seven nightly
-        runs include a weekend, and what only runs then.
+        commit (Gtid_set::Interval in sql/rpl_gtid.h). Every binary log begins with the whole set,
+        and every status row repeats it. 10,000 intervals are about 150 kB of text each time.
+    quiet_runs: for this many runs a UUID's part must not have changed before it can retire. Seven
+        nightly runs include a weekend, and the jobs that run only then.
     """
 
     intervals_max: int = 10_000
@@ -41,12 +41,12 @@ class TrendPolicy:
     def __post_init__(self) -> None:
         if self.intervals_max < 1:
             raise ValueError(f"intervals_max: expected 1 or more, found {self.intervals_max}")
-        if self.quiet_runs < 2:  # noqa: PLR2004 - one reading cannot show that nothing moves
+        if self.quiet_runs < 2:  # noqa: PLR2004 - one reading cannot show that nothing changes
             raise ValueError(f"quiet_runs: expected 2 or more, found {self.quiet_runs}")
 
 
 def interval_trend(readings: DataFrame, *, policy: TrendPolicy) -> DataFrame:
-    """Return INTERVAL_TREND of READINGS: F1, how fragmented each server's set is and becomes."""
+    """Return INTERVAL_TREND of READINGS: F1, how fragmented each server's set is, and its trend."""
     read = readings.where(sf.col("interval_count").isNotNull())
     servers = read.groupBy("cluster", "server").agg(_points("read_at", "interval_count"))
     last, per_hour = sf.col("points")[sf.size("points") - 1], _slope_per_hour("points")
@@ -66,12 +66,12 @@ def interval_trend(readings: DataFrame, *, policy: TrendPolicy) -> DataFrame:
 
 
 def retirements(readings: DataFrame, *, policy: TrendPolicy) -> DataFrame:
-    """Return RETIREMENTS of READINGS: F2, the UUIDs that no server needs its own part of any more.
+    """Return RETIREMENTS of READINGS: F2, the UUIDs whose GTIDs no server needs any more.
 
-    The proof, over the last `quiet_runs` runs of the cluster: every server was read in each, with
-    its channels; all of them have the UUID, with one and the same part of the set throughout; and
-    it is neither the UUID of one of them nor that of a source they receive from. What backups hold
-    is not known here.
+    Proof, over the last `quiet_runs` runs of the cluster: every server was read in each run, with
+    its channels. All servers have the UUID, with the same part of the set throughout. It is neither
+    the UUID of one of them nor that of a source they receive from. The contents of backups are not
+    known here.
     """
     newest = sf.slice(sf.sort_array(sf.collect_set("run"), asc=False), 1, policy.quiet_runs)
     recent = readings.groupBy("cluster").agg(newest.alias("recent"))
@@ -110,8 +110,8 @@ def retirements(readings: DataFrame, *, policy: TrendPolicy) -> DataFrame:
 def finding_trend(findings: DataFrame) -> DataFrame:
     """Return FINDING_TREND of FINDINGS of several runs: how the set of each grows or shrinks.
 
-    A finding that went and came back is told twice: it began anew. `is_open` tells whether it is in
-    the latest run; `clears_at` is the forecast of a backlog that shrinks.
+    A finding that ended and came back is listed twice, because it began anew. `is_open`: the
+    finding is in the latest run. `clears_at` is the forecast for a backlog that shrinks.
     """
     latest = findings.agg(sf.max("run").alias("latest_run"))
     episodes = findings.groupBy("id", "first_seen").agg(
@@ -135,7 +135,7 @@ def finding_trend(findings: DataFrame) -> DataFrame:
     return told.withColumn("clears_at", clears).to(FINDING_TREND)
 
 
-# -- order: what to look at first -----------------------------------------------------------------
+# -- order: the most urgent first -----------------------------------------------------------------
 
 
 def most_fragmented_first(trend: DataFrame) -> DataFrame:
@@ -149,25 +149,25 @@ def retirements_in_order(found: DataFrame) -> DataFrame:
 
 
 def fastest_growing_first(trend: DataFrame) -> DataFrame:
-    """Sort FINDING_TREND: what is open and grows, then the rest."""
+    """Sort FINDING_TREND: open and growing findings first."""
     growth = sf.coalesce("gtids_per_hour", sf.lit(0.0))
     return trend.orderBy(sf.desc("is_open"), sf.desc(growth), "cluster", "code", "id", "first_seen")
 
 
-# -- lines through points -------------------------------------------------------------------------
+# -- regression -----------------------------------------------------------------------------------
 
 
 def _points(at: str, count: str) -> Column:
-    """Collect (moment, count) in the order of time."""
+    """Collect (moment, count) in time order."""
     point = sf.struct(sf.col(at).alias("at"), sf.col(count).cast("decimal(38,0)").alias("count"))
     return sf.array_sort(sf.collect_list(point)).alias("points")
 
 
 def _slope_per_hour(points: str) -> Column:
-    """Return the least-squares slope, null for fewer than two moments.
+    """Return the least-squares slope; null for fewer than two moments.
 
-    Both coordinates are taken from the first point: a set of 2**63 GTIDs that grows by one would
-    not move as a double.
+    Both coordinates are relative to the first point: as doubles, a set of 2**63 GTIDs that grows by
+    one would not change.
     """
     first = sf.col(points)[0]
     since = sf.unix_micros(first["at"])
@@ -187,12 +187,12 @@ def _slope_per_hour(points: str) -> Column:
 
 
 def _sum(steps: Column, term: Callable[[Column], Column]) -> Column:
-    """Add up in the order of the array: so the last bit is the same every time."""
+    """Add up in array order, so that the last bit is the same every time."""
     return sf.aggregate(steps, sf.lit(0.0), lambda total, step: total + term(step))
 
 
 def _after(moment: Column, hours: Column) -> Column:
-    """Return the moment so many hours later, null beyond the horizon."""
+    """Return the moment that many hours later; null after the horizon."""
     microseconds = (hours * (1e6 * _SECONDS_PER_HOUR)).cast("bigint")
     later = sf.timestamp_micros(sf.unix_micros(moment) + microseconds)
     return sf.when(hours <= HORIZON_DAYS * 24, later)

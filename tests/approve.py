@@ -4,9 +4,9 @@ Each line that changes is something that an operator will read otherwise, or a s
 otherwise. A change that you did not intend is a defect.
 """
 
-from tests.house import decision_tables
 from tests.repair import changed_scripts, script_cases
 from tests.simulation import digests, transcripts
+from tests.tidy import decision_tables
 from tests.topology import approved_findings, changed_facts, fact_digests
 
 

@@ -17,7 +17,7 @@ from compose.native import shapes
 from compose.native.installation import Clients, Installation, ProviderMissing
 from compose.native.provision import MODERN, OLD, provision, provision_clients
 from compose.native.server import Server
-from tests.laws import load_profile
+from tests.hypothesis_profiles import load_profile
 
 load_profile()
 

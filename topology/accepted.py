@@ -2,37 +2,40 @@
 
 How it works
 ------------
-Servers are only read, so a repair leaves no record on them. Its record is the plan itself
-(`plan.json`): which GTIDs it commits as empty transactions, or declares executed, on which server.
-A policy names plans; an audit that compares contents then finds such a GTID empty on one server and
-not on another (E4), and reports it as accepted instead of missing work.
+gtid-audit only reads servers, so a repair leaves no record on them. The record is the plan itself
+(`plan.json`). It lists the GTIDs that it commits as empty transactions or declares executed, and
+the server of each. A policy lists plans. An audit that compares contents then finds such a GTID
+empty on one server and not on another (E4). It reports the difference as accepted, not as missing
+transactions.
 
-A plan in a policy shows only what was intended. A difference is accepted if the servers show that
-it was done, and that nothing else happened under the GTID:
+A plan in a policy shows only what the operator intended. The audit accepts a difference if the
+servers show that the plan was executed, and that nothing else happened under the GTID:
 
 1. a server that the plan empties (by server_uuid) has executed the GTID;
-2. the version with less content is empty, not only shorter;
+2. the version with less content is empty, and not merely shorter;
 3. the other version was committed before the plan was made. A later commit is another transaction,
-   which the operator never decided about. Before 8.0.1 the time is that of the log.
+   about which the operator decided nothing. Before 8.0.1 the time is that of the log.
 
-Everything else about the two servers is reported as before: GTIDs of the same pair that no plan
-empties stay in the finding, and the accepted ones are left out of its set.
+The audit reports everything else about the two servers as before. GTIDs of the same pair that no
+plan empties stay in the finding; its set omits the accepted ones.
 
 A GTID set that a plan appended to gtid_purged is in no log: there is no second version, and only
-the first condition is checked (rules/unlogged.py reports such sets). Rows that were written or
-taken back without logging are not accepted: no state of a server shows that their script was run.
+the first condition is checked (rules/unlogged.py reports such sets). Rows that a script wrote or
+took back without logging are not accepted: no state of a server shows that the operator ran the
+script.
 
-A plan that takes rows back (`undo_on_replica`) leaves the transactions empty on the others because
-no server shall hold their rows. It is accepted only if three more conditions hold, since a server
-on which nothing was taken back differs from the others for ever, with equal sets:
+A plan that takes rows back (`undo_on_replica`) leaves the transactions empty on the other servers,
+because no server is to hold their rows. A server on which the rows were not taken back differs from
+the others permanently, with equal sets. So three more conditions must hold:
 
 4. the server that has the content is one on which the plan takes it back;
-5. so is every other server of the cluster that has executed the GTID, unless the plan empties it
-   or the comparison shows that it is empty there: the server is linked to an emptied one by pairs
-   that were compared and do not differ, and not to one that has the content. Example: a → b → c,
-   undone on b by a plan for a and b. Of a and b the rows agree; c received the rows from b. No
-   two logs that are compared show c: b and c have the same transaction;
-6. the rows were read from both servers, and are equal by value: the script may never have been run.
+5. so is every other server of the cluster that has executed the GTID, unless the plan empties it or
+   the comparison shows that it is empty there: the server is linked to an emptied one by pairs that
+   were compared and do not differ, and not to one that has the content. Example: a → b → c, undone
+   on b by a plan for a and b. The rows of a and b agree, but c received the rows from b. No
+   comparison of two logs shows c, because b and c have the same transaction;
+6. the rows were read from both servers and are equal by value. Otherwise, the script may never have
+   been run.
 """
 
 import json
@@ -46,21 +49,21 @@ from gtid import Gtid, GtidSet
 from topology.contents import ContentDifference, ContentReading, TransactionVersion
 from topology.snapshot import ServerSnapshot
 
-# The format of plan.json (repair/plan.py) that is understood here.
+# The format version of plan.json (repair/plan.py) that this module reads.
 PLAN_FORMAT_VERSION: Final = 2
 _EMPTIES: Final = frozenset({"InjectEmpty", "AppendPurged"})
 _TAKES_BACK: Final = "UndoRows"
 
 
 class NotAPlan(ValueError):
-    """A document that is no plan of a format that this version reads."""
+    """A document that is not a plan in a format that this version reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedRepair:
-    """What one plan leaves empty, by the server_uuid of the server; sorted by it.
+    """What one plan leaves empty, by server_uuid; sorted by server_uuid.
 
-    `undone`: the transactions of which it takes the rows back, by the server where it does.
+    `undone`: the transactions whose rows the plan takes back, by the server on which it does so.
     """
 
     plan_id: str
@@ -69,7 +72,7 @@ class AcceptedRepair:
     undone: tuple[tuple[UUID, GtidSet], ...] = ()
 
     def to_text(self) -> str:
-        """Return it as one line, for a command line."""
+        """Return the repair as one line, for a command line."""
         sets = {
             name: {str(uuid): str(gtids) for uuid, gtids in each}
             for name, each in (("emptied", self.emptied), ("undone", self.undone))
@@ -79,11 +82,11 @@ class AcceptedRepair:
 
     @property
     def taken_back(self) -> GtidSet:
-        """Return the transactions of which it takes the rows back on any server."""
+        """Return the transactions whose rows the plan takes back on any server."""
         return GtidSet.union_of(gtids for _, gtids in self.undone)
 
     def takes_back_on(self, uuid: UUID | None, gtid: Gtid) -> bool:
-        """Return whether it takes the rows of a transaction back on a server."""
+        """Return whether the plan takes back the rows of a transaction on a server."""
         return any(uuid == each and gtid in gtids for each, gtids in self.undone)
 
 
@@ -151,14 +154,14 @@ class Decision:
     """The plan that leaves a transaction empty, and why its outcome is not accepted."""
 
     plan_id: str
-    why_not: str = ""  # empty: it is accepted
+    why_not: str = ""  # empty: the outcome is accepted
 
 
 class Acceptance:
-    """Answers which differences between the servers of one cluster are accepted, and by which plan.
+    """Decides which differences between the servers of one cluster are accepted, and by which plan.
 
-    `servers` are the last readings: they say what each server has executed. `contents` is what was
-    compared.
+    `servers` are the last readings: they show what each server has executed. `contents` is the
+    result of the comparison.
     """
 
     def __init__(
@@ -186,9 +189,9 @@ class Acceptance:
         self._alike = _Alike(contents) if contents is not None else None
 
     def decision_on(self, difference: ContentDifference) -> Decision | None:
-        """Return the plan that left a transaction empty, and whether that is accepted.
+        """Return the plan that left a transaction empty, and whether its outcome is accepted.
 
-        None if no plan did. A plan that is accepted comes before one that is not.
+        Return None if no plan did. An accepted plan takes precedence over one that is not accepted.
         """
         empty, other = difference.source, difference.replica
         if not empty.is_empty:
@@ -209,7 +212,10 @@ class Acceptance:
     def _why_not(
         self, repair: AcceptedRepair, difference: ContentDifference, empty: str, holder: str
     ) -> str:
-        """Return why a plan that takes rows back does not explain a difference: see above."""
+        """Return why a plan that takes rows back does not explain a difference.
+
+        See conditions 4 to 6 in the module docstring.
+        """
         gtid = difference.gtid
         left = [
             name
@@ -251,7 +257,7 @@ class Acceptance:
 
 
 class _Alike:
-    """Which servers have the same transaction, as far as pairs of them were compared."""
+    """Which servers have the same transaction, as far as their pairs were compared."""
 
     def __init__(self, contents: ContentReading) -> None:
         self._pairs = {frozenset(pair) for pair in contents.pairs}
@@ -261,7 +267,7 @@ class _Alike:
             self._differing.setdefault(each.gtid, set()).add(pair)
 
     def linked_to(self, name: str, gtid: Gtid) -> set[str]:
-        """Return the servers that pairs without a difference under a GTID link to one."""
+        """Return the servers that are linked to one by pairs without a difference under a GTID."""
         pairs = self._pairs - self._differing.get(gtid, set())
         linked: set[str] = set()
         more = {name}

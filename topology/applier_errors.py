@@ -1,11 +1,12 @@
-"""Errors with which an applier stops, but for those of rows (A2) and of half-done statements (A1).
+"""Errors that stop an applier, except those of rows (A2) and of half-executed statements (A1).
 
-1. Each row has the cause and the next step. None of them is to leave the transaction out: that
-   loses its rows, and behind most of these errors a START applies it once the cause is gone.
-2. `OF_NO_TRANSACTION` are the errors that say nothing about the transaction at which the applier
-   stands: the next start applies it, or it is fetched again. No plan leaves it out.
+1. Each row has the cause and the next step. No step is to skip the transaction: that loses its
+   rows. For most of these errors, a START applies the transaction once the cause is removed.
+2. `OF_NO_TRANSACTION` lists the errors that do not depend on the transaction at which the applier
+   stopped. The next start applies it, or the receiver fetches it again. No plan skips it.
 
-Sources: sql/share messages of 5.6 to 9.7; the errors that are marked were seen on real servers.
+Sources: sql/share messages of 5.6 to 9.7. Errors with the comment "seen on" occurred on real
+servers of that version.
 """
 
 from typing import Final
@@ -219,7 +220,7 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
 )
 
-# Error numbers on their own.
+# Errors that are identified by their number alone.
 APPLIER_NUMBERS: Final[dict[int, str]] = {
     **dict.fromkeys((1594, 13121), RELAY_LOG_UNREADABLE),
     **dict.fromkeys((1053, 1317, 1927), _INTERRUPTED),

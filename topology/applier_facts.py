@@ -1,48 +1,51 @@
-"""How far the applier of a channel has come: what it has passed, if it moves, what it waits for.
+"""How far a channel's applier has come: what it has passed, whether it moves, what it waits for.
 
-No severity, no words, no thresholds: rules/backlogs.py has them.
+This module has no severities, texts or thresholds: rules/backlogs.py has them.
 
 How it works
 ------------
-"In the relay log and not executed" is true of a transaction that the applier will apply in a
-moment, and of one that it will never apply: it was executed here and a RESET forgot it, or the
-applier was moved past it (RELAY_LOG_POS), or skipped it (sql_replica_skip_counter). Only the
-applier's place separates the two. `passed` is what the applier certainly left behind.
+A transaction that is "in the relay log and not executed" may be one that the applier is about to
+apply. It may also be one that the applier will never apply. In that case the server executed it and
+a RESET forgot it, an operator moved the applier past it (RELAY_LOG_POS), or the applier skipped it
+(sql_replica_skip_counter). Only the applier's position distinguishes the two. `passed` is the set
+that the applier certainly left behind.
 
-The proof by idleness. In one reading the server is asked, in this order, for
+The proof by idleness. One reading queries the server for the following, in this order:
 
     t0  Retrieved_Gtid_Set     t1  the applier's state     t2  the state of each worker
 
 (t0 < t1 in one row of SHOW REPLICA STATUS: sql/rpl_replica.cc, show_slave_status_cmd). If the state
 at t1 is "Replica has read all relay log", every transaction retrieved at t0 was applied, skipped,
-or handed to a worker before t1. A worker hands nothing back; if it waits for an event from the
-coordinator at t2, its queue is empty, and what it was handed before t1 is done. So everything
-retrieved at t0 is behind the applier at t2. What of it is missing in gtid_executed of a *later*
-reading will not come by itself. A transaction that some session owns is left out: it is not
-decided. Exceptions, each of which needs more:
+or handed to a worker before t1. A worker returns nothing to the coordinator. If the worker waits
+for an event from the coordinator at t2, its queue is empty, and it has finished what it was handed
+before t1. So the applier has passed everything retrieved at t0 by t2. Any of it that is missing
+from gtid_executed of a *later* reading will not be applied without intervention. A transaction that
+a session owns is excluded, because its outcome is open. Two exceptions need more evidence:
 
-* 5.6 counts a transaction as retrieved when its first event has arrived, and a coordinator may hold
-  this event without an owner. It also shows its workers only with the privilege PROCESS. So the
-  place in the source's log must agree as well: applied_to >= received_to, which is not so in the
-  middle of a transaction.
-* Where nothing shows the workers, both readings must be so, with nothing applied between them.
+* 5.6 counts a transaction as retrieved when its first event has arrived. A coordinator may hold
+  this event while no session owns the GTID. 5.6 also shows its workers only to an account with the
+  PROCESS privilege. So the position in the source's log must agree as well: applied_to >=
+  received_to, which is false in the middle of a transaction.
+* Where nothing shows the workers, both readings must show this state, with nothing applied between
+  them.
 
-A stopped applier left behind whatever was received if its place in the source's log is the
-receiver's, in both readings. That is `likely` only: an operator may have moved either place.
+A stopped applier has passed everything received if its position in the source's log equals the
+receiver's, in both readings. That is only `likely`: an operator may have moved either position.
 
-The proof by order, for an applier that is never idle. A source logs its own transactions in the
-order of their numbers (one TSID, no number given by hand between them), the coordinator hands them
-out in this order, and each worker finishes them in this order. So a number is behind the applier if
-a higher number of the same run was handed out, and every worker is either without work or at (or
-done with) a higher number. Runs are those of the source's gtid_executed, so that an isolated number
-counts for nothing. The workers are not seen at one instant: both readings have to show it, and a
-difference of this kind is looked at again (facts.grave_differences).
+The proof by order, for an applier that is never idle. A source logs its own transactions in
+ascending GNO order, within one TSID and where no GNO between them was set with gtid_next. The
+coordinator hands them out in this order, and each worker finishes them in this order. So the
+applier has passed a GNO if two conditions hold. A higher GNO of the same run was handed out. Every
+worker is idle, or at (or done with) a higher GNO. Runs are those of the source's gtid_executed, so
+an isolated GNO proves nothing. The workers are not read at one instant, so both readings must show
+it, and such a difference is checked again (facts.grave_differences).
 
 The proof by order of commit. An applier with one worker, or with replica_preserve_commit_order,
-commits in the order of its relay log and never leaves a gap. So what it committed between the
-readings shows its place: everything received before that transaction is behind the applier, and so
-are the lower numbers of the same run. `likely` only: the setting counts from the start of the
-applier, it does not hold for tables without transactions, and a session may commit a received GTID.
+commits in the order of its relay log and never leaves a gap. So a transaction that it committed
+between the readings shows its position. The applier has passed everything received before that
+transaction, and the lower GNOs of the same run. That is only `likely`: the setting takes effect
+when the applier starts, it does not apply to nontransactional tables, and a session may commit a
+received GTID.
 """
 
 import re
@@ -82,32 +85,32 @@ _LOCK_WAIT = re.compile(
     rf"|{ROW_LOCK_WAIT}|{ROW_LOCK_RETRY}",
     re.IGNORECASE,
 )
-_START_TIMES = ServerVersion(8, 0, 0)  # a worker shows since when it applies its transaction
+_START_TIMES = ServerVersion(8, 0, 0)  # workers report when they began to apply
 
 
 @dataclass(frozen=True, slots=True)
 class ApplierWait:
-    """A thread of the applier that is at work, or waits, in the last reading."""
+    """An applier thread that is working or waiting in the last reading."""
 
     gtids: GtidSet  # what it applies; empty where the server does not show it
     state: str
-    seconds: int | None  # since it began; an estimate by the lag where `is_exact` is false
+    seconds: int | None  # since it began; an estimate from the lag if not `is_exact`
     is_exact: bool
     is_lock: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ApplierFacts:
-    """What two readings of one channel show of its applier."""
+    """What two readings of one channel show about its applier."""
 
     channel: ChannelSnapshot  # as read last
     passed: GtidSet  # received before the first reading ended, and behind the applier
     passed_is_proved: bool
-    backlog: GtidSet  # received, not executed, not passed
-    overtaken: GtidSet  # of the backlog: received before something that was committed
-    is_same: bool  # the channel was not changed between the readings: their places compare
-    is_started: bool  # between the readings: an operator may have moved it as well
-    moved: bool  # something was applied, or a thread came further, between the readings
+    backlog: GtidSet  # received, not executed, not passed by the applier
+    overtaken: GtidSet  # of the backlog: received before a transaction that was committed
+    is_same: bool  # the channel was not changed between the readings: positions compare
+    is_started: bool  # started between the readings: an operator may also have moved it
+    moved: bool  # it applied a transaction, or a thread advanced, between the readings
     is_delayed: bool  # SOURCE_DELAY holds the next transaction back
     waits: tuple[ApplierWait, ...]  # the longest first
 
@@ -118,7 +121,7 @@ class ApplierFacts:
 
     @property
     def longest(self) -> ApplierWait | None:
-        """Return what the applier has been at for the longest time."""
+        """Return the operation that has occupied the applier for the longest time."""
         return self.waits[0] if self.waits else None
 
 
@@ -128,10 +131,10 @@ def gather_applier_facts(
     channel: ChannelSnapshot,
     log: SourceLog,
 ) -> ApplierFacts:
-    """Compute the facts of one channel of a replica that was read twice."""
+    """Compute the facts of one channel from two readings of its replica."""
     before = _same_channel(first, channel)
     executed = last.gtid_executed or GtidSet()
-    # Places of a channel that was changed between the readings show no progress.
+    # If the channel was changed between the readings, its positions show no progress.
     moved = before is not None and _moved(before, channel, first=first, last=last)
     passed, proved, overtaken = GtidSet(), False, GtidSet()
     owned_last = _owned(last)
@@ -169,7 +172,7 @@ def gather_applier_facts(
 
 
 def permits_skips(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
-    """Return whether sql_replica_skip_counter skips, as far as was read: it leaves a gap."""
+    """Return whether sql_replica_skip_counter may skip, as far as was read; a skip leaves a gap."""
     mode = notable_values(server.notable_settings).get("gtid_mode")
     return bool(channel.skip_counter) or mode is not None
 
@@ -177,8 +180,8 @@ def permits_skips(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
 def may_hide_received(server: ServerSnapshot) -> bool:
     """Return whether a relay log may hold a transaction that no set shows.
 
-    Where the applier is at the place of the receiver, and has no work, nothing is left there. The
-    place alone may be an equal one of another log, which the receiver has begun since.
+    An idle applier at the receiver's position has nothing left to apply. The position alone proves
+    nothing: it may belong to another log, which the receiver has begun since.
     """
     return any(
         is_last_uncounted(server, channel)
@@ -188,15 +191,15 @@ def may_hide_received(server: ServerSnapshot) -> bool:
 
 
 def counts_loosely(server: ServerSnapshot) -> bool:
-    """Return whether a server forgets the last transaction it received when its receiver starts.
+    """Return whether a server forgets the last received transaction when its receiver restarts.
 
-    Retrieved_Gtid_Set then lacks it although the relay log has it (seen on 5.6.24).
+    Retrieved_Gtid_Set then omits it although the relay log has it (seen on 5.6.24).
     """
     return server.version is not None and server.version < WHOLE_TRANSACTIONS
 
 
 def is_last_uncounted(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
-    """Return whether what waits in a relay log may end with a transaction that is not counted."""
+    """Return whether the backlog in a relay log may end with a transaction that is not counted."""
     return counts_loosely(server) and channel.applied_to != channel.received_to
 
 
@@ -204,7 +207,7 @@ def is_last_uncounted(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
 
 
 def _same_channel(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
-    """Return the channel as it was in another reading; None if it is not the same link."""
+    """Return the channel from another reading; None if it is not the same link."""
     for other in server.channels or ():
         if other.name == channel.name:
             same = (other.source_host, other.source_port, other.source_uuid, other.auto_position)
@@ -230,7 +233,7 @@ def _passed(
     moved: bool,
     log: SourceLog,
 ) -> tuple[GtidSet, bool]:
-    """Return what of the first reading's retrieved set is behind the applier, and if proved."""
+    """Return what the applier has passed of the set first retrieved, and whether that is proved."""
     has_whole = first.version is not None and first.version >= WHOLE_TRANSACTIONS
     if not has_whole or not before.workers:
         still = is_without_work(before) and is_without_work(after) and not moved
@@ -251,10 +254,10 @@ def _behind_commits(
     last: ServerSnapshot,
     log: SourceLog,
 ) -> GtidSet:
-    """Return what an applier left behind that commits in the order of its relay log.
+    """Return what an applier has passed if it commits in the order of its relay log.
 
-    `last.gtid_executed` was read before the channel, so what is in it was committed before. What
-    the source has purged was in its log before all that it has kept.
+    `last.gtid_executed` was read before the channel, so its transactions were committed earlier.
+    What the source has purged was logged before everything that its log still has.
     """
     in_order = all(
         commits_in_order(server, channel) for channel, server in ((before, first), (after, last))
@@ -278,17 +281,17 @@ def _behind_commits(
 
 
 def _forgotten(before: ChannelSnapshot, executed: GtidSet) -> GtidSet:
-    """Return what a worker applied last in the first reading, and the server no longer has.
+    """Return what a worker applied last in the first reading and the server no longer has.
 
-    A server shows it after the commit, so only a RESET has removed it since. Not proved: after a
-    restart of the applier the servers of some versions may go on showing it.
+    A server shows the transaction after its commit, so only a RESET can have removed it since. This
+    is not a proof: some versions may continue to show it after a restart of the applier.
     """
     applied = (worker.last_applied for worker in before.workers)
     return (GtidSet.union_of((before.last_applied, *applied)) & before.gtid_retrieved) - executed
 
 
 def _committed(channel: ChannelSnapshot, *, first: ServerSnapshot, last: ServerSnapshot) -> GtidSet:
-    """Return what this channel alone can have committed between the readings."""
+    """Return what only this channel can have committed between the readings."""
     if last.group is not None or last.server_uuid is None:
         return GtidSet()
     committed = (last.gtid_executed or GtidSet()) - (first.gtid_executed or GtidSet())
@@ -300,32 +303,32 @@ def _committed(channel: ChannelSnapshot, *, first: ServerSnapshot, last: ServerS
 
 
 def _has_applied_all(channel: ChannelSnapshot) -> bool:
-    """Return whether the applier's place in the source's log is the receiver's."""
+    """Return whether the applier's position in the source's log equals the receiver's."""
     applied, received = channel.applied_to, channel.received_to
     return applied is not None and received is not None and applied >= received
 
 
 def is_stopped_at_end(channel: ChannelSnapshot) -> bool:
-    """Return whether an applier stopped behind all that was received.
+    """Return whether an applier stopped after applying all that was received.
 
-    Its place in the source's log is then that of the lowest transaction it has not finished
-    (sql/rpl_rli_pdb.cc, mts_checkpoint_routine): at the receiver's place there is none. Beyond that
-    place there may be some: the receiver has connected again since, and has not come as far.
+    Its position in the source's log is then that of the lowest transaction that it has not finished
+    (sql/rpl_rli_pdb.cc, mts_checkpoint_routine). At the receiver's position there is no such
+    transaction. The applier may be ahead of a receiver that has reconnected since.
     """
     is_stopped = channel.applier is ThreadState.STOPPED
     failed = channel.applier_errno or channel.applier_error
-    # A receiver that connects again by sets reads its source's log from the beginning of a file.
+    # A receiver that reconnects with auto-position reads its source's log from the start of a file.
     place = channel.applied_to
     is_at_end = place is not None and place == channel.received_to
-    # Before all transactions of a log: of another log than what was received.
+    # Before all transactions of a log: the position is in another log than the received events.
     is_at_end = is_at_end and not (place is not None and place.is_before_all)
     return is_stopped and not failed and is_at_end
 
 
 def _is_at_end(before: ChannelSnapshot, after: ChannelSnapshot) -> bool:
-    """Return whether the places in the logs confirm that the applier has nothing left to do.
+    """Return whether the log positions confirm that the applier has nothing left to do.
 
-    Those of a parallel applier follow at its next checkpoint (replica_checkpoint_period).
+    A multithreaded applier updates them at its next checkpoint (replica_checkpoint_period).
     """
     stays = (
         before.relay_applied_to is not None and before.relay_applied_to == after.relay_applied_to
@@ -335,10 +338,7 @@ def _is_at_end(before: ChannelSnapshot, after: ChannelSnapshot) -> bool:
 
 
 def _owned(server: ServerSnapshot) -> GtidSet:
-    """Return what any session or worker of a server was at.
-
-    A worker that has stopped shows where it failed, and has rolled that back.
-    """
+    """Return what sessions and workers were executing; a stopped worker shows its failed one."""
     applying = (channel.gtid_applying for channel in server.channels or () if _runs(channel))
     return GtidSet.union_of((server.gtid_owned or GtidSet(), *applying))
 
@@ -356,7 +356,7 @@ def _moved(
     applied = (last.gtid_executed or GtidSet()) - (first.gtid_executed or GtidSet())
     if (before.applied_to, before.relay_applied_to) != (after.applied_to, after.relay_applied_to):
         return True
-    # Of workers that could be read once only, nothing is known to have changed.
+    # If the workers were read only once, no change between the readings is known.
     are_read_twice = bool(before.workers) is bool(after.workers)
     return bool(applied & after.gtid_retrieved) or (
         are_read_twice and _at_work(before) != _at_work(after)
@@ -370,7 +370,7 @@ def _at_work(channel: ChannelSnapshot) -> tuple[GtidSet, GtidSet]:
 def _waits(
     channel: ChannelSnapshot, before: ChannelSnapshot | None, server: ServerSnapshot
 ) -> Iterator[ApplierWait]:
-    """Yield what each thread of a running applier is at, the longest first."""
+    """Yield what each thread of a running applier is executing, the longest first."""
     if not _runs(channel):
         return
     has_times = server.version is not None and server.version >= _START_TIMES
@@ -380,13 +380,13 @@ def _waits(
         if worker_is_idle(worker) or not worker.state or _DELAYED.match(worker.state):
             continue
         seconds, is_exact = worker.applying_seconds, has_times
-        if seconds is None:  # it waits before it begins, as for a GTID that a session owns
+        if seconds is None:  # it waits before it begins, as for an owned GTID
             stays = earlier.get(worker.worker_id) == worker.state
             seconds, is_exact = channel.lag_seconds if stays else None, False
         found.append(_wait(worker.applying, worker.state, seconds, is_exact=is_exact))
     state = channel.applier_state
     if not found and state and not has_read_all(state) and not _DELAYED.match(state):
-        # An applier without workers in 5.6, or a coordinator that is itself at work.
+        # An applier without workers in 5.6, or a coordinator that is itself busy.
         ages = [channel.lag_seconds, seconds_without_work(channel, before, server)]
         seconds = max((age for age in ages if age is not None), default=None)
         found.append(_wait(GtidSet(), state, seconds, is_exact=False))

@@ -1,10 +1,10 @@
-"""What the workers of an applier are at, and what of its source's log is behind them.
+"""What the workers of an applier execute, and which part of the source's log they have passed.
 
-1. A worker is idle, or at a transaction; an applier is without work if it has read all that was
+1. A worker is idle, or executes a transaction. An applier is without work if it has read everything
    received and every worker is idle.
-2. Transactions are handed out in the order of the relay log. What is in no worker's hands and below
-   the number that each busy worker is at was handed out before, where the source logged the numbers
-   in their order.
+2. The coordinator hands out transactions in the order of the relay log. A GNO that no worker holds,
+   and that is below the GNO of each busy worker, was handed out earlier. This requires that the
+   source logged the GNOs in ascending order.
 """
 
 import re
@@ -22,20 +22,20 @@ _HAS_READ_ALL = re.compile("has read all relay log", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SourceLog:
-    """What the log of a channel's source had when it was read first; empty if it was not read."""
+    """What the log of a channel's source had in the first reading; empty if it was not read."""
 
-    in_order: GtidSet = _NOTHING  # logged in the order of the numbers
-    out_of_order: GtidSet = _NOTHING  # perhaps in another one
-    purged: GtidSet = _NOTHING  # before all that its log has
+    in_order: GtidSet = _NOTHING  # logged in ascending GNO order
+    out_of_order: GtidSet = _NOTHING  # perhaps logged in another order
+    purged: GtidSet = _NOTHING  # was in the log before everything that the log still has
 
 
 def is_without_work(channel: ChannelSnapshot) -> bool:
-    """Return whether the applier has read all that was received and no worker is at work."""
+    """Return whether the applier has read everything received and no worker is busy."""
     return has_read_all(channel.applier_state) and all(map(worker_is_idle, channel.workers))
 
 
 def has_read_all(state: str) -> bool:
-    """Return whether a state says that nothing is left in the relay log."""
+    """Return whether a state shows that nothing is left in the relay log."""
     return bool(_HAS_READ_ALL.search(state))
 
 
@@ -47,12 +47,12 @@ def worker_is_idle(worker: WorkerSnapshot) -> bool:
 
 
 def states_are_seen(channel: ChannelSnapshot) -> bool:
-    """Return whether the state of every worker was read: without it none is known to be at work."""
+    """Return whether the state of every worker was read; if not, no worker is known to be busy."""
     return all(worker.state for worker in channel.workers)
 
 
 def commits_in_order(server: ServerSnapshot, channel: ChannelSnapshot | None = None) -> bool:
-    """Return whether an applier commits in the order of what it receives; any one without it."""
+    """Return whether the channel's applier commits in receive order; without one, any applier."""
     if channel is not None and channel.workers:
         is_single = len(channel.workers) == 1
     else:
@@ -61,7 +61,7 @@ def commits_in_order(server: ServerSnapshot, channel: ChannelSnapshot | None = N
 
 
 def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
-    """Return what of `run` was handed out and is in the hands of no worker."""
+    """Return what was handed out of `run` and is not held by any worker."""
     reached = [worker.applying or worker.last_applied for worker in channel.workers]
     busy = [
         gtids
@@ -82,9 +82,9 @@ def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
 
 
 def behind_kept(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
-    """Return what the source has purged, if all workers that are busy are at what it has not.
+    """Return what the source has purged, if all busy workers execute what it has not purged.
 
-    What was received of it was handed out before: the files of a log are purged from the oldest on.
+    All of it that was received was handed out earlier: a server purges its oldest files first.
     """
     busy = [worker.applying for worker in channel.workers if not worker_is_idle(worker)]
     is_behind = bool(busy) and all(gtids and not gtids & log.purged for gtids in busy)
@@ -92,7 +92,7 @@ def behind_kept(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
 
 
 def behind_all_workers(readings: tuple[ChannelSnapshot, ...], run: GtidSet) -> GtidSet:
-    """Return what of `run` is behind the workers in each reading in which one is at work."""
+    """Return what the workers have passed of `run` in each reading in which a worker is busy."""
     behind = readings[0].gtid_retrieved & run
     for channel in readings:
         if behind and not is_without_work(channel):

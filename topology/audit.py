@@ -1,8 +1,8 @@
-"""One cluster in, its judgement out: facts, rules, and what explains what.
+"""Evaluates one cluster: facts, rules, and which finding explains which.
 
-1. `audit_cluster` is the only way from a snapshot to findings. The command line, the service and
-   the Spark job call it; nobody judges beside it.
-2. It reads no clock: the snapshot says when it was.
+1. `audit_cluster` is the only function that turns a snapshot into findings. The command line, the
+   service and the Spark job all call it.
+2. It reads no clock: the snapshot contains its time.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from topology.rules.unlogged import not_decided
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.suppression import suppress_symptoms
 
-EVERY_SERVER = "every server"  # stands for the server where the cluster as a whole is unknown
+EVERY_SERVER = "every server"  # shown as the server if the whole cluster is unknown
 NAMELESS_SERVER = "a server without a name"
 CONTENT = "content of transactions"
 UNEXPLAINED = "no value is stored, and no reason for that"
@@ -31,9 +31,9 @@ def audit_cluster(
     policy: Policy | None = None,
     contents: ContentReading | None = None,
 ) -> ClusterAudit:
-    """Judge one cluster. Pure: the same snapshot, policy and contents give the same audit.
+    """Evaluate one cluster. Pure: the same snapshot, policy and contents give the same audit.
 
-    `contents` is what a comparison of transactions in the binary logs found, where one was made.
+    `contents` is the result of comparing transactions in the binary logs, if that was done.
     """
     facts = gather_facts(snapshot, policy or Policy())
     found = [*_found_by(facts, RULES)]
@@ -75,17 +75,17 @@ def audit_or_unknown(
     policy: Policy | None = None,
     contents: ContentReading | None = None,
 ) -> ClusterAudit:
-    """Judge one cluster of many. Never raises: see the comment."""
+    """Evaluate one cluster of many. Never raise: the comment below explains why."""
     try:
         return audit_cluster(snapshot, policy, contents)
-    # A defect of ours in one cluster must not take the night's audit of all others with it. It is
-    # not hidden: the cluster is UNKNOWN, never OK, and the defect is named.
-    except Exception as error:  # noqa: BLE001 - it is reported as the cluster's, not hidden
+    # A defect of gtid-audit in one cluster must not stop the audit of all others. It is not hidden:
+    # the cluster is UNKNOWN, never OK, and the message reports the defect.
+    except Exception as error:  # noqa: BLE001 - it is reported for the cluster, not hidden
         return unjudged(snapshot.cluster, {defect(snapshot.cluster, error)}, snapshot.last)
 
 
 def defect(cluster: str, error: BaseException) -> Unknown:
-    """Say that the auditor itself failed on a cluster."""
+    """Return the UNKNOWN entry for a cluster on which gtid-audit itself failed."""
     reason = f"defect of the auditor: {type(error).__name__}: {error}"
     return Unknown(cluster, EVERY_SERVER, "judgement", reason)
 
@@ -93,7 +93,7 @@ def defect(cluster: str, error: BaseException) -> Unknown:
 def unjudged(
     cluster: str, unknown: Iterable[Unknown], servers: Iterable[ServerSnapshot] = ()
 ) -> ClusterAudit:
-    """Return the audit of a cluster that could not be judged: UNKNOWN, for the reasons given."""
+    """Return the audit of a cluster that could not be evaluated: UNKNOWN, with the reasons."""
     readable, unknowns = tuple(servers), tuple(sorted(unknown))
     assert unknowns, "UNKNOWN has a reason"
     names = {server.name for server in readable} | {

@@ -1,9 +1,9 @@
-"""Every verdict the auditor can give: the one table behind the docs, `explain`, labels and alerts.
+"""Every verdict of the auditor: the one table behind the docs, `explain`, labels and alerts.
 
-1. A code is stable once released; its row says what it means, why it arises and what to do.
-2. `judged` tells whether this version has a rule for it. A row without one is here so that the code
-   keeps its meaning and `explain` can answer; no audit reports it.
-3. The table holds words, not decisions: rules.py decides.
+1. A code is stable once released. Its row holds the meaning, the cause and the next step.
+2. `judged` is true if this version has a rule for the code. Rows without a rule keep the meaning of
+   their code, and `explain` can answer. No audit reports them.
+3. The table holds texts only. The rules (rules/) decide which code applies.
 """
 
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class CatalogueEntry:
 
     @property
     def family(self) -> str:
-        """Return the heading the code stands under."""
+        """Return the heading under which the code is listed."""
         return FAMILIES[self.code[0]]
 
 
 class UnknownCode(KeyError):
-    """A code that no row has."""
+    """A code that is in no row."""
 
     def __str__(self) -> str:
         return f"no catalogue entry {self.args[0]!r}; the families are {', '.join(FAMILIES)}"
@@ -69,9 +69,10 @@ assert len(CATALOGUE) == len(ROWS), "every code once"
 
 
 def answers(code: str) -> tuple[str, ...]:
-    """Return every strategy that can answer a code: its row's, and those only to be selected.
+    """Return every strategy that can answer a code: its row's, and those that must be selected.
 
-    This is the one registry: the rules propose from it, `repair plan` accepts choices from it.
+    This is the only registry. The rules take their proposals from it, and `repair plan` accepts
+    choices from it.
     """
     names: list[str] = []
     proposed = (strategy.name for strategy in CATALOGUE[code].strategies)

@@ -1,10 +1,10 @@
-"""The shape of one row of the catalogue, as it is written down."""
+"""The shape of one row of the catalogue, as its authors write it."""
 
 from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One row as written down."""
+    """One row as its author writes it."""
 
     code: str
     name: str

@@ -1,6 +1,6 @@
-"""The words of the catalogue, row by row.
+"""The texts of the catalogue, row by row.
 
-Only text and names: catalogue.py gives the rows their types and resolves the strategies.
+The rows hold only text and names. catalogue.py converts them to types and resolves strategies.
 """
 
 from topology.catalogue_row import Row

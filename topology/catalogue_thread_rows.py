@@ -1,6 +1,6 @@
-"""The words of the catalogue for stopped, blocked and stalled threads (A).
+"""The texts of the catalogue for stopped, blocked and stalled threads (A).
 
-Only text and names, as in catalogue_rows.py.
+The rows hold only text and names, as in catalogue_rows.py.
 """
 
 from topology.catalogue_row import Row

@@ -1,8 +1,8 @@
-"""What the places of a channel in its source's log show of transactions that the replica misses.
+"""What a channel's positions in its source's log show about transactions missing on the replica.
 
-1. The places are known of every channel. Where a transaction lies in the log is known only as far
-   as the log was searched (topology/log_questions.py); otherwise the end of the log stands for it.
-2. A place in a former log of the source shows nothing: topology/former_logs.py.
+1. The positions of every channel are known. The position of a transaction in the log is known only
+   as far as the log was searched (topology/log_questions.py). Otherwise the end of the log is used.
+2. A position in a former log of the source shows nothing: see topology/former_logs.py.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,16 @@ from topology.snapshot import ServerSnapshot, ThreadState
 def searched(
     edge: Edge, *, first: Mapping[str, ServerSnapshot], last: Mapping[str, ServerSnapshot]
 ) -> tuple[GtidSet, GtidSet]:
-    """Return what the source's log shows before the channel's place, and what it shows beyond it.
+    """Return what the source's log shows before the channel's position, and what it shows after it.
 
-    Nothing, where the place may be one of a former log of the source.
+    Return empty sets if the position may be in a former log of the source.
     """
     source, replica = last[edge.source], first[edge.replica]
     if source.history_evidence is None or sign_of_reset_source(edge, before=replica, source=source):
         return GtidSet(), GtidSet()
-    # The applier's place is behind what it applied last. If no log of the source has that any more,
-    # the place may be one before the log numbers began again (a clone replaced the source).
+    # The applier's position is after the transaction that it applied last. If no log of the source
+    # has that transaction, log file numbers may have begun again (a clone replaced the source).
+    # Then the position may be one from before that.
     if _is_before_its_logs(edge, replica=replica, source=source):
         return GtidSet(), GtidSet()
     found = [
@@ -37,10 +38,11 @@ def searched(
 
 
 def _is_before_its_logs(edge: Edge, *, replica: ServerSnapshot, source: ServerSnapshot) -> bool:
-    """Return whether what the applier applied last is in no log of the source.
+    """Return whether no log of the source has the transaction that the applier applied last.
 
-    `source` is its last reading, `replica` its first. What the applier applied since may not have
-    been committed when the source was read last: of that only purged GTIDs count.
+    `source` is the last reading of the source, `replica` the first reading of the replica. A
+    transaction that the applier applied since may not have been committed when the source was read
+    last. Of those, only purged GTIDs count.
     """
     purged = source.gtid_purged or GtidSet()
     held = ((source.gtid_executed or GtidSet()) - purged) | (source.gtid_owned or GtidSet())
@@ -61,21 +63,21 @@ def bypassed_by(
 ) -> tuple[GtidSet, bool]:
     """Return what the receiver has gone past, and whether that is proved.
 
-    `before` and `ahead` are what the source's log shows before the channel's place, and beyond it:
-    the log decides, where it was read. `is_former`: the source began its history again, and a place
-    where auto-position stopped is one of the former log.
+    `before` and `ahead` are what the source's log shows before and after the channel's position.
+    The log decides, where it was read. `is_former`: the source began its history again, and a
+    position at which auto-position stopped is in the former log.
 
-    The source's log position was read after its gtid_executed, so all of `absent` lies before it. A
-    receiver that has read that far and still lacks them will never get them on this connection.
-    Short of that, a file position tells for the source's own transactions only: their numbers are
-    drawn in the order of its log, so one below the highest that came by this channel is past. What
-    the source itself received may be in its log in any order.
+    The source's log position was read after its gtid_executed, so all of `absent` lies before it.
+    If a receiver has read that far and GTIDs are still missing, this connection will never send
+    them. Before that position, a file position decides only about the source's own transactions.
+    Their GNOs ascend in the order of its log, so a GNO below the highest that arrived on this
+    channel was passed. GTIDs that the source itself received may be in its log in any order.
     """
     channel = edge.channel
     if channel.receiver is not ThreadState.RUNNING and channel.auto_position:
-        # The next connection asks for exactly these. But an applier whose place is at the end of
-        # the source's log has been behind them before: executed and forgotten (RESET BINARY LOGS
-        # AND GTIDS), or skipped.
+        # The next connection requests exactly these. But an applier whose position is at the end of
+        # the source's log has passed them before: the server executed and forgot them (RESET BINARY
+        # LOGS AND GTIDS), or the applier skipped them.
         was_behind = (
             not is_former
             and not (channel.applier_errno or channel.applier_error)
@@ -98,10 +100,10 @@ def bypassed_by(
 
 
 def _below_received(received: GtidSet, source: ServerSnapshot) -> GtidSet:
-    """Return what the source logged before the last of its own that a receiver has.
+    """Return what the source logged before the last of its own GTIDs that a receiver has.
 
-    Only within one run of its own GTIDs: one that was given by hand is in the log before lower
-    ones, and an isolated GTID shows nothing of the numbers below it.
+    This holds only within one run of its own GTIDs. A GTID that was set with gtid_next is in the
+    log before lower ones, and an isolated GTID shows nothing about the GNOs below it.
     """
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
     below: list[tuple[Tsid, int, int]] = []

@@ -1,9 +1,9 @@
-"""What was compared of the contents of transactions, as plain records and back.
+"""Conversion of compared transaction contents to plain records and back.
 
-1. As topology/records.py does for readings: a table per dataclass, and reading is strict.
-2. One document holds the clusters of a run. It says of each what was compared, and is written too
-   where no contents were: a run without it is one in which nobody looked.
-3. This file knows no file and no server.
+1. As in topology/records.py for readings, each dataclass has a table, and reading is strict.
+2. One document holds the clusters of a run. It lists for each cluster what was compared, and is
+   written even where there was nothing to compare. A run without it made no comparison.
+3. This module accesses no files and no servers.
 """
 
 import json
@@ -88,7 +88,7 @@ _READING = Shape(
     },
 )
 
-# Fields that runs written before them do not have, with what they meant then.
+# Fields that older runs do not have, with the value that applied at that time.
 _ADDED_TO_READING: Final[Record] = {
     "undecided_count": 0,
     "suspect_count": 0,
@@ -102,12 +102,12 @@ ADDED_TO_DIFFERENCE: Final[Record] = {
     "has_equal_rows": False,
 }
 
-# Held against the dataclasses by a test.
+# A test compares these with the dataclasses.
 SHAPES: Final[tuple[Shape[Any], ...]] = (_VERSION, DIFFERENCE, _UNREAD, _START, _READING)
 
 
 def contents_to_text(contents: Mapping[str, ContentReading]) -> str:
-    """Write what was compared, by cluster: the same bytes for the same contents."""
+    """Write what was compared, by cluster. The same contents give the same bytes."""
     clusters: Record = {name: _READING.write(contents[name]) for name in sorted(contents)}
     document: Record = {"layout": LAYOUT, "clusters": clusters}
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
@@ -134,7 +134,7 @@ def contents_from_text(text: str) -> dict[str, ContentReading]:
 
 
 def _with_added(plain: Plain) -> Plain:
-    """Give an older record the fields that it does not have."""
+    """Return an older record with the fields added that it does not have."""
     if not isinstance(plain, dict):
         return plain
     found = {**_ADDED_TO_READING, **plain}

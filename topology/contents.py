@@ -1,8 +1,8 @@
-"""What was found when the content of transactions was compared: facts, read from binary logs.
+"""Results of comparing the content of transactions: facts, read from binary logs.
 
-1. The sets of two servers may be equal while the transactions under one GTID are not. Only their
-   binary logs show it; the reader of the logs reports what it found in these types.
-2. Nothing is evaluated here. What could not be read is listed, with the reason.
+1. Two servers may have equal GTID sets while the transactions under one GTID differ. Only their
+   binary logs show it. The reader of the logs reports its results in these types.
+2. Nothing is evaluated here. Content that could not be read is listed, with the reason.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from gtid import Gtid
 
 
 class Difference(Enum):
-    """In what way two transactions under one GTID are not the same; the most severe first."""
+    """How two transactions under one GTID differ; the most severe first."""
 
     CONTENT = "different content"
     DRIFT = "one commit, applied to other rows"
@@ -30,9 +30,9 @@ class TransactionVersion:
 
     server: str
     place: str  # file and position
-    committed_at: datetime | None  # where it was first committed; None before 8.0.1
+    committed_at: datetime | None  # first commit; None before 8.0.1
     logged_at: datetime  # by the first committing server's clock, to the second
-    content: str  # in short
+    content: str  # a summary
     is_empty: bool = False
 
 
@@ -45,19 +45,19 @@ class ContentDifference:
 
     gtid: Gtid
     difference: Difference
-    is_proved: bool  # there were two commits, and how they differ
+    is_proved: bool  # there were two commits, and the difference between them is known
     reason: str
     source: TransactionVersion
     replica: TransactionVersion
-    lesser: str = ""  # the server whose log has fewer rows, or nothing; "" where neither has
-    is_two_commits: bool = False  # there were two, whether or not it is proved how they differ
-    is_remembered: bool = False  # an earlier audit proved it; this one could not compare it again
-    has_equal_rows: bool = False  # the rows that it touched were read from both, and are equal
+    lesser: str = ""  # the server whose log has fewer rows, or nothing; "" if neither has
+    is_two_commits: bool = False  # there were two, whether or not their difference is proved
+    is_remembered: bool = False  # proved by an earlier audit; not compared again now
+    has_equal_rows: bool = False  # the affected rows were read from both servers and are equal
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class UnreadContent:
-    """Content of one server that could not be compared, and why."""
+    """Content of one server that could not be compared, and the reason."""
 
     server: str
     reason: str
@@ -65,7 +65,7 @@ class UnreadContent:
 
 @dataclass(frozen=True, slots=True)
 class StartLookedAt:
-    """A restart of a server, around which its own transactions were compared."""
+    """A restart of a server. The server's own transactions around it were compared."""
 
     server: str
     started_at: datetime
@@ -74,20 +74,20 @@ class StartLookedAt:
 
 @dataclass(frozen=True, slots=True)
 class ContentReading:
-    """What one comparison of contents found.
+    """The result of one comparison of contents.
 
-    `compared_count` counts the GTIDs with an answer, `undecided_count` those of which both versions
-    were read and are not comparable.
+    `compared_count` counts the GTIDs with an answer. `undecided_count` counts those of which both
+    versions were read and cannot be compared.
     """
 
     read_at: datetime
     compared_count: int
     starts: tuple[StartLookedAt, ...]
     differences: tuple[ContentDifference, ...]
-    unread: tuple[UnreadContent, ...]  # UNKNOWN follows: it may be read another time
+    unread: tuple[UnreadContent, ...]  # each becomes UNKNOWN: a later audit may read it
     is_cut: bool = False  # there are more differences than were compared
     pairs: tuple[tuple[str, str], ...] = ()  # the servers that were compared with each other
     undecided_count: int = 0
     suspect_count: int = 0  # of those compared: GTIDs that an earlier audit had reported
     newest_count: int = 0  # of those compared: the newest GTIDs of each UUID
-    remarks: tuple[UnreadContent, ...] = ()  # what can never be compared: information only
+    remarks: tuple[UnreadContent, ...] = ()  # what can never be compared: reported as info only

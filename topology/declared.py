@@ -2,22 +2,23 @@
 
 How it works
 ------------
-gtid_purged of a server that has never purged a log was set: by a dump, by a clone, or by hand (SET
-GLOBAL gtid_purged). A dump and a clone hold what was committed before. By hand the set may be too
-large: then the origin reaches the GTIDs, the channel skips them, both sets are equal, and the rows
-are missing. The sets show it before the origin gets there (H7, E3), and never afterwards.
+If a server has never purged a log, its gtid_purged was set by a dump, by a clone, or manually (SET
+GLOBAL gtid_purged). A dump and a clone hold what was committed before. A manually set value may be
+too large. Then the origin reaches the GTIDs, the channel skips them, both sets are equal, and the
+rows are missing. The sets show it before the origin reaches the GTIDs (H7, E3), and never
+afterwards.
 
-Time shows it. The server writes each SET GLOBAL gtid_purged to its error log, with both values
-(MY-010916, ER_GTID_PURGED_WAS_UPDATED; seen on 9.7.4), and performance_schema.error_log keeps that
-from 8.0.22 on. If the origin's log has a later commit of a GTID that was added, the GTID was
-declared too early, or it is another transaction under the same GTID, which the origin used again
-after a crash, a reset or a restored copy. In each case the server does not have what the origin
-committed.
+Timestamps show it. The server writes each SET GLOBAL gtid_purged to its error log, with both values
+(MY-010916, ER_GTID_PURGED_WAS_UPDATED; seen on 9.7.4). performance_schema.error_log keeps the
+message from 8.0.22 on. Suppose the origin's log has a later commit of a GTID that was added. Then
+the GTID was declared too early, or the origin reused it for another transaction after a crash, a
+reset or a restored copy. In each case the server does not have what the origin committed.
 
-It is `likely`: a clock may have been wrong then. Each clock is compared with ours as it is now, and
-whole seconds of doubt are left out. What is not seen: servers before 8.0.22, messages that are gone
-(the table holds 5 MB), and servers that have purged a log since: their gtid_purged may come from
-that. Where the account may not read the table, it is UNKNOWN.
+The result is `likely`: a clock may have been wrong at that time. gtid-audit compares each server's
+current clock with its own, and allows `DOUBT` for the error. It cannot see servers before 8.0.22,
+and messages that the table no longer holds (it holds 5 MB). It excludes servers that have purged a
+log since, because their gtid_purged may come from that. If the account may not read the table, the
+result is UNKNOWN.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,24 +29,24 @@ from typing import Final
 from gtid import GtidSet, Tsid
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
-GTIDS_MAX: Final = 8  # the newest ones are asked for: the rest was committed before them
-DOUBT: Final = timedelta(seconds=2)  # of two clocks, and of reading them
+GTIDS_MAX: Final = 8  # the newest ones are queried: the others were committed before them
+DOUBT: Final = timedelta(seconds=2)  # allowance for two clocks, and for reading them
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What one server had in its set before its origin committed it."""
+    """What one server had in its GTID set before its origin committed it."""
 
     server: str
     origin: str
     gtids: GtidSet
-    set_at: datetime  # the latest of the changes that added them, by the server's clock
+    set_at: datetime  # the last change that added them, by the server's clock
 
 
 def newest_set(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], GtidSet]:
     """Return, by server and origin, the newest GTIDs that were set and that the origin has logged.
 
-    Only of servers that have never purged a log: what they have in gtid_purged was set.
+    Only servers that have never purged a log are considered: their gtid_purged was set.
     """
     found: dict[tuple[str, str], GtidSet] = {}
     for server in snapshot.last:
@@ -62,7 +63,7 @@ def newest_set(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], GtidSet]:
 
 
 def declared_early(snapshot: ClusterSnapshot) -> Iterator[Declared]:
-    """Yield what was set before it was committed, as far as the logs were read."""
+    """Yield what was set before its origin committed it, as far as the logs were read."""
     servers = {server.name: server for server in snapshot.last}
     for (name, origin_name), asked in sorted(newest_set(snapshot).items()):
         server, origin = servers[name], servers[origin_name]
@@ -87,7 +88,7 @@ def declared_early(snapshot: ClusterSnapshot) -> Iterator[Declared]:
 
 
 def unread_changes(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
-    """Return what was set on servers of which the error log could not be read."""
+    """Return what was set on servers whose error log could not be read."""
     servers = {server.name: server for server in snapshot.last}
     found: dict[str, GtidSet] = {}
     for (name, _), asked in newest_set(snapshot).items():

@@ -1,12 +1,12 @@
-"""Which GTIDs of other servers came to a server unlogged, while it was already in service.
+"""Which GTIDs of other servers a server received unlogged while it was already in service.
 
 How it works
 ------------
-A server that was made from a backup or a clone has in gtid_purged what the backup holds, and logs
-what came later. An operator can do the same to a server in service: SET GLOBAL gtid_purged = '+…'
-with the GTIDs of a replica's own writes lets the sets agree, and the rows are missing on the
-source. Within one UUID the numbers show it (topology/unlogged.py). Here the server has logged none
-of that UUID, so only the order of two origins can show it:
+A server that was provisioned from a backup or a clone has in gtid_purged what the backup holds, and
+logs what comes later. An operator can extend gtid_purged of a server in service as well. SET GLOBAL
+gtid_purged = '+…' with the GTIDs of a replica's own writes makes the sets equal, and the rows are
+missing on the source. Within one UUID the GNOs show it (topology/unlogged.py). Here the server has
+logged no GTID of that UUID, so only the order of two origins can show it:
 
     b's log   a:4, b:1         b received a:4 before it committed b:1
     a's log   a:1-4            a committed a:4 itself, so it was in service before b:1 was there
@@ -23,10 +23,10 @@ A GTID is reported if the holder logged `earlier` before it. Two cases are exclu
 * `earlier` is of a third server, and the backup was taken where it arrived late: the server itself
   must have logged it before the GTID was committed, by the clocks of both (as in declared.py).
 
-Whether the server ever logged the GTIDs itself, and purged them, is excluded by the start of its
-first log (topology/unlogged.py). What is not seen: servers before 8.0.1, of which the logs have no
-exact times (gtid_purged takes no addition there), and GTIDs or an `earlier` that only purged logs
-held.
+The start of the server's first log excludes that the server logged the GTIDs itself and purged them
+(topology/unlogged.py). Two cases are not visible. Servers before 8.0.1 have no exact times in their
+logs (and gtid_purged accepts no addition there). GTIDs, or an `earlier`, that only purged logs held
+cannot be read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,12 +40,12 @@ from topology.reset_signs import logged
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.unlogged import logs_received
 
-_INTERVALS_MAX: Final = 4  # the newest ones are looked at: an operator declares one or two
+_INTERVALS_MAX: Final = 4  # the newest are checked: an operator declares one or two
 
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """What one server may have declared after it had logged `earlier`."""
+    """What one server may have declared executed after it had logged `earlier`."""
 
     server: str
     holder: str  # the server that committed the GTIDs
@@ -54,14 +54,14 @@ class Unordered:
 
     @property
     def samples(self) -> tuple[GtidSet, ...]:
-        """Return what to read in the holder's log, near together in each set."""
+        """Return the GTIDs to read in the holder's log; those of one set are close together."""
         return tuple(part for each in self.intervals for part in (each.first(1), _newest(each)))
 
 
 def unordered(snapshot: ClusterSnapshot) -> Iterator[Unordered]:
-    """Yield what sets alone cannot decide: few servers have GTIDs of another only in gtid_purged.
+    """Yield what the sets alone cannot decide: other servers' GTIDs that are only in gtid_purged.
 
-    A server that does not log what it applies has all of them there.
+    Few servers have any. A server that does not log what it applies has all of them there.
     """
     for server in snapshot.last:
         if not server.is_judgeable or not server.gtid_purged or not server.binary_logs:
@@ -82,7 +82,7 @@ def unordered(snapshot: ClusterSnapshot) -> Iterator[Unordered]:
 
 
 def declared_later(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
-    """Return, by server, what came to it after it had logged what precedes it."""
+    """Return, by server, GTIDs that it got after it had logged a transaction that precedes them."""
     servers = {server.name: server for server in snapshot.last}
     found: dict[str, GtidSet] = {}
     for each in unordered(snapshot):
@@ -100,7 +100,7 @@ def _later_part(
 ) -> GtidSet:
     """Return the end of an interval that the holder committed after `earlier`.
 
-    It commits its own transactions in the order of their numbers: what follows a later one is
+    The holder commits its own transactions in ascending GNO order: what follows a later one is
     later as well.
     """
     here, there = _record(server, pair.earlier), _record(holder, pair.earlier)

@@ -1,10 +1,10 @@
-"""Which words a server understands: the one table of version knowledge.
+"""Which syntax a server version understands: the only table of version differences.
 
-1. Every statement, variable or feature whose spelling depends on the version is a row here, with
-   the version that brought it.
-2. The table is data. It talks to no server, and `repair` renders from it as much as the adapters
-   read with it.
-3. The old words appear in this file because old servers know no others.
+1. Every statement, variable or feature that depends on the version is a row here, with the version
+   that introduced it.
+2. The table is data and connects to no server. `repair` renders statements from it, and the
+   adapters read servers with it.
+3. The old terms appear in this file because old servers accept no others.
 
 Sources: MySQL Reference Manual 5.6 to 9.x, "Changes in MySQL 8.0.22/8.0.23/8.0.26/8.2/8.4";
 WL#14194, WL#15831.
@@ -23,24 +23,24 @@ _TAGS = ServerVersion(8, 3, 0)
 _PURGED_APPEND = ServerVersion(8, 0, 0)  # SET @@GLOBAL.gtid_purged = '+…' (WL#6591)
 _WORKER_STATUS = ServerVersion(5, 7, 0)  # performance_schema.replication_applier_status_by_worker
 _APPLYING_TRANSACTION = ServerVersion(8, 0, 0)  # its column APPLYING_TRANSACTION
-# Its columns APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_… (WL#9131)
+# The table's columns APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_… (WL#9131)
 _TRANSIENT_ERRORS = ServerVersion(8, 0, 13)
 _ERROR_LOG_TABLE = ServerVersion(8, 0, 22)  # performance_schema.error_log
 _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
-_METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented without being asked
+_METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented by default
 _VARIABLES_INFO = ServerVersion(8, 0, 0)  # performance_schema.variables_info
 _REFUSES_IGNORED_IDS = ServerVersion(8, 0, 0)
 _PUBLIC_KEY = ServerVersion(8, 0, 4)  # GET_SOURCE_PUBLIC_KEY
 _GTIDS_IN_INNODB = ServerVersion(8, 0, 17)  # storage/innobase/clone/clone0repl.cc
-# 5.6.24 sends its new log to connected receivers, 9.7.4 does not; which version changed it was not
-# tried.
+# 5.6.24 sends its new log to connected receivers, 9.7.4 does not. We did not test which version
+# changed it.
 _RESET_STRANDS_RECEIVERS = ServerVersion(8, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The words and features of one server version."""
+    """The syntax and features of one server version."""
 
     show_replica_status: str
     start_replica: str
@@ -53,7 +53,7 @@ class Dialect:
     replica_variable_prefix: str  # "replica_" or "slave_"
     log_replica_updates: str
     wait_for_position: str
-    wait_for_gtids: str  # (set, seconds); the old one waits only while an applier runs
+    wait_for_gtids: str  # (set, seconds); the old function waits only while an applier runs
     has_tags: bool
     has_purged_append: bool
     has_worker_status: bool
@@ -65,10 +65,10 @@ class Dialect:
     has_variables_info: bool
     refuses_ignored_ids: bool  # IGNORE_SERVER_IDS, where gtid_mode is ON
     has_source_public_key: bool
-    # A crash takes GTIDs and rows together. Before, the binary log alone has the GTIDs: with
-    # sync_binlog other than 1 a crash can cut its end and leave the rows (tried on 5.6.24).
+    # A crash preserves or loses GTIDs and rows together. In older versions, only the binary log has
+    # the GTIDs: unless sync_binlog is 1, a crash can lose its end and keep the rows (5.6.24).
     has_gtids_in_innodb: bool
-    reset_strands_receivers: bool  # connected receivers get nothing after a reset of the source
+    reset_strands_receivers: bool  # after RESET on the source, connected receivers get nothing
 
     def for_channel(self, quoted_channel: str | None) -> str:
         """Return ` FOR CHANNEL …`, or nothing for the default channel."""
@@ -123,8 +123,8 @@ def dialect_of(version: ServerVersion) -> Dialect:
     )
 
 
-# SHOW REPLICA STATUS answers in the words of its version. Ours on the left; every name it has had
-# on the right.
+# SHOW REPLICA STATUS uses the column names of its version. Our name is on the left; every name that
+# the column has had is on the right.
 STATUS_COLUMNS: dict[str, tuple[str, ...]] = {
     "source_host": ("Source_Host", "Master_Host"),
     "source_port": ("Source_Port", "Master_Port"),
@@ -159,23 +159,25 @@ STATUS_COLUMNS: dict[str, tuple[str, ...]] = {
     "until_position": ("Until_Log_Pos",),
 }
 
-# Until_Condition names the kind of a START REPLICA UNTIL. Those with a place, in the words of the
-# statement; the others are printed as they are (sql/rpl_replica.cc, until_type_names).
+# Until_Condition shows the kind of a START REPLICA UNTIL. This table translates those with a
+# position into the terms of the statement. The others are printed unchanged (sql/rpl_replica.cc,
+# until_type_names).
 UNTIL_PLACES: dict[str, str] = {
     "Source": "SOURCE_LOG_POS",
     "Master": "SOURCE_LOG_POS",
     "Relay": "RELAY_LOG_POS",
 }
-# What Until_Condition shows once the condition was reached, and the condition. The applier changes
-# it itself when the gaps of its workers are filled (Relay_log_info::UNTIL_DONE, sql/rpl_rli.h).
+# What Until_Condition shows after the condition was reached, and the condition itself. The applier
+# changes it when the gaps of its workers are filled (Relay_log_info::UNTIL_DONE, sql/rpl_rli.h).
 UNTIL_GAPS = "SQL_AFTER_MTS_GAPS"
 UNTIL_REACHED: dict[str, str] = {"DONE": UNTIL_GAPS}
 
-# What arrives for one database is applied in another one: (from,to). 5.6 does not show it.
+# Events for one database are applied in another one: (from,to). 5.6 does not show it.
 REWRITES = "Replicate_Rewrite_DB"
 
-# What the states of a receiver have in common, and no state of an applier but SOURCE_DELAY's.
-# That one is "Waiting until SOURCE_DELAY seconds after source executed event".
+# A pattern that all receiver states match, and no applier state. The negative lookahead excludes
+# the applier state of SOURCE_DELAY: "Waiting until SOURCE_DELAY seconds after source executed
+# event".
 RECEIVER_STATE = r"^(?!Waiting until ).*\b(?:source|master)\b|relay log space|^Queueing "
 
 # The channel's filters, as SHOW REPLICA STATUS lists them.
@@ -189,27 +191,27 @@ FILTER_COLUMNS: tuple[str, ...] = (
     REWRITES,
 )
 
-# Options of the server without a variable: SHOW BINARY LOG STATUS lists them, names with commas
-# between them. Read with the settings, under our names.
+# Server options that have no variable. SHOW BINARY LOG STATUS lists them, as names separated by
+# commas. They are read with the settings, under our names.
 BINARY_LOG_FILTERS: dict[str, str] = {
     "Binlog_Do_DB": "binlog_do_db",
     "Binlog_Ignore_DB": "binlog_ignore_db",
 }
 
-# What has become of a server's binary log, where log_bin does not show it: read with the settings,
-# under our name. With binlog_error_action = IGNORE_ERROR a server that cannot write its log closes
-# it until it is restarted (MY-010816); log_bin stays ON.
+# The state of a server's binary log, where log_bin does not show it. It is read with the settings,
+# under our name. With binlog_error_action = IGNORE_ERROR, a server that cannot write its log closes
+# the log until the next restart (MY-010816); log_bin stays ON.
 BINARY_LOG = "binary_log"
 LOG_CLOSED = "CLOSED"
-# Where the server has a variable's value from (8.0 and later): "DYNAMIC" if SET GLOBAL changed it
-# since the server started. Read with the settings, under our names.
+# The source of a variable's value (8.0 and later): "DYNAMIC" if SET GLOBAL changed it since the
+# last restart. It is read with the settings, under our names.
 SERVER_ID_SOURCE = "server_id_source"
 GTID_MODE_SOURCE = "gtid_mode_source"
 SOURCES_OF_VALUES = {"server_id": SERVER_ID_SOURCE, "gtid_mode": GTID_MODE_SOURCE}
 CHANGED_SINCE_START = "DYNAMIC"
 
-# Settings a rule or a plan needs. Ours on the left; the variable's names, newest first, on the
-# right.
+# Settings that a rule or a plan needs. Our name is on the left; the variable's names are on the
+# right, newest first.
 SETTINGS: dict[str, tuple[str, ...]] = {
     "gtid_mode": ("gtid_mode",),
     "enforce_gtid_consistency": ("enforce_gtid_consistency",),
@@ -249,9 +251,9 @@ SETTINGS: dict[str, tuple[str, ...]] = {
 
 
 def who_set_until(condition: str) -> str:
-    """Return who starts an applier with this condition, in words.
+    """Return which actor starts an applier with this condition, as text.
 
-    mysqld itself fills the gaps of workers at its start where it has relay_log_recovery
+    If relay_log_recovery is ON, mysqld itself fills the gaps of workers when it starts
     (fill_mts_gaps_and_recover, sql/rpl_replica.cc), and the condition stays.
     """
     if condition == UNTIL_GAPS:

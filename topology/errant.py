@@ -1,7 +1,7 @@
-"""What a replica has beyond its source: whether anything can still bring it there.
+"""What a replica has in addition to its source, and whether any channel can still deliver it there.
 
-What the source has received and its applier has passed (a RESET) does not arrive: it is as absent
-as what it never received.
+A transaction that the source received and its applier passed (a RESET) does not arrive. It is as
+absent as one that the source never received.
 """
 
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ def errant_of(
     last: Mapping[str, ServerSnapshot],
     appliers: Appliers,
 ) -> tuple[GtidSet, bool]:
-    """Return what of `extra` is not on its way to the source, and whether only a halt keeps it."""
+    """Return what of `extra` no channel delivers, and whether only a stopped one is the reason."""
     if not extra:
         return GtidSet(), False
     upstream = graph.upstream_of(edge.source, stopped_too=True)
-    # Where the channels of a server were not read, what is on its way to it is not known.
+    # If the channels of a server were not read, the transactions on their way to it are unknown.
     if any(last[name].channels is None for name in {edge.source, *upstream}):
         return GtidSet(), False
     at_source = still_to_apply(last[edge.source], appliers) | being_applied(last[edge.source])
@@ -34,17 +34,17 @@ def errant_of(
         if server.group is not None
     )
     errant = extra - at_source - held_by(graph.upstream_of(edge.source) - {edge.source}, last)
-    # What a stopped channel would bring waits for its start (A7): only the rest is errant.
+    # A stopped channel delivers its transactions once it starts (A7). Only the rest is errant.
     rest = errant - held_by(upstream - {edge.source}, last)
     return rest or errant, bool(errant) and not rest
 
 
 def held_by(upstream: AbstractSet[str], last: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return what the servers upstream have, or hold in a relay log.
+    """Return what the upstream servers have executed, or hold in a relay log.
 
-    It arrives, or is missing on an edge of its own. The replica itself may be upstream (a
-    dual-primary pair), or a server that it followed before it was pointed here (it is then ahead of
-    its new source for a while).
+    It will arrive, or it is missing on an edge of its own. The replica itself may be upstream (a
+    dual-primary pair). So may a server that it followed before it was pointed here: the replica is
+    then ahead of its new source for a while.
     """
     return GtidSet.union_of(
         gtid_set
@@ -59,7 +59,7 @@ def held_by(upstream: AbstractSet[str], last: Mapping[str, ServerSnapshot]) -> G
 
 
 def still_to_apply(server: ServerSnapshot, appliers: Appliers) -> GtidSet:
-    """Return what a server has received, without what its appliers have passed."""
+    """Return what a server has received, except what its appliers have passed."""
     passed = (
         appliers[server.name, each.name].passed
         for each in server.channels or ()
@@ -69,6 +69,6 @@ def still_to_apply(server: ServerSnapshot, appliers: Appliers) -> GtidSet:
 
 
 def being_applied(server: ServerSnapshot) -> GtidSet:
-    """Return what workers are at; those of a stopped applier show what they have rolled back."""
+    """Return what workers execute; workers of a stopped applier show what they rolled back."""
     running = (each for each in server.channels or () if each.applier is ThreadState.RUNNING)
     return GtidSet.union_of(channel.gtid_applying for channel in running)

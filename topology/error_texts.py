@@ -1,9 +1,9 @@
-"""What servers say when GTIDs get in their way: texts of every version, and error numbers.
+"""Error texts of servers that concern GTIDs, in every version, and error numbers.
 
-1. A text is matched by a fragment that its versions share; wording changed with 8.0.26 (old words
-   to new), and both may occur in one sentence.
-2. The rows are in order: the first that matches wins, so wrappers come last.
-3. Words only. What follows from a text for an audit is the business of the rules.
+1. A pattern matches a fragment that all versions of the text share. The terms changed in 8.0.26,
+   and old and new terms may occur in one sentence.
+2. The first row that matches is used, so texts that wrap another error come last.
+3. This module holds texts only. The rules decide what an audit concludes from them.
 
 Sources: sql/share messages of 5.6 to 9.7, sql/rpl_binlog_sender.cc, sql/rpl_replica.cc; the
 reference manual's list of server errors.
@@ -20,15 +20,15 @@ _REPLICA = r"(?:slave|replica)"
 
 _PURGED = "the source has purged what the replica needs"
 _NO_FILE = "the file the replica asks for is gone"
-# The title of the text by which a source ends a receiver: a second one is the same server.
+# The title of the text with which a source disconnects a receiver when a second one has its UUID.
 ANOTHER_REPLICA = "another replica has the same identity"
 _NOT_CONNECTED = "the replica cannot connect"
 _NOT_SECURE = "authentication needs a secure connection"
-# The titles of texts by which a receiver is refused before it asks for anything.
+# The titles of texts that refuse a receiver before it requests any events.
 REFUSED_ACCOUNT = frozenset({_NOT_CONNECTED, _NOT_SECURE})
-# The titles of texts by which a source refuses to send what it has purged.
+# The titles of texts with which a source refuses to send what it has purged.
 FOR_WANT_OF_LOGS = frozenset({_PURGED, _NO_FILE})
-LOG_NOT_OPEN = "Binary log is not open"  # the source has none, or has closed it
+LOG_NOT_OPEN = "Binary log is not open"  # the source has no binary log, or has closed it
 
 TEXTS: tuple[ErrorText, ...] = (
     ErrorText(
@@ -142,7 +142,7 @@ TEXTS: tuple[ErrorText, ...] = (
     ),
     ErrorText(
         "a receiver cannot use its source",
-        r"^(?:13117|1593)$",  # the number alone: the text decides which of them it is
+        r"^(?:13117|1593)$",  # a bare number: the text decides which error it is
         "A4",
         "The receiver stopped because source and replica have the same server_uuid or the same"
         " server_id, or gtid_mode is not ON on the source of a channel with auto-position. The text"
@@ -351,7 +351,7 @@ TEXTS: tuple[ErrorText, ...] = (
     ),
 )
 
-# Error numbers on their own: the row whose text belongs to them.
+# Error numbers on their own, with the row whose text belongs to each.
 NUMBERS: dict[int, str] = {
     **APPLIER_NUMBERS,
     1032: "row not found on the replica",
@@ -373,14 +373,14 @@ NUMBERS: dict[int, str] = {
     3546: "gtid_purged refused",
 }
 
-# The sets that a text may quote: what each is, and the pattern whose group is the set.
+# The GTID sets that a text may quote: a description of each, and the pattern that captures it.
 QUOTED_SETS: tuple[tuple[str, str], ...] = (
     ("sent by the replica", rf"GTID set sent by the {_REPLICA} is '([^']*)'"),
     ("missing transactions", r"missing transactions are '([^']*)'"),
 )
 
 
-# An audit asks for the row of one text many times, and most channels have none.
+# An audit looks up the row of one text many times, and most channels have no error.
 @lru_cache(maxsize=128)
 def row_of(text: str) -> ErrorText | None:
     """Return the first row that an error text matches, None if none does."""

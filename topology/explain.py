@@ -1,8 +1,8 @@
-"""Explains a text or a code: what it is, why it happens, what to do.
+"""Explains a text or a code: what it means, why it happens, what to do.
 
-1. A catalogue code is answered from the catalogue; an error number or a text from error_texts.py.
-2. GTID sets quoted in a text are read out and shown as sets.
-3. What no row knows is said to be unknown; nothing is guessed.
+1. A catalogue code is explained from the catalogue; an error number or a text from error_texts.py.
+2. GTID sets quoted in a text are parsed and shown as sets.
+3. A text that matches no row is reported as unknown; nothing is guessed.
 """
 
 import re
@@ -27,7 +27,7 @@ class Explanation:
     cause: str
     advice: tuple[str, ...]
     code: str | None  # the catalogue code an audit reports for it
-    gtid_sets: tuple[tuple[str, GtidSet], ...] = ()  # those quoted in the text, by what they are
+    gtid_sets: tuple[tuple[str, GtidSet], ...] = ()  # quoted in the text, with descriptions
 
 
 class Unexplained(LookupError):
@@ -45,8 +45,8 @@ def explain(text_or_code: str) -> Explanation:
     """Explain a catalogue code, an error number, or an error text of any MySQL version.
 
     Raises:
-        Unexplained: nothing is known about it.
-        UnknownCode: it has the shape of a code and is none.
+        Unexplained: no row matches it.
+        UnknownCode: it has the shape of a code, but no such code exists.
     """
     text = _BLANKS.sub(" ", text_or_code).strip()
     if _CODE.fullmatch(text):
@@ -88,7 +88,7 @@ def _of_text(row: ErrorText, text: str) -> Explanation:
 
 
 def _quoted_sets(text: str) -> list[tuple[str, GtidSet]]:
-    """Read the sets a text quotes; one that was cut off is not whole, and left out."""
+    """Return the sets that a text quotes, without any that was truncated."""
     found = []
     for label, pattern in QUOTED_SETS:
         quoted = re.search(pattern, text)

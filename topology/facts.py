@@ -1,10 +1,46 @@
-"""What the sets of a cluster say, edge by edge: algebra only, no judgement.
+"""Computes the differences between the GTID sets of a cluster, edge by edge: set algebra only.
 
-1. "The replica lacks it" = the source's first reading minus the replica's last. "The replica has it
-   and the source does not" = the replica's first reading minus the source's last. Both differences
-   can only shrink with time, so what is left of them is not an accident of the order of reading.
-2. Every fact of an edge is a part of one of the two differences, and the parts are disjoint.
-3. No severity, no words, no thresholds here: rules.py has them.
+This module has no severities, texts or thresholds: the rules (rules/) have them.
+
+How it works
+------------
+Every server is read twice, and all first readings end before any last reading begins
+(adapters/collect.py). For an edge source → replica:
+
+    missing = what the source had in its first reading - what the replica has in its last one
+    extra   = what the replica had in its first reading - what the source has in its last one
+
+gtid_executed only grows (tearing.py excludes a server that was reset or restarted between the
+readings). So each difference can only shrink with time, and the order of reading cannot create one.
+A single reading can: if the source is read at A:1-100, and the replica a second later at A:1-105,
+then A:101-105 looks errant. With two readings the source's last set already holds it.
+
+`missing` is divided by the question where each GTID is now. Each step takes its part from what the
+previous steps left, so the parts are disjoint:
+
+    dropped_same_server_id   it carries the replica's server_id: the receiver drops it
+    applying                 a session or worker of the replica owns it
+    passed                   received, and the applier has left it behind (applier_facts.py)
+    queued                   any other GTID in Retrieved_Gtid_Set
+    purged                   not received, and the source can no longer send it
+    ignored                  not received: IGNORE_SERVER_IDS of the channel drops it
+    bypassed                 not received, and the receiver's position is after it
+    expected                 the rest: the receiver will fetch it
+
+A transaction that arrived only in part counts as not received (half_received.py). Each of
+`applying` and `queued` is split at the replica's highest GTID of the TSID. Above it is the normal
+backlog. Below it is a gap, which an applier that commits in order never leaves. Example: the source
+has A:1-100, the replica has executed A:1-40:60-70 and received A:1-90, and a worker owns A:41:
+
+    applying_below A:41    queued_below A:42-59    queued_above A:71-90    expected A:91-100
+
+From `extra`, the module removes what another channel of the replica explains, and what is still on
+its way to the source (errant.py). It also removes what the policy allows. The rest is `errant`.
+
+A server's own UUID is handled separately. GTIDs of the replica's UUID are not in `missing`, because
+its receiver drops them. GTIDs of the source's UUID that only a replica has are not errant: the
+source is still committing them (`leading`), or has lost them (`lost`). `LostFacts` compares every
+two servers, because a server without a channel can also hold them.
 """
 
 from dataclasses import dataclass, replace
@@ -32,65 +68,65 @@ from topology.unseen import group_peers, group_uuids, unseen_sources
 
 @dataclass(frozen=True, slots=True)
 class EdgeFacts:
-    """What a replica lacks of its source, and has beyond it.
+    """What is missing on a replica compared with its source, and what the replica has in addition.
 
     Invariant: applying_below, applying_above, queued_below, queued_above, passed, purged, bypassed,
-    expected, ignored and dropped_same_server_id are disjoint, and together with `own_lost` (which
-    the replica itself once committed) they are what is missing, without what this channel ignores
-    and another brings.
+    expected, ignored and dropped_same_server_id are disjoint. Together with `own_lost` (what the
+    replica itself once committed) they are `missing`, except what this channel ignores and another
+    channel delivers.
     """
 
     edge: Edge
-    applying_below: GtidSet  # owned by a thread or a worker of the replica, below its highest
-    applying_above: GtidSet  # likewise, beyond it: the ordinary next one
-    queued_below: GtidSet  # in the relay log, below the highest applied: gaps
-    queued_above: GtidSet  # in the relay log, above it: backlog
-    passed: GtidSet  # received, and behind the applier (applier_facts.py, or the source's log)
+    applying_below: GtidSet  # a thread or worker of the replica owns it; below its highest GTID
+    applying_above: GtidSet  # owned likewise, above the highest GTID: the normal next transaction
+    queued_below: GtidSet  # in the relay log, below the highest applied GTID: gaps
+    queued_above: GtidSet  # in the relay log, above the highest applied GTID: backlog
+    passed: GtidSet  # received, and passed by the applier (applier_facts.py, or the source's log)
     passed_is_proved: bool
-    behind: GtidSet  # before the channel's place in the source's log; part of passed and bypassed
-    ahead: GtidSet  # beyond that place: still to come
+    behind: GtidSet  # before the channel's position in the source's log; in passed or bypassed
+    ahead: GtidSet  # after that position: still to be sent
     purged: GtidSet  # not received, and the source has purged it
     bypassed: GtidSet  # not received, and the receiver has gone past it
     bypass_is_proved: bool
-    other_log: str  # what shows that the receiver's place may be in a former log; "" if nothing
-    expected: GtidSet  # not received, or not all of it, still to come
-    dropped_same_server_id: GtidSet  # with the replica's server_id: never applied
-    ignored: GtidSet  # not received: IGNORE_SERVER_IDS makes the receiver drop it
-    errant: GtidSet  # had beyond the source, without an explanation
-    allowed: GtidSet  # had beyond the source, and permitted
-    way_back_is_stopped: bool  # channels would bring all of `errant`, but one is stopped by hand
-    # What may still deliver `errant` to the source: servers outside, and those with an unread set.
+    other_log: str  # evidence that the receiver's position is in a former log; "" if there is none
+    expected: GtidSet  # not received, or not completely, and still to be sent
+    dropped_same_server_id: GtidSet  # carries the replica's server_id: never applied
+    ignored: GtidSet  # not received: the receiver drops it because of IGNORE_SERVER_IDS
+    errant: GtidSet  # extra on the replica, without an explanation
+    allowed: GtidSet  # extra on the replica, and permitted by the policy
+    way_back_is_stopped: bool  # channels would deliver all of `errant`, but an operator stopped one
+    # What may still deliver `errant` to the source: servers outside, and those whose set is unread.
     unseen: tuple[str, ...] = ()
     own_id: GtidSet = GtidSet()  # noqa: RUF009 - immutable. Upstream, with the replica's server_id
 
 
 @dataclass(frozen=True, slots=True)
 class LostFacts:
-    """Transactions a server once committed and no longer has, held by another."""
+    """Transactions that a server once committed and no longer has, and another server holds."""
 
     origin: str
     holder: str
-    lost: GtidSet  # neither executed nor owned by the origin, in a reading after the holder's
+    lost: GtidSet  # the origin neither executed nor owned it, in a reading after the holder's
     leading: GtidSet  # owned by the origin now: being committed
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """All facts of one cluster, and the readings they come from."""
+    """All facts of one cluster, and the readings from which they are computed."""
 
     snapshot: ClusterSnapshot
     policy: Policy
     graph: Graph
     first: dict[str, ServerSnapshot]
     last: dict[str, ServerSnapshot]
-    judgeable: frozenset[str]  # both readings have the facts without which nothing can be said
+    judgeable: frozenset[str]  # both readings have the facts that every evaluation needs
     twins: tuple[tuple[str, ...], ...]  # servers that share a server_uuid
-    torn: tuple[tuple[str, str], ...]  # (server, what shows it was restarted or reset meanwhile)
+    torn: tuple[tuple[str, str], ...]  # (server, sign of a restart or reset between the readings)
     edges: tuple[EdgeFacts, ...]
     lost: tuple[LostFacts, ...]
-    islands: tuple[tuple[str, ...], ...]  # groups of servers that no channel links
+    islands: tuple[tuple[str, ...], ...]  # groups of servers; no channel links two groups
     appliers: Appliers  # by replica and channel
-    same: tuple[tuple[str, str], ...] = ()  # names of one server: an error of the configuration
+    same: tuple[tuple[str, str], ...] = ()  # names of one server: a configuration error
 
 
 @keep_latest
@@ -116,7 +152,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     lost = tuple(
         facts
         for origin in sorted(judgeable)
-        if last[origin].server_uuid not in groups  # a group's transactions are no single server's
+        if last[origin].server_uuid not in groups  # a group's transactions belong to no server
         for holder in sorted(judgeable - {origin})
         if (facts := _lost_facts(origin=last[origin], holder=first[holder])) is not None
     )
@@ -145,10 +181,10 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
 
 
 def grave_differences(facts: ClusterFacts) -> tuple[object, ...]:
-    """Return what is grave to claim and cheap to look at twice.
+    """Return the differences that are severe and cheap to read again.
 
-    Backlogs explain themselves. A loss, an errant transaction, a bypass or a purge is claimed only
-    when another look shows the same.
+    Backlogs need no confirmation. A loss, an errant transaction, a bypass or a purge is reported
+    only when another reading shows the same.
     """
     edges = (
         (facts_of.edge.source, facts_of.edge.replica, facts_of.edge.channel.name, part)
@@ -179,7 +215,7 @@ def _edge_facts(
     behind, passed_is_proved = behind_appliers(edge, graph=graph, first=first, appliers=appliers)
     before, ahead = searched(edge, first=first, last=last)
     if edge.channel.applier is ThreadState.STOPPED:
-        behind -= ahead  # the log of the source shows more than two places that are equal
+        behind -= ahead  # the source's log is better evidence than two equal positions
     begun = _begun(edge, graph=graph, first=first, last=last)
     overtaken = _overtaken(edge, appliers) | _still_committed(edge, first=first, last=last)
     committed = _set(source.gtid_executed) | (begun & (behind | overtaken))
@@ -239,7 +275,7 @@ def _edge_facts(
 def _asks_again(
     edge: Edge, *, first: dict[str, ServerSnapshot], last: dict[str, ServerSnapshot]
 ) -> bool:
-    """Return whether the next connection of a receiver asks for all that it does not have."""
+    """Return whether the next connection of a receiver requests all that the replica is missing."""
     return waits_in_former_log(edge, before=first[edge.replica], source=last[edge.source])
 
 
@@ -255,10 +291,10 @@ def _begun(
     first: dict[str, ServerSnapshot],
     last: dict[str, ServerSnapshot],
 ) -> GtidSet:
-    """Return what an applier may be behind, although its source had not executed it at first.
+    """Return what an applier may have passed although the source had not executed it at first.
 
-    What the source is still committing is in its log already. What it lost, and is to receive
-    again, was received from it before.
+    The log of the source already has what the source is still committing. A transaction that the
+    source lost and will receive again was received from the source before.
     """
     above = held_by(graph.upstream_of(edge.source) - {edge.replica}, first)
     owned = _set(first[edge.source].gtid_owned)
@@ -283,7 +319,8 @@ def _still_committed(
 def _purged(source: ServerSnapshot, *, later: ServerSnapshot) -> GtidSet:
     """Return what a source had purged when it was read first.
 
-    What it never logs is purged with its commit, which the first reading may have met.
+    A server that does not log a transaction adds it to gtid_purged at commit. The first reading may
+    have coincided with that commit.
     """
     return _set(source.gtid_purged) | received_unlogged(source, _set(later.gtid_purged))
 
@@ -291,11 +328,12 @@ def _purged(source: ServerSnapshot, *, later: ServerSnapshot) -> GtidSet:
 def _from_others(
     missing: GtidSet, replica: ServerSnapshot, last: dict[str, ServerSnapshot]
 ) -> GtidSet:
-    """Return what of `missing` a server did not commit itself.
+    """Return the part of `missing` that a server did not commit itself.
 
-    Its own transactions never come back to it from a replica (it drops events with its own
-    server_id), so lacking them is not a backlog: see _lost_facts. A group may have any UUID for its
-    name, also that of a replica below it (seen on 9.7.4): then other servers committed them.
+    A server's own transactions never come back to it from a replica, because its receiver drops
+    events with its own server_id. If they are missing, that is not a backlog: see _lost_facts. A
+    group may have any UUID as its name, also that of a replica below it (seen on 9.7.4): in that
+    case other servers committed them.
     """
     assert replica.server_uuid is not None, "only judgeable servers have edge facts"
     if replica.server_uuid in group_uuids(last.values()):
@@ -311,10 +349,11 @@ def _extra(
     last: dict[str, ServerSnapshot],
     policy: Policy,
 ) -> tuple[GtidSet, GtidSet]:
-    """Return what the replica has beyond this source by no other channel, and what is allowed.
+    """Return the extra GTIDs that no other channel of the replica explains, and the allowed ones.
 
-    The source of another channel is the server it was connected to, and the one at its address: a
-    server that was cloned has another server_uuid until the receiver has connected again.
+    The source of another channel is the server to which it was last connected, and the server at
+    its address. A server that was cloned has another server_uuid until the receiver has
+    reconnected.
     """
     source, replica = last[edge.source], first[edge.replica]
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
@@ -344,7 +383,7 @@ def _extra(
 
 
 def _unseen(edge: Edge, *, graph: Graph, last: dict[str, ServerSnapshot]) -> tuple[str, ...]:
-    """Return the servers that may deliver an errant set to a source, and were not read."""
+    """Return the servers that may deliver an errant set to a source and were not read."""
     upstream = graph.upstream_of(edge.source, stopped_too=True)
     unread = (name for name in sorted(upstream) if last[name].gtid_executed is None)
     return (*unseen_sources(edge.source, graph=graph, servers=last), *unread)
@@ -356,7 +395,7 @@ def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts 
     beyond = held.from_uuid(origin.server_uuid) - _set(origin.gtid_executed)
     if not beyond:
         return None
-    # gtid_owned was read before gtid_executed: a commit in between is in at least one of them.
+    # gtid_owned was read before gtid_executed, so a commit in between is in at least one of them.
     leading = beyond & _set(origin.gtid_owned)
     return LostFacts(origin=origin.name, holder=holder.name, lost=beyond - leading, leading=leading)
 

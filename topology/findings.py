@@ -1,9 +1,9 @@
-"""The shape of what we found: findings, their evidence, the verdict over them.
+"""The types of an audit's results: findings, their evidence, and the overall verdict.
 
-1. A finding is data. It is made by a rule, from facts, and carries the facts as evidence.
-2. No evidence, no finding: the constructor refuses one without.
-3. The identity of a finding is the fact it states (code, cluster, servers, channel), not its size
-   or the moment: a growing hole keeps its id, so that "since when" has an answer.
+1. A finding is data. A rule creates it from facts, and it carries the facts as evidence.
+2. The constructor rejects a finding without evidence.
+3. The identity of a finding is the fact that it states (code, cluster, servers, channel), not its
+   size or time. A growing gap keeps its id, so that monitoring can show since when it exists.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from gtid import GtidSet
 
 
 class Severity(Enum):
-    """How much it matters."""
+    """How severe a finding is."""
 
     INFO = "info"
     WARNING = "warning"
@@ -24,7 +24,7 @@ class Severity(Enum):
 
 
 class Grade(Enum):
-    """How sure we are. `proved` needs a fact that excludes every benign cause."""
+    """How certain a finding is. `proved` needs a fact that excludes every benign cause."""
 
     PROVED = "proved"
     LIKELY = "likely"
@@ -32,7 +32,7 @@ class Grade(Enum):
 
 
 class Verdict(Enum):
-    """The judgement of an audit, in the words of the monitoring plugins."""
+    """The verdict of an audit, in the terms of the monitoring plugins."""
 
     OK = "OK"
     WARNING = "WARNING"
@@ -42,7 +42,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One fact that a finding stands on: what, its value, which server said so, and when."""
+    """One fact that supports a finding: its name, its value, the reporting server, and the time."""
 
     fact: str
     value: str
@@ -55,17 +55,17 @@ class Strategy:
     """One way to repair."""
 
     name: str
-    automatic: bool  # may be done unattended
+    automatic: bool  # may run without an operator
     risk: str
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found, with its proof and what can be done about it.
+    """One finding, with its evidence and the possible repairs.
 
-    `source` and `replica` are server names; None where the finding is not about an edge. A finding
-    about one server names it in `replica`.
+    `source` and `replica` are server names, and None where the finding is not about an edge. A
+    finding about a single server has that server in `replica`.
     """
 
     code: str
@@ -97,7 +97,7 @@ class Finding:
 
     @property
     def order(self) -> tuple[str, int, str, str, str, str]:
-        """Return the sort key of every list of findings: worst first within a cluster."""
+        """Return the sort key of every list of findings: most severe first within a cluster."""
         worst_first = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
         return (
             self.cluster,
@@ -111,7 +111,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Unknown:
-    """One fact that was not read, and so is not judged."""
+    """One fact that was not read, and so was not evaluated."""
 
     cluster: str
     server: str
@@ -121,7 +121,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class ClusterAudit:
-    """The judgement of one cluster."""
+    """The audit of one cluster."""
 
     cluster: str
     verdict: Verdict
@@ -132,10 +132,10 @@ class ClusterAudit:
 
 
 def verdict_of(*, findings: Iterable[Finding], unknown: Iterable[Unknown]) -> Verdict:
-    """Fold findings into one verdict.
+    """Combine findings into one verdict.
 
-    A critical fault stays critical although something else could not be read; short of that, what
-    could not be read outweighs what is merely worrying, because it may hide anything.
+    A critical finding stays critical even if something else could not be read. Otherwise UNKNOWN
+    outweighs a warning, because an unread fact may hide any fault.
     """
     severities = {finding.severity for finding in findings if not finding.code.startswith("U")}
     if Severity.CRITICAL in severities:
@@ -146,7 +146,7 @@ def verdict_of(*, findings: Iterable[Finding], unknown: Iterable[Unknown]) -> Ve
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of several clusters together."""
+    """Return the combined verdict of several clusters."""
     by_weight = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING)
     seen = set(verdicts)
     return next((verdict for verdict in by_weight if verdict in seen), Verdict.OK)

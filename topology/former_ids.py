@@ -1,10 +1,10 @@
 """What a replica drops because it carries the replica's own server_id, under another UUID.
 
 A server that was cloned or restored keeps its server_id and has a new server_uuid. Transactions
-that it committed under its former UUID may come back to it. Its receiver takes them for its own and
-drops them, without an error (sql/rpl_replica.cc, queue_event). No present server has that UUID, so
-only the server_id in a binary log shows it. So it is with a group's UUID: any of its members may
-have committed a transaction, also the one that lost it in a crash and receives from another now.
+that it committed under its former UUID may come back to it. Its receiver treats them as its own and
+drops them, without an error (sql/rpl_replica.cc, queue_event). No current server has that UUID, so
+only the server_id in a binary log shows it. The same applies to a group's UUID: any member may have
+committed a transaction, including one that lost it in a crash and now receives from another server.
 """
 
 from collections.abc import Mapping
@@ -21,23 +21,23 @@ from topology.unseen import group_uuids
 def of_unknown_uuids(
     edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> dict[str, GtidSet]:
-    """Return, by a server that logs it, what is upstream of a replica, of unknown UUIDs.
+    """Return what is upstream of a replica under unknown UUIDs, by a server that logs it.
 
-    An unknown UUID is that of no server and of no group of this audit, or that of a group in which
-    the replica, or another server with its server_id, commits. The source comes first: what it has
-    logged already is what it sends; what it is still committing, another server may have logged.
-    What the replica has, or has received, carries another server_id.
+    An unknown UUID is that of no server and no group of this audit. It may also be that of a group
+    in which the replica, or another server with its server_id, commits. The source is queried
+    first, because it sends what it has logged. Another server may have logged what the source is
+    still committing. What the replica has, or has received, carries another server_id.
     """
     replica = servers[edge.replica]
     known = {server.server_uuid for server in servers.values()} | group_uuids(servers.values())
     known -= _own_groups(replica, servers)
     rest = (replica.gtid_executed or GtidSet()) | (replica.gtid_owned or GtidSet())
-    rest |= edge.channel.gtid_retrieved  # what was received was not dropped
+    rest |= edge.channel.gtid_retrieved  # a received transaction was not dropped
     found: dict[str, GtidSet] = {}
     upstream = graph.upstream_of(edge.source, stopped_too=True) - {edge.source}
     for name in (edge.source, *sorted(upstream)):
         server = servers[name]
-        # What it is committing may be in its log already: the log answers that.
+        # The log may already have what the server is committing; reading the log decides that.
         held = (server.gtid_executed or GtidSet()) | (server.gtid_owned or GtidSet())
         held -= (server.gtid_purged or GtidSet()) | rest
         for uuid in known:
@@ -46,8 +46,9 @@ def of_unknown_uuids(
         if held:
             found[name] = held
             rest |= by_state(server, held)[0]
-    # What waits in relay logs upstream is sent next. A server that has logged it shows whose it is.
-    # An applier that has read all of it has passed what is missing (a RESET): nothing comes.
+    # What waits in upstream relay logs is sent next. A server that has logged it shows its
+    # server_id. If an applier has read all of it, it has passed what is missing (a RESET): nothing
+    # is sent.
     waiting = GtidSet.union_of(
         each.gtid_retrieved - (servers[name].gtid_executed or GtidSet())
         for name in (edge.source, *sorted(upstream))
@@ -66,7 +67,7 @@ def of_unknown_uuids(
 
 
 def by_state(server: ServerSnapshot, held: GtidSet) -> tuple[GtidSet, GtidSet]:
-    """Return what a server has executed, and what it is committing: its log may not have that."""
+    """Return what a server has executed, and what it is committing, which its log may not have."""
     executed = held & (server.gtid_executed or GtidSet())
     return executed, held - executed
 
@@ -74,10 +75,10 @@ def by_state(server: ServerSnapshot, held: GtidSet) -> tuple[GtidSet, GtidSet]:
 def with_own_server_id(
     edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> GtidSet:
-    """Return what of it carries the replica's server_id in a binary log, as far as that was read.
+    """Return which of these GTIDs carry the replica's server_id in a log, as far as it was read.
 
-    Both ends of an interval stand for the whole. Under the UUID of any group each one counts for
-    itself: a member that was not read may have the replica's server_id.
+    Both ends of an interval represent the whole interval. Under the UUID of a group each GTID is
+    evaluated alone: a member that was not read may have the replica's server_id.
     """
     if all(server.history_evidence is None for server in servers.values()):
         return GtidSet()
@@ -104,9 +105,9 @@ def with_own_server_id(
 def maybe_own_server_id(
     edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> GtidSet:
-    """Return what of it no binary log shows with another server_id than the replica's.
+    """Return which of these GTIDs no log shows with another server_id than the replica's.
 
-    The members of a group commit in turn under one UUID: only what was read counts there.
+    The members of a group commit alternately under one UUID, so only GTIDs that were read count.
     """
     own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
     groups = _own_groups(servers[edge.replica], servers)
@@ -129,8 +130,8 @@ def maybe_own_server_id(
 def shown_with_own_server_id(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return what the source's log shows with the replica's server_id under any other UUID.
 
-    A server that was cloned may have left its former UUID to a copy of it (auto.cnf), which is
-    known then. Or a session set gtid_next on the replica, and the replica has lost it since.
+    A server that was cloned may have left its former UUID to a copy of it (auto.cnf), so that the
+    UUID is known. Or a session set gtid_next on the replica, and the replica lost the transaction.
     """
     own_id = servers[edge.replica].server_id
     shown = (
@@ -148,7 +149,7 @@ def _own_groups(replica: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) 
 
 
 def _ids_in_logs(servers: Mapping[str, ServerSnapshot]) -> dict[tuple[str, GtidSet], int]:
-    """Return the server_ids that were read, by the server whose log shows it and the GTID."""
+    """Return the server_ids that were read, by the server whose log was read and the GTID."""
     return {
         (name, record.gtid): record.server_id
         for name, server in servers.items()

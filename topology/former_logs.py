@@ -1,15 +1,15 @@
-"""Whether a receiver's file position belongs to the present binary logs of its source.
+"""Whether a receiver's file position belongs to the current binary logs of its source.
 
-RESET BINARY LOGS AND GTIDS restarts the log numbers: positions before and after it do not compare.
-A running receiver has read in the present log, and only up to the end of that log. A stopped one
-may have stopped before the reset: a receiver that the source refused, and one whose source no
-longer has all of its own transactions, prove nothing by their position. What is not separated: a
-receiver that was stopped by hand, and whose source was reset and has used the same numbers again.
+RESET BINARY LOGS AND GTIDS restarts the log file numbers, so positions before and after it cannot
+be compared. A running receiver has read in the current log, and only up to the end of that log. A
+stopped receiver may have stopped before the reset. Its position proves nothing if the source
+refused it, or if the source no longer has all of its own transactions. One case is not detected: an
+operator stopped the receiver, and the source was reset and has reached the same file numbers again.
 
-With auto-position a receiver does not ask for a place. But one that stays connected while its
-source is reset waits at a place that the new log does not have, and receives nothing more. No error
-says so until the new log has grown to that place; the source then refuses with an I/O error (tried
-on 9.7.4; a source of 5.6.24 sends the new log).
+With auto-position a receiver does not request a position. But a receiver that stays connected while
+its source is reset waits at a position that the new log does not have, and receives nothing more.
+No error reports this until the new log has grown to that position. The source then refuses with an
+I/O error (tried on 9.7.4; a source of 5.6.24 sends the new log).
 """
 
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ from topology.snapshot import LogPosition, ServerSnapshot, ThreadState
 
 
 def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
-    """Return what shows that a file position may lie in a former log of the source; "" if nothing.
+    """Return the evidence that a file position may be in a former log of the source; "" if none.
 
-    `source` is its last reading, `before` the replica's first: a place beyond the source's end was
-    then not merely read later.
+    `source` is its last reading, `before` the replica's first. So a position after the source's end
+    of log cannot come from the order of the readings.
     """
     channel = edge.channel
     if channel.auto_position or channel.received_to is None:
@@ -38,7 +38,7 @@ def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnap
 
 
 def sign_of_reset_source(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
-    """Return what shows that the place is of an earlier log or server; "" if nothing does."""
+    """Return the evidence that the position is of an earlier log or server; "" if there is none."""
     channel = edge.channel
     if edge.doubt:
         return "the channel may have received from another server"
@@ -56,7 +56,7 @@ def sign_of_reset_source(edge: Edge, *, before: ServerSnapshot, source: ServerSn
 
 
 def waits_in_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> bool:
-    """Return whether a connected receiver waits behind the end of its source's log.
+    """Return whether a connected receiver waits at a position after the end of its source's log.
 
     `source` is its last reading, `before` the replica's first.
     """
@@ -80,7 +80,7 @@ def waits_in_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSna
 def places_beyond_end(
     edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot
 ) -> Iterator[LogPosition]:
-    """Yield the places of a channel that its source's log does not have.
+    """Yield the positions of a channel that its source's log does not have.
 
     `source` is its last reading, `before` the replica's first.
     """

@@ -1,15 +1,15 @@
-"""Who replicates from whom: edges from the channels, and what can flow along them.
+"""Which server replicates from which: edges from the channels, and what can flow along them.
 
-1. An edge is a channel whose source is a server of the same snapshot. It is found by the source's
-   server_uuid, and only where the channel does not know it yet, by host and port.
+1. An edge is a channel whose source is a server of the same snapshot. The source's server_uuid
+   identifies it. Host and port identify it only where the channel does not know the UUID yet.
 2. A server has several names and addresses, so another address alone does not make it another
-   server. Two servers with one server_uuid (a copied auto.cnf) are separated by the server_id that
-   the channel reports of its source. What is not separated: a copy that has the same server_id too,
-   and a channel whose server_id of the source was not read.
-3. Only a connected receiver proves who its source is. Any other connects to its address when it
-   starts, and its SOURCE_UUID is that of the server that it was connected to last (seen on 9.7.4).
-   If another server has taken over the address, the source is that server.
-4. This file knows sets of servers, not sets of GTIDs.
+   server. Two servers with one server_uuid (a copied auto.cnf) are distinguished by the server_id
+   that the channel reports for its source. Two cases are not distinguished: a copy that has the
+   same server_id as well, and a channel for which the source's server_id was not read.
+3. Only a connected receiver proves which server is its source. Any other receiver connects to its
+   address when it starts, and its SOURCE_UUID is that of the server to which it was last connected
+   (seen on 9.7.4). If another server has taken over the address, the source is that server.
+4. This module handles sets of servers, not sets of GTIDs.
 """
 
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ class Edge:
     source: str
     replica: str
     channel: ChannelSnapshot  # as read last
-    # Why `source` need not be who the channel received from; "" if nothing shows it. `is_moved`:
-    # the address is the source's, and the channel received from another server.
+    # Why the channel may have received from another server than `source`; "" if nothing shows it.
+    # `is_moved`: the address is the source's, and the channel received from another server.
     doubt: str = ""
     is_moved: bool = False
 
     @property
     def is_open(self) -> bool:
-        """Tell whether what the source commits is meant to arrive.
+        """Return whether what the source commits is expected to arrive.
 
-        A receiver that was stopped by hand (no error) carries nothing until somebody starts it. One
-        that stopped with an error is a fault with a finding of its own, and its backlog is not a
-        difference of another kind.
+        A receiver that an operator stopped (no error) receives nothing until an operator starts it.
+        A receiver that stopped with an error has a finding of its own, and its backlog is not
+        reported as another kind of difference.
         """
         stopped_by_hand = (
             self.channel.receiver is ThreadState.STOPPED
@@ -56,10 +56,10 @@ class Graph:
     peers: tuple[tuple[str, ...], ...] = ()  # members of one group: they deliver to each other
 
     def upstream_of(self, name: str, *, stopped_too: bool = False) -> frozenset[str]:
-        """Return every server whose transactions arrive at `name` by open edges, however many.
+        """Return every server whose transactions arrive at `name` over open edges and any hops.
 
-        With `stopped_too`, those as well whose transactions would arrive if nobody had stopped a
-        channel by hand.
+        With `stopped_too`, include servers whose transactions would arrive if no operator had
+        stopped a channel.
         """
         found: set[str] = set()
         frontier = {name}
@@ -83,7 +83,7 @@ class Graph:
 
 @keep_latest
 def build_graph(snapshot: ClusterSnapshot) -> Graph:
-    """Match every channel to its source. Same snapshot, same order."""
+    """Match every channel to its source. The same snapshot gives the same order."""
     by_uuid: dict[UUID, ServerSnapshot] = {}
     by_address: dict[tuple[str, int], ServerSnapshot] = {}
     for server in snapshot.last:
@@ -114,8 +114,8 @@ def _source_of(
     at_address = by_address.get((channel.source_host, channel.source_port))
     if channel.source_uuid is None:
         return at_address
-    # With a duplicate server_uuid the address is the better witness of the two; of a server that
-    # did not say its own it is the only one.
+    # If servers share a server_uuid, the address is the better evidence. If a server did not report
+    # its UUID, the address is the only evidence.
     if at_address is not None and at_address.server_uuid in (channel.source_uuid, None):
         return at_address
     if at_address not in (None, replica) and channel.receiver is not ThreadState.RUNNING:
@@ -132,17 +132,17 @@ def _edge(
     channel: ChannelSnapshot,
     by_uuid: dict[UUID, ServerSnapshot],
 ) -> Edge:
-    """Return the edge, with what makes it doubtful.
+    """Return the edge, with the reason for doubt about it.
 
-    Hosts have several names, so the port alone shows that an address is not the source's: it is
-    neither the one at which the source was read nor the one at which the source listens.
+    Hosts have several names, so only the port shows that an address is not the source's. It must be
+    neither the port at which the source was read nor the one at which the source listens.
     """
     uuid = channel.source_uuid
     if uuid is None or channel.receiver is ThreadState.RUNNING:
         return Edge(source.name, replica.name, channel)
     address = f"{channel.source_host}:{channel.source_port}"
     former = by_uuid.get(uuid)
-    # A server that did not say its own UUID is another one if an audited server has this UUID.
+    # If a server did not report its UUID, it is another server if an audited server has this UUID.
     if source.server_uuid != uuid and not (source.server_uuid is None and former is None):
         name = "" if former is None else f" ({former.name})"
         doubt = (
@@ -170,8 +170,8 @@ def is_at_address(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
 def is_another(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
     """Return whether the channel's source is not this server although the UUIDs are the same.
 
-    The address decides if it is the same; then the server_id may have been changed since the
-    receiver connected. At another address a different server_id is another server.
+    An equal address decides that it is this server: its server_id may have been changed since the
+    receiver connected. At another address, a different server_id means another server.
     """
     if is_at_address(channel, server):
         return False

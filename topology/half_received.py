@@ -1,21 +1,22 @@
-"""Transactions of which a replica has received a part: what comes next is the receiver's work.
+"""Transactions of which a replica has received only a part: the receiver must deliver the rest.
 
 How it works
 ------------
-An applier begins a transaction before all of it has arrived. If the connection dies then, or the
-disk under the relay log is full, both threads run without an error for hours, and the transaction
-looks like one that is being applied: a worker has it, or (5.6) Retrieved_Gtid_Set lists it from its
-first event on. What separates the two: the applier has read all of the relay log, and the thread
-that has the transaction waits for more of it. And the receiver is before the end of the source's
-log: what the source had executed when it was read first ends there at the latest.
+An applier begins a transaction before all of it has arrived. If the connection then fails, or the
+disk with the relay log is full, both threads run without an error for hours. The transaction looks
+like one that is being applied: a worker has it, or (5.6) Retrieved_Gtid_Set lists it from its first
+event on. Two facts distinguish the cases. The applier has read all of the relay log, and the thread
+that has the transaction waits for more of it. The receiver's position is before the end of the
+source's log, where the transactions executed at the source's first reading end at the latest.
 
 * 8.0 and later: a worker has it, waits for its coordinator (an applier without workers: for the
-  receiver), and Retrieved_Gtid_Set, which has whole transactions only, does not list it. What is
-  received and executed in the moment between is listed by then, or in no worker's hands.
-* 5.6: it is the only one that is received and not executed, all workers are seen (or there are
-  none) and none is at work, and the place of the applier in the source's log, the beginning of what
-  it does next, is before the receiver's.
-* 5.7 shows no transaction of a worker: nothing is known.
+  receiver), and Retrieved_Gtid_Set, which has whole transactions only, does not list it. A
+  transaction that is received and executed between these two reads is listed by then, or no worker
+  has it.
+* 5.6: it is the only transaction that is received and not executed. All workers are shown (or there
+  are none) and none is busy. The applier's position in the source's log, where its next transaction
+  begins, is before the receiver's.
+* 5.7 does not show a worker's transaction, so nothing is concluded.
 """
 
 from typing import Final
@@ -32,16 +33,16 @@ from topology.snapshot import (
 )
 from topology.version import ServerVersion
 
-WHOLE_TRANSACTIONS: Final = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set has no others
+WHOLE_TRANSACTIONS: Final = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set lists only these
 
 
 def half_received(
     replica: ServerSnapshot, channel: ChannelSnapshot, *, log_end: LogPosition | None
 ) -> GtidSet:
-    """Return the transaction of which a channel has received a part; empty if none is known.
+    """Return the transaction of which a channel has received only a part; empty if none is known.
 
-    `log_end`: that of the source, behind all that is compared. A receiver that has read to there
-    has whole transactions.
+    `log_end` is the source's, after all that is compared. A receiver that has read up to there has
+    whole transactions.
     """
     received = channel.received_to
     if received is None or log_end is None or not received < log_end:
@@ -63,10 +64,10 @@ def half_received(
 
 
 def asks_for_last_again(replica: ServerSnapshot, channel: ChannelSnapshot) -> bool:
-    """Return whether the next connection asks for the last received transaction once more.
+    """Return whether the next connection requests the last received transaction again.
 
-    Before 5.7 Retrieved_Gtid_Set may count it while only a part has arrived, so the receiver leaves
-    it out of what it has (seen on 5.6.24).
+    Before 5.7 Retrieved_Gtid_Set may list it when only a part has arrived, so the receiver does not
+    report it as received (seen on 5.6.24).
     """
     is_old = replica.version is not None and replica.version < WHOLE_TRANSACTIONS
     return is_old and channel.auto_position and channel.receiver is not ThreadState.RUNNING
@@ -75,7 +76,7 @@ def asks_for_last_again(replica: ServerSnapshot, channel: ChannelSnapshot) -> bo
 def may_be_half_received(
     replica: ServerSnapshot, channel: ChannelSnapshot, *, log_end: LogPosition | None
 ) -> bool:
-    """Return whether a fact that was not read would show if a transaction was received in part."""
+    """Return whether an unread fact would show if a transaction was received only in part."""
     is_known = None not in (replica.version, channel.received_to, log_end)
     is_at_end = channel.applier is ThreadState.RUNNING and has_read_all(channel.applier_state)
     return is_at_end and not is_known

@@ -1,13 +1,13 @@
-"""Statements as findings and plans quote them: without passwords and what authenticates an account.
+"""Removal of passwords and other authentication data from the statements that reports quote.
 
-A server logs CREATE USER and its like with salt and hash, which is enough to guess a password, and
-the error of an applier quotes the statement. Reports, stored snapshots and runbooks are passed
-round; only a script that does the statement again needs them.
+A server logs CREATE USER and similar statements with salt and hash, which is enough to guess a
+password. The error of an applier quotes the statement. Operators share reports, stored snapshots
+and runbooks. Only a script that executes the statement again needs the secret.
 """
 
 import re
 
-# All behind it is hidden: where such a text ends depends on the sql_mode of its session.
+# Everything after it is hidden: where such a text ends depends on the sql_mode of its session.
 _SECRET = re.compile(
     r"(?:\bIDENTIFIED\b|\A\s*SET\s+PASSWORD\b|\bPASSWORD`?\s*(?=[=('\"])|\bCONNECTION\s*(?==))",
     re.IGNORECASE,
@@ -15,7 +15,7 @@ _SECRET = re.compile(
 
 
 def without_secrets(sql: str | bytes) -> str:
-    """Return a statement up to the first password, hash or address with a password."""
+    """Return a statement up to the first password, hash, or address with a password."""
     if isinstance(sql, bytes):
         sql = sql.decode("utf-8", errors="replace")
     found = _SECRET.search(sql)

@@ -1,9 +1,9 @@
-"""What the binary logs of a server show: of its history, and of transactions that others miss.
+"""What a server's binary logs show about its history, and about transactions missing elsewhere.
 
-It is read on demand, only where the sets leave a question: the start of the first log, the commits
-of a few transactions, and which transactions lie before the place of a replica's channel.
-topology/log_questions.py asks, topology/lost.py and topology/facts.py say what follows from the
-answers; nothing is evaluated here.
+gtid-audit reads it on demand, only where the sets leave a question. It reads the start of the first
+log, the commits of a few transactions, and which transactions lie before the position of a
+replica's channel. topology/log_questions.py asks the questions. topology/lost.py and
+topology/facts.py evaluate the answers; nothing is evaluated here.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ from datetime import datetime
 
 from gtid import GtidSet
 
-# So many intervals of a set are looked at in the logs: a lost tail is one or two.
+# The maximum number of intervals of a set that are looked up in the logs: a lost tail has one or
+# two.
 INTERVALS_MAX = 16
 
 
@@ -21,7 +22,7 @@ class LogStart:
     """The start of a binary log that a server still has."""
 
     file: str
-    begun_at: datetime  # by the server's clock, cut to the second
+    begun_at: datetime  # by the server's clock, truncated to the second
     previous_gtids: GtidSet
 
 
@@ -30,9 +31,9 @@ class CommitRecord:
     """One transaction as a server's binary log has it."""
 
     gtid: GtidSet  # exactly one GTID
-    server_id: int  # of the server that executed it first: replicas keep it
-    # Of the first commit. Before 8.0.1 (`is_exact` False) the time of its first event, cut to the
-    # second.
+    server_id: int  # of the server that executed it first: replicas preserve it
+    # Of the first commit. Before 8.0.1 (`is_exact` is False), the time of its first event,
+    # truncated to the second.
     committed_at: datetime
     is_exact: bool
     logged_at: datetime | None = None  # when this server committed it; None before 8.0.1
@@ -40,22 +41,22 @@ class CommitRecord:
 
 @dataclass(frozen=True, slots=True)
 class LogSearch:
-    """Which of some transactions lie in this server's log before the place of a replica's channel.
+    """Which transactions are in this server's log before the position of a replica's channel.
 
-    The place is the channel's in the first reading of the replica: what lies before it was received
-    (or applied) before the last reading.
+    The position is the channel's in the first reading of the replica. What lies before it was
+    received (or applied) before the last reading.
     """
 
     replica: str
     channel: str
     place: str  # file:position
-    wanted: GtidSet  # all of it was looked for
-    before: GtidSet  # the part of it that ends at the place or before
+    wanted: GtidSet  # all of it was searched for
+    before: GtidSet  # the part of it that ends at the position or before
 
 
 @dataclass(frozen=True, slots=True)
 class PurgedChange:
-    """One SET GLOBAL gtid_purged, as the server's error log has it."""
+    """One SET GLOBAL gtid_purged, as the server's error log reports it."""
 
     at: datetime  # by the server's clock
     added: GtidSet
@@ -63,15 +64,16 @@ class PurgedChange:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvidence:
-    """What was read of one server's binary logs, and of its schemas."""
+    """What was read from one server's binary logs and schemas."""
 
     first_log: LogStart | None  # None: it could not be read
     commits: tuple[CommitRecord, ...]  # in order of GTID
     unread: str = ""  # why something could not be read; empty if all was
     searches: tuple[LogSearch, ...] = ()
-    # In order of time; None: the error log could not be read.
+    # In order of time. None: the error log could not be read.
     purged_changes: tuple[PurgedChange, ...] | None = ()
-    # Without MySQL's own, while its executed set was as read; None: not asked, or not known.
+    # Without MySQL's own schemas, and only if the executed set is unchanged. None: not queried, or
+    # not known.
     schemas_count: int | None = None
 
     def commit_of(self, gtid: GtidSet) -> CommitRecord | None:

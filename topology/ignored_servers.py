@@ -2,8 +2,8 @@
 
 The option lists server_ids, and an event carries the server_id of the server that first committed
 it. The receiver drops such an event and does not add its GTID to Retrieved_Gtid_Set (seen on
-5.6.24; servers with gtid_mode = ON refuse the option from 8.0 on). Only what was not received is
-dropped: what is in the relay log already will be applied.
+5.6.24; servers with gtid_mode = ON refuse the option from 8.0 on). Only events that were not yet
+received are dropped: what is already in the relay log is applied.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from topology.snapshot import ChannelSnapshot, ServerSnapshot
 def ignored_servers(
     channel: ChannelSnapshot, *, replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]
 ) -> tuple[str, ...]:
-    """Return the servers that were read whose events a channel ignores, without the replica."""
+    """Return the audited servers whose events a channel ignores, without the replica."""
     return tuple(
         name
         for name in sorted(last)
@@ -28,7 +28,7 @@ def ignored_servers(
 def ignored_by(
     edge: Edge, absent: GtidSet, *, graph: Graph, last: Mapping[str, ServerSnapshot]
 ) -> tuple[GtidSet, GtidSet]:
-    """Return what of `absent` the channel of an edge drops, and what other channels may bring."""
+    """Return what the channel of an edge drops of `absent`, and what other channels may deliver."""
     ignored = _of_ignored(absent, edge, last)
     elsewhere = GtidSet()
     for other in graph.edges:

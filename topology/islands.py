@@ -1,4 +1,4 @@
-"""Which servers belong together: those that channels link, and those that have one server_uuid."""
+"""Which servers belong together: those that channels link, and those that share a server_uuid."""
 
 from collections.abc import Set as AbstractSet
 from uuid import UUID
@@ -8,7 +8,7 @@ from topology.snapshot import ClusterSnapshot
 
 
 def twins_of(snapshot: ClusterSnapshot) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of servers that have one server_uuid."""
+    """Return the groups of servers that share a server_uuid."""
     by_uuid: dict[UUID, list[str]] = {}
     for server in snapshot.last:
         if server.server_uuid is not None:
@@ -26,8 +26,8 @@ def islands_of(
 ) -> tuple[tuple[str, ...], ...]:
     """Return the groups of servers that channels link.
 
-    A server whose channels are unread, or that was another one a moment ago, may be linked to any
-    other: it joins all groups.
+    A server whose channels were not read, or whose identity changed between the readings, may be
+    linked to any other server, so it joins all groups.
     """
     group_of = {server.name: {server.name} for server in snapshot.last}
 

@@ -1,31 +1,32 @@
-"""Servers that no channel links, evaluated as would-be edges: which could join, which could not.
+"""Servers that no channel links, evaluated as possible edges: which could join, which could not.
 
 How it works
 ------------
 Channels divide the servers of a cluster into parts. Nothing flows between two parts. The largest
-part (most servers, then most transactions, then by UUID) is taken for the running topology; of each
-other part the servers that have no source of their own would have to join it. For each of them and
-each server of the main part, the handshake's sets decide, in MySQL Shell's words:
+part (most servers, then most transactions, then by UUID) is regarded as the running topology. In
+each other part, the servers that have no source of their own would have to join it. For each of
+them and each server of the main part, the handshake's sets decide, in MySQL Shell's words:
 
 * *extra*: executed there, and neither executed nor owned by the candidate or a server that the
-  candidate receives from. The server would be accepted, and its extra transactions would be hidden:
-  it has diverged (J3). What only a replica of the candidate has never arrives on the candidate.
-* *purged*: missing there, and purged by the candidate: refused with 1236 (J2). What the server lost
-  of its own UUID counts as well: the candidate compares everything that it has purged.
+  candidate receives from. The candidate would accept the server, and its extra transactions would
+  be hidden: it has diverged (J3). A transaction that only a replica of the candidate has never
+  arrives on the candidate.
+* *purged*: missing there, and purged by the candidate: refused with 1236 (J2). Transactions of its
+  own UUID that the server lost count as well: the candidate compares everything that it has purged.
 * neither: it can join (J1); it is new, identical or recoverable.
 
-The best candidate is reported: one that has purged nothing that is missing, of these one that
-accepts channels by sets, and of these one that the others replicate from. A part with a source
-outside the audit may be linked through that source, and members of a group are linked without a
-channel: neither is evaluated here, with one exception.
+The finding reports the best candidate: one that has purged nothing that is missing, among these one
+that accepts auto-position, and among these one from which the others replicate. A part with a
+source outside the audit may be linked through that source, and members of a group are linked
+without a channel: neither is evaluated here, with one exception.
 
 A server without any source receives nothing. If it has transactions of a server of such an *open*
-part, or of that part's unread source, it received them once; if it misses others of them, they
-will not come. Two primaries s and r of which each was the other's source look the same as a chain
-r → x → s with an unread x, in which s was the primary before; what separates them are transactions
-that s or x committed since. Where the policy declares x external, nothing else makes the verdict
-UNKNOWN, so there a server that committed nothing for s is reported without them, too. It is never
-more than `likely`.
+part, or of that part's unread source, it received them once. If others of these are missing, they
+will not arrive. Two primaries s and r may each have been the other's source. They look the same as
+a chain r → x → s with an unread x, in which s was the primary before. Only transactions that s or x
+committed since distinguish the two. Where the policy declares x external, nothing else makes the
+verdict UNKNOWN. In that case a server that committed nothing for s is reported without such
+transactions as well. The finding is never more than `likely`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,28 +42,28 @@ from topology.snapshot import ServerSnapshot
 from topology.unseen import address_of, group_peers, outside_channels
 
 _PARTS_MIN: Final = 2  # one part is the whole
-# With one of these, no receiver by sets is accepted.
+# With one of these, the server accepts no receiver with auto-position.
 _REFUSES: Final = frozenset({"gtid_mode", "log_bin", "binary_log"})
 
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What would happen if `server` were pointed at `candidate`."""
+    """What would happen if `server` replicated from `candidate`."""
 
     candidate: str
     server: str
-    missing: GtidSet  # the candidate has it and the server does not, without `own`
+    missing: GtidSet  # the candidate has it and the server does not; excludes `own`
     own: GtidSet  # the same, under the server's own UUID: its receiver would drop it
     purged: GtidSet  # the part of both that the candidate cannot send: it would refuse
-    is_purged_now: bool  # some of it is purged; else all of it will be, once it is applied
+    is_purged_now: bool  # some of it is purged now; if False, it will be once it is applied
     extra: GtidSet  # the server has it, and the candidate neither has nor receives it
-    lost: GtidSet  # no server of that part has what is of their own UUIDs: lost, another rule
-    ahead: GtidSet  # the server has it, the candidate does not yet, one of its sources does
+    lost: GtidSet  # no server of that part has these GTIDs of its own UUIDs: a loss
+    ahead: GtidSet  # the server has it; one of the candidate's sources does, the candidate not yet
     unread: tuple[str, ...] = ()  # the candidate's sources outside the audit: a possible link
 
     @property
     def state(self) -> str:
-        """Return the state of the server, in MySQL Shell's words."""
+        """Return the state of the server, in the terms of MySQL Shell."""
         if self.extra:
             return "diverged"
         if self.purged:
@@ -75,7 +76,7 @@ class Parts:
     """The parts of a cluster, and what is known of each."""
 
     joinings: tuple[Joining, ...]
-    unevaluated: tuple[tuple[str, ...], ...]  # unlinked, and not evaluated for want of facts
+    unevaluated: tuple[tuple[str, ...], ...]  # unlinked, and not evaluated: facts are missing
 
 
 @keep_latest
@@ -110,7 +111,7 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
 
 
 def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Iterator[Joining]:
-    """Yield servers without a source that an open part has left behind: see *How it works*."""
+    """Yield servers without a source that receive nothing from an open part: see *How it works*."""
     peers = {name for group in group_peers(facts.last.values()) for name in group}
     for server in (name for part in known for name in _entrances(facts, part)):
         has = _executed(facts, (server,))
@@ -123,7 +124,7 @@ def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Itera
             uuids = {_uuid(facts, name) for name in part} | {
                 each.source_uuid for each in channels if each.source_uuid is not None
             }
-            # A copy of the server itself (equal server_uuid) feeds it nothing.
+            # A copy of the server itself (equal server_uuid) delivers nothing to it.
             fed = GtidSet.union_of(executed.from_uuid(uuid) for uuid in uuids)
             fed = fed.without_uuid(_uuid(facts, server))
             addresses = tuple(sorted({address_of(each) for each in channels}))
@@ -137,7 +138,7 @@ def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Itera
 
 
 def _entrances(facts: ClusterFacts, part: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the servers of a part that have no source; of a ring the one that has most."""
+    """Return the servers of a part that have no source; in a ring, the one with the largest set."""
     without = tuple(name for name in part if not facts.graph.upstream_of(name, stopped_too=True))
     if without:
         return without
@@ -159,7 +160,7 @@ def _best(facts: ClusterFacts, server: str, main: tuple[str, ...]) -> Joining:
 
 
 def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, ...]) -> Joining:
-    """Compare the sets: nothing flows between the two. All servers of both parts are evaluated."""
+    """Compare the sets of two servers between which nothing flows; both parts are evaluated."""
     has = _executed(facts, (server,))
     for allowed in facts.policy.allowed_uuids:
         has = has.without_uuid(allowed)
@@ -179,7 +180,7 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
         server=server,
         missing=missing - own,
         own=own,
-        # The source compares the whole set that it has purged, whatever the UUID.
+        # The source compares the whole set that it has purged, regardless of the UUID.
         purged=gone | (missing & unlogged),
         is_purged_now=bool(gone),
         extra=has - receives - lost,
@@ -189,7 +190,7 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
 
 
 def _never_logged(source: ServerSnapshot) -> GtidSet:
-    """Return what a server receives and will count as purged: log_replica_updates is OFF."""
+    """Return what a server receives and will add to gtid_purged: log_replica_updates is OFF."""
     if "log_replica_updates" not in notable_values(source.notable_settings):
         return GtidSet()
     assert source.server_uuid is not None, "only judgeable servers are compared"

@@ -1,7 +1,7 @@
-"""One JSON document of any length, in pieces: no list of a fleet is ever whole in memory.
+"""Writes one JSON document of any length in pieces, without a whole list of a fleet in memory.
 
-The bytes are those of `json.dumps(document, ensure_ascii=False, indent=2)`: no reader can tell
-whether the items were written by executors or beside the rest.
+The bytes are those of `json.dumps(document, ensure_ascii=False, indent=2)`. A reader cannot
+distinguish items that executors wrote from items that were written with the rest.
 """
 
 import json
@@ -11,13 +11,13 @@ from topology.records import Plain, Record
 
 _ITEM_INDENT = " " * 4  # inside a list that is a field of the document
 _STEP = " " * 2
-# A scalar goes straight to C; with an indent the standard library would walk everything in Python,
-# at three times the price.
+# The C encoder writes scalars. With an indent, the standard library would encode everything in
+# Python, which takes three times as long.
 _scalar_text = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def item_text(record: Record) -> str:
-    """Write a record as an item of one of the document's lists, without what separates items.
+    """Write a record as an item of one of the document's lists, without a separator.
 
     >>> print(item_text({"cluster": "ä", "servers": ["a", "b"], "found": [], "read_at": None}))
         {
@@ -45,14 +45,14 @@ def _text(value: Plain, indent: str) -> str:
 
 
 def items_text(records: Iterable[Record]) -> str:
-    """Write several items, separated."""
+    """Write several items, with separators."""
     return ",\n".join(map(item_text, records))
 
 
 def document_pieces(
     head: Mapping[str, Plain], lists: Mapping[str, Iterable[str] | None]
 ) -> Iterator[str]:
-    """Give a document of scalar fields and then lists, whose pieces are texts of `items_text`.
+    """Yield a document: scalar fields, then lists whose pieces are texts of `items_text`.
 
     A list that is None is written as null.
     """

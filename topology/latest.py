@@ -1,8 +1,8 @@
-"""Keeps what was computed last: the facts of one snapshot are asked for several times in a row.
+"""Caches the last result: callers request the facts of one snapshot several times in succession.
 
-A reader looks at them to decide whether to read again and what to ask of binary logs; then the
-audit, and each rule that needs them, asks again. One result is kept for each function, so that a
-process holds at most one snapshot longer than its caller does.
+A reader uses the facts to decide whether to read again and which questions to ask of binary logs.
+Then the audit, and each rule that needs them, requests them again. One result is kept per function,
+so a process holds at most one snapshot longer than its caller does.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ Result = TypeVar("Result")
 def keep_latest(
     compute: Callable[Concatenate[Subject, Options], Result],
 ) -> Callable[Concatenate[Subject, Options], Result]:
-    """Return a pure function that answers the same question again without computing.
+    """Return a pure function that repeats its last answer for the same arguments.
 
-    Its first argument, a frozen object, is compared by identity: to compare two snapshots would
-    take long, and two equal log positions may have files of different names. Results are not
-    changed by those who receive them.
+    Its first argument, a frozen object, is compared by identity. Comparing two snapshots would take
+    long, and two equal log positions may have different file names. Callers must not change the
+    results.
     """
     latest: tuple[object, object, Result] | None = None
 

@@ -1,18 +1,18 @@
-"""In which order a source has logged transactions of other servers, beside those a replica has.
+"""In which order a source logged transactions of other servers, compared with what a replica has.
 
 How it works
 ------------
-A server logs its own transactions in the order of their numbers, and what it received in the order
-in which its applier committed it. So a gap in what a replica has of a third server says nothing by
-itself: with parallel workers the source may have logged a:7 before a:6. Its log has both moments:
-the commit times of the last transaction of the gap and of the one that follows it, as the source
-logged them (immediate_commit_timestamp, 8.0.1 and later). If the gap was logged first, and the
-replica commits in the order of what it receives, it has passed the gap.
+A server logs its own transactions in ascending GNO order, and received ones in the order in which
+its applier committed them. So a gap in what a replica has of a third server proves nothing alone:
+with parallel workers the source may have logged a:7 before a:6. The source's log has both commit
+times, of the last transaction of the gap and of the one that follows it
+(immediate_commit_timestamp, 8.0.1 and later). If the gap was logged first, and the replica commits
+in the order of what it receives, the replica has passed the gap.
 
     a fails, b is promoted. c skipped a:3 before, has a:4-9, and now receives a:3 from b
 
-Only where no other channel of the replica may have brought the later one. Before 8.0.1 a log has no
-such times, and nothing is concluded.
+This holds only where no other channel of the replica can have delivered the later one. Before 8.0.1
+a log has no such times, and nothing is concluded.
 """
 
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ from topology.history_evidence import CommitRecord, intervals_of
 from topology.snapshot import ServerSnapshot
 from topology.unseen import group_uuids
 
-_GAPS_MAX = 8  # that are looked at in the log: a gap that was skipped is one or two
+_GAPS_MAX = 8  # looked up in the log: a skipped gap is one or two
 
 
 def gaps_of_others(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
-    """Return what is missing below what the replica has, of servers other than the source.
+    """Return the missing GTIDs of servers other than the source, below what the replica has.
 
-    Empty where gaps are expected: a parallel applier without commit order, a group.
+    Return an empty set where gaps are expected: a parallel applier without commit order, a group.
     """
     source, replica = facts.last[edge.edge.source], facts.last[edge.edge.replica]
     if source.server_uuid is None or not commits_in_order(replica):
@@ -42,12 +42,12 @@ def gaps_of_others(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
 
 
 def order_samples(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
-    """Return of each gap the last transaction, and the one that follows it."""
+    """Return the last transaction of each gap, and the one that follows it."""
     return GtidSet.union_of(each for pair in _pairs(facts, edge) for each in pair[1:])
 
 
 def logged_before(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
-    """Return the gaps that the source logged before what the replica has already."""
+    """Return the gaps that the source logged before what the replica already has."""
     return GtidSet.union_of(
         gap
         for gap, last, following in _pairs(facts, edge)
@@ -67,7 +67,7 @@ def _pairs(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[tuple[GtidSet, Gtid
 
 
 def brought_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
-    """Return what the replica has that no other channel of now has brought."""
+    """Return what the replica has that no other current channel has delivered."""
     executed, channel = replica.gtid_executed or GtidSet(), edge.edge.channel
     others = [each for each in replica.channels or () if each.name != channel.name]
     if not others:
@@ -78,9 +78,9 @@ def brought_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
 
 
 def received_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
-    """Return what only this channel can have brought.
+    """Return what only this channel can have delivered.
 
-    Under its own UUID a server commits itself, also where a group has that UUID for a name.
+    A server itself commits under its own UUID, even where a group has that UUID as its name.
     """
     brought = brought_by(edge, replica)
     return brought if replica.server_uuid is None else brought.without_uuid(replica.server_uuid)

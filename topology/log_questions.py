@@ -1,42 +1,46 @@
-"""Which questions the sets leave that binary logs answer: asked of few servers, and seldom.
+"""Which open questions binary logs can answer; few servers are asked, and rarely.
 
 How it works
 ------------
-A replica does not have a transaction of its source. The sets show neither whether its applier has
-been behind it (RESET BINARY LOGS AND GTIDS with a gtid_purged that is too small, SOURCE_LOG_POS, a
-crash of the replica), nor whether its receiver drops it. The source's log does: it has the place of
-the transaction, and the channel reports its own place in the same log.
+A transaction of its source is missing on a replica. The sets do not show whether the applier has
+already passed it, or whether the receiver drops it. The applier passes it after RESET BINARY LOGS
+AND GTIDS with a gtid_purged that is too small, SOURCE_LOG_POS, or a crash of the replica. The
+source's log shows both: it has the position of the transaction, and the channel reports its own
+position in the same log.
 
 * **A search** asks the source for the missing transactions, in the order of its log, up to the
-  place of the channel. What ends at the place or before is behind the channel. The server sends the
-  first one, and if that lies beyond the place, nothing else: a replica that is merely stopped costs
-  one transaction. The place is the applier's for what is in the relay log, and for what a stopped
-  receiver will ask for again; the receiver's for the rest. Both are of the first reading: what lies
-  before them was applied, or received, before the last reading. Searches are made where a channel
-  is stopped, where it runs by file position, where sql_replica_skip_counter may skip (gtid_mode is
-  not ON) or may have skipped (the applier did not move), where a crash may have left the applier
-  behind what it lost (before 8.0.17, relay_log_recovery off), and where the replica's binary logs
-  have no earlier transaction of the same origin (a RESET, or a replica that has just been
-  provisioned).
-* **Commits** of a few transactions: of losses (topology/lost.py); both ends of each interval that a
-  channel has gone past, and an earlier one that its replica has, for their order (reset_signs.py)
-  and their server_id (rules/absent_causes.py); both ends of
-  what servers upstream have of a UUID that no server has (a server that was cloned or restored):
-  the replica drops what carries its own server_id;
-  of each gap that may have been skipped, its end and what follows it (topology/log_order.py);
-  the first one that a receiver which does not move should have brought (topology/receivers.py);
-  a replica's own GTIDs that one of its sources has and another has not, and the lowest and highest
-  own GTID of a source that a replica whose receiver is stopped has as well, and the highest ones
-  that a stopped applier has applied, and has not (other_versions.py).
-* **The first log**: of servers that lost transactions, of replicas whose channel has gone past some
-  and of the sources of what was received of it (reset_signs.py), or of servers that may not have
-  logged what they have purged (topology/unlogged.py).
-* **Changes of gtid_purged** in the error log of servers that have never purged a log, and when the
-  origin committed the newest of what was set (topology/declared.py).
-* **The order of two origins** in the log of a server of which another one has GTIDs in gtid_purged,
-  and the first log of the other (topology/declared_later.py).
-* **The schemas** of a server that has executed nothing, and that no channel links, or that has not
-  received what its source has: it is new only if it has none.
+  position of the channel. The channel has passed what ends at that position or before. The server
+  sends the first missing transaction, and nothing else if that lies after the position. So a
+  replica that is merely stopped costs one transaction. The position is the applier's for what is in
+  the relay log and for what a stopped receiver will request again. It is the receiver's for the
+  rest. Both are from the first reading: what lies before them was applied, or received, before the
+  last reading. gtid-audit searches if the channel is stopped, or uses a file position. It searches
+  if sql_replica_skip_counter may skip (gtid_mode is not ON) or may have skipped (the applier did
+  not move). It searches if a crash may have left the applier's position after what the crash lost
+  (before 8.0.17, relay_log_recovery off). And it searches if the replica's binary logs have no
+  earlier transaction of the same origin (a RESET, or a replica that has just been provisioned).
+* **Commits** of a few transactions. These are read:
+
+  - of losses, both ends of each interval (topology/lost.py)
+  - both ends of each interval that a channel has gone past, and an earlier transaction that its
+    replica has, for their order (reset_signs.py) and their server_id (rules/absent_causes.py)
+  - both ends of what upstream servers have under a UUID of no server (a server that was cloned or
+    restored), because the replica drops what carries its own server_id
+  - the end of each gap that may have been skipped, and what follows it (topology/log_order.py)
+  - the first transaction due at a receiver that does not move (topology/receivers.py)
+  - a replica's own GTIDs that one of its sources has and another does not, the lowest and highest
+    own GTID of a source that a replica with a stopped receiver also has, and the highest own GTIDs
+    that a stopped applier has, and has not, applied (other_versions.py)
+
+* **The first log** of servers that lost transactions, of replicas whose channel has gone past some,
+  and of the sources from which these were received (reset_signs.py). Also of servers that may not
+  have logged what they have purged (topology/unlogged.py).
+* **Changes of gtid_purged** in the error log of servers that have never purged a log. Also the time
+  when the origin committed the newest GTIDs that were set (topology/declared.py).
+* **The order of two origins** in the log of a server whose GTIDs another server has in gtid_purged.
+  Also the first log of that other server (topology/declared_later.py).
+* **The schemas** of a server that has executed nothing, and that no channel links or that has not
+  received what its source has. It is new only if it has no schemas.
 """
 
 from collections.abc import Iterator, Mapping
@@ -66,7 +70,7 @@ from topology.unlogged import candidates_in, purged_above_a_gap
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Which of `wanted` lie in a server's log before a place of a replica's channel."""
+    """Which of `wanted` are in a server's log before a position of a replica's channel."""
 
     replica: str
     channel: str
@@ -76,7 +80,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What one server is asked."""
+    """The questions for one server."""
 
     first_log: bool = False
     commits: tuple[GtidSet, ...] = ()
@@ -86,7 +90,7 @@ class Questions:
 
 
 def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
-    """Return what to ask of which server; empty if the sets leave no question."""
+    """Return the questions for each server; empty if the sets leave none."""
     asked: dict[str, Questions] = {}
 
     def ask(name: str, question: Questions) -> None:
@@ -153,11 +157,11 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
 
 
 def _maybe_by_hand(expected: GtidSet, source: ServerSnapshot) -> GtidSet:
-    """Return what a replica is to receive of its source's own numbers, out of their order.
+    """Return GTIDs of the source's UUID that a replica is to receive out of ascending GNO order.
 
     They have a gap, or the source received them. A session of the replica may have set gtid_next to
-    one of them, and the replica has lost it since: it carries the replica's server_id, and is
-    dropped. `source` is the first reading.
+    one of them, and the replica has lost it since. Then the transaction carries the replica's
+    server_id and is dropped. `source` is the first reading.
     """
     assert source.server_uuid is not None, "only judgeable servers have edges"
     own = expected.from_uuid(source.server_uuid)
@@ -173,18 +177,17 @@ def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     if before is None:
         return
     received = edge.queued_below | edge.queued_above
-    # A gap that was there in both readings may have been skipped under another gtid_mode than now.
+    # A gap in both readings may have been skipped under another gtid_mode than the current one.
     stays = bool(edge.queued_below & before.gtid_retrieved)
     absent = edge.expected if channel.auto_position else edge.expected | edge.bypassed
     is_stopped = ThreadState.STOPPED in (channel.receiver, channel.applier)
     if channel.applier is ThreadState.STOPPED:
-        received |= (
-            edge.passed
-        )  # the receiver may have connected again: two equal places show little
-    # One that stands still, or is held back by SOURCE_DELAY, shows its place by nothing else: it
-    # may have skipped while gtid_mode permitted it. Before 5.7.6 the mode needs a restart.
+        received |= edge.passed  # equal positions prove little: the receiver may have reconnected
+    # For an applier that stands still, or that SOURCE_DELAY holds back, nothing else shows its
+    # position. It may have skipped while gtid_mode permitted it. Before 5.7.6, changing gtid_mode
+    # needs a restart.
     stays = stays or _stands(facts, edge) or crash_may_leave_place(replica)
-    # A receiver that is not connected asks again, behind what the applier has come to.
+    # A receiver that is not connected will request everything after the applier's position again.
     asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
     for gtids, place, is_asked in (
         (received, before.applied_to, is_stopped or stays or may_skip(facts, edge.edge)),
@@ -204,7 +207,7 @@ def _stands(facts: ClusterFacts, edge: EdgeFacts) -> bool:
 
 
 def _read_to(before: ChannelSnapshot, channel: ChannelSnapshot) -> LogPosition | None:
-    """Return what the receiver had read, if it is still the same connection."""
+    """Return the position up to which the receiver had read, if it is still the same connection."""
     is_the_same = before.receiver is channel.receiver and (
         before.received_to is not None
         and channel.received_to is not None
@@ -218,7 +221,7 @@ def _ends(gtid_set: GtidSet) -> GtidSet:
 
 
 def _channel_of(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
-    """Return the channel in another reading, if it has the same source."""
+    """Return the channel from another reading, if it has the same source."""
     for other in server.channels or ():
         same = (other.name, other.source_host, other.source_port, other.source_uuid)
         if same == (channel.name, channel.source_host, channel.source_port, channel.source_uuid):

@@ -2,46 +2,47 @@
 
 How it works
 ------------
-`facts.lost` says that server *origin* neither lists nor owns transactions of its own UUID which
-server *holder* has executed or received. Three causes look the same in the sets:
+`facts.lost` contains transactions of the UUID of server *origin* that server *holder* has executed
+or received. The origin neither lists nor owns them. Three causes look the same in the sets:
 
 * **a crash** (E3): the origin stopped before its binary log reached the disk, or came back from an
   older copy of its data. The rows are missing on the origin.
-* **a reset** (E6): RESET BINARY LOGS AND GTIDS. The rows are there; only the history is gone. To
-  redo the transactions would double their rows, to undo them would delete rows.
-* **by hand** (H7): a session on another server committed under a GTID of this UUID. The origin has
-  never committed it. It will use the number one day, and its replicas then skip the transaction.
+* **a reset** (E6): RESET BINARY LOGS AND GTIDS. The rows are there; only the history is gone.
+  Executing the transactions again would duplicate their rows, and undoing them would delete rows.
+* **by hand** (H7): a session on another server set gtid_next to a GTID of this UUID and committed.
+  The origin has never committed it. The origin will use the GTID later, and its replicas then skip
+  the transaction.
 
-Each interval of the lost set is evaluated alone, from this evidence of all servers that hold the
-interval: a cause does not depend on the holder that is looked at.
+Each interval of the lost set is evaluated alone, from the evidence of all servers that hold it. So
+the cause does not depend on which holder is evaluated:
 
 ===================  ===================================================================
 server_id            of the transaction in the holder's log. Replicas keep the server_id of
-                     the server that executed first: that of another server of the audit is
-                     by hand, the origin's own is not. One that no server has proves nothing.
+                     the server that executed first. That of another audited server means
+                     "by hand", the origin's own excludes it. One of no server proves nothing.
 gap                  GTIDs between the origin's highest and the lost one that no server
-                     holds: a server draws its numbers in order, so a lost tail begins
+                     holds. A server assigns its GNOs in order, so a lost tail begins
                      where the origin ends.
-received             a channel from the origin has it: it came from there. Otherwise a copy of the
-                     origin (equal server_uuid and server_id) may have committed it: the
-                     server_id of its transactions is the origin's.
-restart              the origin's start (its clock minus its uptime, within two seconds)
-                     against the commit of the lost transactions. A start before them shows nothing
-                     where its clock is behind the holder's: it may have been set back.
+received             a channel from the origin has it, so the origin committed it. Otherwise a copy
+                     of the origin (equal server_uuid and server_id) may have: the server_id of its
+                     transactions is the origin's.
+restart              the origin's start time (its clock minus its uptime, within two seconds),
+                     compared with the commits of the lost transactions. A start before them shows
+                     nothing if its clock is behind the holder's: it may have been set back.
 first log            a reset begins log number 1, with empty previous GTIDs, after them. A log
                      begun before them excludes a reset. Its number alone does not, and neither
                      does gtid_purged: FLUSH and PURGE, or SET GLOBAL gtid_purged, change both.
-neighbour            the oldest own transaction that both logs hold. If its first commit is
-                     the same moment in both, and the origin logged it before the lost ones, its
-                     history goes back beyond them: no reset. If it differs, the origin began
-                     again with this number. If it is the same, and the origin logged it again
-                     behind the lost ones, binary logs were replayed (loss_history.py).
+neighbour            the oldest own transaction that both logs hold. If its first commit has
+                     the same time in both, and the origin logged it before the lost ones, its
+                     history includes the time before them: no reset. If the times differ, the
+                     origin began again with this GNO. If they are equal, and the origin logged it
+                     again after the lost ones, binary logs were replayed (loss_history.py).
 ===================  ===================================================================
 
-E3 is proved by a restart since the commits, and by evidence that excludes a reset. E6 is proved
-where the origin has run since before the commits: a crash needs a restart. Behind a replay of
-binary logs nothing is proved: rows that it left out are gone, as after a crash. Whatever is left is
-`likely`, and the finding names the causes that remain. Where the origin has run since before the
+A restart since the commits, with evidence that excludes a reset, proves E3. If the origin has run
+since before the commits, E6 is proved, because a crash needs a restart. After a replay of binary
+logs nothing is proved: rows that the replay left out are gone, as after a crash. Everything else is
+`likely`, and the finding lists the causes that remain. If the origin has run since before the
 commits and its logs exclude a reset, another server, or a session elsewhere, used its UUID.
 """
 
@@ -60,12 +61,13 @@ from topology.reset_signs import logged
 from topology.restarts import Restart, restart_of
 from topology.snapshot import ServerSnapshot
 
-# What a receiver reports when the source refuses its set: 1236, since 8.0 the server's 13114.
+# The error that a receiver reports when the source refuses its set: 1236, since 8.0 also the
+# server's 13114.
 _REFUSED = frozenset({1236, 13114})
 
 
 class Cause(Enum):
-    """Why the origin does not have them."""
+    """Why the origin does not have the transactions."""
 
     CRASH = "E3"
     RESET = "E6"
@@ -82,18 +84,18 @@ class Loss:
     cause: Cause
     grade: Grade
     restart: Restart
-    history: str  # what the logs show of a reset, in words
+    history: str  # what the logs show about a reset, as text
     is_reset_excluded: bool  # by the logs
     is_replayed: bool  # the logs show that binary logs were replayed since
-    is_declaration_excluded: bool  # the holder committed or applied them: gtid_purged did not
-    committed: tuple[datetime, datetime] | None  # first and last commit that is known
+    is_declaration_excluded: bool  # the holder committed or applied them, instead of gtid_purged
+    committed: tuple[datetime, datetime] | None  # first and last known commit
     executed_by: tuple[int, ...]  # server_ids in the holder's log
     commits_until_first: int
     commits_until_all: int
 
 
 def losses_of(facts: ClusterFacts) -> Iterator[Loss]:
-    """Yield the lost parts of every two servers, each with its cause."""
+    """Yield the lost parts for every pair of servers, each with its cause."""
     for lost in facts.lost:
         if lost.lost:
             by_hand = GtidSet.union_of(
@@ -106,15 +108,15 @@ def losses_of(facts: ClusterFacts) -> Iterator[Loss]:
 
 
 def samples_of(lost: LostFacts) -> GtidSet:
-    """Return the lost GTIDs whose commits decide: both ends of each interval."""
+    """Return the lost GTIDs whose commits decide the cause: both ends of each interval."""
     return GtidSet.union_of(ends_of(lost.lost))
 
 
 def commits_until(gtid_set: GtidSet, origin: ServerSnapshot) -> tuple[int, int]:
-    """Return how many commits of the origin are left until the first and until all are reused.
+    """Return after how many commits the origin reuses the first of these GTIDs, and all of them.
 
-    A server gives the smallest free number of a TSID to its next transaction (after a restart from
-    1 on), so the count is that of the free numbers up to the lost one.
+    A server assigns the smallest free GNO of a TSID to its next transaction (after a restart,
+    counting from 1). So the number of commits is that of the free GNOs up to the lost one.
     """
     used = (origin.gtid_executed or GtidSet()) | (origin.gtid_owned or GtidSet())
     first: list[int] = []
@@ -130,10 +132,10 @@ def commits_until(gtid_set: GtidSet, origin: ServerSnapshot) -> tuple[int, int]:
 
 
 def _by_hand_in(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> GtidSet:
-    """Return what of a lost interval was never the origin's.
+    """Return the part of a lost interval that the origin never committed.
 
-    A GTID made by hand may follow a lost tail without a gap between them: the tail was received
-    from the origin, and what was not carries another server_id.
+    A GTID that a session set with gtid_next may follow a lost tail without a gap. The tail was
+    received from the origin; the rest carries another server_id.
     """
     if _is_by_hand(facts, lost, part):
         return part
@@ -144,7 +146,7 @@ def _by_hand_in(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> GtidSet:
 
 
 def _is_by_hand(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
-    """Return whether a lost interval was never the origin's."""
+    """Return whether the origin never committed a lost interval."""
     ids = set(_server_ids(facts, lost, part))
     if ids and ids <= _other_ids(facts, lost.origin):
         return True
@@ -154,15 +156,15 @@ def _is_by_hand(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
 
 
 def _other_ids(facts: ClusterFacts, origin: str) -> set[int]:
-    """Return the server_ids of other servers; an id that none has may have been the origin's."""
+    """Return the server_ids of other servers; an id of no server may have been the origin's."""
     ids = {server.server_id for name, server in facts.last.items() if name != origin}
     return {each for each in ids if each} - {facts.last[origin].server_id}
 
 
 def _has_a_copy(facts: ClusterFacts, origin: str) -> bool:
-    """Return whether a channel knows another server with the origin's server_uuid.
+    """Return whether a channel reports another server with the origin's server_uuid.
 
-    What that server committed under the UUID was not made by hand.
+    What that server committed under the UUID was not set with gtid_next.
     """
     server = facts.last[origin]
     return any(
@@ -173,19 +175,19 @@ def _has_a_copy(facts: ClusterFacts, origin: str) -> bool:
 
 
 def _logged_by(facts: ClusterFacts, ids: tuple[int, ...]) -> GtidSet:
-    """Return what servers of these ids have logged: a clone has not, and may have had the UUID."""
+    """Return what servers of these ids have logged; a clone has not, and may have had the UUID."""
     return GtidSet.union_of(logged(each) for each in facts.last.values() if each.server_id in ids)
 
 
 def _own_id(facts: ClusterFacts, origin: str) -> int | None:
-    """Return the origin's server_id, if no other server has the same."""
+    """Return the origin's server_id, if no other server has it."""
     own = facts.last[origin].server_id
     others = (server.server_id for name, server in facts.last.items() if name != origin)
     return None if own in others else own
 
 
 def _is_isolated(facts: ClusterFacts, origin: str, part: GtidSet) -> bool:
-    """Return whether no server holds what lies between the origin's highest and the part."""
+    """Return whether no server holds the GTIDs between the origin's highest and the part."""
     own = _own(facts.last[origin]) | (facts.last[origin].gtid_owned or GtidSet())
     below = _lowest(part).filled() - _lowest(part) - own.filled()
     held = GtidSet.union_of(
@@ -203,10 +205,11 @@ def _server_ids(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> tuple[in
 
 
 def _received(facts: ClusterFacts, lost: LostFacts, *, surely: bool = False) -> GtidSet:
-    """Return what was received from this very server, not from one with its UUID.
+    """Return what was received from this very server, not from another with its UUID.
 
-    At another address may be a copy with the same server_id. `surely` counts such a channel only
-    if its source refuses it: then that server does not have the lost transactions either.
+    At another address there may be a copy with the same server_id. With `surely`, such a channel
+    counts only if its source refuses it: then that server does not have the lost transactions
+    either.
     """
     uuid = facts.last[lost.origin].server_uuid
     origin = facts.last[lost.origin]
@@ -236,14 +239,15 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
     executed_by = _server_ids(facts, lost, part)
     if is_by_hand:
         seen = bool(executed_by) and set(executed_by) <= _other_ids(facts, lost.origin)
-        # Without a gap below them a server that then had this UUID may have committed them.
+        # Without a gap below them, a server that had this UUID at that time may have committed
+        # them.
         seen = (
             seen and _is_isolated(facts, lost.origin, part) and not _has_a_copy(facts, lost.origin)
         )
         seen = seen and part <= _logged_by(facts, executed_by)
         cause, grade = Cause.BY_HAND, Grade.PROVED if seen else Grade.LIKELY
     else:
-        # An id that no server has may be that of one that was not read.
+        # An id that no server has may belong to a server that was not read.
         is_own_id = {*executed_by} == {_own_id(facts, lost.origin)}
         is_received = part <= _received(facts, lost, surely=True)
         cause, grade = _crash_or_reset(
@@ -274,7 +278,7 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
 
 
 def _is_logged_or_received(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
-    """Return whether the holder logged or received some of a part: gtid_purged alone shows none."""
+    """Return whether the holder logged or received any of a part; gtid_purged alone shows none."""
     is_logged = not part <= (facts.first[lost.holder].gtid_purged or GtidSet())
     return is_logged or bool(part & _received(facts, lost, surely=True))
 
@@ -282,14 +286,14 @@ def _is_logged_or_received(facts: ClusterFacts, lost: LostFacts, part: GtidSet) 
 def _crash_or_reset(
     restart: Restart, *, reset: bool | None, is_its_own: bool, is_received: bool
 ) -> tuple[Cause, Grade]:
-    """Decide. `reset`: the logs show one (True), exclude one (False), or neither (None).
+    """Return the cause. `reset`: the logs show one (True), exclude one (False), or neither (None).
 
-    The origin's server_id in the log excludes a commit by hand. A copy of the server has the same
-    server_id and server_uuid: only a channel that received them from the origin excludes it, or
-    logs that show a reset.
+    The origin's server_id in the log excludes a commit with gtid_next elsewhere. A copy of the
+    server has the same server_id and server_uuid. Only a channel that received the transactions
+    from the origin, or logs that show a reset, exclude a copy.
     """
     if restart is Restart.NOT_SINCE:
-        # A crash is excluded. Without the origin's server_id in the log it may be by hand.
+        # A crash is excluded. Without the origin's server_id in the log, H7 is possible.
         sure = is_its_own and reset is not False and bool(is_received or reset)
         return Cause.RESET, Grade.PROVED if sure else Grade.LIKELY
     if reset:
@@ -301,7 +305,7 @@ def _crash_or_reset(
 def _committed(
     facts: ClusterFacts, lost: LostFacts, part: GtidSet
 ) -> tuple[datetime, datetime] | None:
-    """Return when the first and the last known one were committed, by the origin's clock."""
+    """Return when the first and last known transactions were committed, by the origin's clock."""
     moments = [record.committed_at for record in _records(facts, lost.origin, part)]
     for server in (*facts.first.values(), *facts.last.values()):
         for channel in server.channels or ():
@@ -315,7 +319,7 @@ def _committed(
 
 
 def _records(facts: ClusterFacts, origin: str, part: GtidSet) -> list[CommitRecord]:
-    """Return what the logs of all other servers show of a part: a cause is the same for each."""
+    """Return what the logs of all other servers show about a part."""
     return [
         record
         for name in _others(facts, origin)

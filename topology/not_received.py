@@ -1,27 +1,29 @@
-"""GTIDs that a replica executed and did not receive where its source has them in its log.
+"""GTIDs that a replica executed but did not receive at their place in its source's log.
 
 How it works
 ------------
-With auto-position on, a source sends in the order of its log all that the replica does not have. So
-a hole between two intervals of Retrieved_Gtid_Set is what the replica had when its receiver came
-there: it executed these GTIDs by other means. So is what it executed behind the last interval: a
-GTID made by hand that is the newest of its origin. The source has them as well. Two transactions
-may stand behind one GTID then, and the sets never show it:
+With auto-position, a source sends everything that the replica is missing, in the order of its log.
+So a gap between two intervals of Retrieved_Gtid_Set contains GTIDs that the replica already had
+when its receiver reached them. It executed these GTIDs by other means. The same is true of GTIDs
+that it executed above the last interval. For example, a session set gtid_next to a GTID that is the
+newest of its origin. The source has these GTIDs as well. So two different transactions may have one
+GTID, and the sets never show it:
 
     a executes `SET gtid_next = 'B:20'; INSERT …` while its channel is stopped
     b writes B:1-30
     the channel of a: Retrieved_Gtid_Set B:1-19:21-30, gtid_executed of both servers B:1-30
 
-* malign: a GTID made by hand; an empty transaction that was injected; a session that owned the GTID
-  and committed it.
-* benign: another channel, since removed, brought the transaction; a script did it again under its
-  GTID; the rest of the history came by a backup or gtid_purged. A channel that still exists
-  explains it by its own Retrieved_Gtid_Set, and a server's own transactions never come back to it.
+* harmful: a session set gtid_next to the GTID and committed a transaction, or injected an empty
+  one; a session that owned the GTID committed it.
+* harmless: another channel, since removed, delivered the transaction; a script executed it again
+  under its GTID; a backup or gtid_purged provided the rest of the history. A channel that still
+  exists explains the gap by its own Retrieved_Gtid_Set. A server's own transactions never come back
+  to it.
 
-The sets do not separate these, so nothing is concluded from them: the contents of these GTIDs are
-compared, and only a difference is reported (E4). What was executed before the first interval, or
-after a RESET of the channel, is in no hole: a new relay log begins with an empty set. What the
-replica has purged cannot be compared, and is reported as such (unlogged.py).
+The sets do not distinguish these causes, so gtid-audit concludes nothing from them. It compares the
+contents of these GTIDs and reports only a difference (E4). GTIDs that were executed before the
+first interval, or after a RESET of the channel, are in no gap: a new relay log begins with an empty
+set. What the replica has purged cannot be compared, and is reported as such (unlogged.py).
 """
 
 from itertools import pairwise
@@ -31,12 +33,13 @@ from gtid import GNO_END, GtidSet, Tsid
 from topology.graph import Edge, build_graph
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
-# Of one channel: a hole made by hand is small, one that another channel filled may be large.
+# The maximum for one channel. A gap from gtid_next is small; one that another channel filled may be
+# large.
 GTIDS_MAX: Final = 1_000
 
 
 def not_received(snapshot: ClusterSnapshot) -> GtidSet:
-    """Return the GTIDs of a cluster that replicas executed and did not receive in their place."""
+    """Return the GTIDs of a cluster that replicas executed and did not receive in log order."""
     first = {server.name: server for server in snapshot.first}
     last = {server.name: server for server in snapshot.last}
     return GtidSet.union_of(
@@ -51,9 +54,9 @@ def not_received(snapshot: ClusterSnapshot) -> GtidSet:
 
 
 def purged_instead(snapshot: ClusterSnapshot) -> dict[str, GtidSet]:
-    """Return, by replica, what it did not receive in its place and has in gtid_purged.
+    """Return, by replica, what it did not receive in log order and has in gtid_purged.
 
-    Its source has them in its logs; the replica cannot show what it executed under them.
+    Its source has these GTIDs in its logs; the replica cannot show what it executed under them.
     """
     last = {server.name: server for server in snapshot.last}
     found: dict[str, GtidSet] = {}
@@ -70,14 +73,14 @@ def _not_received(
     edge: Edge, *, source: ServerSnapshot, before: ServerSnapshot, replica: ServerSnapshot
 ) -> GtidSet:
     retrieved = edge.channel.gtid_retrieved
-    # Executed in the first reading and not received in the last: it did not arrive in between.
+    # Executed in the first reading and not received in the last: the channel did not deliver it.
     ahead = (before.gtid_executed or GtidSet()) & _behind(retrieved)
     own_way = _own_way(edge, replica, _holes(retrieved) | ahead)
     return own_way & _logged(source) & _logged(replica)
 
 
 def _own_way(edge: Edge, replica: ServerSnapshot, holes: GtidSet) -> GtidSet:
-    """Return what a channel did not receive in its place, and no other channel explains."""
+    """Return what a channel did not receive in log order and no other channel explains."""
     assert replica.server_uuid is not None, "only servers with all facts are compared"
     holes = holes.without_uuid(replica.server_uuid)
     for channel in replica.channels or ():
@@ -87,7 +90,7 @@ def _own_way(edge: Edge, replica: ServerSnapshot, holes: GtidSet) -> GtidSet:
 
 
 def _holes(gtid_set: GtidSet) -> GtidSet:
-    """Return what is between the intervals of a set, by TSID."""
+    """Return the gaps between the intervals of a set, by TSID."""
     holes: list[tuple[Tsid, int, int]] = [
         (tsid, end, start)
         for (tsid, _, end), (other, start, _) in pairwise(gtid_set.intervals())

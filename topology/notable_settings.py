@@ -1,8 +1,8 @@
 """The few settings that change what an audit may conclude, where they are not harmless: one text.
 
 Stored runs hold all settings of a server. Reading them for every cluster of a fleet takes longer
-than the rest of the audit, so these few are kept beside them: "" for nearly every server, else for
-example `replica_exec_mode=IDEMPOTENT;replica_skip_errors=1062`.
+than the rest of the audit, so these few are stored separately. The text is "" for nearly every
+server; otherwise, for example, `replica_exec_mode=IDEMPOTENT;replica_skip_errors=1062`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,9 +10,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-# Values with which the setting changes nothing, in upper case.
+# Values with which the setting has no effect on conclusions, in upper case.
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
-    "binary_log": frozenset(),  # listed only where it is closed: see dialect.py
+    "binary_log": frozenset(),  # listed only if the server closed it: see dialect.py
     "binlog_do_db": frozenset({""}),
     "binlog_ignore_db": frozenset({""}),
     "group_replication_group_name": frozenset({""}),
@@ -30,13 +30,13 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
 def notable_settings_of(settings: Iterable[tuple[str, str]]) -> str:
     """Return the settings that are not harmless, in order of name."""
     return ";".join(
-        f"{name}={value.replace(';', ',')}"  # the name of a schema may hold any character
+        f"{name}={value.replace(';', ',')}"  # a schema name may contain any character
         for name, value in sorted(settings)
         if name in _HARMLESS and value.upper() not in _HARMLESS[name]
     )
 
 
-# Nearly every server has one of a few texts, and each rule asks for their values again.
+# Nearly every server has one of a few texts, and every rule looks up the values again.
 @lru_cache(maxsize=1024)
 def notable_values(text: str | None) -> Mapping[str, str]:
     """Return the values of `notable_settings_of`, by name."""

@@ -1,9 +1,10 @@
 """Which names of a cluster are the same server: pure.
 
-Two servers with one server_uuid are a copied data directory (C1); one server listed under two names
-is an error of the configuration, and the advice for C1 would destroy a healthy server. They are the
-same server if every fact that identifies a process is equal in both readings, if it started at the
-same time, and if each set read later holds the one read earlier, under either name.
+Two servers with one server_uuid are a copied data directory (C1); One server listed under two names
+is a configuration error, and the advice for C1 would destroy a healthy server. Two names are the
+same server if three conditions hold. Every fact that identifies a process is equal in both
+readings. The start times are equal. Each set that was read later, under either name, contains the
+sets read earlier.
 """
 
 from itertools import combinations
@@ -15,7 +16,7 @@ _SETTINGS: Final = ("hostname", "port", "datadir", "pid_file")
 
 
 def same_servers(snapshot: ClusterSnapshot) -> tuple[tuple[str, str], ...]:
-    """Return each two names of the cluster that are one server."""
+    """Return each pair of names in the cluster that are one server."""
     first = {server.name: server for server in snapshot.first}
     last = {server.name: server for server in snapshot.last}
     return tuple(

@@ -1,30 +1,33 @@
-"""GTIDs under which two servers have two transactions, as far as commit times and ids show it.
+"""GTIDs under which two servers have different transactions, as commit times and ids show.
 
 How it works
 ------------
-**A replica's own, at another of its sources.** What one source of a replica does not have, another
-one may have sent: it is not errant then. A replica's own transactions are no such case. Its sources
-have them only where they received them from it, now or before a failover, or where a session set
-gtid_next there by hand:
+**A replica's own GTIDs on another of its sources.** If one source of a replica is missing a
+transaction, another source may have sent it. Then it is not errant. This does not apply to a
+replica's own transactions. Its sources have them only if they received them from the replica, now
+or before a failover, or if a session there set gtid_next:
 
-    c receives from a and from b, and commits c:1. A session on b commits another c:1 by hand.
+    c receives from a and from b, and commits c:1. A session on b commits another c:1 (gtid_next).
     a has no c:1. The sets of b and c are equal, so b seems to have sent it.
 
-The sets do not separate the failover from the session. The logs of b and c do: replicas keep the
-server_id and the time of the first commit. Two transactions with one GTID differ in one of them,
-and what c committed is then errant on c as far as a is concerned. Where a channel leads from c to b
-nothing is asked: b received it. What is in no log any more cannot be separated, and counts as sent.
+The sets do not distinguish the failover from the session. The logs of b and c do, because replicas
+preserve the server_id and the time of the first commit. Two transactions with one GTID differ in
+one of these values. In that case the transaction that c committed is errant on c with respect to a.
+If a channel leads from c to b, no log is read: b received the transaction. A transaction that is in
+no log cannot be distinguished, and counts as sent.
 
-**A source's own, at a replica that does not receive.** The source was reset, or lost the end of its
-log, and used the GTIDs again. A receiver that connects meanwhile is refused. One that was stopped
-all the time, or was configured anew, has no error, also when it is connected later; the sets look
-as if it were merely behind, and what waits does not fit its rows. The lowest and the highest GTID
-that both have in their logs show it: the first commit of one transaction has one time.
+**A source's own GTIDs on a replica that does not receive.** The source was reset, or lost the end
+of its log, and reused the GTIDs. It refuses a receiver that connects in between. A receiver that
+was stopped during all of it, or was configured again, has no error, even when it connects later.
+The sets look as if the replica were merely behind, and the waiting transactions do not match its
+rows. The lowest and the highest GTID that both have in their logs show it, because the first commit
+of one transaction has one time.
 
-**A source's own, that waits on a stopped applier.** The receiver may have got it before a crash in
-which the source lost it, and the source may have given its GTID to another transaction since. The
-relay log then has the former one, and no set and no place shows that. It needs a start of the
-source between the commits of what both have executed last and of the last one that waits.
+**A source's own GTIDs that wait for a stopped applier.** The receiver may have received a
+transaction before a crash in which the source lost it. The source may have reused its GTID since.
+The relay log then has the former transaction, and no set or position shows that. This is possible
+only if the source restarted between two commits: that of the last transaction that both have
+executed, and that of the last one that waits.
 """
 
 from collections.abc import Mapping
@@ -45,9 +48,9 @@ from topology.snapshot import (
 def own_at_other_sources(
     edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> dict[str, GtidSet]:
-    """Return, by another source, which of the replica's own GTIDs it logs and this one has not.
+    """Return which of the replica's own GTIDs another source logs and this one has not, by source.
 
-    Only sources to which nothing leads from the replica.
+    Only sources to which no channel leads from the replica are considered.
     """
     replica, source = servers[edge.replica], servers[edge.source]
     if replica.server_uuid is None:
@@ -66,7 +69,7 @@ def own_at_other_sources(
 def with_other_version(
     edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> GtidSet:
-    """Return which of them are two transactions, as far as their commits were read."""
+    """Return which of them are two different transactions, as far as their commits were read."""
     if servers[edge.replica].history_evidence is None:
         return GtidSet()
     return GtidSet.union_of(
@@ -78,7 +81,7 @@ def with_other_version(
 
 
 def with_other_versions(snapshot: ClusterSnapshot) -> GtidSet:
-    """Return all of a cluster, so that their contents are compared."""
+    """Return all such GTIDs of a cluster, so that their contents are compared."""
     graph = build_graph(snapshot)
     servers = {server.name: server for server in snapshot.last}
     return GtidSet.union_of(
@@ -87,7 +90,7 @@ def with_other_versions(snapshot: ClusterSnapshot) -> GtidSet:
 
 
 def own_of_stopped_source(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return the lowest and highest own GTID of a source that a stopped replica has logged too."""
+    """Return a source's lowest and highest own GTID that a stopped replica has logged as well."""
     source, replica = servers[edge.source], servers[edge.replica]
     if not _is_stopped(edge.channel) or source.server_uuid is None:
         return GtidSet()
@@ -97,7 +100,7 @@ def own_of_stopped_source(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) 
 
 
 def _is_stopped(channel: ChannelSnapshot) -> bool:
-    """Return whether a start lets a channel go on. It does not end the error of an applier."""
+    """Return whether START REPLICA resumes a channel. It does not clear an applier's error."""
     if channel.receiver is ThreadState.STOPPED:
         return True
     failed = channel.applier_errno or channel.applier_error
@@ -105,7 +108,7 @@ def _is_stopped(channel: ChannelSnapshot) -> bool:
 
 
 def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return which of them are two transactions, as far as their commits were read."""
+    """Return which of them are two different transactions, as far as their commits were read."""
     source, replica = servers[edge.source], servers[edge.replica]
     return GtidSet.union_of(
         end
@@ -115,17 +118,18 @@ def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet
 
 
 def around_start_samples(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return the highest own GTIDs of a source that a stopped applier has applied, and has not."""
+    """Return a source's highest own GTIDs that a stopped applier has, and has not, applied."""
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
     return _newest(waiting) | _newest(applied) if waiting and applied else GtidSet()
 
 
 def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return what of a source waits on a stopped applier, if the source was started meanwhile.
+    """Return what waits for a stopped applier, if the source restarted between the commits.
 
-    Empty where the commits show that the start was before, or after all of it, where the source has
-    had one log only, and where the replica has applied nothing of it: every new server was started.
+    Return an empty set where the commits show that the restart was before or after all of it, where
+    the source has had one log only, and where the replica has applied none of it: every new server
+    was started once.
     """
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
@@ -138,7 +142,7 @@ def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) 
     if last is not None and last.committed_at > started_at + START_SLACK:
         return GtidSet()
     if not source.gtid_purged and len(source.binary_logs or ()) == 1:
-        return GtidSet()  # each start begins another log
+        return GtidSet()  # each restart begins another log
     return waiting
 
 
@@ -164,7 +168,7 @@ def _record(server: ServerSnapshot, gtid: GtidSet) -> CommitRecord | None:
 
 
 def _are_two(ours: CommitRecord | None, theirs: CommitRecord | None) -> bool:
-    """Return whether two records are of two commits."""
+    """Return whether two records show two different commits."""
     if ours is None or theirs is None:
         return False
     is_timed = ours.is_exact and theirs.is_exact

@@ -1,6 +1,6 @@
-"""What an operator permits: differences that are not faults here.
+"""The operator's policy: differences that are not faults in this fleet.
 
-This file knows no servers; it is configuration turned into a value.
+This module accesses no servers: it converts configuration to a value.
 """
 
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from topology.accepted import AcceptedRepair
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the rules take for granted in one fleet or cluster."""
+    """What the rules permit in one fleet or cluster."""
 
     allowed_uuids: frozenset[UUID] = frozenset()  # extra transactions of these are never errant
-    # An applier that waits for a lock, or that applies nothing, is no finding for this long.
+    # An applier that waits for a lock, or that makes no progress, is no finding for this long.
     lock_wait_seconds_max: int = 10
     stall_seconds_max: int = 60
-    # Addresses (host:port) of sources that this fleet does not audit on purpose: a channel from
-    # one of them is not reported as unknown.
+    # Addresses (host:port) of sources that the operator excludes from the audit. A channel from one
+    # of them is not reported as unknown.
     external_sources: frozenset[str] = frozenset()
-    # Repairs that left transactions empty by decision: E4 about these is information.
+    # Repairs that left transactions empty by decision: E4 about these is only info.
     accepted: tuple[AcceptedRepair, ...] = ()
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Which transactions the appliers of a cluster have passed, and which a replica drops.
 
-applier_facts.py looks at one channel; this file puts the channels of a replica together. Algebra
-only, no evaluation.
+applier_facts.py evaluates one channel; this module combines the channels of a replica. It contains
+set algebra only.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
 
 @keep_latest
 def appliers_of(snapshot: ClusterSnapshot, *, judgeable: AbstractSet[str]) -> Appliers:
-    """Return what the two readings show of the applier of every channel."""
+    """Return what the two readings show about the applier of every channel."""
     graph = build_graph(snapshot)
     first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
     links = [(edge.source, edge.replica, edge.channel) for edge in graph.edges]
@@ -41,10 +41,11 @@ def appliers_of(snapshot: ClusterSnapshot, *, judgeable: AbstractSet[str]) -> Ap
 
 
 def _log_of(server: ServerSnapshot) -> SourceLog:
-    """Return what a server has logged in the order of the numbers, and what perhaps in another.
+    """Return what a server logged in ascending GNO order, and what perhaps in another order.
 
-    In order is what it committed itself, and what its only applier commits in the order in which
-    it receives it. What it is committing now is in its log already: a replica may have it.
+    In order are its own transactions, and those that its only applier commits in the order in which
+    it receives them. The log already has what the server is committing now, so a replica may have
+    it.
     """
     assert server.server_uuid is not None, "only servers with all facts have appliers"
     made = (server.gtid_executed or GtidSet()) | (server.gtid_owned or GtidSet())
@@ -59,14 +60,15 @@ def _log_of(server: ServerSnapshot) -> SourceLog:
 def behind_appliers(
     edge: Edge, *, graph: Graph, first: Mapping[str, ServerSnapshot], appliers: Appliers
 ) -> tuple[GtidSet, bool]:
-    """Return what the replica will not get from its relay logs any more, and if that is proved.
+    """Return what the replica will not get from its relay logs, and whether that is proved.
 
-    The applier of this channel has passed it, no other channel holds it before its applier, and
-    none with a running receiver has a source that has it in its logs and has not sent it yet. A
-    source never sends what it has purged, or executed without a log (log_replica_updates = OFF).
+    Three conditions hold. The applier of this channel has passed it. No other channel holds it
+    ahead of its applier. No channel with a running receiver has a source that has it in its logs
+    and has not sent it yet. A source never sends what it has purged, or executed without a log
+    (log_replica_updates = OFF).
     """
     mine = appliers[edge.replica, edge.channel.name]
-    # A channel from a server that was not read may still bring it.
+    # A channel from a server that was not read may still deliver it.
     is_seen = all(replica != edge.replica for replica, _ in graph.outside)
     passed, is_proved = mine.passed, mine.passed_is_proved and is_seen
     for other in graph.edges:
@@ -91,8 +93,8 @@ def _in_logs(server: ServerSnapshot) -> GtidSet | None:
 def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return what other servers with the replica's server_id committed.
 
-    Their events look to the replica like its own that came back: it counts them as received, and
-    drops them (sql/rpl_replica.cc, queue_event; seen on 9.7.4 in a chain).
+    To the replica, their events look like its own events that came back. It counts them as
+    received, and drops them (sql/rpl_replica.cc, queue_event; seen on 9.7.4 in a chain).
     """
     twins = [
         other
@@ -112,14 +114,14 @@ def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) 
 
 
 def blocked_by_lock(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
-    """Return the wait for a lock that is longer than the policy allows."""
+    """Return the lock wait that is longer than the policy allows."""
     wait = applier.lock_wait
     is_long = wait is not None and _is_longer(wait, applier, policy.lock_wait_seconds_max)
     return wait if is_long else None
 
 
 def stalled(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
-    """Return what an applier has been at for longer than the policy allows, without a lock."""
+    """Return what has occupied an applier for longer than the policy allows, without a lock."""
     wait = applier.longest
     if wait is None or applier.moved or not applier.is_same:
         return None
@@ -129,10 +131,10 @@ def stalled(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
 
 
 def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
-    """Compare with a limit: an age that is only estimated counts only if nothing moved.
+    """Return whether a wait exceeds a limit; an estimated age counts only if nothing moved.
 
-    SOURCE_DELAY holds the coordinator back and makes the lag long. A worker that shows since when
-    it is at its transaction has begun it.
+    SOURCE_DELAY holds the coordinator back and increases the lag. A worker that reports when it
+    began its transaction has certainly begun it.
     """
     if not applier.backlog or (applier.is_delayed and not wait.is_exact):
         return False
@@ -142,7 +144,7 @@ def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
 
 
 def stalls_of(appliers: Appliers, policy: Policy) -> tuple[object, ...]:
-    """Return the appliers that stand still for too long: worth another look."""
+    """Return the appliers that stand still for too long, so that they are read again."""
     return tuple(
         (*key, tuple((wait.state, str(wait.gtids)) for wait in applier.waits))
         for key, applier in sorted(appliers.items(), key=lambda item: item[0])

@@ -1,26 +1,27 @@
-"""Whether a receiver that runs still receives: the age of what it should have brought.
+"""Whether a running receiver still receives: the age of the first transaction that is due.
 
 How it works
 ------------
-A receiver is "running" as long as its connection is not known to be dead. Three faults leave it so,
-without an error, for hours:
+A receiver is "running" until it detects that its connection has failed. Three faults leave it in
+this state for hours, without an error:
 
 * the network drops its packets (until replica_net_timeout is over);
-* the source's history was reset while it was connected: the dump thread waits at a place in a log
-  that is gone (former_logs.py recognises it as long as the new log is shorter);
+* the source's history was reset while it was connected: the dump thread waits at a position in a
+  log that no longer exists (former_logs.py recognizes it as long as the new log is shorter);
 * the dump thread of the source hangs.
 
-A backlog that a healthy receiver is about to bring looks the same at one moment. Two facts separate
-them: the receiver's place did not change between the readings, and the first transaction that it
-has not received was logged on the source longer ago than the policy's stall_seconds_max. That time
-is read from the source's binary log, on demand (adapters/lost_logs.py).
+A backlog that a healthy receiver is about to fetch looks the same in one reading. Two facts
+distinguish a fault. The receiver's position did not change between the readings. The source logged
+the first transaction that is not received longer ago than the policy's stall_seconds_max.
+gtid-audit reads that time from the source's binary log, on demand (adapters/log_answers.py).
 
-A receiver whose relay logs have reached relay_log_space_limit reads nothing either, and says so in
-its state: it goes on when the applier has freed one. Where the applier does not, that is the fault.
+A receiver whose relay logs have reached relay_log_space_limit reads nothing either, and reports
+that in its state. It continues when the applier has freed a relay log. If the applier does not, the
+applier is the fault.
 
-The same question for a lead (T4): a source whose commits wait for the acknowledgement of a replica
-does not show them to any client, and a replica has them. For a moment that is normal; for minutes
-it is a source that does not commit any more.
+The same question applies to a lead (T4). A source whose commits wait for the acknowledgement of a
+replica does not show them to any client, while a replica has them. For a moment that is normal. For
+minutes, it means that the source no longer commits.
 """
 
 import re
@@ -39,14 +40,14 @@ _RELAY_LOGS_FULL: Final = re.compile("SQL thread to free .*relay log space", re.
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One transaction that is due, and how long ago it was logged."""
+    """One transaction that is due, and the age of its log entry."""
 
     gtid: GtidSet  # exactly one GTID
     seconds: int  # by the clock of the server whose log has it
 
 
 def samples_in(facts: ClusterFacts) -> Iterator[tuple[str, GtidSet]]:
-    """Yield the servers whose logs have a transaction that is due, with that one GTID."""
+    """Yield each server whose log has a transaction that is due, with that one GTID."""
     for edge in facts.edges:
         if gtid := _first_expected(facts, edge):
             yield edge.edge.source, gtid
@@ -56,7 +57,7 @@ def samples_in(facts: ClusterFacts) -> Iterator[tuple[str, GtidSet]]:
 
 
 def overdue(facts: ClusterFacts, edge: EdgeFacts) -> Waiting | None:
-    """Return what a receiver that does not move has left on its source for too long."""
+    """Return the transaction that a standing receiver has not fetched for too long."""
     return _too_long(facts, edge.edge.source, _first_expected(facts, edge))
 
 
@@ -66,14 +67,14 @@ def hanging(facts: ClusterFacts, lost: LostFacts) -> Waiting | None:
 
 
 def is_dated(facts: ClusterFacts, lost: LostFacts) -> bool:
-    """Return whether the replica's log shows since when it has what a source is committing."""
+    """Return whether the replica's log shows since when it has what the source is committing."""
     return _age(facts.last[lost.holder], lost.leading.first(1)) is not None
 
 
 def leaves_out(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:
-    """Return whether a receiver read on between the readings and received nothing.
+    """Return whether a receiver advanced between the readings and received nothing.
 
-    Its source left out what the replica had when it connected, or the receiver dropped what carries
+    Its source omitted what the replica had when it connected, or the receiver dropped what carries
     the replica's server_id.
     """
     return any(
@@ -85,7 +86,7 @@ def leaves_out(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:
 
 
 def _first_expected(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
-    """Return the first transaction that a receiver should bring, if it runs and does not move."""
+    """Return the first transaction due at a receiver that runs and does not move."""
     channel, source = edge.edge.channel, facts.last[edge.edge.source]
     if channel.receiver is not ThreadState.RUNNING or _RELAY_LOGS_FULL.search(
         channel.receiver_state
@@ -117,6 +118,7 @@ def _age(server: ServerSnapshot, gtid: GtidSet) -> int | None:
     assert server.server_uuid is not None, "only judgeable servers have edge facts"
     if record.logged_at is not None:
         return int((now - record.logged_at).total_seconds())
-    # Before 8.0.1 the log has only the origin's time, and this server may have had it much later.
+    # Before 8.0.1 the log has only the origin's time, and this server may have logged it much
+    # later.
     is_own = bool(gtid.from_uuid(server.server_uuid))
     return int((now - record.committed_at).total_seconds()) if is_own else None

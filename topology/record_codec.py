@@ -1,9 +1,10 @@
-"""How a value becomes a plain record and is read back: the machinery, without any field's name.
+"""Converts values to plain records and back. This generic module contains no field names.
 
 1. A codec writes one value, and reads it back. A shape is a table of named codecs.
-2. Reading is strict and says where: MalformedRecord carries the path, as `channels[0].workers`. The
-   path is put together on the error's way out, so that reading what is well costs nothing for it.
-3. This file knows no snapshot and no finding: topology/records.py does.
+2. Reading is strict, and an error shows where: MalformedRecord contains the path, such as
+   `channels[0].workers`. The path is built only while the error propagates, so it costs nothing
+   when a record is valid.
+3. This module is independent of snapshots and findings: topology/records.py defines their fields.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,11 +25,11 @@ E = TypeVar("E", bound=Enum)
 
 _SHOWN_CHARS = 60
 _RECENT_CHARS_MAX = 4_096
-_RECENT_MAX = 1_024  # 10 MB at most, of sets
+_RECENT_MAX = 1_024  # of sets: 10 MB at most
 
 
 class MalformedRecord(ValueError):
-    """A record that is truncated, foreign or damaged: `place` is the path of the field."""
+    """A record that is truncated, foreign or damaged. `place` is the path of the field."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(place, problem)
@@ -39,7 +40,7 @@ class MalformedRecord(ValueError):
         return f"{self.place or 'record'}: {self.problem}"
 
     def within(self, outer: str) -> "MalformedRecord":
-        """Return the same problem, seen from one level further out."""
+        """Return the same error with the outer field added to its path."""
         joint = "" if not self.place or self.place.startswith("[") else "."
         made = MalformedRecord(f"{outer}{joint}{self.place}", self.problem)
         made.__cause__ = self.__cause__
@@ -47,7 +48,7 @@ class MalformedRecord(ValueError):
 
 
 def time_to_text(time: datetime) -> str:
-    """Write a time as `2026-01-02T03:04:05.000006Z`. Raises ValueError if it names no zone."""
+    """Write a time as `2026-01-02T03:04:05.000006Z`. Raises ValueError if it has no time zone."""
     if time.tzinfo is None:
         raise ValueError(f"a time without a zone: {time.isoformat()}")
     return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
@@ -67,7 +68,7 @@ class Codec(Generic[T]):
 
     write: Callable[[T], Plain]
     read: Callable[[Plain], T]
-    kind: type | None = None  # a value of exactly this type is read as it is
+    kind: type | None = None  # a value of exactly this type is returned unchanged
 
 
 def _refuse(plain: Plain, expected: str) -> MalformedRecord:
@@ -98,13 +99,13 @@ def _read_flag(plain: Plain) -> bool:
 def through_text(
     *, write: Callable[[T], str], parse: Callable[[str], T], expected: str
 ) -> Codec[T]:
-    """Make the codec of a value that has one text, and accept that text only."""
+    """Return the codec of a value that has exactly one text, and accept only that text."""
 
     def read(plain: Plain) -> T:
         text = _read_text(plain)
         try:
             value = parse(text)
-        except GtidError as error:  # it says what was expected, and shows the place in the text
+        except GtidError as error:  # its message shows what was expected, and where
             raise MalformedRecord("", str(error)) from error
         except ValueError as error:
             raise _refuse(plain, expected) from error
@@ -116,7 +117,7 @@ def through_text(
 
 
 def word(kind: type[E]) -> Codec[E]:
-    """Make the codec of an Enum whose values are the words to write."""
+    """Return the codec of an Enum whose values are the words to write."""
     expected = "one of " + ", ".join(repr(member.value) for member in kind)
     members = {member.value: member for member in kind}
 
@@ -130,7 +131,7 @@ def word(kind: type[E]) -> Codec[E]:
 
 
 def optional(codec: Codec[T]) -> Codec[T | None]:
-    """Let the value be None."""
+    """Return a codec that also allows None."""
     return Codec(
         lambda value: None if value is None else codec.write(value),
         lambda plain: None if plain is None else codec.read(plain),
@@ -139,7 +140,7 @@ def optional(codec: Codec[T]) -> Codec[T | None]:
 
 
 def many(codec: Codec[T]) -> Codec[tuple[T, ...]]:
-    """Make the codec of a tuple, written as a list, out of that of its items."""
+    """Return the codec of a tuple, written as a list, given the codec of its items."""
 
     def read(plain: Plain) -> tuple[T, ...]:
         if not isinstance(plain, list):
@@ -156,7 +157,7 @@ def many(codec: Codec[T]) -> Codec[tuple[T, ...]]:
 
 
 def text_pair(first: str, second: str) -> Codec[tuple[str, str]]:
-    """Make the codec of two texts, written as a record: there are many of them."""
+    """Return the codec of two texts, written as a record: there are many of them."""
     names = (first, second)
     shape = Shape(
         lambda **texts: (texts[first], texts[second]),
@@ -169,17 +170,17 @@ def text_pair(first: str, second: str) -> Codec[tuple[str, str]]:
             one, other = plain.get(first), plain.get(second)
             if type(one) is str and type(other) is str:
                 return one, other
-        return shape.read(plain)  # and says what is wrong
+        return shape.read(plain)  # raises an error that shows what is wrong
 
     return Codec(shape.write, read)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[T]):
-    """The fields of a record, in their order, and what makes the value of them.
+    """The fields of a record, in their order, and the constructor of the value.
 
-    A `derived` field follows from the others: it is written for whoever reads the record, and must
-    agree when it is read back. `get` looks a field up in the value.
+    A `derived` field follows from the others. It is written for readers of the record, and must
+    agree when it is read back. `get` returns a field of the value.
     """
 
     make: Callable[..., T]
@@ -197,7 +198,7 @@ class Shape(Generic[T]):
         return {name: codec.write(self.get(value, name)) for name, codec in self.fields.items()}
 
     def read(self, plain: Plain) -> T:
-        """Make the value of exactly these fields. Raises MalformedRecord."""
+        """Return the value made of exactly these fields. Raises MalformedRecord."""
         if not isinstance(plain, dict):
             raise _refuse(plain, "a record")
         values = {}
@@ -226,7 +227,7 @@ class Shape(Generic[T]):
 
     @property
     def codec(self) -> Codec[T]:
-        """Return this shape as the codec of a field of another."""
+        """Return this shape as the codec of a field in another shape."""
         return Codec(self.write, self.read)
 
 
@@ -238,12 +239,12 @@ _TIME_TEXT = through_text(
     parse=time_from_text,
     expected="a UTC time like 2026-01-02T03:04:05.000006Z",
 )
-# A column of times needs no text in between: see readings_of_table in adapters/columns.py.
+# A column of times needs no intermediate text: see readings_of_table in adapters/columns.py.
 TIME = Codec(_TIME_TEXT.write, _TIME_TEXT.read, datetime)
 
 
 def _remembering(codec: Codec[T]) -> Codec[T]:
-    """Read a short text that was read a moment ago by remembering what it was.
+    """Return a codec that caches the values of short texts that it read recently.
 
     Two readings of a server, and many servers of a fleet, have most of their values in common.
     """
@@ -263,7 +264,7 @@ UUID_TEXT = _remembering(
 _GTID_SET_TEXT = _remembering(
     through_text(write=str, parse=GtidSet.parse, expected="a canonical GTID set")
 )
-# As with times: whoever has read a column of sets need not write them to have them read again.
+# As with times: a caller that has read a column of sets need not convert them to text and back.
 GTID_SET = Codec(_GTID_SET_TEXT.write, _GTID_SET_TEXT.read, GtidSet)
 VERSION = _remembering(
     through_text(write=str, parse=ServerVersion.parse, expected="a release like 9.7.4")

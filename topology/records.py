@@ -1,15 +1,15 @@
-"""Snapshots, findings and audits as plain records, and back: the one place that names the fields.
+"""Snapshots, findings and audits as plain records, and back: the only list of the field names.
 
-A record is made of dict, list, str, int, bool and None only, so that it is JSON as it stands, and
-one row of a Parquet file after the columns are typed (topology/adapters/columns.py).
+A record consists of dict, list, str, int, bool and None only. So it is valid JSON, and one row of a
+Parquet file once the columns are typed (topology/adapters/columns.py).
 
-1. A table per dataclass says how each field is written and read. Nothing is written that cannot be
-   read back, and reading gives an equal value or MalformedRecord, which names the field.
-2. Reading is strict: a field too few or too many, a number where a text belongs, a time without
-   its zone, a set that is not in canonical form. A foreign record is refused, never guessed at.
+1. A table per dataclass defines how each field is written and read. Everything that is written can
+   be read back. Reading returns an equal value or raises MalformedRecord with the field.
+2. Reading is strict. It rejects a missing or extra field, a number in place of a text, a time
+   without its zone, and a set that is not in canonical form.
 3. Times are ISO-8601 in UTC, with microseconds and `Z`. GTID sets are MySQL's text on one line.
    Counts are exact integers: a set may hold more than 2**63 GTIDs.
-4. This file knows no file format and no server.
+4. This module is independent of file formats and servers.
 """
 
 from collections.abc import Iterable
@@ -304,17 +304,17 @@ def unknown_from_record(record: Record) -> Unknown:
 
 
 def audit_to_record(audit: ClusterAudit) -> Record:
-    """Write the judgement of a cluster."""
+    """Write the audit of a cluster."""
     return _AUDIT.write(audit)
 
 
 def audit_from_record(record: Record) -> ClusterAudit:
-    """Read the judgement of a cluster. Raises MalformedRecord."""
+    """Read the audit of a cluster. Raises MalformedRecord."""
     return _AUDIT.read(record)
 
 
 def cluster_from_servers(cluster: str, servers: Iterable[ServerSnapshot]) -> ClusterSnapshot:
-    """Put the readings of one cluster together, in whatever order they come.
+    """Combine the readings of one cluster, in any order.
 
     Raises ValueError if they are not two readings of the same servers, the second after the first.
     """

@@ -1,11 +1,11 @@
-"""Replication filters: whether they explain that a server did not apply work on some tables.
+"""Replication filters: whether they explain that a server did not apply changes of some tables.
 
 1. The rules are those of the manual, "How Servers Evaluate Replication Filtering Rules": first the
    database-level options, then the table-level ones. Rows count by the schema of their table.
-2. Binary log filters (binlog_do_db, binlog_ignore_db) leave work out of the log, not of the tables;
-   in the log the two look the same, so they explain it as well.
-3. Each channel has filters of its own: that of another source explains nothing.
-4. Pure: filters come as SHOW REPLICA STATUS and SHOW BINARY LOG STATUS list them.
+2. Binary log filters (binlog_do_db, binlog_ignore_db) omit changes from the log, not from the
+   tables. In the log the two look the same, so they are an explanation as well.
+3. Each channel has its own filters: a filter for another source explains nothing.
+4. Pure: the input is the filters as SHOW REPLICA STATUS and SHOW BINARY LOG STATUS list them.
 """
 
 import re
@@ -17,7 +17,7 @@ from uuid import UUID
 Table: TypeAlias = tuple[str, str]
 """Schema and table; of a statement whose tables are not known, the default schema and ''."""
 
-# A name behind one of these words is a table's, in nearly every statement.
+# In nearly every statement, the name after one of these words is a table name.
 _NAMED = re.compile(
     r"\b(?:TABLE(?:\s+IF(?:\s+NOT)?\s+EXISTS)?|INTO|UPDATE|FROM|VIEW|ON|JOIN)\s+"
     r"(?:(?P<schema>[\w$]+)\s*\.\s*)?(?P<table>[\w$]+)",
@@ -27,7 +27,7 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReplicationFilters:
-    """Filters of one place, by the names of their columns; each value is a list."""
+    """The filters of one channel or log, by the names of their columns; each value is a list."""
 
     do_db: frozenset[str] = frozenset()
     ignore_db: frozenset[str] = frozenset()
@@ -39,7 +39,7 @@ class ReplicationFilters:
 
     @classmethod
     def of(cls, columns: Iterable[tuple[str, str]]) -> "ReplicationFilters":
-        """Take columns such as ("Replicate_Ignore_DB", "a,b"); other columns are left out."""
+        """Return the filters from columns such as ("Replicate_Ignore_DB", "a,b"); ignore others."""
         found: dict[str, frozenset[str]] = {}
         for column, text in columns:
             name = column.lower().removeprefix("replicate_").removeprefix("binlog_")
@@ -49,7 +49,7 @@ class ReplicationFilters:
         return cls(**found)  # type: ignore[arg-type]
 
     def leave_out(self, table: Table) -> bool:
-        """Return whether work on a table is left out."""
+        """Return whether changes of a table are filtered out."""
         schema, name = table
         if self.do_db:
             if schema not in self.do_db:
@@ -80,17 +80,17 @@ class ReplicationFilters:
 
 @dataclass(frozen=True, slots=True)
 class ServerFilters:
-    """The filters of one server: of its binary log, and of each channel."""
+    """The filters of one server: those of its binary log, and those of each channel."""
 
     binary_log: ReplicationFilters = ReplicationFilters()
     # By the server_uuid of the source; "" where the channel has never been connected.
     channels: tuple[tuple[str, ReplicationFilters], ...] = ()
 
     def explain(self, tables: Iterable[Table], source: UUID | None) -> bool:
-        """Return whether they leave out work of a source on all of these tables, at least one.
+        """Return whether the filters omit a source's changes of all these tables (at least one).
 
-        Where no channel comes from that source, the work may have come by any of them: then each
-        has to leave it out.
+        If no channel comes from that source, any channel may have delivered the changes. Then each
+        channel's filters must omit them.
         """
         direct = [each for uuid, each in self.channels if uuid and uuid == str(source)]
         ways = direct or [each for _, each in self.channels]
@@ -103,7 +103,7 @@ class ServerFilters:
 
 
 def tables_named_in(sql: str, schema: str) -> frozenset[Table]:
-    """Return the tables that a statement names, as far as its words show it; else its schema."""
+    """Return the tables in a statement, as far as its text shows them; otherwise its schema."""
     plain = sql.replace("`", "")
     found = {(match["schema"] or schema, match["table"]) for match in _NAMED.finditer(plain)}
     return frozenset(found or {(schema, "")})

@@ -1,8 +1,8 @@
-"""What excludes that a server's GTID history was reset, or lost in a crash.
+"""Evidence that a server's GTID history was not reset, and not lost in a crash.
 
 RESET BINARY LOGS AND GTIDS removes every transaction from gtid_executed. A server that still has an
-earlier one in its binary logs was not reset since. What it has purged proves nothing: SET GLOBAL
-gtid_purged may have put it back after the reset.
+earlier transaction in its binary logs was not reset since. A purged transaction proves nothing: SET
+GLOBAL gtid_purged may have restored it after the reset.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ def logged(server: ServerSnapshot) -> GtidSet:
 
 
 def keeps_gtids(server: ServerSnapshot) -> bool:
-    """Return whether a crash leaves no rows without their GTIDs: InnoDB has both (8.0.17)."""
+    """Return whether a crash keeps rows and their GTIDs together: InnoDB has both (8.0.17)."""
     return server.version is not None and dialect_of(server.version).has_gtids_in_innodb
 
 
 def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
-    """Return whether a server has a transaction below the hole, under every TSID of the hole.
+    """Return whether a server has a transaction below the gap, for every TSID of the gap.
 
     A RESET would have removed it as well.
     """
@@ -41,12 +41,12 @@ def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
 
 
 def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
-    """Return whether the numbers in a server's logs speak against a reset behind a hole.
+    """Return whether the GNOs in a server's logs are evidence against a reset after a gap.
 
-    It holds where the numbers are in the order of the log: was_not_reset looks at that order. One
-    that ignores errors (replica_skip_errors, IDEMPOTENT) may have taken the earlier ones again,
-    with their GTIDs: each stopped at its row, and was logged without it. Nor does its log exclude
-    one for numbers of its own UUID, which it gives again from the lowest on.
+    This requires that the GNOs ascend in the log; was_not_reset checks that order. A server that
+    ignores errors (replica_skip_errors, IDEMPOTENT) may have received the earlier transactions
+    again with their GTIDs, failed at each row, and logged them without it. Nor does the log exclude
+    a reset for GTIDs of the server's own UUID, which it reuses from the lowest on.
     """
     if server.server_uuid is None or hole.from_uuid(server.server_uuid):
         return False
@@ -59,19 +59,19 @@ def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
 def was_not_reset(
     replica: ServerSnapshot, hole: GtidSet, *, source: ServerSnapshot, received: GtidSet
 ) -> bool:
-    """Return whether a replica was certainly not reset behind a hole in what its source has.
+    """Return whether a replica was certainly not reset after a gap in what its source has.
 
-    `received`: what it can have executed by this channel alone. Either of two things shows it:
+    `received` is what it can have executed by this channel alone. Either of two facts proves it:
 
-    1. Its first binary log was begun before the first of the hole was committed. A RESET begins
-       the logs anew.
-    2. It has logged a transaction that its source logged before all of the hole. The number alone
-       does not show that: a GTID made by hand may be in the source's log before lower ones, or in
-       the replica's behind the reset. Nor does the source's order alone, if the replica applies in
-       another one (replica_preserve_commit_order = OFF): it may have applied the hole first, then
-       was reset, and the earlier one came again. Logged before the hole was committed, it did not.
-       Nor where the hole has the replica's server_id: all that is earlier comes again behind a
-       reset, and the hole is dropped.
+    1. Its first binary log was begun before the first transaction of the gap was committed. A RESET
+       begins the logs again.
+    2. It has logged a transaction that its source logged before all of the gap. The GNO alone does
+       not show that: a GTID set with gtid_next may be in the source's log before lower ones, or in
+       the replica's log after the reset. The source's order alone does not show it either, if the
+       replica applies in another order (replica_preserve_commit_order = OFF). It may have applied
+       the gap first, then was reset, and the earlier transaction was sent again. That is excluded
+       if the replica logged it before the gap was committed. Nor is it shown if the gap has the
+       replica's server_id: after a reset everything earlier is sent again, and the gap is dropped.
     """
     if _has_log_from_before(replica, hole, source):
         return True
@@ -89,7 +89,7 @@ def was_not_reset(
 def earlier_samples(
     replica: ServerSnapshot, hole: GtidSet, *, source: ServerSnapshot, received: GtidSet
 ) -> GtidSet:
-    """Return the transactions whose place in the source's log excludes a reset of a replica."""
+    """Return the transactions whose position in the source's log excludes a reset of a replica."""
     found = _samples(logged(replica) & received, hole, source)
     return GtidSet.union_of(sample for _, sample in found) & logged(source)
 
@@ -97,7 +97,7 @@ def earlier_samples(
 def _samples(
     kept: GtidSet, hole: GtidSet, source: ServerSnapshot
 ) -> Iterator[tuple[Tsid, GtidSet]]:
-    """Yield by TSID the oldest one below the hole; what the source has purged is the oldest."""
+    """Yield, by TSID, the oldest transaction below the gap; purged GTIDs are the oldest."""
     purged = source.gtid_purged or GtidSet()
     for tsid in hole.tsids:
         part = hole.from_tsid(tsid)
@@ -106,9 +106,9 @@ def _samples(
 
 
 def _is_made_here(sample: GtidSet, replica: ServerSnapshot) -> bool:
-    """Return whether a replica's log shows that a session made a transaction there.
+    """Return whether a replica's log shows that one of its sessions committed a transaction first.
 
-    One that was executed by hand behind a reset has its own server's server_id.
+    A transaction that a session executed after a reset has its own server's server_id.
     """
     found = replica.history_evidence
     here = None if found is None or not sample else found.commit_of(sample)
@@ -116,14 +116,14 @@ def _is_made_here(sample: GtidSet, replica: ServerSnapshot) -> bool:
 
 
 def _has_id_of(replica: ServerSnapshot, hole: GtidSet, source: ServerSnapshot) -> bool:
-    """Return whether the source's log shows a part of the hole with the replica's server_id."""
+    """Return whether the source's log shows part of the gap with the replica's server_id."""
     found = source.history_evidence
     records = [] if found is None else [found.commit_of(end) for end in ends_of(hole)]
     return any(each is not None and each.server_id == replica.server_id for each in records)
 
 
 def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:
-    """Return whether a source logged one transaction before all of a hole."""
+    """Return whether a source logged one transaction before all of a gap."""
     purged = source.gtid_purged or GtidSet()
     if sample and sample <= purged and not hole & purged:
         return "log_replica_updates" not in notable_values(source.notable_settings)
@@ -136,9 +136,9 @@ def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:
 
 
 def _is_before(left: CommitRecord, right: CommitRecord, source: ServerSnapshot) -> bool:
-    """Return whether a source logged the transaction with the lower number first.
+    """Return whether a source logged the transaction with the lower GNO first.
 
-    Before 8.0.1 its log has whole seconds. It logs what it commits in the order of the numbers.
+    Before 8.0.1 its log has whole seconds. It logs its own commits in ascending GNO order.
     """
     if left.logged_at is not None and right.logged_at is not None:
         return left.logged_at < right.logged_at
@@ -149,7 +149,7 @@ def _is_before(left: CommitRecord, right: CommitRecord, source: ServerSnapshot) 
 
 
 def _has_log_from_before(replica: ServerSnapshot, hole: GtidSet, source: ServerSnapshot) -> bool:
-    """Return whether a replica has a binary log that is older than all of a hole."""
+    """Return whether a replica has a binary log that is older than all of a gap."""
     log = None if replica.history_evidence is None else replica.history_evidence.first_log
     committed = _first_commit(hole, source)
     if log is None or committed is None or replica.clock_ahead is None:
@@ -166,7 +166,7 @@ def _may_reorder(replica: ServerSnapshot) -> bool:
 def _is_logged_before(
     sample: GtidSet, hole: GtidSet, replica: ServerSnapshot, source: ServerSnapshot
 ) -> bool:
-    """Return whether a replica had logged a transaction when the first of a hole was committed."""
+    """Return whether a replica logged a transaction before the first of a gap was committed."""
     found, committed = replica.history_evidence, _first_commit(hole, source)
     here = None if found is None or not sample else found.commit_of(sample)
     logged_at = None if here is None else here.logged_at
@@ -186,8 +186,9 @@ def _lowest(gtid_set: GtidSet) -> Iterator[tuple[object, int]]:
 def runs_since_before(server: ServerSnapshot, gtids: GtidSet, source: ServerSnapshot) -> bool:
     """Return whether a server has been running since before its source committed these.
 
-    A crash of the server cannot have lost them then. The uptime is a difference of whole seconds,
-    so the start may be up to a second later. Each clock is compared with ours when it was read.
+    In that case a crash of the server cannot have lost them. The uptime is a difference of whole
+    seconds, so the start may be up to a second later. Each clock was compared with the auditor's
+    when it was read.
     """
     committed = _first_commit(gtids, source)
     if server.uptime_seconds is None or committed is None:
@@ -201,13 +202,13 @@ def received_present_ones(
 ) -> bool:
     """Return whether what was received is what its source has now under these GTIDs.
 
-    Retrieved_Gtid_Set outlives a RESET of the replica, and one of the source: it then lists what a
-    former history of the source had under the same GTIDs. Either of two things excludes that:
+    Retrieved_Gtid_Set survives a RESET of the replica, and one of the source. It then lists what a
+    former history of the source had under the same GTIDs. Either of two facts excludes that:
 
-    1. They are the one transaction that the receiver queued last, with the time of the commit that
-       the source has now.
+    1. They are exactly the transaction that the receiver queued last, with the time of the commit
+       that the source has now.
     2. The replica was started after the first log of the source was begun, with relay_log_recovery
-       on: Retrieved_Gtid_Set was empty then. A RESET begins the logs anew.
+       on. Retrieved_Gtid_Set was empty then, and a RESET begins the logs again.
     """
     found = source.history_evidence
     record = None if found is None else found.commit_of(received)
@@ -222,7 +223,7 @@ def received_present_ones(
 
 
 def _first_commit(gtids: GtidSet, source: ServerSnapshot) -> datetime | None:
-    """Return when the first of these was committed, by our clock; None if one was not read."""
+    """Return when the first of these was committed, by the auditor's clock; None if not known."""
     found = source.history_evidence
     if source.clock_ahead is None or found is None:
         return None

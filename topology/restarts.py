@@ -1,9 +1,10 @@
 """Whether a server restarted since it committed transactions that it no longer has: pure.
 
-1. Its start is its clock minus its uptime, in whole seconds. Commits carry the same clock.
-2. A clock that was set back, as after a crash, makes a start since the commits look older than they
-   are. It shows as a clock that is behind the other server's. One that was set back and is right
-   again shows nowhere.
+1. Its start time is its clock minus its uptime, in whole seconds. Commit times are from the same
+   clock.
+2. If a clock was set back, as after a crash, a restart since the commits seems to be before them.
+   Such a clock is behind the other server's. A clock that was set back and has been corrected is
+   not detected.
 """
 
 from datetime import datetime, timedelta
@@ -25,12 +26,12 @@ class Restart(Enum):
 def restart_of(
     origin: ServerSnapshot, holder: ServerSnapshot, committed: tuple[datetime, datetime] | None
 ) -> Restart:
-    """Compare the origin's start with its commits, first and last, that the holder has.
+    """Compare the origin's start time with its first and last commit that the holder has.
 
-    Start and uptime have whole seconds, and a second may begin between the questions for clock and
-    uptime: the start was within two seconds from `earliest` on. Either answer is claimed only
-    outside of them (seen on 9.7.4: a restart 0.5 s after a RESET seemed to be before the commits,
-    and a reset was proved).
+    Clock and uptime have whole seconds, and a second may elapse between the two queries. So the
+    start was within two seconds from `earliest` on. Either answer is given only outside this
+    interval. (Seen on 9.7.4: a restart 0.5 s after a RESET seemed to be before the commits, and a
+    reset was wrongly proved.)
     """
     if committed is None or origin.server_clock is None or origin.uptime_seconds is None:
         return Restart.UNKNOWN
@@ -45,7 +46,7 @@ def restart_of(
 def _is_behind(origin: ServerSnapshot, holder: ServerSnapshot) -> bool:
     """Return whether the origin's clock is behind the holder's.
 
-    It may have been set back, as after a crash: a start since the commits then seems to be before
+    It may have been set back, as after a crash. Then a restart since the commits seems to be before
     them.
     """
     ours, theirs = origin.clock_ahead, holder.clock_ahead

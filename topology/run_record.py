@@ -1,14 +1,14 @@
-"""What a stored run records about itself, and when an audit of it is refused.
+"""The record that a stored run has of itself, and the reasons to refuse an audit of it.
 
     {"schema_version": 1, "partial": null, "cluster_count": 2,
      "files": {"part-00000.parquet": 8}, "beside": ["_contents.json"]}
 
-1. The writer records how many rows each file has, what lies beside the rows, and whether the run is
-   of the whole fleet. A run from which a part is missing does not fit its record: without what was
-   compared of contents, say, two servers with different rows would be OK.
-2. A run is a statement about one time span. `refusal` compares that span with a clock that the
-   caller reads. An audit of an old run would report the state of last week as the state of tonight.
-3. This file reads no file and no clock.
+1. The writer records how many rows each file has, which other files belong to the run, and whether
+   the run covers the whole fleet. A run with a missing part does not match its record. Without the
+   compared contents, for example, two servers with different rows would be OK.
+2. A run describes one time span. `refusal` compares that span with a clock that the caller reads.
+   An audit of an old run would report last week's state as the current one.
+3. This module reads no files and no clock.
 """
 
 import json
@@ -18,8 +18,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 SCHEMA_VERSION: Final = 1
-MAX_AGE_DEFAULT: Final = "24h"  # a run every night, and no night missed
-# Clocks of two machines that synchronise differ by less. What is later was not read yet.
+MAX_AGE_DEFAULT: Final = "24h"  # a run every night, and none missed
+# The clocks of two synchronized machines differ by less. A later time is an error.
 CLOCK_DIFFERENCE_MAX: Final = timedelta(minutes=1)
 
 
@@ -33,13 +33,13 @@ class NewerRunRecord(MalformedRunRecord):
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What was to be in the run, and what is."""
+    """What the run was to contain, and what it contains."""
 
     cluster_count: int
     files: Mapping[str, int] = field(default_factory=dict)  # rows by file name
     # The clusters that were selected; None: the whole fleet file.
     partial: tuple[str, ...] | None = None
-    beside: tuple[str, ...] = ()  # the names of texts that lie beside the rows
+    beside: tuple[str, ...] = ()  # names of the other files of the run
 
     def to_text(self) -> str:
         """Write the record as one JSON document: the same record gives the same bytes."""
@@ -82,7 +82,7 @@ class RunRecord:
         return cls(found["cluster_count"], files, selected, tuple(found["beside"]))
 
     def missing_beside(self, there: Callable[[str], bool]) -> str | None:
-        """Return which text beside the rows is missing; None if all are there."""
+        """Return which file beside the rows is missing; None if all exist."""
         missing = [name for name in sorted(self.beside) if not there(name)]
         return f"the file {missing[0]} is missing" if missing else None
 
@@ -108,7 +108,7 @@ def _are_texts(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ReadSpan:
-    """When the readings in a run ended: of all its rows, the first and the last."""
+    """The end times of a run's readings: the first and the last over all rows."""
 
     first: datetime
     last: datetime
@@ -116,10 +116,10 @@ class ReadSpan:
 
 @dataclass(frozen=True, slots=True)
 class AgeLimit:
-    """How old the readings of a run may be, and the time by which that is measured."""
+    """The maximum age of a run's readings, and the time against which it is measured."""
 
     now: datetime
-    max_age: timedelta | None  # None: any age
+    max_age: timedelta | None  # None: no limit
 
 
 def refusal(
@@ -166,7 +166,7 @@ _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)
 
 
 def in_words(span: timedelta) -> str:
-    """Write a time span in its two largest units: `7 days 3 hours`."""
+    """Return a time span as text in its two largest units: `7 days 3 hours`."""
     rest = int(span.total_seconds())
     said: list[str] = []
     for unit, seconds in _UNITS:

@@ -1,9 +1,10 @@
-"""Replicas that accept what carries their own server_id: replicate-same-server-id.
+"""Replicas that accept events with their own server_id: replicate-same-server-id.
 
 No version shows this option. A server does not start with it unless it logs nothing of what it
-receives (ER_RPL_INFINITY_DENIED; log_replica_updates or log_bin is OFF). That it accepts such
-events shows in what it has executed: a transaction that its receiver queued since it connected, and
-that the other server committed since its start, where SET GLOBAL changed neither server_id since.
+receives (ER_RPL_INFINITY_DENIED; log_replica_updates or log_bin is OFF). The executed set shows
+that the server accepts such events. It contains a transaction that its receiver queued since it
+connected, and that the other server committed since its own start. SET GLOBAL must have changed
+neither server_id since.
 """
 
 from typing import Final
@@ -22,7 +23,7 @@ def may_accept_own_server_id(replica: ServerSnapshot) -> bool:
 
 
 def accepts_own_server_id(replica: ServerSnapshot, origin: ServerSnapshot) -> bool:
-    """Return whether a replica is seen to execute what another server with its id commits."""
+    """Return whether a replica executed what another server with its server_id committed."""
     started, uuid = origin.started_at, origin.server_uuid
     if uuid is None or started is None or not may_accept_own_server_id(replica):
         return False

@@ -1,8 +1,8 @@
-"""What two replicas of one source have both executed and their source has not.
+"""GTIDs that two replicas of one source have both executed and their source has not.
 
-Each has it by other means than the channel: two sessions may have committed different transactions
-under one GTID (a copied auto.cnf, gtid_next by hand). The sets only show that both have more than
-their source; the contents decide. What another source of either has came by a channel.
+Each replica got them by other means than the channel. Two sessions may have committed different
+transactions under one GTID (a copied auto.cnf, or gtid_next). The sets only show that both have
+extra GTIDs; the contents decide. GTIDs that another source of either has arrived on a channel.
 """
 
 from itertools import combinations
@@ -12,14 +12,15 @@ from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
-# Of two replicas: what two sessions committed under one GTID is little.
+# The maximum for two replicas: sessions commit few transactions under one GTID.
 GTIDS_MAX: Final = 1_000
 
 
 def held_by_siblings(snapshot: ClusterSnapshot) -> dict[tuple[str, str], GtidSet]:
-    """Return, by two replicas of one source, the GTIDs that only the replicas have.
+    """Return, by pair of replicas of one source, the GTIDs that only the replicas have.
 
-    The replicas' first readings and their sources' last: what is merely on its way is not in it.
+    It uses the replicas' first readings and their sources' last, so that transactions that are
+    still on their way are excluded.
     """
     graph = build_graph(snapshot)
     first = {server.name: server for server in snapshot.first if server.is_judgeable}
@@ -43,7 +44,7 @@ def held_by_siblings(snapshot: ClusterSnapshot) -> dict[tuple[str, str], GtidSet
 def _beyond_sources(
     gtids: GtidSet, name: str, graph: Graph, last: dict[str, ServerSnapshot]
 ) -> GtidSet:
-    """Return what no source of a replica has, and none is about to list as its own."""
+    """Return what no source of a replica has, and no source is about to list as its own."""
     for channel in last[name].channels or ():
         if channel.source_uuid is not None:
             gtids = gtids.without_uuid(channel.source_uuid)

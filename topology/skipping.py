@@ -1,15 +1,16 @@
-"""Whether an applier may skip transactions: by sql_replica_skip_counter, or behind a crash.
+"""Whether an applier may skip transactions: by sql_replica_skip_counter, or after a crash.
 
-The counter skips only where gtid_mode is not ON: with ON it may be set, and nothing is skipped
-(tried on 9.7.4; 5.6 refuses it). START REPLICA SQL_THREAD takes the value over from the variable,
-and Skip_Counter is 0 again once it is used up: an applier that has skipped, and goes on with later
-transactions, shows nothing of it. So "received and not executed" does not show by itself that a
-transaction will be applied. The applier's place in the source's log does: log_questions.py.
+The counter skips only if gtid_mode is not ON. With ON it can be set, and nothing is skipped (tried
+on 9.7.4; 5.6 refuses it). START REPLICA SQL_THREAD copies the value from the variable, and
+Skip_Counter is 0 again once it is used up. So an applier that skipped, and continues with later
+transactions, no longer shows it. "Received and not executed" alone does not show that a transaction
+will be applied. The applier's position in the source's log does: log_questions.py.
 
-A crash may take applied transactions back, and leave the applier behind them. From 8.0.17 on their
-GTIDs, their rows and the place are in InnoDB, and go together. Before, the place may be in a file
-(relay_log_info_repository, FILE by default up to 5.7), and the relay log is read on behind them
-where relay_log_recovery is off; it still counts them as received, so that nothing sends them again.
+A crash may roll back applied transactions, and leave the applier's position after them. From 8.0.17
+on their GTIDs, their rows and the position are all in InnoDB, and survive or are lost together. In
+older versions the position may be in a file (relay_log_info_repository, FILE by default up to 5.7).
+If relay_log_recovery is off, the applier continues after them in the relay log. The server still
+counts them as received, so no source sends them again.
 """
 
 from typing import Final
@@ -40,15 +41,15 @@ def why_it_may_skip(facts: ClusterFacts, edge: Edge) -> str:
 
 
 def can_have_skipped(server: ServerSnapshot) -> bool:
-    """Return whether gtid_mode can be changed while a server runs, and may have been another."""
+    """Return whether gtid_mode is dynamic on a server, and so may have had another value."""
     return server.version is None or server.version >= _ONLINE_MODE
 
 
 def crash_may_leave_place(server: ServerSnapshot) -> bool:
-    """Return whether a crash may have left an applier behind transactions that it took back."""
+    """Return whether a crash may have left an applier after transactions that it rolled back."""
     return not keeps_gtids(server) and server.setting("relay_log_recovery") not in ("1", "ON")
 
 
 def may_skip(facts: ClusterFacts, edge: Edge) -> bool:
-    """Return whether the applier of a channel may skip transactions, or may just have done so."""
+    """Return whether the applier of a channel may skip transactions, or may just have skipped."""
     return bool(why_it_may_skip(facts, edge))

@@ -1,12 +1,11 @@
 """What was read from the servers of a cluster: frozen facts, and what could not be read.
 
-1. A field that could not be read is None and is named in `unread`, with the reason. None never
-   means "nothing".
-2. A snapshot holds readings and judges nothing.
+1. A field that could not be read is None and is listed in `unread`, with the reason. None never
+   means "empty".
+2. A snapshot holds readings and evaluates nothing.
 3. Two readings of every server make a cluster snapshot: all of `first` ended before any of `last`
-   began. What a replica *has* is taken from its first reading and what the source *has* from its
-   last, so a claim of excess cannot be an accident of timing; for what a replica *lacks*, the other
-   way round.
+   began. For extra GTIDs, the replica's first reading is compared with the source's last one, so
+   timing cannot create an extra GTID. For missing GTIDs it is the other way round.
 """
 
 import re
@@ -26,17 +25,17 @@ class UnreadReason(Enum):
     """Why a fact could not be read."""
 
     UNREACHABLE = "unreachable"  # no connection
-    REFUSED = "refused"  # the server does not let this account in
-    PRIVILEGE = "privilege"  # in, but not allowed to see this
+    REFUSED = "refused"  # the server rejects this account
+    PRIVILEGE = "privilege"  # connected, but not allowed to read this fact
     TIMEOUT = "timeout"
-    UNSUPPORTED = "unsupported"  # the server is not one we can judge (MariaDB, GTIDs absent)
+    UNSUPPORTED = "unsupported"  # a server that gtid-audit cannot evaluate (MariaDB, no GTIDs)
     UNPARSEABLE = "unparseable"
     ERROR = "error"  # the server answered with another error
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class UnreadFact:
-    """One fact that could not be read: which, why, and the server's own words."""
+    """One fact that could not be read: which one, why, and the server's message."""
 
     fact: str
     reason: UnreadReason = field(compare=False)
@@ -44,25 +43,25 @@ class UnreadFact:
 
 
 class ThreadState(Enum):
-    """State of a replication thread, in the words of SHOW REPLICA STATUS."""
+    """State of a replication thread, in the terms of SHOW REPLICA STATUS."""
 
     RUNNING = "Yes"
     CONNECTING = "Connecting"  # the receiver only
     STOPPED = "No"
 
 
-# An uptime is in whole seconds, and read some statements after the clock.
+# An uptime is in whole seconds, and is read some statements after the clock.
 START_SLACK: Final = timedelta(seconds=2)
-# The header of a server's first log ends at 151 (5.6.24) to 158 (9.7.4); the smallest transaction
-# behind it takes more than 150 bytes.
+# The header of a server's first log ends at 151 (5.6.24) to 158 (9.7.4). The smallest transaction
+# after it has more than 150 bytes.
 _HEADER_BYTES_MAX: Final = 200
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogPosition:
-    """A place in a server's binary log: file name and byte offset.
+    """A position in a server's binary log: file name and byte offset.
 
-    Files order by their number: `binlog.999999` is followed by `binlog.1000000`.
+    Files are ordered by number: `binlog.999999` is followed by `binlog.1000000`.
     """
 
     sequence: int = field(repr=False)
@@ -71,7 +70,7 @@ class LogPosition:
 
     @classmethod
     def of(cls, *, file: str, position: int) -> "LogPosition | None":
-        """Return the place, or None for the empty file name of a channel that never connected."""
+        """Return the position, or None for the empty file name of a channel that was never used."""
         number = file.rpartition(".")[2]
         if not file or not (number.isascii() and number.isdigit()):
             return None
@@ -79,18 +78,18 @@ class LogPosition:
 
     @property
     def is_before_all(self) -> bool:
-        """Whether no transaction lies before it: it is in the header of a server's first log."""
+        """Return whether no transaction is before it, in the header of a server's first log."""
         return self.sequence == 1 and self.position <= _HEADER_BYTES_MAX
 
     def __str__(self) -> str:
         return f"{self.file}:{self.position}"
 
 
-# The state of a worker without work, in the words of every version.
+# The state of a worker without work, in the terms of every version.
 IDLE_WORKER = re.compile("Waiting for an event from Coordinator", re.IGNORECASE)
-# Added to the state of a worker that waits for a row lock: MySQL has no processlist state for it.
+# Added to the state of a worker that waits for a row lock. MySQL has no thread state for it.
 ROW_LOCK_WAIT = "waiting for a row lock"
-# Added where its last attempt ended in error 1205 just now, and it pauses or tries again.
+# Added if its last attempt has just ended in error 1205, and it waits or tries again.
 ROW_LOCK_RETRY = "retried after error 1205, lock wait timeout"
 
 
@@ -102,10 +101,10 @@ class WorkerSnapshot:
     applying: GtidSet  # the one GTID it is applying, or empty
     errno: int
     error: str
-    state: str = ""  # of its thread, as SHOW PROCESSLIST prints it; empty where it was not read
-    # Since it began to apply, by the server's clock. 8.0 and later; for 5.6 the time of SHOW
-    # PROCESSLIST, which counts from the commit on the source. Of a worker that has applied nothing
-    # (8.0 and later): since it started, if its channel has received what is not executed.
+    state: str = ""  # of its thread, as in SHOW PROCESSLIST; empty if not read
+    # Since it began to apply, by the server's clock (8.0 and later). For 5.6 it is the time of SHOW
+    # PROCESSLIST, which counts from the commit on the source. If a worker has applied nothing (8.0
+    # and later): since it started, if its channel has received what is not executed.
     applying_seconds: int | None = None
     last_applied: GtidSet = GtidSet()  # noqa: RUF009 - immutable. 8.0 and later
 
@@ -128,8 +127,8 @@ class ChannelSnapshot:
     applier_errno: int
     applier_error: str
     applier_error_at: str
-    received_to: LogPosition | None  # in the source's files: what the receiver has read
-    applied_to: LogPosition | None  # in the source's files: the start of what the applier does next
+    received_to: LogPosition | None  # in the source's log: up to where the receiver has read
+    applied_to: LogPosition | None  # in the source's log: start of the applier's next transaction
     lag_seconds: int | None
     filters: tuple[str, ...] = ()
     workers: tuple[WorkerSnapshot, ...] = ()
@@ -137,15 +136,17 @@ class ChannelSnapshot:
     receiver_state: str = ""  # Replica_IO_State
     relay_applied_to: LogPosition | None = None  # in the relay log: Relay_Log_File, Relay_Log_Pos
     delay_seconds: int = 0  # SOURCE_DELAY
-    delay_remaining_seconds: int | None = None  # until the applier may go on; None if it need not
+    delay_remaining_seconds: int | None = None  # None: the applier need not wait
     source_server_id: int | None = None  # None until the receiver has connected once
     ignored_server_ids: tuple[int, ...] = ()  # IGNORE_SERVER_IDS: the receiver drops their events
-    # The condition of START REPLICA UNTIL with which the applier was started last; "" if none. The
-    # server shows the kind, and a place only where the condition is one. STOP REPLICA keeps it.
+    # The condition of the START REPLICA UNTIL that last started the applier; "" if there was none.
+    # The server shows the kind, and a position only if the condition has one. STOP REPLICA keeps
+    # it.
     until: str = ""
     skip_counter: int = 0  # event groups that the applier still has to skip (Skip_Counter)
-    # The last transaction that the receiver queued and those that the workers applied last, with
-    # the time of the original commit and the end of the newest apply. 8.0 and later.
+    # The last transaction that the receiver queued, and those that the workers applied last. Each
+    # has the time of its original commit; the latter have the end of the newest apply (8.0 and
+    # later).
     last_queued: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     last_queued_committed_at: datetime | None = None
     last_applied: GtidSet = GtidSet()  # noqa: RUF009 - immutable
@@ -153,7 +154,7 @@ class ChannelSnapshot:
 
     @property
     def gtid_applying(self) -> GtidSet:
-        """Return what the workers say they are applying now."""
+        """Return what the workers report that they are applying now."""
         result = GtidSet()
         for worker in self.workers:
             result |= worker.applying
@@ -161,7 +162,7 @@ class ChannelSnapshot:
 
     @property
     def has_error(self) -> bool:
-        """Tell whether a thread of this channel has reported an error that still stands."""
+        """Return whether a thread of this channel has an error that has not been cleared."""
         return bool(
             self.receiver_errno or self.receiver_error or self.applier_errno or self.applier_error
         )
@@ -173,11 +174,11 @@ class BinaryLog:
 
     name: str
     size_bytes: int
-    encrypted: bool | None = None  # None where the version does not say
+    encrypted: bool | None = None  # None if the version does not report it
 
 
-# Every reading of a live server has these, or names in `unread` what it does not have. Rules decide
-# by them, so spark_audit/clean.py requires the same facts of a cluster that it settles.
+# Every reading of a live server has these, or lists in `unread` what is missing. The rules depend
+# on them, so spark_audit/clean_clusters.py requires the same facts of a cluster that it decides.
 ALWAYS_READ: Final = (
     "server_uuid",
     "server_id",
@@ -198,7 +199,7 @@ class GroupSnapshot:
 
     group_name: str
     member_state: str  # of this member: ONLINE, RECOVERING, ERROR, UNREACHABLE
-    member_role: str  # PRIMARY or SECONDARY; empty where the version does not report it
+    member_role: str  # PRIMARY or SECONDARY; empty if the version does not report it
     received: GtidSet  # RECEIVED_TRANSACTION_SET of group_replication_applier, applied or not
 
 
@@ -207,11 +208,11 @@ class ServerSnapshot:
     """One reading of one server."""
 
     cluster: str
-    name: str  # what the operator calls it; unique within the cluster
+    name: str  # the operator's name for it; unique within the cluster
     host: str
     port: int
     phase: int  # 1 for the first reading, 2 for the last
-    read_started: datetime  # our clock, UTC
+    read_started: datetime  # the auditor's clock, UTC
     read_ended: datetime
     server_clock: datetime | None = None  # the server's clock, UTC, at the time of reading
     server_uuid: UUID | None = None
@@ -220,11 +221,11 @@ class ServerSnapshot:
     version_text: str | None = None
     vendor: Vendor | None = None
     uptime_seconds: int | None = None
-    # Invariant: gtid_purged <= gtid_executed. A server that breaks it was read in mid-reset:
+    # Invariant: gtid_purged <= gtid_executed. A server that violates it was read during a reset:
     # finding U2.
     gtid_executed: GtidSet | None = None
     gtid_purged: GtidSet | None = None
-    gtid_owned: GtidSet | None = None  # read before gtid_executed: what it lacks of both is nowhere
+    gtid_owned: GtidSet | None = None  # read before gtid_executed: a GTID in neither is nowhere
     log_end: LogPosition | None = (
         None  # read after gtid_executed: everything executed lies before it
     )
@@ -234,9 +235,9 @@ class ServerSnapshot:
     group: GroupSnapshot | None = (
         None  # None: no Group Replication plugin, or the member is OFFLINE
     )
-    # Those of `settings` that change what may be concluded; made of them unless it is given.
+    # Those of `settings` that change what may be concluded; derived from them if not given.
     notable_settings: str | None = None
-    # Read on demand, in the last reading only: what the binary logs show where a loss was seen.
+    # Read on demand, in the last reading only: what the binary logs show if there is a loss.
     history_evidence: HistoryEvidence | None = None
     unread: tuple[UnreadFact, ...] = ()
 
@@ -251,10 +252,10 @@ class ServerSnapshot:
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """Return the facts of ALWAYS_READ that are absent although nothing is named in `unread`.
+        """Return the facts of ALWAYS_READ that are absent although `unread` lists none.
 
-        Rule 1 excludes this. A stored reading may break it: a column that another program, or a
-        damaged file, has left empty. Absent facts never mean that nothing is wrong.
+        Rule 1 excludes this. A stored reading may violate it: another program, or a damaged file,
+        may have left a column empty. Absent facts never mean that nothing is wrong.
         """
         if self.unread:
             return ()
@@ -262,7 +263,7 @@ class ServerSnapshot:
 
     @property
     def is_judgeable(self) -> bool:
-        """Tell whether the facts without which nothing can be said were read."""
+        """Return whether the facts that every evaluation needs were read."""
         return (
             self.server_uuid is not None
             and self.gtid_executed is not None
@@ -280,14 +281,14 @@ class ServerSnapshot:
 
     @property
     def started_at(self) -> datetime | None:
-        """When the server started, by its clock, within START_SLACK; None if it was not read."""
+        """Return when the server started, by its clock, within START_SLACK; None if not read."""
         if self.server_clock is None or self.uptime_seconds is None:
             return None
         return self.server_clock - timedelta(seconds=self.uptime_seconds)
 
     @property
     def clock_ahead(self) -> timedelta | None:
-        """How far the server's clock is ahead of the auditor's; None if it was not read."""
+        """Return how far the server's clock is ahead of the auditor's; None if it was not read."""
         return None if self.server_clock is None else self.server_clock - self.read_ended
 
     def setting(self, name: str) -> str | None:
@@ -325,5 +326,5 @@ class ClusterSnapshot:
 
     @property
     def read_ended(self) -> datetime | None:
-        """Return when the last reading ended: the moment this snapshot speaks of."""
+        """Return when the last reading ended: the time of the state that this snapshot shows."""
         return max((server.read_ended for server in self.last), default=None)

@@ -1,7 +1,7 @@
-"""The ways to repair, each once: what it does, what it risks, whether it may run unattended.
+"""The repair strategies: what each does, what it risks, and whether it may run unattended.
 
-The catalogue and the rules name strategies by their key here; `repair` plans by the same keys.
-Nothing in this file knows how a strategy is carried out.
+The catalogue and the rules refer to strategies by their key here; `repair` plans by the same keys.
+This module does not define how a strategy is executed.
 """
 
 from topology.findings import Strategy
@@ -149,7 +149,7 @@ SELECTED_ONLY: dict[str, tuple[str, ...]] = {
     "A4": ("start_channel",),
     "P1": ("inject_empty",),
 }
-# Other ways to the same end as a strategy; the operator selects them as well.
+# Alternatives to a strategy with the same result; the operator selects them as well.
 VARIANTS: dict[str, tuple[str, ...]] = {
     "inject_empty": ("gtid_purged_append", "reset_and_purge"),
 }

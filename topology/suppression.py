@@ -1,11 +1,39 @@
-"""Which finding explains which: the cause is told once, its symptoms are not told again.
+"""Suppresses symptoms: a cause is reported once, without the findings that follow from it.
 
-1. A table of causes and the symptoms each explains, with the part of the cluster it reaches.
-2. Nothing is suppressed by a finding that is itself suppressed.
-3. What could not be read (U) explains only what follows from it, and is never suppressed.
-4. A cause that is only one of several possible ones (`likely`) explains nothing, unless what it
-   explains follows from each of them: a stopped applier has a backlog whatever stopped it.
-5. A finding hides none that is more severe: the verdict never becomes better by what is left out.
+1. The table lists causes, the symptoms that each explains, and how far the cause reaches.
+2. A suppressed finding suppresses nothing.
+3. An unread fact (U) explains only what follows from it, and is never suppressed.
+4. A cause that is only one of several possible ones (`likely`) explains nothing. The exception is a
+   symptom that follows from each of them: a stopped applier has a backlog, regardless of the cause.
+5. A finding suppresses no more severe one, so suppression never improves the verdict.
+
+How it works
+------------
+A row of `EXPLAINS` is (causes, symptoms, reach). For every finding with a code in `causes`, the row
+removes each finding with a code in `symptoms` under two conditions. The cause is at least as
+severe, and `reach(cause, symptom)` is true. A `Reach` compares only data of the two findings:
+source, replica, channel, the GTID sets, and single facts of the evidence. It reads no snapshot.
+
+The order of the rows is an invariant, and it implements rule 2. A code that stands as a cause in
+one row is a symptom only in earlier rows. So when a row is applied, all rows that could remove its
+causes have been applied, and the causes in `standing` stay. A new row must keep this: none of its
+symptoms is a cause of an earlier row, and none of its causes is a symptom of a later one. A
+different order would lose information. In a pair s ⇄ r:
+
+    findings  C2 (servers s and r have one server_id), H1 (r misses A:5), E1 (s has A:5 extra)
+    in order  the C2 row removes H1, if C2 lists A:5. H1 is gone and explains nothing; E1 stays
+    reversed  H1 removes E1, then C2 removes H1. No finding that is left explains E1
+
+The reach is narrow where a code has several causes. Two examples:
+
+* P1 (the source purged what the replica needs) explains A4 (the receiver stopped with an error)
+  only for the same channel. P1 must be proved, and the error in A4 must report purged logs. A
+  receiver that the source refused for another reason keeps its finding.
+* H1, H8, P1 and C11 explain E1 and E2 only in the opposite direction. Example: a is missing A:5 as
+  a replica of b, and b has A:5 extra as a replica of a. The set of E1 must be a subset of H1's set.
+
+Suppression by code alone would be simpler, and would hide an independent fault of the same kind on
+another channel. Suppression by severity alone would hide causes behind their symptoms.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,10 +62,10 @@ def _same_servers(cause: Finding, symptom: Finding) -> bool:
 
 
 def _refused_for_purged_logs(cause: Finding, symptom: Finding) -> bool:
-    """Reach the channel that needs what was purged, if its error says nothing else.
+    """Reach the channel that needs the purged logs, unless its error has another cause.
 
-    A receiver that was refused for another reason has a fault of its own: a source that reused
-    GTIDs, for example, says that the replica has more GTIDs.
+    A receiver that was refused for another reason has a fault of its own. For example, a source
+    that reused GTIDs reports that the replica has more GTIDs.
     """
     if not _same_edge(cause, symptom) or any(fact.fact == BY_POSITION for fact in cause.evidence):
         return False
@@ -46,7 +74,7 @@ def _refused_for_purged_logs(cause: Finding, symptom: Finding) -> bool:
 
 
 def _hangs(cause: Finding, symptom: Finding) -> bool:
-    """Reach the backlog of a receiver that runs and brings nothing."""
+    """Reach the backlog of a receiver that runs and receives nothing."""
     return bool(cause.gtid_set) and _same_edge(cause, symptom)
 
 
@@ -55,7 +83,7 @@ def _way_back(cause: Finding, symptom: Finding) -> bool:
 
 
 def _stopped_way_back(cause: Finding, symptom: Finding) -> bool:
-    """Reach the stopped channel that an errant set names, or that cannot bring it."""
+    """Reach the stopped channel that an errant set's evidence shows, or that cannot deliver it."""
     names_it = any(fact.fact == WAY_BACK for fact in cause.evidence)
     return _way_back(cause, symptom) and (names_it or cause.grade is Grade.PROVED)
 
@@ -66,12 +94,12 @@ def _if_proved(reaches: Reach) -> Reach:
 
 
 def _same_transactions_back(cause: Finding, symptom: Finding) -> bool:
-    """Reach what a server is said to have too much of, when its own replica merely lacks it."""
+    """Reach the GTIDs reported as extra on a server if its own replica is merely missing them."""
     return _way_back(cause, symptom) and symptom.gtid_set <= cause.gtid_set
 
 
 def _of_stopped_applier(cause: Finding, symptom: Finding) -> bool:
-    """Reach its own channel, and what other channels show of the transaction at which it stands."""
+    """Reach its own channel, and other channels' findings about the transaction that stopped it."""
     if not symptom.code.startswith("T"):
         return _same_edge(cause, symptom)
     is_at_them = bool(symptom.gtid_set) and symptom.gtid_set <= cause.gtid_set
@@ -79,7 +107,7 @@ def _of_stopped_applier(cause: Finding, symptom: Finding) -> bool:
 
 
 def _names_the_hand(cause: Finding, symptom: Finding) -> bool:
-    """Reach a GTID made by hand on the server that is said to have it beyond its source."""
+    """Reach a GTID set with gtid_next on the server on which it is reported as extra."""
     names_it = any(fact.fact == MADE_BY_HAND for fact in cause.evidence)
     return names_it and cause.replica == symptom.replica and symptom.gtid_set <= cause.gtid_set
 
@@ -91,10 +119,10 @@ def _touching(cause: Finding, symptom: Finding) -> bool:
 
 
 def _from_silent_server(cause: Finding, symptom: Finding) -> bool:
-    """Reach the receivers that cannot connect to a server that did not answer us either.
+    """Reach the receivers that cannot connect to a server that gtid-audit could not reach either.
 
-    Not those that it sent away with an error: that is a story of its own. And a server that only
-    kept one fact from us explains nothing.
+    Receivers that the server refused with an error are excluded: that is another cause. A server of
+    which only one fact was unread explains nothing.
     """
     return (
         symptom.source == cause.replica
@@ -104,7 +132,7 @@ def _from_silent_server(cause: Finding, symptom: Finding) -> bool:
 
 
 def _between_equal_ids(cause: Finding, symptom: Finding) -> bool:
-    """Reach what equal server_ids explain: a refused connection, transactions that were dropped."""
+    """Reach the effects of equal server_ids: a refused connection, or dropped transactions."""
     if symptom.code == "A4":
         return {cause.source, cause.replica} == {symptom.source, symptom.replica} and any(
             EQUAL_IDS in fact.value for fact in symptom.evidence
@@ -114,7 +142,7 @@ def _between_equal_ids(cause: Finding, symptom: Finding) -> bool:
 
 
 def _logs_nothing(cause: Finding, symptom: Finding) -> bool:
-    """Reach the replicas of a server that closed its log: what is missing there does not come."""
+    """Reach the replicas of a server that closed its log: it sends no more transactions."""
     if symptom.source != cause.replica:
         return False
     errors = [each.value for each in symptom.evidence if each.fact == RECEIVER_ERROR]
@@ -133,14 +161,14 @@ _DIFFERENCES = (
 )
 _THREADS = ("A1", "A2", "A3", "A4", "A5", "A7", "A8", "C3")
 
-# (causes, what they explain, how far)
+# (causes, what they explain, how far); the order matters, see *How it works*
 EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C1",), (*_DIFFERENCES, *_THREADS), _touching),
     (("C2",), ("H1", "H8", "T1", "T2", "T3", "A4", "A8"), _between_equal_ids),
     (("A1", "A2", "A3"), ("T1", "T2", "A5", "A7", "A8"), _of_stopped_applier),
     (("A5", "A8"), ("T1", "T2"), _same_edge),
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),
-    # Whatever made the hole: what a replica does not have is not errant on its source.
+    # Regardless of the cause of the gap: what a replica is missing is not errant on its source.
     (("H1", "H8", "P1", "C11"), ("E1", "E2"), _same_transactions_back),
     (("P1",), ("C6",), _same_edge),
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
@@ -154,7 +182,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
 
 
 def suppress_symptoms(findings: Iterable[Finding]) -> list[Finding]:
-    """Drop every finding that another, standing one explains. The order is kept."""
+    """Remove every finding that a remaining one explains. The order is kept."""
     standing = list(findings)
     for causes, symptoms, reaches in EXPLAINS:
         present = [finding for finding in standing if finding.code in causes]

@@ -1,10 +1,10 @@
-"""Where a server is and how to get in: addresses and secrets as values.
+"""The address of a server and the account to connect with: addresses and secrets as values.
 
-1. A password lives in a `Secret`, which shows itself to nobody: not to repr, str, logging or an
-   f-string, and not to pickle, whose bytes end in files and on other machines. `reveal` is called
-   where a connection is made, and by the one pickler that has to carry accounts to an executor
-   (spark_audit/adapters/carried.py).
-2. This file does not know where passwords come from, and connects to nothing.
+1. A password is held in a `Secret`. Its value does not appear in repr, str, logging or an f-string,
+   nor in pickle, whose bytes end in files and on other machines. Only two callers use `reveal`: the
+   code that opens a connection, and the one pickler that sends accounts to an executor
+   (spark_audit/adapters/pickled_accounts.py).
+2. This module neither obtains passwords nor opens connections.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the text itself, for the one who must send it."""
+        """Return the text itself, for the code that must send it."""
         return self._text
 
     def hidden_in(self, text: str) -> str:
-        """Return a text with this secret taken out of it, should it be there."""
+        """Return a text with every occurrence of this secret removed."""
         return text.replace(self._text, "…") if self._text else text
 
     def __reduce__(self) -> NoReturn:
@@ -68,7 +68,7 @@ class ServerTarget:
     ssl_cert: str | None = None
     ssl_key: str | None = None
     ssl_required: bool = False
-    # The mysql client's options of these names: what may leave over TCP without TLS.
+    # The mysql client's options of these names: what may be sent over TCP without TLS.
     enable_cleartext_plugin: bool = False
     get_server_public_key: bool = False
 

@@ -1,11 +1,11 @@
-"""Whether two readings of a server are of one undisturbed server: what finding U2 reports."""
+"""Whether two readings show one server without a reset or restart between them (finding U2)."""
 
 from gtid import GtidSet
 from topology.snapshot import ServerSnapshot
 
 
 def sign_of_tearing(first: ServerSnapshot, last: ServerSnapshot) -> str | None:
-    """Return what shows that the two readings are not of one undisturbed server, or None."""
+    """Return what shows a reset, restart or change of the server between two readings, or None."""
     if not first.is_judgeable or not last.is_judgeable:
         return None
     if first.server_uuid != last.server_uuid:

@@ -1,18 +1,18 @@
-"""An applier that runs and reads nothing: the relay log file at its place is gone.
+"""A running applier that reads nothing because the relay log file at its position does not exist.
 
-8.0 and later. No thread shows it: both run without an error. A server of 5.6.24 goes on with the
-next file by itself.
+This affects 8.0 and later. No thread reports it: both run without an error. A server of 5.6.24
+continues with the next file.
 """
 
 from typing import Final
 
 from topology.snapshot import IDLE_WORKER, ChannelSnapshot, ServerSnapshot
 
-_LOG_HEADER_BYTES: Final = 4  # BIN_LOG_HEADER_SIZE: the first event of a file begins behind them
+_LOG_HEADER_BYTES: Final = 4  # BIN_LOG_HEADER_SIZE: the first event of a file begins after them
 
 
 def has_had_no_work(channel: ChannelSnapshot) -> bool:
-    """Return whether no worker has had a transaction since it started, although some wait."""
+    """Return whether no worker has had a transaction since it started although some wait."""
     return bool(channel.workers) and all(
         IDLE_WORKER.match(worker.state)
         and not (worker.applying or worker.last_applied)
@@ -24,13 +24,14 @@ def has_had_no_work(channel: ChannelSnapshot) -> bool:
 def seconds_without_work(
     channel: ChannelSnapshot, before: ChannelSnapshot | None, server: ServerSnapshot
 ) -> int | None:
-    """Return for how long an applier has started nothing of what waits; None if it has.
+    """Return for how long an applier has started none of the waiting transactions, or None.
 
-    A coordinator whose relay log file is gone looks for it all the time: its state changes and its
-    time is always 0 (seen on 9.7.4). What has lasted is that its workers, since they started, had
-    no work. That is so, too, of an applier to which the first transaction has just come. So either
-    the place of the applier is the beginning of a file (it has not read even the header), or the
-    newest transaction that waits was committed as long ago.
+    A coordinator whose relay log file does not exist looks for it continuously. Its state changes
+    and its time is always 0 (seen on 9.7.4). Only one fact lasts: its workers have had no work
+    since they started. That is also true of an applier that has just received its first
+    transaction. So a second fact is required. Either the applier's position is the start of a file
+    (it has not even read the header), or the newest waiting transaction was committed that long
+    ago.
     """
     if before is None or not (has_had_no_work(before) and has_had_no_work(channel)):
         return None

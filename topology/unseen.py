@@ -1,21 +1,21 @@
-"""What the audit does not see of a topology: sources outside the snapshot, groups, unknown members.
+"""Parts of a topology that an audit does not read: outside sources, groups, unknown members.
 
 How it works
 ------------
-An audit reads some servers of a topology. What the others hold or deliver is not known, so three
-kinds of servers limit what may be concluded:
+An audit reads some servers of a topology. What the others hold or deliver is unknown, so three
+kinds of servers limit the conclusions:
 
-* **A source outside the snapshot.** A channel names it; nothing was read from it. What "no server
-  has" may be there, and a transaction that its source "does not receive" may be on its way through
-  it. In the ring a → b → c → a of which a and b are audited, a transaction of b reaches a through
-  c: on the edge a → b it looks exactly like an errant transaction.
+* **A source outside the snapshot.** A channel refers to it; nothing was read from it. What "no
+  server has" may be there, and a transaction that a server "does not receive" may be on its way
+  through it. Example: in the ring a → b → c → a only a and b are audited. A transaction of b
+  reaches a through c, and on the edge a → b it looks exactly like an errant transaction.
 * **A member of a group (Group Replication).** Members deliver to each other without a channel
   between servers. A member's group_replication_applier holds what it has received and not applied.
 * **A Galera node.** Its write sets have no MySQL GTID order; this version evaluates no such node.
 
-`unseen_sources` lists the servers from which transactions may reach a server through any number of
-hops, although the audit does not read them. An empty answer means that every way into the server
-was read, and only then a claim "it will never arrive" can be proved.
+`unseen_sources` lists the servers that the audit does not read and whose transactions may reach a
+server over any number of hops. An empty answer means that every path into the server was read. Only
+then can "it will never arrive" be proved.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ from topology.policy import Policy
 from topology.snapshot import ChannelSnapshot, ServerSnapshot
 from topology.version import Vendor
 
-# Channels of Group Replication: they have no source of their own, the group is their source.
+# Channels of Group Replication: they have no source of their own; the group is their source.
 _GROUP_CHANNELS = frozenset({"group_replication_applier", "group_replication_recovery"})
 
 
@@ -38,7 +38,7 @@ def address_of(channel: ChannelSnapshot) -> str:
 
 
 def outside_channels(graph: Graph) -> Iterator[tuple[str, ChannelSnapshot]]:
-    """Yield the channels whose source was not read, without those of Group Replication."""
+    """Yield the channels whose source was not read, except those of Group Replication."""
     for name, channel in graph.outside:
         if channel.name not in _GROUP_CHANNELS:
             yield name, channel
@@ -49,7 +49,7 @@ def undeclared_channels(
 ) -> Iterator[tuple[str, ChannelSnapshot]]:
     """Yield the channels whose source was not read and is not declared external.
 
-    `read` are addresses at which a server answered with another UUID: a finding of its own.
+    `read` are addresses at which a server answered with another UUID, which has its own finding.
     """
     for name, channel in outside_channels(graph):
         address = address_of(channel)
@@ -62,7 +62,7 @@ def unseen_sources(
 ) -> tuple[str, ...]:
     """Return the unread servers from which transactions may still reach a server, in order.
 
-    A stopped channel counts as well: it may be started.
+    A stopped channel counts as well, because an operator may start it.
     """
     reached = {name} | graph.upstream_of(name, stopped_too=True)
     found = {address_of(channel) for end, channel in outside_channels(graph) if end in reached}
@@ -74,8 +74,8 @@ def unseen_sources(
 def group_peers(servers: Iterable[ServerSnapshot]) -> tuple[tuple[str, ...], ...]:
     """Return the servers that are members of one group, group by group.
 
-    A server that is configured for a group and OFFLINE counts: it gets what the others have when
-    it starts Group Replication again.
+    A server that is configured for a group and OFFLINE counts as a member: it receives what the
+    others have when it starts Group Replication again.
     """
     by_group: dict[str, set[str]] = {}
     for server in servers:
@@ -95,7 +95,7 @@ def group_name_of(server: ServerSnapshot) -> str:
 
 
 def is_galera(server: ServerSnapshot) -> bool:
-    """Return whether a server is a Galera node: it replicates write sets, whatever it is named."""
+    """Return whether a server is a Galera node, which replicates write sets."""
     if "wsrep_on" in notable_values(server.notable_settings):
         return True
     # Percona XtraDB Cluster with wsrep_on = OFF replicates like any other server.
@@ -103,7 +103,7 @@ def is_galera(server: ServerSnapshot) -> bool:
 
 
 def unevaluated_kind(server: ServerSnapshot) -> str | None:
-    """Return what a server is, if this version does not evaluate its kind; else None."""
+    """Return the kind of a server if this version does not evaluate that kind; else None."""
     if server.group is not None:
         state = f"{server.group.member_state} {server.group.member_role}".strip()
         return f"a member ({state}) of the group {server.group.group_name}"
@@ -123,13 +123,13 @@ def group_uuids(servers: Iterable[ServerSnapshot]) -> frozenset[UUID]:
         if name := group_name_of(server):
             try:
                 found.add(UUID(name))
-            except ValueError:  # a name that is no UUID numbers no transactions
+            except ValueError:  # a group name that is no UUID is in no GTIDs
                 continue
     return frozenset(found)
 
 
 def _unread_members(server: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) -> Iterator[str]:
-    """Yield who may deliver to a server in its group; in any group, if its settings are unread."""
+    """Yield the members that may deliver to a server; of any group if its settings are unread."""
     if name := group_name_of(server):
         yield f"the other members of the group {name}"
     elif is_galera(server):

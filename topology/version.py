@@ -1,8 +1,8 @@
-"""What a server calls itself: its version, and who built it.
+"""A server's version and vendor, as the server reports them.
 
 1. Versions are integer tuples. 5.6, 8.0.36, 9.7.4 and the calendar releases after them (26.7.0)
    compare as numbers, never as text.
-2. This file knows nothing of what a version can do; that is the dialect table's business.
+2. This module does not define what a version supports: the dialect table does.
 """
 
 import re
@@ -13,17 +13,17 @@ _NUMBERS = re.compile(r"(?P<major>[0-9]+)\.(?P<minor>[0-9]+)(?:\.(?P<patch>[0-9]
 
 
 class Vendor(Enum):
-    """Who built the server, as far as its own version text says."""
+    """The vendor of a server, as far as its version text shows it."""
 
     MYSQL = "MySQL"
     PERCONA = "Percona"
     AURORA = "Aurora"
     GALERA = "Galera"  # Percona XtraDB Cluster, MySQL with wsrep: not evaluated by this version
-    MARIADB = "MariaDB"  # other GTIDs altogether: recognised so that it can be refused
+    MARIADB = "MariaDB"  # other GTIDs altogether: recognized so that it can be refused
 
 
 class UnreadableVersion(ValueError):
-    """A version text without a number at its start."""
+    """A version text that does not begin with a number."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,7 +50,7 @@ class ServerVersion:
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-# The first version of each release series; innovation releases count to the series they lead to.
+# The first version of each release series. An innovation release belongs to the series it leads to.
 _SERIES = (
     ServerVersion(5, 6),
     ServerVersion(5, 7),
@@ -63,14 +63,15 @@ _SERIES = (
 def follows(replica: ServerVersion, source: ServerVersion) -> bool:
     """Return whether MySQL supports a replica of this version: of the same series or the next.
 
-    Calendar releases behind 9.x count to the last series of the table: nothing is known of them.
+    Calendar releases after 9.x belong to the last series of the table: no limits are known for
+    them.
     """
     ours, theirs = (sum(first <= each for first in _SERIES) for each in (replica, source))
     return 0 <= ours - theirs <= 1
 
 
 def vendor_of(*, version_text: str, version_comment: str) -> Vendor:
-    """Tell the vendor from `@@version` and `@@version_comment`."""
+    """Return the vendor by `@@version` and `@@version_comment`."""
     both = f"{version_text} {version_comment}".lower()
     if "mariadb" in both:
         return Vendor.MARIADB

@@ -1,1 +1,1 @@
-"""Where the bytes come from: files, live servers, memory. Thin, typed, no judgement."""
+"""The sources of the bytes: files, live servers, memory. Thin and typed, without evaluation."""

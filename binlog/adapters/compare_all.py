@@ -1,12 +1,13 @@
-"""Compares every GTID that two servers' logs hold: commit times first, then digests.
+"""Compares every GTID that the logs of two servers contain: commit times first, then digests.
 
-1. Ledgers are joined on the GTID, as columns. Equal digests with equal moments (or without) are the
-   same transaction. Of all others the two versions are read and compared one by one
+1. The ledgers are joined on the GTID, as columns. Two versions with equal digests, and with equal
+   commit times or none, are the same transaction. All others are read and compared one by one
    (binlog/content/compare.py).
-2. What both servers executed and one of them no longer has in its logs is reported with a count.
-3. Both are read from files and of live servers alike: a live server's log is read once, whole, and
-   digested as it comes.
-4. Memory: 28 bytes for each transaction of either side, and what Arrow needs for the join.
+2. GTIDs that both servers executed, but that are not in the logs of one of them, are reported with
+   a count.
+3. Files and live servers are read in the same way. The log of a live server is read once, in full,
+   and each transaction is digested as it arrives.
+4. Memory: 28 bytes for each transaction of either side, and Arrow's memory for the join.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ from gtid import GtidSet, Tsid
 
 Side: TypeAlias = "ServerCompared | FilesCompared"
 
-# Read and compared one by one, at once.
+# This many transactions are read together and then compared one by one.
 CHUNK: Final = 1_000
-# Differences beyond this many are not looked for: two servers that have nothing in common.
+# At most this many suspects are compared: with more, the two servers have nothing in common.
 SUSPECTS_MAX: Final = 100_000
-# Of each TSID, what `compare_newest` reads.
+# `compare_newest` reads this many transactions of each TSID.
 NEWEST_MAX: Final = 10_000
 
 
 def compare_all(left: Side, right: Side) -> Compared:
-    """Compare what both logs hold. What cannot be read of either is in the result."""
+    """Compare the transactions in both logs. The result lists what could not be read."""
     search = Search(left, right)
     _compare(search, (left, right), None)
     return search.result()
 
 
 def compare_newest(search: Search, left: ServerCompared, right: ServerCompared) -> int:
-    """Compare the newest transactions of each TSID that both servers hold; return how many.
+    """Compare the newest transactions of each TSID that both servers have; return the number.
 
-    That there are older ones is reported: they are not compared.
+    Older transactions are not compared; a note reports how many there are.
     """
     held = [side.state.executed - side.state.purged for side in (left, right)]
     common = held[0] & held[1]
@@ -78,7 +79,7 @@ def last_of_each_tsid(gtids: GtidSet, size: int) -> GtidSet:
 
 
 def _compare(search: Search, both: tuple[Side, Side], wanted: GtidSet | None) -> None:
-    """Compare two logs: all that they hold, or of two servers just some transactions."""
+    """Compare two logs: all of their transactions, or, on two servers, only the wanted ones."""
     left, right = both
     tsids: dict[tuple[str, str | None], int] = {}
     sides = []
@@ -115,7 +116,7 @@ def _compare(search: Search, both: tuple[Side, Side], wanted: GtidSet | None) ->
 
 
 def _note_absent(search: Search, sides: tuple[Side, Side], held: list[GtidSet]) -> None:
-    """Report what both servers have executed and one of them does not have in its logs."""
+    """Report the GTIDs that both servers executed and that one of them has in no log."""
     known = []
     for side, gtids in zip(sides, held, strict=True):
         try:
@@ -131,9 +132,9 @@ def _note_absent(search: Search, sides: tuple[Side, Side], held: list[GtidSet]) 
 
 
 def _ledger(side: Side, wanted: GtidSet | None) -> Iterator[pa.Table]:
-    """Give the rows of a log; of a server's, until all has come that it had when it was asked.
+    """Yield the rows of a log; for a server, up to the GTIDs it had when the comparison began.
 
-    A server that is written to faster than it is read would never come to the end of its log.
+    If clients write to a server faster than it is read, its log would never end.
     """
     if isinstance(side, FilesCompared):
         yield from side.ledgers()
@@ -150,7 +151,7 @@ def _ledger(side: Side, wanted: GtidSet | None) -> Iterator[pa.Table]:
 
 
 def _numbered(rows: pa.Table, tsids: dict[tuple[str, str | None], int]) -> pa.Table:
-    """Keep what is joined and compared, with a number for each TSID, the same on both sides."""
+    """Keep the columns to join and compare; number the TSIDs, in the same way on both sides."""
     rows = rows.filter(pc.and_(pc.is_valid(rows["gno"]), rows["is_complete"]))
     uuids, tags = (rows[name].unify_dictionaries().combine_chunks() for name in ("uuid", "tag"))
     stride = len(tags.dictionary) + 1
@@ -171,10 +172,10 @@ def _numbered(rows: pa.Table, tsids: dict[tuple[str, str | None], int]) -> pa.Ta
 
 
 def _is_suspect(joined: pa.Table) -> pa.ChunkedArray:
-    """Return where two versions may not be the same.
+    """Return for each row whether its two versions may differ.
 
-    Without a digest of both, nothing is known of the contents; without a moment of both, nothing
-    speaks against equal contents.
+    If a digest is missing, the contents may differ. If a commit time is missing, the digests alone
+    decide.
     """
     moments, digests = (
         pc.not_equal(joined[f"{name}_left"], joined[f"{name}_right"])
@@ -202,6 +203,6 @@ def _gtids(rows: pa.Table | None, names: list[Tsid]) -> GtidSet:
 
 
 def _codes(words: pa.DictionaryArray) -> NDArray[np.int64]:
-    """Return which word each row has, -1 where it has none."""
+    """Return the dictionary index of each row, -1 for a null row."""
     codes: NDArray[np.int64] = words.indices.cast(pa.int64()).fill_null(-1).to_numpy()
     return codes

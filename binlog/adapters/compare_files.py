@@ -1,9 +1,9 @@
-"""Log files as they are compared with another server's: see `binlog.content.reuse.ComparedLogs`.
+"""Log files as one side of a comparison; implements `binlog.content.reuse.ComparedLogs`.
 
-1. Files do not say which server's they are; but what a server commits itself carries the server_id
-   of the file's own format description, and what it received that of its origin.
-2. Where a transaction lies is told by the ledger of its file; only those that are compared are
-   decoded.
+1. A file does not state which server wrote it. But a transaction that the server committed itself
+   has the server_id of the file's format description; a received one has that of its origin.
+2. The ledger of a file contains the positions of its transactions. Only the transactions that are
+   compared are decoded.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ class FilesCompared:
 
     @property
     def name(self) -> str:
-        """Return what the files are called together."""
+        """Return the name of this group of files."""
         return self._name
 
     @property
     def names_fold(self) -> None:
-        """Return None: files do not say how their server stores names of tables."""
+        """Return None: files do not state how their server compares table names."""
 
     def starts(self) -> Iterator[Start | Unread]:
-        """Give the starts, the latest first."""
+        """Yield the restarts, the latest first."""
         for number in reversed(range(len(self._paths))):
             if created := self._created_at(number):
                 yield Start(self._paths[number].name, created)
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's own transactions of one run, file after file."""
+        """Yield the server's own transactions from a restart to the next one, file by file."""
         for left in self._own(self._number_of(start.file)):
             while left:
                 window = first_of_each(left, next(sizes))
-                left -= window  # noqa: PLW2901 - what is left of one file
+                left -= window  # noqa: PLW2901 - the rest of one file
                 yield window
 
     def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's last own transactions before a start, file after file."""
+        """Yield the server's last own transactions before a restart, file by file."""
         for number in reversed(range(self._number_of(start.file))):
             left = self._own_in(number)
             while left:
@@ -71,15 +71,15 @@ class FilesCompared:
                 yield window
 
     def known(self) -> GtidSet:
-        """Return what was logged before the first of the files."""
+        """Return the GTIDs that were logged before the first file."""
         return self._head(0).previous_gtids or GtidSet()
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
-        """Return what was logged before the first of the files."""
+        """Return the wanted GTIDs that were logged before the first file."""
         return wanted & self.known()
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
-        """Give the transactions that are there, with their events."""
+        """Yield the wanted transactions that the files contain, with their events."""
         found = search_heads(
             wanted,
             file_count=len(self._paths),
@@ -90,7 +90,7 @@ class FilesCompared:
                 yield from self._groups(number, span.gtids)
 
     def ledgers(self) -> Iterator[pa.Table]:
-        """Give the ledger of file after file, with the digests of its transactions."""
+        """Yield the ledger of each file, with the digests of its transactions."""
         for path in self._paths:
             yield _sound_rows(path, digests=True)
 
@@ -111,21 +111,21 @@ class FilesCompared:
             )
 
     def _own(self, number: int) -> Iterator[GtidSet]:
-        """Give what the server itself committed from a file on, until its next start, by file."""
+        """Yield the server's own commits, file by file, from a file to the next restart."""
         for later in range(number, len(self._paths)):
             if later > number and self._created_at(later):
                 return
             yield self._own_in(later)
 
     def _own_in(self, number: int) -> GtidSet:
-        """Return what the server itself committed in one file."""
+        """Return the GTIDs in one file that the server itself committed."""
         rows = self._rows(number)
         server_id = next(read_events(self._paths[number])).header.server_id
         is_own = pc.and_(pc.equal(rows["server_id"], server_id), pc.is_valid(rows["gno"]))
         return gtids_of(rows.filter(is_own))
 
     def _rows(self, number: int) -> pa.Table:
-        """Return the ledger of one file; the last that was asked for is kept."""
+        """Return the ledger of one file; cache the one that was requested last."""
         if self._ledger is None or self._ledger[0] != number:
             self._ledger = number, _sound_rows(self._paths[number])
         return self._ledger[1]
@@ -144,8 +144,8 @@ class FilesCompared:
 
 def _sound_rows(path: Path, *, digests: bool = False) -> pa.Table:
     ledger = ledger_of_file(path, digests=digests)
-    # A log may end in the middle of an event: it is still written, or was when its server died.
-    # All before is sound.
+    # A log may end inside an event: its server is still writing it, or crashed while it wrote. The
+    # transactions before that event are valid.
     if ledger.error is not None and not isinstance(ledger.error, TruncatedBinlog):
         raise ledger.error
     return ledger.rows

@@ -1,11 +1,11 @@
-"""A live server's logs as another's are compared with them: `binlog.content.reuse.ComparedLogs`.
+"""The logs of a live server as one side of a comparison; implements `reuse.ComparedLogs`.
 
-1. The server is asked for just the transactions that are compared, by their GTIDs; of its files
-   only heads are read, and to find recent starts only some of them: halving by time, and then those
-   that were not begun because the one before was full.
-2. What the server has purged is not asked for: it would refuse the whole question (1236).
+1. The server sends only the transactions that are compared, selected by GTID. Of its files only
+   headers are read. To find recent restarts, only some headers are read: a binary search by time,
+   and then the files that did not begin because the file before was full.
+2. Purged transactions are never requested: the server would reject the whole request (1236).
 
-Privileges needed: to read binary logs, as a replica has it, and REPLICATION CLIENT for their names.
+Privileges needed: REPLICATION SLAVE to read binary logs, and REPLICATION CLIENT to list them.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from binlog.events import FormatDescription, PreviousGtids
 from binlog.scan import EventGroup
 from gtid import GNO_END, GtidSet
 
-# A head is a format description and the previous GTIDs, which may be a large set.
+# A header is a format description and the previous GTIDs, which may be a large set.
 HEAD_BYTES_MAX: Final = 64 * 1024**2
-# Each takes a connection, and is mostly waiting.
+# Each takes a connection, and mostly waits for the server.
 HEADS_AT_ONCE: Final = 8
-# The server counts its uptime from early in its start, and begins the log a little later; clocks
-# in whole seconds are off by one.
+# The server counts its uptime from early in its startup, and begins the log a little later. Clocks
+# in whole seconds may differ by one.
 _CLOCK_SLACK_SECONDS: Final = 2
-# How far behind what is wanted a few more are asked for: see `_behind`. Several, because a replica
-# may have committed neighbours in another order.
+# Offsets of the additional transactions that are requested after the wanted ones: see `_behind`.
+# There are several, because a replica may have committed adjacent GTIDs in another order.
 _SKIPPED: Final = (1, 4, 16, 64, 256, 1024)
 
 
-# lower_case_table_names = 0 stores and compares names as they are; 1 and 2 compare in lower case.
+# lower_case_table_names = 0 compares names case-sensitively; 1 and 2 compare in lower case.
 _EXACT_NAMES: Final = 0
 
 
 def uuid_or_none(text: str | None) -> UUID | None:
-    """Return the UUID that is a setting's value; None if there is none, or it is not set yet."""
+    """Return the UUID in a setting; None if it is missing, or not set yet."""
     try:
         return UUID(text or "")
     except ValueError:
@@ -53,29 +53,29 @@ def uuid_or_none(text: str | None) -> UUID | None:
 
 
 def own_gtids(gtids: GtidSet, server_uuid: UUID, group_name: UUID | None) -> GtidSet:
-    """Return which of these a server, or the group it is a member of, committed first."""
+    """Return those GTIDs that a server, or its replication group, committed first."""
     own = gtids.from_uuid(server_uuid)
     return own if group_name is None else own | gtids.from_uuid(group_name)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What must be known of a server before its logs are compared, read by one's own means."""
+    """The facts about a server that a comparison of its logs needs; the caller reads them."""
 
     name: str
     server_uuid: UUID
     executed: GtidSet
     purged: GtidSet
     log_names: tuple[str, ...]  # in the order of the logs
-    # As long as max_binlog_size says, or longer: the next was begun by rotation, not by a start.
+    # Logs of max_binlog_size or more: a rotation began the next one, not a restart.
     full_logs: frozenset[str] = frozenset()
-    # By the server's clock: now minus its uptime. Only `Since` needs it.
+    # By the server's clock: the current time minus its uptime. Only `Since` needs it.
     up_since_seconds: int | None = None
     group_name: UUID | None = None  # group_replication_group_name: the UUID its group commits under
     lower_case_table_names: int | None = None
 
     def own(self, gtids: GtidSet) -> GtidSet:
-        """Return which of these the server, or the group it is a member of, committed first."""
+        """Return those GTIDs that the server, or its replication group, committed first."""
         return own_gtids(gtids, self.server_uuid, self.group_name)
 
 
@@ -87,7 +87,7 @@ class _Head:
 
 
 class Starts(Enum):
-    """Which of a server's starts are looked at."""
+    """Which restarts of a server are checked."""
 
     EVERY = "every one in its logs"
     NONE = "none"
@@ -98,7 +98,7 @@ LATEST_START_PURGED: Final = "the log that began at its latest start is purged"
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The starts since a moment, by the server's clock; the latest is among them."""
+    """The restarts since a time, by the server's clock; always includes the latest restart."""
 
     seconds: int
 
@@ -112,7 +112,7 @@ class ServerCompared:
     timeout_seconds_max: float
     looked_at: Starts | Since = Starts.EVERY
     _heads: dict[int, _Head] = field(default_factory=dict)
-    _starts: list[int] = field(default_factory=list)  # that were found, by their logs' numbers
+    _starts: list[int] = field(default_factory=list)  # the restarts found, by number of their log
 
     @property
     def name(self) -> str:
@@ -121,17 +121,17 @@ class ServerCompared:
 
     @property
     def names_fold(self) -> bool | None:
-        """Return whether the server compares names of tables in lower case."""
+        """Return whether the server compares table names in lower case."""
         setting = self.state.lower_case_table_names
         return None if setting is None else setting != _EXACT_NAMES
 
     @property
     def heads_read(self) -> int:
-        """Return how many files' heads have been read so far."""
+        """Return the number of file headers read so far."""
         return len(self._heads)
 
     def starts(self) -> Iterator[Start | Unread]:
-        """Give the starts, the latest first."""
+        """Yield the restarts, the latest first."""
         if self.looked_at is Starts.NONE:
             return
         first = 0
@@ -146,7 +146,7 @@ class ServerCompared:
         yield from self._unheld_starts(first)
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's own transactions of one run, each TSID's smallest numbers first."""
+        """Yield the server's own transactions up to the next restart, lowest GNOs first."""
         number = self.state.log_names.index(start.file)
         after = self._next_start(number)
         until = self.state.executed if after is None else self._head(after).previous
@@ -157,7 +157,7 @@ class ServerCompared:
             yield window
 
     def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's last own transactions before a start, the largest GNOs first."""
+        """Yield the server's last own transactions before a restart, highest GNOs first."""
         number = self.state.log_names.index(start.file)
         left = self.state.own(self._head(number).previous - self.state.purged)
         while left:
@@ -166,15 +166,15 @@ class ServerCompared:
             yield window
 
     def known(self) -> GtidSet:
-        """Return all that the server has executed, purged or not."""
+        """Return the GTIDs that the server has executed, purged or not."""
         return self.state.executed
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
-        """Return what the server has purged."""
+        """Return the wanted GTIDs that the server has purged."""
         return wanted & self.state.purged
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
-        """Give the transactions that are there, with their events."""
+        """Yield the wanted transactions that the server has in its logs, with their events."""
         held = self.state.executed - self.state.purged
         wanted &= held
         if not wanted:
@@ -190,7 +190,7 @@ class ServerCompared:
                 return
 
     def _first_since(self, moment: int) -> int:
-        """Return the number of the first log begun since a moment; times of heads only grow."""
+        """Return the number of the first log begun since a time; header times ascend."""
         first, end = 0, len(self.state.log_names)
         while first < end:
             middle = (first + end) // 2
@@ -201,7 +201,7 @@ class ServerCompared:
         return first
 
     def _find_starts(self, first: int) -> None:
-        """Find the logs from `first` on that began when the server did."""
+        """Find the logs from `first` on that began at a restart."""
         names, full = self.state.log_names, self.state.full_logs
         asked = [at for at in range(first, len(names)) if not at or names[at - 1] not in full]
         with ThreadPoolExecutor(HEADS_AT_ONCE) as pool:
@@ -211,7 +211,7 @@ class ServerCompared:
         ]
 
     def _unheld_starts(self, first: int) -> Iterator[Unread]:
-        """Say which of the starts that were to be looked at are not in the logs any more."""
+        """Yield a note for each restart that should be checked, but whose log is purged."""
         since, up_since = self.looked_at, self.state.up_since_seconds
         if up_since is None:
             return
@@ -254,10 +254,10 @@ class ServerCompared:
 
 
 def _behind(wanted: GtidSet, held: GtidSet) -> GtidSet:
-    """Return a few transactions from behind the wanted ones; the answer need not wait for the end.
+    """Return a few transactions after the wanted ones, so that the server sends those sooner.
 
-    What a server sends stays in its buffer of 16 KB while it skips the rest of its logs. But before
-    it sends what comes behind something skipped, it sends a heartbeat, and that at once
+    A server keeps events in its send buffer of 16 KB while it skips the rest of its logs. Before it
+    sends the next event after skipped ones, it sends a heartbeat and flushes the buffer
     (Binlog_sender::send_events and send_heartbeat_event, sql/rpl_binlog_sender.cc).
     """
     ends = {tsid: end for tsid, _, end in wanted.intervals()}

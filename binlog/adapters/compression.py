@@ -1,7 +1,7 @@
-"""Opens compressed transaction payloads, if the machine has what it takes.
+"""Decompresses transaction payloads if the package zstandard is installed.
 
-zstandard is an optional dependency: without it a compressed transaction is still found, dated and
-placed, but its statements and tables stay unread, and its kind says so.
+zstandard is optional. Without it, a compressed transaction is still reported with its time and
+position. Its statements and tables are not read, and its kind shows that.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 def find_decompressor() -> Decompress | None:
-    """Give the decompressor of this machine, or None if zstandard is not installed."""
+    """Return the decompressor, or None if zstandard is not installed."""
     if find_spec("zstandard") is None:
         return None
     zstandard: Any = import_module("zstandard")
 
     def decompress(data: bytes, bytes_max: int) -> bytes:
-        """Never give more than `bytes_max` bytes, whatever the frame says of itself."""
+        """Return the content. Raises ValueError if it has more than `bytes_max` bytes.
+
+        The size in the frame's header is not relied on.
+        """
         pieces: list[bytes] = []
         left = bytes_max + 1
         try:
             with zstandard.ZstdDecompressor().stream_reader(data) as reader:
-                # A read takes the memory for all that it may give, however little that is.
+                # A read allocates memory for its maximum, even if it returns less.
                 while left and (piece := reader.read(min(left, _PIECE_BYTES))):
                     pieces.append(piece)
                     left -= len(piece)
@@ -42,9 +45,9 @@ def find_decompressor() -> Decompress | None:
 
 
 def find_peek() -> Callable[[bytes, int], bytes] | None:
-    """Give what shows the first bytes of a payload, or None if zstandard is not installed.
+    """Return a function for the first bytes of a payload; None if zstandard is not installed.
 
-    It raises ValueError, as the decompressor does.
+    The function raises ValueError, as the decompressor does.
     """
     if find_spec("zstandard") is None:
         return None

@@ -1,8 +1,8 @@
 """Binlog and relay-log files on this machine.
 
-This file opens, reads and closes. What the bytes mean is `binlog.scan`'s business. A file may still
-be written while it is read: what is there when the end is reached is what is given, and an event of
-which only a part is there raises TruncatedBinlog with `in_use` set.
+This file opens, reads and closes files; `binlog.scan` interprets the bytes. A server may still
+write a file while it is read. Then the result ends where the file ends at that moment. An
+incomplete event raises TruncatedBinlog with `in_use` set.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ CHUNK_BYTES = 1 << 20
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """Give every event of one file, in order. Raises CorruptBinlog, UnsupportedBinlog, OSError."""
+    """Yield the events of one file in order. Raises CorruptBinlog, UnsupportedBinlog, OSError."""
     return scan_events(_chunks(path)(0), file=path.name)
 
 
 def read_transactions(path: Path, *, position: int = FIRST_POSITION) -> Iterator[Transaction]:
-    """Give the transactions of one file from `position` on, which must be where an event starts.
+    """Return the transactions of one file from `position` on; an event must start there.
 
     Raises CorruptBinlog, UnsupportedBinlog, BinlogMisuse, OSError.
     """
@@ -57,12 +57,12 @@ def read_transactions(path: Path, *, position: int = FIRST_POSITION) -> Iterator
 
 
 def read_file_head(path: Path) -> LogHead:
-    """Give a file's description and previous GTIDs. Reads its first chunk only, as a rule."""
+    """Return a file's format description and previous GTIDs; usually reads only one chunk."""
     return read_head(_chunks(path), file=path.name)
 
 
 class FileLogs:
-    """A `TransactionSource` over files. Their order is that of the logs; names must differ."""
+    """A `TransactionSource` over files, in the order of the logs; their names must be distinct."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         paths = tuple(paths)
@@ -73,7 +73,7 @@ class FileLogs:
     def transactions_at(
         self, *, file: str, position: int, transactions_max: int
     ) -> tuple[Transaction, ...]:
-        """See `TransactionSource`. Raises BinlogMisuse for a file or position not there."""
+        """See `TransactionSource`. Raises BinlogMisuse for an unknown file or position."""
         if file not in self._paths:
             raise BinlogMisuse(f"no log named {file}")
         return tuple(
@@ -127,7 +127,7 @@ def _chunks(path: Path) -> ReadFrom:
 
 
 def _read(path: Path, start: int, end: int) -> Iterator[bytes]:
-    """Give the bytes of a file from `start` to `end`, or to its own end."""
+    """Yield the bytes of a file from `start` to `end`, or to the end of the file."""
     with path.open("rb") as file:
         file.seek(start)
         left = end - start

@@ -1,11 +1,11 @@
-"""Locates GTIDs in files: by the heads of a few, then by the ledgers of the files they lead to.
+"""Locates GTIDs in files: a search by file headers selects files, whose ledgers are then read.
 
-1. Of a head, the first 4 KiB are read, and more only if the previous GTIDs are longer.
-2. A head that cannot be read, or that holds no previous GTIDs, is not known, and the search goes
-   round it. If that leads to its file, what is wrong with it is in the answer.
-3. A relay log may hold the head of a transaction in one file and its end in the next, which then
-   is the one whose successor lists it: whatever is not where heads say is looked for one file
-   before.
+1. Of a header, the first 4 KiB are read, and more only if the previous GTIDs are longer.
+2. If a header cannot be read, or has no previous GTIDs, the search treats it as unknown and uses
+   other headers. If the search then selects that file, the result contains the file's error.
+3. In relay logs, a transaction may begin in one file and end in the next. Then only the file after
+   both lists its GTID, so the headers point to the second file. A GTID that is not in the selected
+   files is therefore searched for in the file before.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HEAD_BYTES = 4096
-# What may stand before the previous GTIDs. A relay log of some versions has a ROTATE there.
+# Event types that may precede the previous GTIDs. Some versions write a ROTATE in relay logs.
 _HEAD_TYPES = frozenset({EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE})
 
-# Told of each file before it is looked into.
+# Called with the name of each file before it is read.
 Say = Callable[[str], None]
 
 
 def previous_gtids_of(path: Path) -> GtidSet | None:
-    """Give the previous GTIDs at the head of a file; None if it has none, or not yet.
+    """Return the previous GTIDs in the header of a file; None if it has none (yet).
 
     Raises CorruptBinlog, UnsupportedBinlog, OSError.
     """
@@ -61,7 +61,7 @@ def previous_gtids_of(path: Path) -> GtidSet | None:
 
 
 def _is_head(received: bytes | bytearray, position: int) -> bool:
-    """Tell whether the event at a position may belong to the head, as far as can be seen."""
+    """Return whether the event at a position may belong to the header; True if not yet known."""
     if position == 0 or len(received) - position < HEADER_BYTES:
         return True
     return parse_header(received, position).type_code in _HEAD_TYPES
@@ -74,7 +74,7 @@ def locate_in_files(
     places_max: int = PLACES_MAX,
     say: Say = lambda _: None,
 ) -> Located:
-    """Find the wanted GTIDs among the files of one server, given in the order of the logs."""
+    """Find the wanted GTIDs in the files of one server; `paths` are in the order of the logs."""
     looking = _Looking(paths, wanted, places_max=places_max, say=say)
     search = search_heads(
         wanted, file_count=len(paths), previous_gtids_of=looking.previous_gtids_of
@@ -99,7 +99,7 @@ def locate_in_files(
 
 @dataclass(slots=True)
 class _Looking:
-    """What has been found so far, by the numbers of files."""
+    """The state of a search: the GTIDs found so far, by file number."""
 
     paths: Sequence[Path]
     wanted: GtidSet
@@ -111,14 +111,14 @@ class _Looking:
     errors: dict[int, BinlogError] = field(default_factory=dict)
 
     def previous_gtids_of(self, number: int) -> GtidSet | None:
-        """Read a head. One that cannot be read is not known; its file's ledger will say why."""
+        """Return the header's set; None if unreadable: the file's ledger then has the error."""
         try:
             return previous_gtids_of(self.paths[number])
         except (BinlogError, OSError):
             return None
 
     def look_into(self, span: Span) -> GtidSet:
-        """Look for a span's GTIDs. Return those that may be where nothing could be read."""
+        """Search the files of a span; return the GTIDs that may be in unreadable parts of them."""
         failed_before = len(self.errors)
         for number in range(span.first, span.end):
             self._look_into_file(number)
@@ -153,7 +153,7 @@ class _Looking:
         self.files[number] = FilePlaces(str(path), gtids, kept)
 
     def places(self) -> Iterator[FilePlaces]:
-        """Give the files that hold anything, in the order of the logs."""
+        """Yield the files that contain wanted GTIDs, in the order of the logs."""
         for number in sorted(self.files):
             yield self.files[number]
 

@@ -1,14 +1,15 @@
-"""Locates GTIDs on a live server: by the heads of a few of its binary logs, on one connection.
+"""Locates GTIDs on a live server: by the headers of a few binary logs, on one connection.
 
-1. SHOW BINLOG EVENTS IN 'file' LIMIT 2 gives a file's description and its previous GTIDs as text:
-   one short question for each head, and the server reads no further (seen on 5.6.24 and 9.7.4).
-2. What a server has executed and not purged is in its binary logs (the reference manual on
-   gtid_purged: what was committed without being logged counts as purged). So heads alone tell the
-   file; only positions have to be fetched, as a dump of nothing but the wanted transactions.
-3. Files may be purged while we look. Then we begin anew, a few times.
-4. What the server answers is turned into our errors here.
+1. SHOW BINLOG EVENTS IN 'file' LIMIT 2 returns a file's format description and its previous GTIDs
+   as text. This is one short query for each header, and the server reads no further (verified on
+   5.6.24 and 9.7.4).
+2. The binary logs contain what a server has executed and not purged. (The reference manual on
+   gtid_purged: transactions committed without being logged count as purged.) So the headers alone
+   determine the file. Only positions need a dump, and the dump requests only the wanted GTIDs.
+3. The server may purge files during the search. Then the search restarts, a few times.
+4. This file converts the server's errors to those of `binlog.errors`.
 
-Privileges: REPLICATION CLIENT for SHOW BINARY LOGS, and for the rest what a dump needs.
+Privileges: REPLICATION CLIENT for SHOW BINARY LOGS, and those of a dump for the rest.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _SETS = "SELECT @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged"
 _FILES = "SHOW BINARY LOGS"
 _HEAD = "SHOW BINLOG EVENTS IN %s LIMIT 2"
 _PREVIOUS_GTIDS = "Previous_gtids"
-# ER_ERROR_WHEN_EXECUTING_COMMAND: "Could not find target log", if it was purged meanwhile.
+# ER_ERROR_WHEN_EXECUTING_COMMAND: "Could not find target log", if it has been purged.
 _NOT_SHOWN = 1220
 _ATTEMPTS_MAX = 3
-# Each dump takes a connection; beyond so many the server is asked for the rest at once.
+# Each dump takes a connection. The last dump of this many requests all the remaining GTIDs.
 _DUMPS_MAX = 16
 # pymysql.constants.CR: 2000 to 2999 are the client's own errors, the others the server's.
 _CLIENT_ERRORS = range(2000, 3000)
@@ -44,7 +45,7 @@ _CLIENT_ERRORS = range(2000, 3000)
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What a server says of its logs at one moment; `sizes` are the files' bytes."""
+    """What a server reports about its logs at one time; `sizes` are in bytes, by file."""
 
     executed: GtidSet
     purged: GtidSet
@@ -53,11 +54,11 @@ class ServerFacts:
 
 
 class ServerHeads:
-    """The heads of a server's binary logs. `connection` is used, and left open."""
+    """The headers of a server's binary logs. It uses `connection` and leaves it open."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
-        # In this order: whatever is executed by now is in a file that is listed next.
+        # The order matters: a GTID executed by now is in a file of the list that is read next.
         sets = self._ask(_SETS)
         listed = self._ask(_FILES)
         with read_answer("its GTID sets and binary logs"):
@@ -70,7 +71,7 @@ class ServerHeads:
             )
 
     def previous_gtids_of(self, number: int) -> GtidSet | None:
-        """Ask for one head; None if the file has none. Raises StatementRefused, DumpBroken."""
+        """Query one header; return None without one. Raises StatementRefused, DumpBroken."""
         rows = self._ask(_HEAD, (self.facts.files[number],))
         with read_answer(f"the head of {self.facts.files[number]}"):
             info = next((row[5] for row in rows if row[2] == _PREVIOUS_GTIDS), None)
@@ -83,13 +84,13 @@ class ServerHeads:
 
 
 def facts_of_server(connect: Connect) -> ServerFacts:
-    """Ask a server what it holds, and in which files. Raises StatementRefused, DumpBroken."""
+    """Query a server's GTID sets and binary logs. Raises StatementRefused, DumpBroken."""
     with closing(_connected(connect)) as connection:
         return ServerHeads(connection).facts
 
 
 def purged_of(connect: Connect) -> GtidSet:
-    """Ask a server what it has purged. Raises StatementRefused, DumpBroken."""
+    """Query a server's gtid_purged. Raises StatementRefused, DumpBroken."""
     with closing(_connected(connect)) as connection, _our_errors(), connection.cursor(Cursor) as at:
         at.execute("SELECT @@GLOBAL.gtid_purged")
         with read_answer("gtid_purged"):
@@ -107,8 +108,8 @@ def locate_on_server(
 ) -> Located:
     """Find the wanted GTIDs in a server's binary logs.
 
-    `timeout_seconds_max` bounds each dump. Raises StatementRefused, DumpBroken; what goes wrong
-    while positions are fetched is in the answer instead, beside the files.
+    `timeout_seconds_max` limits each dump. Raises StatementRefused, DumpBroken. Errors that occur
+    while positions are fetched are not raised: the result contains them beside the files.
     """
     with closing(_connected(connect)) as connection:
         heads, search = _searched(connection, wanted)
@@ -139,16 +140,16 @@ def locate_on_server(
 
 @dataclass(slots=True)
 class _Fetched:
-    """What dumps of wanted transactions gave."""
+    """The results of the dumps of wanted transactions."""
 
     logs: ServerLogs
     places: dict[str, list[Place]] = field(default_factory=dict)  # by file
-    # What was asked for in dumps that came to their end: what they did not give is in no log.
+    # The GTIDs requested in complete dumps: one that such a dump did not return is in no log.
     answered: GtidSet = field(default_factory=GtidSet)
     errors: list[BinlogError] = field(default_factory=list)
 
     def add(self, part: GtidSet) -> None:
-        """Fetch some; an error is kept, and the files are still known from the heads."""
+        """Fetch positions; record an error: the headers still determine the files."""
         try:
             for file, place in self.logs.places_of(part):
                 self.places.setdefault(file, []).append(place)
@@ -164,7 +165,7 @@ def _connected(connect: Connect) -> Connection[Any]:
 
 
 def _searched(connection: Connection[Any], wanted: GtidSet) -> tuple[ServerHeads, Search]:
-    """Search the heads; again from the beginning if a file was purged under our hands."""
+    """Search the headers; start again if the server purged a file during the search."""
     for attempt in range(1, _ATTEMPTS_MAX + 1):
         heads = ServerHeads(connection)
         facts = heads.facts
@@ -181,9 +182,9 @@ def _searched(connection: Connection[Any], wanted: GtidSet) -> tuple[ServerHeads
 
 
 def _dumps(spans: Sequence[Span], *, places_max: int) -> Iterator[GtidSet]:
-    """Part what is fetched into dumps: one for each run of files that touch.
+    """Split the GTIDs to fetch into dumps: one for each run of adjacent files.
 
-    A server reads through everything from the first wanted transaction to the last one.
+    In a dump, a server reads everything from the first wanted transaction to the last.
     """
     runs: list[list[GtidSet]] = []
     last_end = 0
@@ -206,7 +207,7 @@ def _first(gtids: GtidSet, count: int) -> GtidSet:
 
 
 def _files(search: Search, names: Sequence[str], fetched: _Fetched) -> Iterator[FilePlaces]:
-    """Put together what heads say (which file) and what was fetched (which byte)."""
+    """Combine the files that the headers determine and the positions that were fetched."""
     by_heads = {span.first: span.gtids for span in search.spans if span.end == span.first + 1}
     for number, name in enumerate(names):
         here = fetched.places.get(name, [])

@@ -1,9 +1,10 @@
 """The ledger of binlog and relay-log files on this machine.
 
-1. A file is mapped, not read: of a large transaction only its head is ever fetched.
-2. A file may still be written while it is read: what is there when it is opened is what is given.
-   But nobody may shorten it meanwhile: the system ends a process that looks at what was cut off.
-   No server does while it runs; one that recovers from a crash cuts what it had not finished.
+1. A file is mapped, not read: of a large transaction, only the first part is loaded.
+2. A server may still write the file. The ledger covers the bytes that exist when it is opened. But
+   no process may shorten the file during the read: accessing a truncated mapping ends this process
+   with a signal. A running server never shortens a log. Crash recovery does: it truncates an
+   unfinished event.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.errors import BinlogError
 from binlog.events import FormatDescription
 from binlog.ledger.columns import FileLedger
-from binlog.ledger.parts import behind, joined, starts_of_parts
-from binlog.ledger.window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
+from binlog.ledger.parallel_parts import behind, joined, starts_of_parts
 from binlog.scan import LogHead, read_head
 
 _HEAD_CHUNK_BYTES = 1 << 14
-_THREADS_MAX = 4  # by then the memory is the limit
+_THREADS_MAX = 4  # with more, memory bandwidth is the limit
 
 
 def ledger_of_file(
@@ -38,12 +39,12 @@ def ledger_of_file(
     details: bool = False,
     threads_max: int | None = None,
 ) -> FileLedger:
-    """Give one row per transaction of one file; an error of the format is in the answer.
+    """Return one row per transaction of one file; the result contains an error of the format.
 
-    `verify` compares every checksum, and in a source's binary log every end_log_pos with where the
-    event ends. `digests` and `details` look at the content of every transaction, and `details` end
-    where it is not sound. A large file is read by as many threads as this process may use
-    processors, or `threads_max`. Raises OSError.
+    `verify` checks every checksum, and in a source's binary log every end_log_pos. `digests` and
+    `details` read the content of every transaction; with `details`, the ledger ends at malformed
+    content. A large file is read by one thread for each processor available to this process, at
+    most _THREADS_MAX, or by `threads_max` threads. Raises OSError.
     """
     name = _shown(path)
     with path.open("rb") as file:
@@ -55,7 +56,7 @@ def ledger_of_file(
 
 
 class _Log:
-    """An open file, as it is now, and what is asked of it."""
+    """An open file with its current size, and the options of the ledger."""
 
     def __init__(
         self, descriptor: int, path: Path, *, verify: bool, digests: bool, details: bool
@@ -70,14 +71,14 @@ class _Log:
         self._details = details
 
     def head(self) -> tuple[LogHead | None, BinlogError | None]:
-        """Read what stands before the first transaction."""
+        """Read the header: the events before the first transaction."""
         try:
             return read_head(partial(_chunks, self._mapped(0, self._size)), file=self._name), None
         except BinlogError as stopped:
             return None, stopped
 
     def in_parts(self, head: LogHead, threads: int) -> WindowLedger:
-        """Read all of it, by so many threads at most."""
+        """Read the whole file with at most `threads` threads."""
         description = head.description
         starts = starts_of_parts(
             self._mapped(0, self._size),
@@ -97,9 +98,9 @@ class _Log:
         return behind(window, self.window(window.end, self._size, window.description))
 
     def _part(self, start: int, end: int, description: FormatDescription | None) -> WindowLedger:
-        """Read a part of it in a thread, which opens the file for itself if it still finds it.
+        """Read one part in a thread, with its own descriptor if the path is still this file.
 
-        Threads that read by one descriptor wait for each other, to count who is using it.
+        Threads that share a descriptor wait for each other to update its reference count.
         """
         try:
             file = self._path.open("rb")
@@ -116,7 +117,7 @@ class _Log:
         description: FormatDescription | None = None,
         descriptor: int | None = None,
     ) -> WindowLedger:
-        """Read some of it."""
+        """Read the bytes from `start` to `end`."""
         end = self._size if end is None else end
         return ledger_of_window(
             self._mapped(start, end),
@@ -133,7 +134,7 @@ class _Log:
         )
 
     def _mapped(self, start: int, end: int) -> NDArray[np.uint8]:
-        """Map some of it. The array keeps the mapping for as long as it lives itself."""
+        """Map the bytes from `start` to `end`. The array keeps the mapping alive."""
         if start == end:
             return np.empty(0, np.uint8)
         begin = start - start % mmap.ALLOCATIONGRANULARITY
@@ -147,5 +148,5 @@ def _chunks(data: NDArray[np.uint8], position: int) -> Iterator[bytes]:
 
 
 def _shown(path: Path) -> str:
-    """Name a file; bytes of its name that are not UTF-8 are shown in hexadecimal, after `x`."""
+    """Return the name of a file; bytes that are not UTF-8 are shown in hexadecimal, after `x`."""
     return os.fsencode(path.name).decode("utf-8", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Logs whose bytes are already here: the twin of the other adapters, and a tool for tests."""
+"""Logs whose bytes are in memory: an adapter with the interface of the others, for tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MemoryLogs:
     def transactions_at(
         self, *, file: str, position: int, transactions_max: int
     ) -> tuple[Transaction, ...]:
-        """See `TransactionSource`. Raises BinlogMisuse for a file or position not there."""
+        """See `TransactionSource`. Raises BinlogMisuse for an unknown file or position."""
         return tuple(islice(self._scan(file, position), transactions_max))
 
     def transactions_of(

@@ -1,12 +1,13 @@
-"""Reads single values of row images, by mysql-replication's decoders where they are right.
+"""Reads single values of row images; uses mysql-replication's decoders where they are correct.
 
-1. The one place that imports `pymysqlreplication`. Its events, streams and GTID classes are never
-   used: a value's bytes are cut out by `binlog.rows.values`, and its decoder is given these alone.
-2. Which types it reads is the table `_THEIRS`; each was held against SELECT on 5.6.24 and 9.7.4,
-   with the least and greatest values. All others are read by `_OURS`, and the reason is beside it.
-3. Its decoder is one method of an event that reads from a packet, so there is an event without a
-   packet here, which is handed a packet of one value. Whatever it leaves over, or asks for in vain,
-   is MalformedBody.
+1. Only this file imports `pymysqlreplication`. It never uses that library's events, streams and
+   GTID classes: `binlog.rows.values` cuts out a value's bytes, and the decoder receives only these.
+2. The table `_FIELD_TYPES` lists the types that the library decodes. Each was compared with SELECT
+   on 5.6.24 and 9.7.4, with the lowest and highest values. `_OURS` decodes all other types, with
+   the reason beside each.
+3. The library's decoder is a method of an event that reads from a packet. So `_Event` is an event
+   without a body, and receives a packet of one value. If the decoder leaves bytes over, or needs
+   more than there are, the value raises MalformedBody.
 """
 
 from __future__ import annotations
@@ -62,23 +63,23 @@ _FIELD_TYPES: Mapping[int, int] = MappingProxyType(
         BIT: FIELD_TYPE.BIT,
     }
 )
-# What its decoder gives for these.
+# The types of value that the library's decoder returns for these.
 Theirs: TypeAlias = "int | Decimal | float | str"
 _ALL_COLUMNS = b"\x01"
 _NO_NULLS = b"\x00"
 
 
 class _Packet(BinLogPacketWrapper):  # type: ignore[misc]  # the library has no types
-    """What their decoder reads from: the bytes of one row of one column."""
+    """The packet that the library's decoder reads: the bytes of one row of one column."""
 
-    def __init__(self, value: bytes) -> None:  # the parent's reads an event's head from a socket
+    def __init__(self, value: bytes) -> None:  # the parent's reads an event's header from a socket
         self.read_bytes = 0
         self._BinLogPacketWrapper__data_buffer = b""
         self.packet = BytesIO(_NO_NULLS + value)
 
 
 class _Event(RowsEvent):  # type: ignore[misc]  # the library has no types
-    """Their decoder, without the event around it."""
+    """The library's decoder, without an event's header and body."""
 
     def __init__(self) -> None:  # the parent's reads an event's body
         self.event_type = BINLOG.WRITE_ROWS_EVENT_V2
@@ -96,14 +97,14 @@ class _Event(RowsEvent):  # type: ignore[misc]  # the library has no types
 
 
 class RowDecoder:
-    """A `ReadValue`. Keeps the library's description of each kind of column it has met."""
+    """A `ReadValue`. Caches the library's description of each kind of column."""
 
     def __init__(self) -> None:
         self._event = _Event()
         self._tables: dict[tuple[int, int, bool], Table] = {}
 
     def __call__(self, column: RowColumn, raw: bytes, *, is_partial: bool) -> Value:
-        """See `ReadValue`. An integer whose sign is not known is read as a signed one."""
+        """See `ReadValue`. An integer is read as signed if its signedness is unknown."""
         kind = column.type_code
         if kind in _FIELD_TYPES:
             described = self._describe(kind, column.metadata, is_unsigned=bool(column.is_unsigned))
@@ -120,7 +121,7 @@ class RowDecoder:
             raise cursor.fail(f"{cursor.remaining} bytes are left of a value")
         if kind == STRING and column.charset == BINARY:
             assert isinstance(value, bytes)
-            # Field_string::pack drops the zeros at the end of a BINARY(n), which SELECT shows.
+            # Field_string::pack drops trailing zeros of a BINARY(n); SELECT returns them.
             return value.ljust(char_length(column.metadata), b"\0")
         return value
 
@@ -141,7 +142,7 @@ class RowDecoder:
             raise MalformedBody(offset=0, what=what) from error
 
     def _describe(self, kind: int, metadata: int, *, is_unsigned: bool) -> Table:
-        """Give the table of one column that their decoder is to read a row of."""
+        """Return a table of one column, from which the library's decoder reads a row."""
         key = (kind, metadata, is_unsigned)
         if key not in self._tables:
             high, low = metadata >> 8, metadata & 0xFF
@@ -158,12 +159,12 @@ class RowDecoder:
         return self._tables[key]
 
 
-# DECIMAL_MAX_PRECISION, DECIMAL_MAX_SCALE, my_decimal.h; a JSON document may go to the end of both.
+# DECIMAL_MAX_PRECISION, DECIMAL_MAX_SCALE, my_decimal.h; a JSON document may reach both limits.
 _PRECISION_MAX, _SCALE_MAX = 81, 30
 
 
 def _checked(kind: int, value: float | Decimal | str) -> Value:
-    """Make ours of their value. No column holds an infinity, nor what is no number."""
+    """Convert the library's value. A column cannot contain an infinity or NaN."""
     if kind == BIT:
         return int(str(value), 2)
     if isinstance(value, float) and not math.isfinite(value):
@@ -193,19 +194,20 @@ def _char(cursor: Cursor, metadata: int) -> bytes:
 
 _OURS: Mapping[int, Callable[[Cursor, int], Value]] = MappingProxyType(
     {
-        # Theirs give None for zero dates; see `row_temporal`.
+        # The library returns None for zero dates; see binlog/rows/temporal.py.
         **TEMPORAL_READERS,
-        # Theirs decode text as they go, by a guess where the character set is not logged, and lose
-        # the bytes that SQL has to give back.
+        # The library decodes text at once, and guesses the character set where it is not logged.
+        # This loses the bytes that the repair SQL must contain.
         VARCHAR: _characters,
         VAR_STRING: _characters,
         STRING: _char,
         BLOB: _behind_length,
-        # Theirs have no number, without which 0 (an invalid member) and '' are one.
+        # The library returns no number, and then 0 (an invalid member) cannot be distinguished
+        # from ''.
         ENUM: _number,
         SET: _number,
         GEOMETRY: _behind_length,
-        # Theirs do not know the type, and lose their way in a TABLE_MAP that has it.
+        # The library does not support the type, and misreads a TABLE_MAP that contains it.
         VECTOR: _behind_length,
     }
 )

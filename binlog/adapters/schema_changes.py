@@ -1,7 +1,7 @@
-"""Reads logs for changes of columns behind a place: the end of the logs, on files or on a server.
+"""Finds column changes at or after a position in the logs, in files or on a live server.
 
-The logs are read once, from the earliest place that is asked for; what is asked later and lies
-earlier has them read again from there.
+The logs are read once, from the first requested position to their end. A later request for an
+earlier position reads them again from there.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from binlog.errors import StatementRefused, TruncatedBinlog
 from binlog.schema.column_changes import ColumnChanges, LogPlace
 from binlog.schema.history import Place
 
-# Of a file that has another name: that file is read from its first event.
+# The place of a file that does not exist, so every file is read from its first event.
 _BEGINNING: Final = Place("none.0", 0)
 
 
 class ChangesBehind(Protocol):
-    """Says where the columns of a table change at or behind a place of the same logs."""
+    """Finds where the columns of a table change at or after a place in the same logs."""
 
     def __call__(self, schema: str, table: str, file: str, position: int) -> str | None:
-        """Return the place of the change, for a person; None if there is none. BinlogError."""
+        """Return the place of the change as text; None without a change. Raises BinlogError."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class FileChanges:
 
 @dataclass(slots=True)
 class ServerChanges:
-    """A `ChangesBehind` over the logs of a live server, to their end at the moment of asking."""
+    """A `ChangesBehind` over a live server's logs, up to their end at the time of the request."""
 
     connect: Connect
     timeout_seconds_max: float
@@ -88,7 +88,7 @@ class ServerChanges:
         return found
 
     def _bytes_ahead(self, start: Place) -> int:
-        """Return how much is to be read; a large number if this account may not list the logs."""
+        """Return the bytes to read; a large number if the account may not list the logs."""
         try:
             facts = facts_of_server(self.connect)
         except StatementRefused:

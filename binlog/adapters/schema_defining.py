@@ -1,10 +1,10 @@
-"""The events of logs that may say something of a table: all that a tracker needs of them.
+"""The events of logs that may define or change a table: all events that a tracker needs.
 
-1. They are found at the speed of memory, by kernels, which need numba (the extra `columns`).
-   Without it, and for a short piece of log, every event is given: what comes of them is the same.
-2. A file is read piece by piece: nobody minds if it is still being written. Of a large row event
-   only the header is read.
-3. The bytes of a dump go through `stream_windows`, as those of a ledger do.
+1. Kernels find them at memory speed; they need numba (the extra `columns`). Without numba, and for
+   a short piece of log, every event is returned. The tracker's result is the same.
+2. A file is read piece by piece, so a server may still write it. Of a large row event, only the
+   header is read.
+3. The bytes of a dump pass through `stream_windows`, as those of a ledger do.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 WINDOW_BYTES: Final = 4 << 20
 _EVENT_BYTES_MAX: Final = 1 << 30
-# Below, decoding everything takes less time than preparing for the other way.
+# For fewer bytes, decoding every event takes less time than loading the kernels.
 LARGE_BYTES: Final = 256 << 10
 
 
 class DefiningEvents:
-    """Gives events of logs. Call `forget` when a definition has changed, before the next event."""
+    """Returns events of logs. Call `forget` after a definition changed, before the next event."""
 
     def __init__(self, *, large_bytes: int = LARGE_BYTES, window_bytes: int = WINDOW_BYTES) -> None:
         self._large_bytes = large_bytes
@@ -56,12 +56,12 @@ class DefiningEvents:
         self._known: KnownTables | None = None
 
     def forget(self) -> None:
-        """Have what was passed over as known given once more."""
+        """Forget the known TABLE_MAPs, so that each is returned again."""
         if self._known is not None:
             self._known.forget()
 
     def of_files(self, paths: Sequence[Path], start: Place) -> Iterator[Event]:
-        """Give them from a place in the first file on. Raises as `file_events`."""
+        """Return the events from a place in the first file on. Raises as `file_events`."""
         if not self._is_worth_it(sum(path.stat().st_size for path in paths) - start.position):
             return file_events(paths, start)
         scan = self._scan()
@@ -74,7 +74,7 @@ class DefiningEvents:
     def of_server(
         self, connect: Connect, start: Place, *, bytes_ahead: int, timeout_seconds_max: float
     ) -> Iterator[Event]:
-        """Give them from a place to the end of the log, so many bytes ahead, or about.
+        """Yield the events from a place to the end of the log, about `bytes_ahead` later.
 
         Raises as `server_events`.
         """
@@ -117,12 +117,12 @@ def _of_file(scan: DefiningScan, path: Path, position: int, window_bytes: int) -
             at, size = _next_piece(
                 left, at, size=window_bytes, file_bytes=os.fstat(file.fileno()).st_size
             )
-    # What is left is no whole event: the decoder has the words for that.
+    # The rest is not a whole event: the decoder raises the appropriate error.
     yield from scan_events([left], file=path.name, position=at, description=scan.description)
 
 
 def _next_piece(left: bytes, at: int, *, size: int, file_bytes: int) -> tuple[int, int]:
-    """Say where to read on, and how much, if `left`, which stands there, is a part of an event."""
+    """Return where to continue and how many bytes to read; `left` at `at` is a partial event."""
     if len(left) < HEADER_BYTES:
         return at, size
     header = parse_header(left)
@@ -143,7 +143,7 @@ def _of_server(
             try:
                 pause = windows.fill()
             except BinlogError as error:
-                failure = error  # after what came before it
+                failure = error  # raised after the events before it were returned
             if windows.described_by is not None and windows.described_by is not described_by:
                 described_by, scan.description = windows.described_by, windows.description
                 yield described_by
@@ -152,7 +152,7 @@ def _of_server(
                     windows.events, file=windows.file, place_of=partial(_place_in, windows)
                 )
                 windows.take(scan.end)
-                bounds.renew()  # what the caller takes its time for is no silence
+                bounds.renew()  # the caller's own time does not count as silence of the server
             if failure is None and pause is Pause.LOG_ENDS:
                 return
         raise failure

@@ -1,7 +1,7 @@
-"""Every event of logs, of files or a live server, from a place on.
+"""Every event of logs from a place on, from files or a live server.
 
-Compressed payloads stand opened, their events in their places. Of all events the few that matter to
-definitions are found, far faster, by schema_defining.
+A compressed payload is replaced by its events. schema_defining finds the few events that matter to
+definitions, and is much faster.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _HEAD = (FormatDescription, PreviousGtids, Rotate)
 
 
 class PayloadUnread(BinlogError):
-    """A compressed transaction cannot be opened here, and may hold anything."""
+    """A compressed transaction cannot be decompressed on this machine."""
 
 
 def file_events(paths: Sequence[Path], start: Place) -> Iterator[Event]:
-    """Give the events of files from a place in the first of them on."""
+    """Return the events of files from a place in the first file on."""
     return open_payloads(
         chain.from_iterable(_events_of(path, position_in(path, start)) for path in paths)
     )
@@ -47,30 +47,30 @@ def file_events(paths: Sequence[Path], start: Place) -> Iterator[Event]:
 def server_events(
     connect: Connect, start: Place, *, timeout_seconds_max: float
 ) -> Generator[Event, None, None]:
-    """Give the events of a live server from a place to the end of its log."""
+    """Yield the events of a live server from a place to the end of its log."""
     bounds, wish = bounds_and_wish(start, timeout_seconds_max)
     with closing(dump_events(connect, wish, bounds, renews=True)) as events:
         yield from open_payloads(each for each in events if not _is_artificial(each))
 
 
 def position_in(path: Path, start: Place) -> int:
-    """Say where to begin in a file: at the place, or, in any but its own file, at the beginning."""
+    """Return where to begin in a file: at the place if it is in this file, else at 0."""
     return start.position if path.name == start.file else 0
 
 
 def bounds_and_wish(start: Place, timeout_seconds_max: float) -> tuple[Bounds, FromPlace]:
-    """Say what to ask a server for, and how long each of its silences may be."""
+    """Return the limits on each silence of the server, and the request for the dump."""
     bounds = Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=_STREAM_BYTES_MAX)
     return bounds, FromPlace(start.file, max(start.position, FIRST_POSITION))
 
 
 def _is_artificial(event: Event) -> bool:
-    """Tell a dump's own events, which are in no file. A description sent again is needed."""
+    """Return whether an event exists only in the dump. A repeated description is needed."""
     return event.start == event.end and not isinstance(event.body, FormatDescription)
 
 
 def open_payloads(events: Iterable[Event]) -> Iterator[Event]:
-    """Give what is inside compressed payloads in their places. Raises PayloadUnread."""
+    """Yield events; replace each compressed payload by its events. Raises PayloadUnread."""
     description = None
     decompress = find_decompressor()
     for event in events:
@@ -98,7 +98,7 @@ def _events_of(path: Path, position: int) -> Iterator[Event]:
 
 
 def descriptions_of(path: Path) -> Iterator[Event]:
-    """Give what holds in a file's middle, and stands at its head; a relay log has two of them."""
+    """Yield the format descriptions in a file's header; a relay log has two of them."""
     head = takewhile(lambda event: isinstance(event.body, _HEAD), read_events(path))
     yield from [event for event in head if isinstance(event.body, FormatDescription)]
 

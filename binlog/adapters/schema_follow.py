@@ -1,11 +1,11 @@
-"""Follows a log into a store: events in, entries and places into SQLite.
+"""Follows a log into a store: reads events, and writes entries and places to SQLite.
 
-1. What is kept is kept in whole transactions of the log, with the place behind the last of them. At
-   the end of a log that is still written, a transaction of which a part is there is left for the
-   next time.
-2. A gap between the place the store stands at and the first log at hand is an error, unless the
-   caller says that everything before may be forgotten: then every table is unknown there.
-3. Nothing is asked of a server here but its log.
+1. The store is updated with whole transactions of the log, and with the place after the last one.
+   If a log is still being written and ends inside a transaction, the next run reads that
+   transaction.
+2. A gap between the store's place and the first available log is an error, unless the caller allows
+   to forget everything before: then every table is unknown there.
+3. This file requests nothing from a server but its log.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from binlog.schema.history import Entry, Place
 from binlog.schema.tracker import SchemaTracker
 from binlog.transactions import Transaction, TransactionFolder
 
-# Entries kept in one transaction of the store. A killed follower makes these anew.
+# The number of entries in one transaction of the store. After a kill, these are read again.
 ENTRIES_PER_SAVE = 100
 
 
 class LogGap(BinlogError):
-    """The logs at hand do not go on where the store stands."""
+    """The available logs do not continue at the store's place."""
 
 
 class LogsReset(LogGap):
-    """A log has the name of one that was followed, and is another: the server's logs were reset."""
+    """A log has the name of a followed log but is a different one: the logs were reset."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowReport:
-    """What one run has done."""
+    """The result of one run."""
 
     begun_at: Place
     ended_at: Place
@@ -47,12 +47,12 @@ class FollowReport:
 def starting_place(
     followed: Followed | None, files: Sequence[str], *, created_at: Callable[[str], int]
 ) -> Place:
-    """Say where to go on: at the store's place, or at the first log if nothing was followed.
+    """Return where to continue: at the store's place, or at the first log if there is none.
 
-    `files` are the logs at hand, in order; `created_at` gives the time of a log's first event.
+    `files` are the available logs, in order; `created_at` returns the time of a log's first event.
     Raises LogGap, LogsReset.
     """
-    if followed is None or not followed.created_at:  # without a time, a first run was refused
+    if followed is None or not followed.created_at:  # no time: the server refused the first run
         return Place(files[0], 0)
     if followed.place.file not in files:
         raise LogGap(
@@ -68,16 +68,16 @@ def starting_place(
 
 
 def _ignore() -> None:
-    """Stand for somebody who need not know that something has changed."""
+    """Do nothing: the default for a caller that needs no notification of changes."""
 
 
 def _is_whole(groups: Iterable[Transaction]) -> bool:
-    """Tell whether a group has ended as it should, and was not just broken off by the next."""
+    """Return whether a group ended normally, and was not cut off by the next one."""
     return any(group.is_complete for group in groups)
 
 
 class Follower:
-    """Takes a server's events and keeps what comes of them."""
+    """Passes a server's events to the tracker and stores the resulting entries."""
 
     def __init__(
         self,
@@ -93,18 +93,18 @@ class Follower:
         self._tracker = tracker
         self._entries_per_save = entries_per_save
         self._created_at = created_at
-        # Entries of whole groups, and of the group that is open.
+        # Entries of whole groups, and entries of the group that has not ended yet.
         self._whole: list[Entry] = []
         self._open: list[Entry] = []
 
     def follow(
         self, events: Iterable[Event], start: Place, *, changed: Callable[[], None] = _ignore
     ) -> FollowReport:
-        """Follow events to their end. What was sound is kept, whatever is raised.
+        """Follow events to their end. If an error is raised, the entries before it are stored.
 
-        `changed` is called when an event has changed what is known, before the next one is taken.
+        `changed` is called when an event has changed a definition, before the next event is read.
         """
-        behind = start  # the place behind the last whole group
+        behind = start  # the place after the last whole group
         groups = TransactionFolder()
         self._open.clear()
         made = 0
@@ -117,7 +117,7 @@ class Follower:
                 self._open += entries
                 if entries:
                     changed()
-                # Rows end no group, and are not looked at.
+                # Row events never end a group, so they are skipped here.
                 if not isinstance(event.body, Rows) and _is_whole(groups.fold(event)):
                     behind = Place(event.file, event.end)
                     self._whole += self._open
@@ -125,8 +125,8 @@ class Follower:
                     if len(self._whole) >= self._entries_per_save:
                         self._save(behind)
         finally:
-            # Of a first run that was refused nothing is kept: it would stand at a log without a
-            # time, and the same log would be taken for another one ever after.
+            # If the server refused a first run, nothing is stored. Otherwise the store would have
+            # a log without a time, and later runs would take the same log for a different one.
             if self._created_at:
                 self._save(behind)
         return FollowReport(start, behind, made - len(self._open))
@@ -139,7 +139,7 @@ class Follower:
 
     def _enter_file(self, event: Event, behind: Place) -> Place:
         if event.file == behind.file and behind.position > FIRST_POSITION:
-            return behind  # the description of a file that is entered in its middle
+            return behind  # the description of a file that is read from its middle
         entered = Place(event.file, FIRST_POSITION)
         self._created_at = event.header.timestamp_seconds
         if event.file != behind.file:
@@ -152,6 +152,6 @@ class Follower:
         self._whole.clear()
 
     def adopted(self, entries: Iterable[Entry], behind: Place) -> None:
-        """Keep entries that somebody else vouched for."""
+        """Store entries that another source supplied."""
         self._whole += entries
         self._save(behind)

@@ -1,11 +1,11 @@
-"""Keeps what is known of tables in one SQLite file, with the place it is known to.
+"""Stores table definitions in one SQLite file, with the log position up to which they are known.
 
-1. A transaction of the store holds the entries of some events and the place behind them: killed at
-   any moment, a follower goes on from a place at which the store is whole.
-2. Who writes holds the writer's lock, a file beside the store. It ends with its process, however
-   that ends. A follower holds it as long as it reads: nobody changes definitions under it.
-3. What `update` and `delete` replace is kept as a backup first, in the same transaction.
-4. Paths, SQL and nothing else: what an entry means is binlog/schema/history.py's business.
+1. A transaction of the store contains the entries of some events and the place after them. So a
+   follower that is killed at any time continues at a place where the store is consistent.
+2. A process that writes holds the writer's lock, a file beside the store. The lock ends with the
+   process. A follower holds it while it reads, so no other process changes definitions.
+3. `update` and `delete` first back up what they replace, in the same transaction.
+4. This file handles paths and SQL only; binlog/schema/history.py interprets the entries.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ CREATE TABLE IF NOT EXISTS staged (
 
 
 class StoreProblem(BinlogError):
-    """The store cannot be used: not ours, not readable, of a later version."""
+    """The store cannot be used: it is not a store, not readable, or of a later version."""
 
 
 class StoreInUse(StoreProblem):
-    """Somebody else is writing: a follower, as a rule. `holder` says who."""
+    """Another process, usually a follower, holds the lock. `holder` describes it."""
 
     def __init__(self, *, store: str, holder: str) -> None:
         super().__init__(
@@ -83,16 +83,16 @@ class NothingToRestore(StoreProblem):
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """How far a server's logs have been followed. `created_at` is of the file: seconds, UTC."""
+    """How far a server's logs were followed. `created_at` is the file's time: seconds, UTC."""
 
     place: Place
     created_at: int
 
 
 class SchemaStore:
-    """One open store. Close it, or use it in a `with`.
+    """An open store. Close it, or use it in a `with` statement.
 
-    Raises StoreProblem if it cannot be opened, or is not there and may not be made.
+    Raises StoreProblem if it cannot be opened, or is missing and may not be created.
     """
 
     def __init__(self, path: Path, *, may_be_new: bool = True) -> None:
@@ -139,7 +139,7 @@ class SchemaStore:
 
     @contextmanager
     def writing(self, who: str) -> Iterator[None]:
-        """Hold the writer's lock. Raises StoreInUse, at once, if somebody else does."""
+        """Hold the writer's lock. Raises StoreInUse at once if another process holds it."""
         beside = self.path.with_name(self.path.name + ".lock")
         with beside.open("a+", encoding="utf-8") as lock:
             try:
@@ -169,21 +169,21 @@ class SchemaStore:
     # ---- reading
 
     def servers(self) -> tuple[UUID, ...]:
-        """Give the servers anything is known of."""
+        """Return the servers that the store contains data of."""
         rows = self._database.execute(
             "SELECT server FROM servers UNION SELECT server FROM entries ORDER BY 1"
         )
         return tuple(UUID(row[0]) for row in rows)
 
     def followed(self, server: UUID) -> Followed | None:
-        """Say how far a server has been followed; None if it never was."""
+        """Return how far a server was followed; None if it never was."""
         row = self._database.execute(
             "SELECT file, position, created_at FROM servers WHERE server = ?", (str(server),)
         ).fetchone()
         return Followed(Place(row[0], row[1]), row[2]) if row else None
 
     def tables(self, server: UUID) -> tuple[TableKey, ...]:
-        """Give the tables of a server that have entries."""
+        """Return the tables of a server that have entries."""
         rows = self._database.execute(
             "SELECT DISTINCT schema_name, table_name FROM entries WHERE server = ? ORDER BY 1, 2",
             (str(server),),
@@ -191,7 +191,7 @@ class SchemaStore:
         return tuple(TableKey(*row) for row in rows)
 
     def entries(self, server: UUID, key: TableKey) -> tuple[Entry, ...]:
-        """Give all entries of a table, in the order of their places."""
+        """Return all entries of a table, in the order of their places."""
         rows = self._database.execute(
             "SELECT document FROM entries WHERE server = ? AND schema_name = ? AND table_name = ?"
             " ORDER BY number, position, id",
@@ -200,7 +200,7 @@ class SchemaStore:
         return tuple(entry_of_document(json.loads(row[0])) for row in rows)
 
     def current(self, server: UUID, key: TableKey) -> Entry | None:
-        """Give the latest entry of a table."""
+        """Return the latest entry of a table."""
         row = self._database.execute(
             "SELECT document FROM entries WHERE server = ? AND schema_name = ? AND table_name = ?"
             " ORDER BY number DESC, position DESC, id DESC LIMIT 1",
@@ -209,15 +209,15 @@ class SchemaStore:
         return entry_of_document(json.loads(row[0])) if row else None
 
     def entry_at(self, server: UUID, key: TableKey, place: Place) -> Entry | None:
-        """Give the entry that holds at a place."""
+        """Return the entry that is valid at a place."""
         return entry_at(self.entries(server, key), place)
 
     def definition_at(self, server: UUID, key: TableKey, place: Place) -> TableDefinition:
-        """Give the definition that holds at a place. Raises CannotFollow, which says why not."""
+        """Return the definition that is valid at a place. Raises CannotFollow with the reason."""
         return definition_at(self.entries(server, key), key, place)
 
     def catalogue(self, server: UUID) -> Catalogue:
-        """Give all that a tracker needs to go on."""
+        """Return the state that a tracker needs to continue."""
         found = Catalogue()
         for key in self.tables(server):
             if (entry := self.current(server, key)) is not None:
@@ -239,7 +239,7 @@ class SchemaStore:
     def save(
         self, server: UUID, entries: Iterable[Entry], catalogue: Catalogue, followed: Followed
     ) -> None:
-        """Keep entries, and the place behind the events they come from, in one transaction."""
+        """Store entries, and the place after their events, in one transaction."""
         name = str(server)
         with self._transaction():
             for entry in entries:
@@ -278,10 +278,10 @@ class SchemaStore:
             ),
         )
 
-    # ---- changes by hand
+    # ---- changes by the operator
 
     def stage(self, server: UUID, entry: Entry) -> None:
-        """Keep an entry aside; it is put in place when the logs are followed next."""
+        """Store an entry as staged; the next run that follows the logs applies it."""
         with self._transaction():
             self._database.execute(
                 "INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?)",
@@ -289,7 +289,7 @@ class SchemaStore:
             )
 
     def staged(self, server: UUID) -> tuple[Entry, ...]:
-        """Give the entries that wait."""
+        """Return the staged entries."""
         rows = self._database.execute(
             "SELECT document FROM staged WHERE server = ? ORDER BY schema_name, table_name",
             (str(server),),
@@ -297,14 +297,14 @@ class SchemaStore:
         return tuple(entry_of_document(json.loads(row[0])) for row in rows)
 
     def put_staged(self, server: UUID) -> tuple[Entry, ...]:
-        """Put what waits in its place, and give it."""
+        """Apply the staged entries and return them."""
         waiting = self.staged(server)
         for entry in waiting:
             self.put(server, entry)
         return waiting
 
     def put(self, server: UUID, entry: Entry) -> None:
-        """Put an entry by hand: what the table had from its place on is backed up and replaced."""
+        """Insert an operator's entry; back up and replace the table's entries from its place on."""
         with self._transaction():
             self._back_up(server, entry.key)
             self._database.execute(
@@ -316,7 +316,7 @@ class SchemaStore:
             self._unstage(server, entry.key)
 
     def delete(self, server: UUID, key: TableKey) -> int:
-        """Back up and delete every entry of a table; give how many there were."""
+        """Back up and delete every entry of a table; return their number."""
         with self._transaction():
             if self.entries(server, key):
                 self._back_up(server, key)
@@ -324,7 +324,7 @@ class SchemaStore:
             return self._delete(server, key)
 
     def restore(self, server: UUID, key: TableKey) -> tuple[Entry, ...]:
-        """Bring the latest backup back, in place of what there is. Raises NothingToRestore."""
+        """Replace a table's entries by its latest backup. Raises NothingToRestore."""
         with self._transaction():
             row = self._database.execute(
                 "SELECT id, documents FROM backups WHERE server = ? AND schema_name = ?"
@@ -342,7 +342,7 @@ class SchemaStore:
             return entries
 
     def backup_count(self, server: UUID, key: TableKey) -> int:
-        """Say how many backups of a table there are."""
+        """Return the number of backups of a table."""
         [[count]] = self._database.execute(
             "SELECT count(*) FROM backups WHERE server = ? AND schema_name = ? AND table_name = ?",
             (str(server), key.schema, key.table),

@@ -1,15 +1,15 @@
-"""Keeps what is too much for memory in a file without a name, item by item.
+"""Stores items that may exceed memory in an unnamed temporary file.
 
 How it works
 ------------
-A transaction may hold more than this machine's memory, and its undo begins with its last row. So
-its events, and the SQL that is made of them, go through a temporary file: each item is pickled at
-the end of the file, and its offset is kept. Any item can be read again, from either end, any number
-of times, and only one is in memory at a time. The file has no name from the beginning
-(tempfile.TemporaryFile), so it is gone with the process, however that ends; what it holds was
-written by this process, and by no other.
+A transaction may be larger than this machine's memory, and its undo begins with its last row. So
+its events, and the SQL made from them, go through a temporary file. Each item is pickled at the end
+of the file, and its offset is kept in an array. Any item can be read again, in either direction,
+any number of times, and only one item is in memory at a time. The file never has a name
+(tempfile.TemporaryFile), so it disappears with the process, even after a crash. Only this process
+can have written to it, so unpickling its content is safe.
 
-Up to MEMORY_BYTES_MAX nothing reaches the disk. The limit of the whole is SPOOLED_BYTES_MAX.
+Up to MEMORY_BYTES_MAX nothing is written to disk. The limit of the whole file is SPOOLED_BYTES_MAX.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Spooled(Collection[T], Generic[T]):
-    """Items in their order, of which one at a time is in memory."""
+    """A sequence of items, of which one at a time is in memory."""
 
     def __init__(self, *, bytes_max: int = SPOOLED_BYTES_MAX) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=MEMORY_BYTES_MAX)  # noqa: SIM115 - closed with this object
@@ -40,7 +40,7 @@ class Spooled(Collection[T], Generic[T]):
         self._bytes_max = bytes_max
 
     def append(self, item: T) -> None:
-        """Keep one more item. Raises LimitExceeded, OSError."""
+        """Append an item. Raises LimitExceeded, OSError."""
         data = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
         if self._end + len(data) > self._bytes_max:
             raise LimitExceeded(
@@ -52,19 +52,19 @@ class Spooled(Collection[T], Generic[T]):
         self._end += len(data)
 
     def __len__(self) -> int:
-        """Return how many items there are."""
+        """Return the number of items."""
         return len(self._offsets)
 
     def __iter__(self) -> Iterator[T]:
-        """Give the items in their order; others may be appended meanwhile."""
+        """Return the items in order; items may be appended during the iteration."""
         return map(self._at, range(len(self)))
 
     def __reversed__(self) -> Iterator[T]:
-        """Give the items, the last one first."""
+        """Return the items in reverse order."""
         return map(self._at, reversed(range(len(self))))
 
     def __contains__(self, item: object) -> bool:
-        """Tell whether an item is here: every one is read."""
+        """Return whether an item is stored; reads the items one by one."""
         return any(each == item for each in self)
 
     def _at(self, number: int) -> T:

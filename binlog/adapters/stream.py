@@ -1,11 +1,11 @@
 """Transactions from a live server, by the replication protocol, over a PyMySQL connection.
 
-1. Each question takes its own connection and ends with the log as it is then.
-2. Bounds: time, bytes received, transactions. A question that gives its whole answer at once has
-   its time as a whole, from connecting to the last byte; one that gives transaction after
-   transaction has it for each silence of the server.
-3. A connection that is cut while transactions are given one after the other is made again, and the
-   dump goes on behind the last that was given. Nothing is given twice, and nothing left out.
+1. Each request uses its own connection and ends at the current end of the log.
+2. The limits are time, bytes received and transactions. If a request returns one complete result,
+   the timeout applies to the whole request, from the connect to the last byte. If it yields
+   transactions one by one, the timeout applies to each silence of the server.
+3. If the connection is lost while transactions are yielded, the reader connects again and continues
+   after the last transaction. No transaction is repeated, and none is omitted.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ __all__ = ["AllBut", "Connect", "FromPlace", "Only", "ServerLogs"]
 class ServerLogs:
     """A `TransactionSource` over one live server.
 
-    All raise DumpRefused (the server's own error: 1236 for purged transactions, a file or a place
-    that is not there), DumpTimedOut, DumpBroken, LimitExceeded, CorruptBinlog, UnsupportedBinlog.
+    All methods raise DumpRefused (the server's own error: 1236 for purged transactions, or for a
+    file or position that does not exist), DumpTimedOut, DumpBroken, LimitExceeded, CorruptBinlog,
+    UnsupportedBinlog.
     """
 
     connect: Connect
@@ -77,11 +78,11 @@ class ServerLogs:
         transactions_max: int,
         bytes_max: int = BYTES_MAX,
     ) -> tuple[Transaction, ...]:
-        """Give the first transactions from a place on, which must start an event.
+        """Return the first transactions from a position on; an event must start there.
 
-        A dump goes on in the next file where one ends, and so does the answer. For a replica's
-        failing event `file` and `position` are its Relay_Source_Log_File and Exec_Source_Log_Pos
-        (by today's names): the start of the failing group, on its source.
+        Where a file ends, the dump and the result continue in the next file. For a replica's
+        failing event, `file` and `position` are its Relay_Source_Log_File and Exec_Source_Log_Pos
+        (the current names): the start of the failing group on its source.
         """
         wish = FromPlace(file, position)
         bounds = self._bounds(bytes_max)
@@ -92,7 +93,7 @@ class ServerLogs:
                 transactions = fold_transactions(events, decompress=find_decompressor())
                 found = _whole(islice(transactions, left))
             given += found
-            # The end of the log cannot be told from a killed dump, but by asking again.
+            # The end of the log looks like a killed dump; only a second dump distinguishes them.
             if attempts.is_over(EndedEarly(), progress=bool(found)):
                 break
             if given and not can_name(given[-1].end):
@@ -121,7 +122,7 @@ class ServerLogs:
                         transactions_max=transactions_max - before,
                         bytes_max=bytes_max,
                     )
-                    given.extend(chosen)  # keeps what came before an error
+                    given.extend(chosen)  # keeps the transactions before an error
             except EndedEarly as error:
                 if attempts.is_over(error, progress=len(given) > before):
                     break
@@ -130,10 +131,10 @@ class ServerLogs:
         return _whole(given)
 
     def places_of(self, wanted: GtidSet) -> Iterator[tuple[str, Place]]:
-        """Give where the wanted transactions stand, with their files; the server sends only these.
+        """Yield the files and places of the wanted transactions; the server sends only these.
 
-        A head says how long its transaction is (8.0.2 and later): then nothing more of the last one
-        is waited for, however long it is.
+        Since 8.0.2 a GTID event contains the length of its transaction. Then the reader does not
+        wait for the rest of the last transaction.
         """
         bounds = self._bounds(sys.maxsize)
         attempts = Attempts(self.reconnects_max)
@@ -196,7 +197,7 @@ class ServerLogs:
 
 
 def _places(events: Iterable[Event]) -> Iterator[tuple[str, Place]]:
-    """Tell where transactions with a GTID stand, as soon as that is known."""
+    """Yield the file and place of each transaction with a GTID, as soon as they are known."""
     folder = TransactionFolder()
     for event in events:
         head = event.body
@@ -214,7 +215,7 @@ def _gtids(transactions: Iterable[Transaction]) -> GtidSet:
 
 
 def _whole(transactions: Iterable[Transaction]) -> tuple[Transaction, ...]:
-    """Let whole transactions pass. A server's log ends behind one, so the others were cut off."""
+    """Return the transactions if all are complete; a server's log never ends inside one."""
     found = tuple(transactions)
     if not all(each.is_complete for each in found):
         raise cut_off()

@@ -1,10 +1,11 @@
-"""The ledger of a live server: its transactions as rows of Arrow, batch after batch, as they come.
+"""The ledger of a live server: its transactions as Arrow rows, in batches, as they arrive.
 
-1. What is asked for is a `Wish`: from a place on, all but a set, or only a set.
-2. Memory is that of one window and one batch, however long the log is. The window grows for a long
-   transaction, up to `held_bytes_max`; a longer one is read event by event (binlog/ledger/long.py).
-3. A connection that is cut is made again, and the dump goes on behind the last row that was given.
-   No row is given twice, and none is left out.
+1. A `Wish` states what is requested: from a place on, all except a set, or only a set.
+2. Memory is limited to one window and one batch, for a log of any length. The window grows for a
+   long transaction, up to `held_bytes_max`; binlog/ledger/long_transactions.py reads a longer one
+   event by event.
+3. If the connection is lost, the reader connects again and continues after the last row. No row is
+   repeated, and none is omitted.
 """
 
 from __future__ import annotations
@@ -34,25 +35,25 @@ from binlog.adapters.stream_windows import Pause, Windows
 from binlog.decode import FIRST_POSITION, Decompress
 from binlog.errors import BinlogError, BinlogMisuse, CorruptBinlog
 from binlog.ledger.columns import ledger_schema
-from binlog.ledger.long import LongTransaction
+from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
+from binlog.ledger.long_transactions import LongTransaction
 from binlog.ledger.payloads import Peek
 from binlog.ledger.sets import gtids_of, rows_in
-from binlog.ledger.window import WindowLedger, ledger_of_window
 from gtid import GtidSet
 
 HELD_BYTES_MAX: Final = 1 << 28
-# The most a server puts into one event: max_allowed_packet goes no further.
+# The largest event that a server writes: the maximum of max_allowed_packet.
 EVENT_BYTES_MAX: Final = 1 << 30
 _SETS_HELD_MAX: Final = 1_000
-# A window has no place in a file of its own; behind the magic number is one as good as any.
+# A window is not a file, so its position is arbitrary: after the magic number.
 _WINDOW_AT: Final = FIRST_POSITION
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerBatch:
-    """Some rows, at least one, in the order of the log, all of one file.
+    """One or more rows of one file, in the order of the log.
 
-    `gtids` are those of the complete ones. `end` is where the last of the rows ends in `file`.
+    `gtids` are those of the complete transactions. `end` is where the last row ends in `file`.
     """
 
     rows: pa.Table
@@ -79,27 +80,29 @@ def ledger_of_server(
     event_bytes_max: int = EVENT_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,
 ) -> Iterator[LedgerBatch]:
-    """Give the transactions of a live server as rows (`binlog.ledger.columns.LEDGER_SCHEMA`).
+    """Yield the transactions of a live server as rows (`binlog.ledger.columns.LEDGER_SCHEMA`).
 
     Args:
-        connect: a way to the server; see stream_session for the privilege its account needs.
+        connect: how to connect; see stream_session for the privilege that the account needs.
         wish: FromPlace, AllBut or Only.
-        timeout_seconds_max: the longest silence of the server, connecting included. It sends
-            heartbeats while it skips or waits, so a silence is a dead server or network.
-        follow: wait at the end of the log for what is still to come. Rows are given some 20 ms
-            after they came.
-        stopped: asked at least five times a second; True ends the answer.
-        verify: compare every checksum.
+        timeout_seconds_max: the longest silence of the server, including the connect. A server
+            sends heartbeats while it skips or waits, so a silence means that it or the network is
+            down.
+        follow: wait at the end of the log for new transactions. Rows are yielded about 20 ms after
+            they arrive.
+        stopped: called at least five times a second; True ends the iteration.
+        verify: check every checksum.
         digests: add each transaction's digest (`binlog.ledger.columns.DIGEST_FIELD`).
         details: add what it changed, and the text of DDL (DETAIL_FIELDS there).
-        held_bytes_max: the longest transaction that is held as a whole. A longer one is read event
-            by event: slower, in the memory of one event.
+        held_bytes_max: the longest transaction that is held in memory as a whole. A longer one is
+            read event by event: this is slower and needs the memory of one event.
         event_bytes_max: the longest event.
-        reconnects_max: how often in a row a cut connection is made again without any new row.
+        reconnects_max: the limit on consecutive reconnects without any new row.
 
-    Raises DumpRefused (the server's own error, 1236 for most), DumpTimedOut, DumpBroken,
-    LimitExceeded, CorruptBinlog, UnsupportedBinlog, BinlogMisuse; what was sound before has been
-    given. By position, behind 4 GiB of a file, which a dump cannot name, a cut is DumpBroken.
+    Raises DumpRefused (the server's own error, usually 1236), DumpTimedOut, DumpBroken,
+    LimitExceeded, CorruptBinlog, UnsupportedBinlog, BinlogMisuse; the rows before the error have
+    been yielded. A dump by position cannot start above 4 GiB of a file: there, a lost connection
+    raises DumpBroken.
     """
     if follow and isinstance(wish, Only):
         raise BinlogMisuse("only a set ends with the set: there is nothing to follow")
@@ -122,14 +125,15 @@ def ledger_of_server(
                 raise
             attempts.wait_after(error, progress=has_rows)
         else:
-            # By place the end of the log cannot be told from a killed dump, but by asking again.
+            # In a dump by place, the end of the log looks like a killed dump. A second dump
+            # distinguishes them.
             asks_again = isinstance(rest, FromPlace) and progress.can_go_on()
             if not asks_again or attempts.is_over(EndedEarly(), progress=has_rows):
                 return
 
 
 class _Received:
-    """A set that grows by many small ones, which are put together only now and then."""
+    """A set that grows by many small sets, which are united only in large groups."""
 
     def __init__(self) -> None:
         self._sets: list[GtidSet] = []
@@ -148,7 +152,7 @@ class _Received:
 
 @dataclass(slots=True)
 class _Progress:
-    """What was wished for, and what has been given of it."""
+    """The wish, and which part of it has been yielded."""
 
     wish: Wish
     given: _Received = field(default_factory=_Received)
@@ -162,7 +166,7 @@ class _Progress:
         return not (isinstance(self.wish, FromPlace) and self.last and not can_name(self.last.end))
 
     def rest(self) -> Wish | None:
-        """Return what is still to be asked for; None if that is nothing."""
+        """Return the wish for the rest; None if nothing is left."""
         if self.last is None:
             return self.wish
         if isinstance(self.wish, FromPlace):
@@ -176,7 +180,7 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the ledger of a window is to hold, and how carefully it is made."""
+    """Which columns the ledger of a window contains, and whether checksums are verified."""
 
     verify: bool
     digests: bool
@@ -187,7 +191,7 @@ class _Asked:
     def ledger_of(
         self, windows: Windows, part: slice, *, position: int, is_last: bool
     ) -> WindowLedger:
-        """Make the ledger of some of a window's events, which stand at `position`."""
+        """Make the ledger of a part of a window's events; `position` is that of the first."""
         return ledger_of_window(
             windows.events[part],
             file=windows.file,
@@ -203,14 +207,14 @@ class _Asked:
         )
 
     def long_one(self, windows: Windows) -> LongTransaction:
-        """Begin to read a transaction that is longer than what is held."""
+        """Begin to read a transaction that is longer than `held_bytes_max`."""
         assert windows.description is not None, "a transaction has begun"
         return LongTransaction(
             file=windows.file, description=windows.description, decompress=self.decompress
         )
 
     def no_rows(self) -> pa.Table:
-        """Return the columns without a row."""
+        """Return a table with the columns and no rows."""
         return ledger_schema(digests=self.digests, details=self.details).empty_table()
 
 
@@ -226,7 +230,7 @@ class _Reader:
     event_bytes_max: int
 
     def batches(self, wish: Wish, bounds: Bounds) -> Iterator[LedgerBatch]:
-        """Give the rows of one dump."""
+        """Yield the rows of one dump."""
         with open_dump(self.connect, wish, bounds, follow=self.follow) as dump:
             windows = Windows(
                 dump, bounds, event_bytes_max=self.event_bytes_max, stopped=self.stopped
@@ -238,11 +242,11 @@ class _Reader:
                 try:
                     pause = windows.fill()
                 except BinlogError as error:
-                    failure, pause = error, Pause.SILENCE  # after what came before it
+                    failure, pause = error, Pause.SILENCE  # raised after the rows before it
                 for batch in taking.take(pause):
                     received.add(batch.gtids)
                     yield batch
-                    bounds.renew()  # what the caller takes its time for is no silence
+                    bounds.renew()  # the caller's own time does not count as silence of the server
                 failure = taking.failure or failure
             if failure is not None:
                 raise failure
@@ -254,7 +258,7 @@ class _Reader:
 
 @dataclass(slots=True)
 class _Taking:
-    """Takes whole transactions out of the windows of a dump, and makes rows of them."""
+    """Takes whole transactions from the windows of a dump and converts them to rows."""
 
     windows: Windows
     wish: Wish
@@ -265,11 +269,11 @@ class _Taking:
 
     @property
     def is_within(self) -> bool:
-        """Tell whether a transaction has begun to come, and not ended."""
+        """Return whether a transaction has begun to arrive and not ended."""
         return self.long is not None or len(self.windows.events) > 0
 
     def take(self, pause: Pause) -> Iterator[LedgerBatch]:
-        """Make rows of what is there, and drop it from the window. See `failure` behind them."""
+        """Yield the rows of the window and drop their bytes; afterwards, check `failure`."""
         windows, goes_on = self.windows, True
         while goes_on and self.failure is None and self.is_within:
             file = windows.file if self.long is None else self.long.file
@@ -300,7 +304,7 @@ class _Taking:
         return rows, error
 
     def _take_long(self, long: LongTransaction) -> tuple[pa.Table, BinlogError | None]:
-        """Take more of a transaction that is longer than what is held; its row when it is over."""
+        """Read more of a transaction longer than `held_bytes_max`; return its row at its end."""
         windows, error = self.windows, None
         is_cut_off = (long.file, long.description) != (windows.file, windows.description)
         if len(windows.events) and not is_cut_off:
@@ -314,7 +318,7 @@ class _Taking:
         return long.rows(digests=self.asked.digests, details=self.asked.details), error
 
     def _placed_error(self, error: BinlogError | None, *, is_last: bool) -> BinlogError | None:
-        """Have what is not sound read again where it stands in its file: its words name places."""
+        """Read malformed bytes again with their position in the file, for the error's message."""
         if not isinstance(error, CorruptBinlog):
             return error
         part, position = self.windows.run_around(error.position - _WINDOW_AT)
@@ -329,7 +333,7 @@ def _batch(rows: pa.Table, file: str) -> LedgerBatch:
 
 
 def _placed(rows: pa.Table, windows: Windows) -> pa.Table:
-    """Give the rows their places in the file in place of those in the window."""
+    """Replace the rows' positions in the window by their positions in the file."""
     starts = windows.places(rows["start"].to_numpy() - _WINDOW_AT)
     for name, values in (("start", starts), ("end", starts + rows["bytes"].to_numpy())):
         at = rows.schema.get_field_index(name)

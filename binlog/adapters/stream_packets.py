@@ -1,7 +1,7 @@
-"""The packets of a dump, read one by one: each gives an event, the end, or the server's error.
+"""Reads the packets of a dump one by one: each is an event, the end, or the server's error.
 
-PyMySQL's own reader takes a packet of any size and waits the full timeout for each piece; this one
-looks at the length first and keeps to the bounds.
+PyMySQL's own reader accepts a packet of any size and waits the full timeout for each piece. This
+reader checks the length first and respects the bounds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PACKET_OK, PACKET_EOF, PACKET_ERROR = 0x00, 0xFE, 0xFF
 EOF_BYTES_MAX = 8
 PACKET_BYTES_MAX = 0xFF_FFFF
 PACKET_HEAD_BYTES = 4
-# An event holds a row at least; all of it is in memory at once.
+# An event may consist of one large row; the whole event is in memory.
 EVENT_BYTES_MAX = 256 * 1024 * 1024
 _GTIDS_HELD_MAX = 10_000
 
@@ -37,10 +37,10 @@ _GTIDS_HELD_MAX = 10_000
 def dump_events(
     connect: Connect, wish: Wish, bounds: Bounds, *, renews: bool = False
 ) -> Generator[Event, None, None]:
-    """Open, ask, and give the events until the server says that there are no more.
+    """Open a dump and yield its events until the server reports the end.
 
-    Raises EndedEarly if it says so before all has come that a wish for a set named.
-    `renews` counts the time of `bounds` anew from each event.
+    Raises EndedEarly if the server ends before all transactions of a wish for a set have arrived.
+    With `renews`, the timeout of `bounds` starts again at each event.
     """
     with open_dump(connect, wish, bounds) as dump:
         yield from _events(dump, bounds, renews=renews)
@@ -66,7 +66,7 @@ def _events(dump: Dump, bounds: Bounds, *, renews: bool) -> Generator[Event, Non
 
 
 class _Packets:
-    """The answer to a dump, packet by packet."""
+    """The server's response to a dump request, packet by packet."""
 
     def __init__(self, connection: Connection[Any], bounds: Bounds) -> None:
         self._socket = connection._sock  # type: ignore[attr-defined]  # noqa: SLF001
@@ -75,11 +75,11 @@ class _Packets:
         self._bounds = bounds
 
     def next_event(self) -> bytes | None:
-        """Give the next event's bytes, or None at the end of the log. Raises DumpRefused."""
+        """Return the next event's bytes, or None at the end of the log. Raises DumpRefused."""
         return event_in(self._next_packet())
 
     def _next_packet(self) -> bytes:
-        """Read one packet; one of 16 MiB - 1 bytes goes on in the next."""
+        """Read one packet; a packet of 16 MiB - 1 bytes continues in the next one."""
         pieces: list[bytes] = []
         bytes_left = EVENT_BYTES_MAX
         while True:
@@ -110,7 +110,7 @@ class _Packets:
 
 
 def event_in(packet: bytes) -> bytes | None:
-    """Give the event in a packet, or None if it says that the log ends. Raises DumpRefused."""
+    """Return the event in a packet, or None if it marks the end. Raises DumpRefused."""
     if not packet:
         raise DumpBroken("the server sent an empty packet")
     if packet[0] == PACKET_OK:
@@ -123,17 +123,17 @@ def event_in(packet: bytes) -> bytes | None:
 
 
 def out_of_sequence(*, expected: int, found: int) -> DumpBroken:
-    """Build (not raise) the error for a packet that is not the next."""
+    """Return the error for a packet with a wrong sequence number."""
     return DumpBroken(f"expected packet {expected}, found packet {found}")
 
 
 def connection_closed() -> DumpBroken:
-    """Build (not raise) the error for an answer that ends before its end."""
+    """Return the error for a connection that closed before the response was complete."""
     return DumpBroken("the server closed the connection before the answer was complete")
 
 
 def _server_error(packet: bytes) -> DumpRefused:
-    """Read an ERR packet: 0xff, the number, '#' and five letters of state, the text."""
+    """Read an ERR packet: 0xff, the error number, '#' and five characters of state, the text."""
     code = int.from_bytes(packet[1:3], "little")
     text = packet[9:] if packet[3:4] == b"#" else packet[3:]
     return DumpRefused(code=code, text=text.decode("utf-8", errors="backslashreplace"))

@@ -1,13 +1,14 @@
-"""Opens a dump on a live server: connects, says what the reader can take, asks, and gives a socket.
+"""Opens a dump on a live server: connects, sets session variables, sends the dump request.
 
-1. We are a reader, not a replica: we never register, so we are in no list of replicas, hold back
-   no purge and are waited for by no semi-synchronous source.
-2. A dump uses its connection up: the server closes it after the answer, and we close it before.
-3. server_id: SERVER_ID_BASE plus our connection id on that server. A server ends an older dump that
-   has the same replica UUID, or, where none is given, the same server_id
-   (kill_zombie_dump_threads, sql/rpl_source.cc). We give no UUID, so no replica is ever taken for
-   us; connection ids are unique on a server, so two auditors do not end each other either.
-4. Whatever goes wrong leaves as one of `binlog.errors`; the server's words stay as they are.
+1. gtid-audit is a reader, not a replica: it never registers. So it does not appear in the list of
+   replicas, does not delay a purge, and no semi-synchronous source waits for it.
+2. A dump uses up its connection: the server closes it after the response. gtid-audit closes it
+   earlier if it stops reading.
+3. server_id: SERVER_ID_BASE plus the connection id on that server. A server ends an older dump with
+   the same replica UUID or, without a UUID, with the same server_id (kill_zombie_dump_threads,
+   sql/rpl_source.cc). gtid-audit sends no UUID, so its dump never ends that of a replica.
+   Connection ids are unique on a server, so two auditors do not end each other's dumps either.
+4. Every failure is raised as one of `binlog.errors`, with the server's text unchanged.
 
 Privilege needed: REPLICATION SLAVE.
 """
@@ -39,10 +40,10 @@ from binlog.events import ChecksumAlgorithm
 from gtid import GtidSet
 from gtid import binary as gtid_binary
 
-# A way to a new connection: a function, or the keyword arguments of pymysql.connect.
+# How to open a connection: a function, or the keyword arguments of pymysql.connect.
 Connect: TypeAlias = "Callable[[], Connection[Any]] | Mapping[str, Any]"
 
-# Above what people give to servers by hand; below 2^32 with any connection id we can meet.
+# Above the values that operators assign; below 2^32 with any connection id that can occur.
 SERVER_ID_BASE = 0xF000_0000
 _SERVER_ID_ROOM = 0x0FFF_FFFF
 
@@ -50,13 +51,13 @@ _SERVER_ID_ROOM = 0x0FFF_FFFF
 _DUMP_NON_BLOCK = 0x1
 _DUMP_HEARTBEATS_V2 = 0x2  # positions of 64 bits in heartbeats: 8.0.26; ignored before
 _DUMP_THROUGH_GTID = 0x4
-# COM_BINLOG_DUMP has four bytes for the position.
+# COM_BINLOG_DUMP has a position of four bytes.
 _POSITION_END = 1 << 32
 
 _HEARTBEAT_SECONDS_MAX = 30.0
 _NANOSECONDS = 1_000_000_000
-# Session variables by which a source learns what its reader can take: the first of each pair since
-# 8.0.26, the second before; an older or newer server ignores the other one.
+# Session variables that inform a source of the reader's capabilities. Servers since 8.0.26 read the
+# first of each pair, older servers the second; each ignores the other.
 _PREPARE = (
     "SET @source_binlog_checksum = @@GLOBAL.binlog_checksum,"
     " @master_binlog_checksum = @@GLOBAL.binlog_checksum,"
@@ -71,21 +72,21 @@ RECONNECTS_MAX = 8
 _FIRST_WAIT_SECONDS = 0.1
 _ASKED_AGAIN_SECONDS = 0.2
 _EMPTY_ENDS_MAX = 2
-# The server ends the session, not the question: ER_SERVER_SHUTDOWN, ER_QUERY_INTERRUPTED,
-# ER_CLIENT_INTERACTION_TIMEOUT. What was asked can be asked again.
 # CR_CONNECTION_ERROR, CR_CONN_HOST_ERROR, CR_UNKNOWN_HOST.
 _NO_CONNECTION = frozenset({2002, 2003, 2005})
+# ER_SERVER_SHUTDOWN, ER_QUERY_INTERRUPTED, ER_CLIENT_INTERACTION_TIMEOUT: the server ended the
+# session and did not reject the request, so the request can be repeated.
 _CUT_BY_THE_SERVER = frozenset({1053, 1317, 4031})
 
 
 def can_name(position: int) -> bool:
-    """Tell whether a dump can begin at a position."""
+    """Return whether a dump can begin at a position."""
     return FIRST_POSITION <= position < _POSITION_END
 
 
 @dataclass(frozen=True, slots=True)
 class FromPlace:
-    """Everything from a place on; `position` must start an event."""
+    """All events from a place on; an event must start at `position`."""
 
     file: str
     position: int
@@ -100,17 +101,18 @@ class FromPlace:
 
 @dataclass(frozen=True, slots=True)
 class AllBut:
-    """Everything that is not in `already`. The server refuses if it has purged some of it."""
+    """All transactions except `already`. The server refuses if it has purged any of them."""
 
     already: GtidSet
 
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """The transactions in `wanted`, as far as the server has executed them.
+    """The transactions in `wanted` that the server has executed.
 
-    The server is told that we have all that it has executed, but these; so it sends no others
-    (seen on 5.6.24 and 9.7.4), except what it commits meanwhile, which the caller drops.
+    The request states that the reader already has everything else that the server has executed. So
+    the server sends no others (verified on 5.6.24 and 9.7.4), except transactions that it commits
+    during the dump; the caller drops these.
     """
 
     wanted: GtidSet
@@ -121,9 +123,10 @@ Wish: TypeAlias = FromPlace | AllBut | Only
 
 @dataclass(slots=True)
 class Bounds:
-    """What is left of the time and the bytes of one question.
+    """The remaining time and bytes of one request.
 
-    A question has its time as a whole. A stream has it for each silence: `renew` begins it anew.
+    For a single result, the timeout applies to the whole request. For a stream, it applies to each
+    silence of the server: `renew` starts it again.
     """
 
     timeout_seconds_max: float
@@ -133,25 +136,25 @@ class Bounds:
 
     @classmethod
     def start(cls, *, timeout_seconds_max: float, bytes_max: int) -> Bounds:
-        """Begin to count. Raises BinlogMisuse for a time that is none."""
+        """Start the timeout. Raises BinlogMisuse if it is not above 0."""
         if not timeout_seconds_max > 0:
             raise BinlogMisuse(f"expected a timeout above 0 s, not {timeout_seconds_max}")
         deadline = time.monotonic() + timeout_seconds_max
         return cls(timeout_seconds_max, deadline, bytes_max, bytes_max)
 
     def seconds_left(self) -> float:
-        """Give what a single wait may still take. Raises DumpTimedOut if nothing is left."""
+        """Return the remaining seconds. Raises DumpTimedOut if no time is left."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise self.timed_out()
         return left
 
     def renew(self) -> None:
-        """Give the next silence the whole time."""
+        """Start the timeout again."""
         self.deadline = time.monotonic() + self.timeout_seconds_max
 
     def timed_out(self) -> DumpTimedOut:
-        """Build (not raise) the error for time that is up."""
+        """Return the error for an expired timeout."""
         return DumpTimedOut(timeout_seconds_max=self.timeout_seconds_max)
 
     def spend(self, count: int) -> None:
@@ -163,10 +166,10 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A dump that has been asked for: the connection, and how its events are guarded.
+    """A requested dump: the connection, and the checksum algorithm of its events.
 
-    `expected` is what has to come before the end: what the server had executed when it was asked,
-    of what was wished for. None where places were wished for.
+    `expected` is the set that must arrive before the end: the part of the wish that the server had
+    executed at the time of the request. None for a wish for a place.
     """
 
     connection: Connection[Any]
@@ -178,13 +181,13 @@ class Dump:
 def open_dump(
     connect: Connect, wish: Wish, bounds: Bounds, *, follow: bool = False
 ) -> Generator[Dump, None, None]:
-    """Connect, ask for a dump, and close whatever happens.
+    """Connect, request a dump, and close the connection in any case.
 
     Args:
-        connect: see `Connect`. Its `read_timeout` and the like give way to `bounds`.
-        wish: what to send.
-        bounds: of the whole, from connecting on.
-        follow: wait at the end of the log for what is still to come.
+        connect: see `Connect`. `bounds` overrides its `read_timeout` and similar arguments.
+        wish: what the server sends.
+        bounds: the limits of the whole request, including the connect.
+        follow: wait at the end of the log for new events.
     """
     connection: Connection[Any] | None = None
     try:
@@ -210,12 +213,12 @@ def open_dump(
         raise DumpBroken(f"the connection broke: {error}") from error
     finally:
         if connection is not None:
-            # Not close(): COM_QUIT would wait for a server that is busy sending.
+            # Not close(): it sends COM_QUIT, which would wait for a server that is still sending.
             connection._force_close()  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _named(wish: Wish, executed: GtidSet | None) -> FromPlace | AllBut:
-    """Turn the wish into one that the protocol knows."""
+    """Convert the wish to one that the protocol supports."""
     if not isinstance(wish, Only):
         return wish
     assert executed is not None, "asked for, because the wish is a set"
@@ -223,7 +226,7 @@ def _named(wish: Wish, executed: GtidSet | None) -> FromPlace | AllBut:
 
 
 def _request(wish: FromPlace | AllBut, *, flags: int, server_id: int) -> tuple[int, bytes]:
-    """Build the command. A set without tags has the form every server since 5.6 reads."""
+    """Build the command. A set without tags has the encoding that every server since 5.6 reads."""
     if isinstance(wish, FromPlace):
         head = struct.pack("<IHI", wish.position, flags, server_id)
         return COMMAND.COM_BINLOG_DUMP, head + wish.file.encode()
@@ -248,7 +251,7 @@ def _connected(connect: Connect, bounds: Bounds) -> Connection[Any]:
 
 
 def _is_refused(error: Exception) -> bool:
-    """Return whether there was no connection at all: no server at the address, or no such name."""
+    """Return whether no connection was made: no server at the address, or an unknown host."""
     if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
         return False
     if isinstance(error, pymysql.MySQLError):
@@ -257,7 +260,7 @@ def _is_refused(error: Exception) -> bool:
 
 
 def _prepare(connection: Connection[Any], bounds: Bounds) -> ChecksumAlgorithm:
-    """Tell the server what we can take. Gives the checksum it will send."""
+    """Set the reader's session variables; return the checksum algorithm of the server's events."""
     seconds = bounds.seconds_left()
     connection._read_timeout = connection._write_timeout = seconds  # type: ignore[attr-defined]  # noqa: SLF001
     heartbeat = int(min(seconds / 2, _HEARTBEAT_SECONDS_MAX) * _NANOSECONDS)
@@ -268,7 +271,7 @@ def _prepare(connection: Connection[Any], bounds: Bounds) -> ChecksumAlgorithm:
 
 
 def _value(connection: Connection[Any], question: str) -> str:
-    """Ask for one value; a connection may give text as bytes."""
+    """Query a single value; a connection may return text as bytes."""
     with connection.cursor(pymysql.cursors.Cursor) as cursor:
         cursor.execute(question)
         row = cursor.fetchone()
@@ -278,22 +281,23 @@ def _value(connection: Connection[Any], question: str) -> str:
 
 
 def _translate(error: pymysql.MySQLError, bounds: Bounds) -> Exception:
-    """Whose words are these? Numbers of the 2000s are PyMySQL's own, the others the server's."""
+    """Convert an error: codes from 2000 to 2999 are PyMySQL's own, all others the server's."""
     code, text = (error.args[0], str(error.args[-1])) if error.args else (0, str(error))
     if isinstance(code, int) and code and code not in _CLIENT_ERRORS:
         return DumpRefused(code=code, text=text)
-    # PyMySQL raises its own error while it handles the socket's.
+    # PyMySQL raises its own error while it handles the socket's error.
     if isinstance(error.__context__, TimeoutError) or time.monotonic() >= bounds.deadline:
         return bounds.timed_out()
     return DumpBroken(f"the connection broke: {text}")
 
 
 class EndedEarly(DumpBroken):
-    """The log ended, the server says, and not all has come that it had executed.
+    """The server reported the end of the log before sending all transactions it had executed.
 
-    Either the question was killed: after KILL QUERY a dump ends as if the log did, with an EOF
-    packet (seen on 5.6.24 and 9.7.4). Or the rest is in no log, although it is executed and not
-    purged: so are changes made under a GTID with sql_log_bin = OFF. Asking again tells which.
+    There are two causes. KILL QUERY ended the dump: then the dump ends with an EOF packet, as at
+    the end of the log (verified on 5.6.24 and 9.7.4). Or the rest is in no log, although it is
+    executed and not purged: for example, changes made under a GTID with sql_log_bin = OFF. A second
+    request distinguishes the two.
     """
 
     def __init__(self) -> None:
@@ -301,19 +305,19 @@ class EndedEarly(DumpBroken):
 
 
 class NotConnected(DumpBroken):
-    """No connection was made: nothing answers at the address, or it has no such name."""
+    """No connection was made: no server responds at the address, or the host is unknown."""
 
 
 def cut_off() -> DumpBroken:
-    """Build (not raise) the error for a dump that ends inside a transaction, or never should."""
+    """Return the error for a dump that ended inside a transaction, or while following."""
     return DumpBroken("the server broke the dump off")
 
 
 class Attempts:
-    """How often a cut connection is made again: `reconnects_max` times without any progress.
+    """Limits reconnects: at most `reconnects_max` in a row without progress.
 
-    The first wait is short, each of the others twice as long: together half a minute, which is what
-    a server needs to start again. A server that never answered is not waited for. `stopped` ends a
+    The first wait is short, and each later one twice as long: together half a minute, the time that
+    a server needs to restart. If the server never responded, there is no wait. `stopped` ends a
     wait.
     """
 
@@ -325,9 +329,9 @@ class Attempts:
         self._has_connected = False
 
     def is_over(self, error: BinlogError, *, progress: bool) -> bool:
-        """Tell whether an end is the end: two dumps in a row ended so and brought nothing.
+        """Return whether the end is final: two consecutive dumps ended early without progress.
 
-        It is asked after every dump, so the attempts know here whether the server ever answered.
+        The caller calls it after every dump, so it also records whether the server ever responded.
         """
         self._has_connected |= progress or not isinstance(error, NotConnected)
         is_empty_end = isinstance(error, EndedEarly) and not progress
@@ -335,9 +339,9 @@ class Attempts:
         return self._empty_ends == _EMPTY_ENDS_MAX
 
     def wait_after(self, error: BinlogError, *, progress: bool) -> None:
-        """Wait before the next attempt; raise the error if it is no cut, or was the last one."""
+        """Wait before the next attempt; raise the error if it is final or no attempt is left."""
         self._made = 0 if progress else self._made
-        if not self._has_connected:  # a wrong address; a server that restarts was there before
+        if not self._has_connected:  # a wrong address: a restarting server responded before
             raise error
         if not _is_cut(error) or self._made >= self._reconnects_max:
             raise error
@@ -348,7 +352,7 @@ class Attempts:
 
 
 def _is_cut(error: BinlogError) -> bool:
-    """Tell whether a dump ended for want of a connection: then it can be asked for again."""
+    """Return whether a dump ended because the connection was lost, so it can be repeated."""
     if isinstance(error, DumpRefused):
         return error.code in _CUT_BY_THE_SERVER
     return isinstance(error, DumpBroken)

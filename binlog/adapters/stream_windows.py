@@ -1,9 +1,10 @@
-"""A dump as windows: the events of many transactions, one behind the other, as they are in a file.
+"""A dump as windows: buffers with the events of many transactions, contiguous as in a file.
 
-1. Bytes go from the socket into one buffer and from there, without their packets, into another. No
-   Python object is made for a packet or an event, except for what opens or ends a file.
-2. A window holds events of one file. A dump may leave events out, so a place here is no place in
-   the file: `places` tells it.
+1. The socket fills one buffer; the kernel `unframe` copies the events, without packet headers, to a
+   second one. No Python object is created for a packet or an event, except at a file's start or
+   end.
+2. A window contains events of one file. A dump may omit events, so an offset in the window is not a
+   position in the file; `places` converts it.
 3. The buffers are as large as a window, or as the largest event if that is larger.
 """
 
@@ -52,17 +53,16 @@ from binlog.scan import DumpDecoder
 WINDOW_BYTES: Final = 4 * 1024 * 1024
 RECEIVE_BYTES: Final = 512 * 1024
 _RUNS_MAX: Final = 65_536
-# Of a packet that is no event as much is read as is needed to say what it is.
+# The bytes that are read of a packet that is not an event: enough for the error message.
 _WORDS_BYTES_MAX: Final = 4096
-# How long one wait may last before the caller is asked whether to go on, and how long events that
-# have come wait for others.
+# The longest wait before `stopped` is called again, and how long received events wait for others.
 _WAIT_SECONDS_MAX: Final = 0.2
 _SHORT_WAIT_SECONDS: Final = 0.02
 _NOWHERE: Final = -1
 
 
 class Pause(Enum):
-    """Why a window was not filled any further."""
+    """Why `fill` returned."""
 
     FULL = "full"
     FILE_ENDS = "the next event is in another file"
@@ -72,7 +72,7 @@ class Pause(Enum):
 
 
 class Windows:
-    """The events of a dump that have come and were not yet taken."""
+    """The events of a dump that were received and not yet taken."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Windows:
         connection: Any = dump.connection
         self.file = ""
         self.description: FormatDescription | None = None
-        # The event it came in: its header says when the file was begun.
+        # The event of `description`: its header has the time when the file was begun.
         self.described_by: Event | None = None
         self._socket = connection._sock  # noqa: SLF001
         self._bounds = bounds
@@ -107,25 +107,25 @@ class Windows:
 
     @property
     def events(self) -> NDArray[np.uint8]:
-        """The whole events here. The bytes stay where they are until the next `take`."""
+        """The whole events in the window. The bytes do not move until the next `take`."""
         return self._events[: self._whole()]
 
     @property
     def position(self) -> int:
-        """Where the dump stands in `file`."""
+        """The position that the dump has reached in `file`."""
         return int(self._state[POSITION])
 
     def places(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Tell where in `file` the events stand that start at these offsets here."""
+        """Return the positions in `file` of the events at these offsets in the window."""
         runs = self._placed_runs()
         run = np.searchsorted(runs[:, HERE], offsets, side="right") - 1
         found: NDArray[np.int64] = offsets - runs[run, HERE] + runs[run, THERE]
         return found
 
     def run_around(self, offset: int) -> tuple[slice, int]:
-        """Give the events here that follow each other in `file` as they do here, and where there.
+        """Return the run of events around an offset, and its position in `file`.
 
-        They are those around an offset; a transaction is never parted by it.
+        The events of a run are contiguous in `file`, too. A run never divides a transaction.
         """
         runs = self._placed_runs()
         run = int(np.searchsorted(runs[:, HERE], offset, side="right")) - 1
@@ -133,7 +133,7 @@ class Windows:
         return slice(int(runs[run, HERE]), int(end)), int(runs[run, THERE])
 
     def _placed_runs(self) -> NDArray[np.int64]:
-        """Return the runs; there is one wherever a server's dump has said where it stands."""
+        """Return the runs. Raises CorruptBinlog if the dump contained no position."""
         runs = self._runs[: self._state[RUNS]]
         if not len(runs):
             what = "events of a dump that does not say where in the file they stand"
@@ -141,7 +141,7 @@ class Windows:
         return runs
 
     def take(self, count: int) -> None:
-        """Drop the first `count` bytes, which end with an event."""
+        """Drop the first `count` bytes; an event must end there."""
         state = self._state
         assert 0 <= count <= self._whole()
         if not count:
@@ -159,7 +159,7 @@ class Windows:
         state[EVENT] -= count
 
     def fill(self) -> Pause:
-        """Receive until there is something to look at, or nothing more to come."""
+        """Receive until the caller must process the window, or until the log ends."""
         self._open_file()
         self._make_room()
         state = self._state
@@ -194,14 +194,14 @@ class Windows:
         return int(state[EVENT] if is_partial else state[END])
 
     def _open_file(self) -> None:
-        """Go over to the file that the last events without a place here have named."""
+        """Switch to the file that the last ROTATE and format description stated."""
         if (self.file, self.description) != (self._decoder.file, self._described):
             assert not self._whole(), "what is left of a file is taken before the next begins"
             self.file, self.description = self._decoder.file, self._described
         self.described_by = self._described_by
 
     def _make_room(self) -> None:
-        """Have more room where the last window could not be taken, or not much of it."""
+        """Enlarge the window if the caller took nothing, or only a small part of it."""
         state = self._state
         needed = int(state[END] + state[LEFT])
         if 2 * needed > len(self._events):
@@ -214,7 +214,7 @@ class Windows:
             self._runs = np.concatenate((self._runs, np.empty_like(self._runs)))
 
     def _receive(self) -> Pause | None:
-        """Wait for more bytes; say why none came."""
+        """Wait for more bytes; return the reason if none arrived."""
         if self._stopped():
             return Pause.STOPPED
         left = self._received[self._state[READ] : self._received_end]
@@ -237,7 +237,7 @@ class Windows:
         return None
 
     def _look_at_event(self) -> None:
-        """Have the decoder read the last event, which is not kept."""
+        """Pass the last event to the decoder and remove it from the window."""
         state = self._state
         raw = self._events[state[EVENT] : state[END]].tobytes()
         self._decoder.position = self.position
@@ -250,7 +250,7 @@ class Windows:
         state[EXPECTED] = _NOWHERE
 
     def _look_at_packet(self) -> Pause | None:
-        """Read a packet that is no event, if it is here; otherwise receive more, or say why not."""
+        """Read a packet that is not an event; receive more bytes if it is not complete."""
         at = self._state[READ]
         here = self._received[at : self._received_end]
         length = int.from_bytes(here[:3].tobytes(), "little")
@@ -263,7 +263,7 @@ class Windows:
         return Pause.LOG_ENDS if self._has_ended else None
 
     def _drain(self, stream: Any) -> int:  # noqa: ANN401 - PyMySQL's reader has no type
-        """Take what PyMySQL has read ahead of us, if anything; the rest we read past it."""
+        """Take the bytes that PyMySQL's buffer already has; later reads bypass that buffer."""
         self._socket.settimeout(0)
         with suppress(BlockingIOError, ssl.SSLWantReadError):
             ahead = stream.read1(RECEIVE_BYTES) or b""

@@ -1,8 +1,9 @@
-"""Turns what a server answers, and no MySQL server would, into an error of the server's.
+"""Converts a response that no MySQL server sends into an error of the server.
 
-A proxy may answer with other columns, with OK instead of rows, or with NULL where no NULL can be.
-Reading such an answer fails as a defect of ours would (KeyError, IndexError, None has no …): so
-every reader of an answer does it within `read_answer`, and nothing else is done there.
+A proxy may return other columns, OK instead of rows, or NULL where MySQL never returns NULL.
+Reading such a response fails with the same exceptions as a defect of gtid-audit (KeyError,
+IndexError, None has no …). So all code that reads a response runs within `read_answer`, and no
+other code does.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ _OF_READING = (
 
 @contextmanager
 def read_answer(what: str) -> Iterator[None]:
-    """Read the answer to a question, in words: "its settings". Raises UnexpectedAnswer."""
+    """Provide a context to read a response; `what` describes it. Raises UnexpectedAnswer."""
     try:
         yield
     except (

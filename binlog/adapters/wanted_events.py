@@ -1,9 +1,10 @@
-"""The events of a file without those of transactions that nobody asked for.
+"""The events of a file without those of unwanted transactions, where that saves time.
 
-1. In a large binary log the ledger says where the wanted ones stand, and nothing else is decoded.
-   It needs numba and pyarrow (the extra `columns`): without them, in a small file, and in a relay
-   log every event is decoded and given. The wanted ones are the same.
-2. A relay log may change its description on the way, and part a transaction between two files.
+1. In a large binary log, the ledger provides the positions of the wanted transactions, and only
+   these are decoded. The ledger needs numba and pyarrow (the extra `columns`). Without them, in a
+   small file, and in a relay log, every event is decoded and yielded. The wanted transactions are
+   the same.
+2. A relay log may contain several format descriptions, and may split a transaction between files.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from gtid import GtidSet
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Below, decoding everything takes less time than preparing for the other way.
+# For fewer bytes, decoding every event takes less time than loading the kernels.
 _LARGE_BYTES: Final = 4 * 1024 * 1024
 
-# Gives the bytes of the file from one position to another, in chunks of any size.
+# Yields the bytes of the file from one position to another, in chunks of any size.
 ReadBetween = Callable[[int, int], Iterator[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Where the wanted transactions stand, as runs of bytes, and what is wrong behind them."""
+    """The byte ranges of the wanted transactions, and the error that ends the ledger."""
 
     runs: tuple[tuple[int, int], ...]
     error: BinlogError | None
 
 
 def wanted_events(path: Path, wanted: GtidSet, read_between: ReadBetween) -> Iterator[Event]:
-    """Give the events at the head of a file and those of the wanted transactions, at least.
+    """Yield at least the events in the header of a file and those of the wanted transactions.
 
-    Raises CorruptBinlog, UnsupportedBinlog, OSError; what was sound has been given before.
+    Raises CorruptBinlog, UnsupportedBinlog, OSError, after the events before the error.
     """
     everything = scan_events(read_between(0, sys.maxsize), file=path.name)
     if path.stat().st_size < _LARGE_BYTES or not _has_ledgers() or _is_relay_log(read_between):
@@ -86,7 +87,7 @@ def _find(path: Path, wanted: GtidSet) -> _Found:
 
 
 def _runs(rows: pa.Table) -> tuple[tuple[int, int], ...]:
-    """Put transactions that touch into one run."""
+    """Merge adjacent transactions into one range."""
     runs: list[tuple[int, int]] = []
     for start, end in zip(rows["start"].to_pylist(), rows["end"].to_pylist(), strict=True):
         if runs and runs[-1][1] == start:

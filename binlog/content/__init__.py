@@ -1,1 +1,1 @@
-"""What transactions did, so that two logs can be held against each other."""
+"""The content of transactions, and its comparison between the logs of two servers."""

@@ -1,22 +1,51 @@
-"""Compares what two logs hold under the same GTID.
+"""Compares the transactions that two logs contain under the same GTID.
 
-1. Never a false alarm, and never "the same" about what was not compared. Servers may log the same
-   work in different forms (statements or rows, full or minimal images, partial JSON, more columns
-   on a replica, filters, rewritten schemas): then forms prove nothing, and the answer is UNKNOWN.
-2. The moment of the first commit (original_commit_timestamp, 8.0.1 and later) is passed on from
-   server to server to the microsecond. Where both logs have it, equal moments mean one commit, and
-   different ones two. Before 8.0.1 different server_ids mean two commits: a replica logs the
-   server_id of the server that committed first (Log_event::server_id, sql/log_event.h). So do two
-   timestamps of equal statements: a replica runs a statement by its source's clock, and logs that.
-   Two commits with equal content are reported separately: a transaction redone under its GTID, or a
-   GTID reused for the same work. The transactions agree.
-3. One commit whose rows differ found other rows on one of the servers: the data had drifted apart
-   before. One commit of which one log has fewer rows, or nothing, was skipped there: by an error
-   that the server ignores (replica_skip_errors, replica_exec_mode=IDEMPOTENT), or by a filter.
-   Neither is a reused GTID.
-4. Servers with different lower_case_table_names spell names differently: see `names_fold`.
-5. Pure: it gets transactions and their content; adapters read them. What the parts of a content
-   prove is in parts.py.
+How it works
+------------
+The comparison has two independent inputs: how often the transaction was committed, and whether the
+contents are equal. `_Pair.judged` combines them:
+
+    commits     equal content     unequal content
+    one         SAME              SKIPPED, DRIFTED, SAME or UNKNOWN   (`_one_commit`)
+    two         TWICE             DIFFERENT                           (`_unequal`)
+    not known   SAME              by the work: SAME, SKIPPED, DIFFERENT or UNKNOWN
+
+The evidence for the number of commits (`_why_two`), in this order:
+
+* The time of the first commit (original_commit_timestamp, 8.0.1 and later) is passed on from server
+  to server to the microsecond. If both logs have it, equal times mean one commit, and different
+  times mean two.
+* Before 8.0.1, different server_ids mean two commits: a replica logs the server_id of the server
+  that committed first (Log_event::server_id, sql/log_event.h).
+* Before 8.0.1, different timestamps of equal statements also mean two commits: a replica runs a
+  statement with its source's clock, and logs that time.
+
+Two commits with equal content are a transaction that was repeated under its GTID, or a GTID that
+was reused for the same work. The data agrees, so they are reported separately (TWICE).
+
+One commit with different rows found other rows on one of the servers: the data had drifted before
+(DRIFTED). If one log has fewer rows of one commit, or nothing, that server skipped them (SKIPPED):
+because of an error that it ignores (replica_skip_errors, replica_exec_mode=IDEMPOTENT), or because
+of a filter. Neither is a reused GTID.
+
+Invariants: no false alarm, and never SAME for content that was not compared. Servers may log the
+same work in different forms: statements or rows, full or minimal images, partial JSON, more columns
+on a replica, filters, rewritten schemas. Then the form proves nothing, and the result is UNKNOWN.
+`is_proved` is set only if there were two commits and no form of logging explains the difference.
+
+Example: one log has `d.t: 2 rows written`, the other `d.t: 1 row written`.
+
+    both commit times equal     SKIPPED: "one commit by its time, and one has 1 of 2 rows of d.t"
+    commit times different      DIFFERENT, proved: two commits, and the rows of d.t differ
+    no times (5.6), equal       DIFFERENT, not proved: the rows differ, but nothing shows that
+      server_ids                there were two commits
+
+Simpler ways fail. Event bytes and checksums differ on every replica. A digest alone cannot separate
+a reused GTID from another logging form or a skipped row. Commit times alone do not show skipped or
+different rows, and servers before 8.0.1 do not log them.
+
+Servers with different lower_case_table_names write the same name differently: see `names_fold`.
+This module is pure: adapters read the transactions. compared_parts.py compares the parts.
 """
 
 import re
@@ -24,8 +53,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from binlog.content.digest import Content, content_of
-from binlog.content.parts import (
+from binlog.content.compared_parts import (
     LeftOut,
     Work,
     are_equal,
@@ -37,17 +65,18 @@ from binlog.content.parts import (
     rows_left_out,
     statements_of,
 )
+from binlog.content.digest import Content, content_of
 from binlog.errors import BinlogMisuse
 from binlog.scan import EventGroup
 from binlog.transactions import Transaction, TransactionKind
 from gtid import Gtid
 
-# Of transactions up to this size the events are kept with what is compared.
+# The events of transactions up to this size are kept with the comparison.
 EVENT_BYTES_KEPT: Final = 8 * 1024
 
 
 class Agreement(Enum):
-    """Whether two logs hold one transaction under one GTID."""
+    """Whether two logs contain the same transaction under one GTID."""
 
     SAME = "same"
     TWICE = "committed twice, with equal content"
@@ -59,28 +88,28 @@ class Agreement(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A transaction as one log has it. Its content is read when it is first asked for."""
+    """A transaction as one log contains it. Its content is read on first access."""
 
     transaction: Transaction
-    # None once the content has been read, if they are more than EVENT_BYTES_KEPT.
+    # None after the content has been read, if they have more than EVENT_BYTES_KEPT bytes.
     events: EventGroup | None = None
     _content: list[Content] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def of(cls, group: EventGroup) -> "Version":
-        """Take what is compared from a transaction and its events."""
+        """Make a version of a transaction and its events."""
         return cls(group.transaction, group)
 
     @property
     def content(self) -> Content:
-        """Return what the transaction does."""
+        """Return the content of the transaction."""
         if not self._content:
             assert self.events is not None, "they are let go only once the content is known"
             self._content.append(_content_of(self.events))
         return self._content[0]
 
     def lightened(self) -> "Version":
-        """Return it with its content read, and without events that are many bytes."""
+        """Return the version with its content read, and without its events if they are large."""
         assert self.content is not None
         if self.events is None:
             return self
@@ -89,19 +118,19 @@ class Version:
 
     @property
     def committed_at(self) -> int | None:
-        """Return the moment of the first commit, in microseconds since 1970; None if unknown.
+        """Return the time of the first commit, in microseconds since 1970; None if unknown.
 
-        A source older than 8.0.1 hands none down, and a later server then writes 0.
+        A source older than 8.0.1 passes no time on, and a later replica then writes 0.
         """
         return self.transaction.original_commit_timestamp or None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One GTID in two logs, and whether they hold one transaction.
+    """One GTID in two logs, and whether they contain the same transaction.
 
-    `is_proved`: the commits were two, and did other work, which no form of logging explains, or the
-    same. `is_two_commits`: they were two, whatever they did. `reason` is what decided.
+    `is_two_commits`: there were two commits. `is_proved`: there were two commits, and their content
+    is equal, or differs in a way that no form of logging explains. `reason` explains the result.
     """
 
     left: Version
@@ -109,7 +138,7 @@ class Comparison:
     agreement: Agreement
     is_proved: bool
     reason: str
-    has_less: LeftOut = LeftOut.NONE  # the log that has fewer rows, or nothing, where SKIPPED
+    has_less: LeftOut = LeftOut.NONE  # if SKIPPED: the log that has fewer rows, or nothing
     is_two_commits: bool = False
 
     def __post_init__(self) -> None:
@@ -118,7 +147,7 @@ class Comparison:
 
     @property
     def gtid(self) -> Gtid:
-        """Return the GTID that both carry."""
+        """Return the GTID of both transactions."""
         gtid = self.left.transaction.gtid
         assert gtid is not None, "the constructor has looked"
         return gtid
@@ -130,22 +159,22 @@ class Comparison:
 
     @property
     def is_one_commit(self) -> bool:
-        """Return whether both logs have the same moment of the first commit."""
+        """Return whether both logs have the same time of the first commit."""
         return are_one_commit(self.left, self.right)
 
 
 def are_one_commit(left: Version, right: Version) -> bool:
-    """Tell whether both logs say that it was committed at one moment: for that, see rule 2."""
+    """Return whether both logs have the same time of the first commit; see *How it works*."""
     return left.committed_at is not None and left.committed_at == right.committed_at
 
 
 def compare_versions(
     left: Version, right: Version, *, names_fold: bool | None = False
 ) -> Comparison:
-    """Compare one GTID in two logs, by the moments and by the content.
+    """Compare one GTID in two logs, by commit times and content.
 
-    `names_fold`: at least one of the servers stores the names of tables in lower case. None: that
-    is not known; names that differ in letter case only are then UNKNOWN.
+    `names_fold`: at least one of the servers stores table names in lower case. None: this is not
+    known; if names differ in letter case only, the result is then UNKNOWN.
     """
     found = _Pair(left, right, folds=bool(names_fold)).judged()
     if names_fold is None and found.agreement not in (Agreement.SAME, Agreement.TWICE):
@@ -167,7 +196,7 @@ _LETTER_CASE: Final = (
 
 
 class _Pair:
-    """Two versions of one GTID, with names in lower case if they fold."""
+    """Two versions of one GTID; names are converted to lower case if `folds`."""
 
     def __init__(self, left: Version, right: Version, *, folds: bool) -> None:
         self._left = left
@@ -179,7 +208,7 @@ class _Pair:
         self._is_one = self._is_dated and moments[0] == moments[1]
 
     def judged(self) -> Comparison:
-        """Return the answer."""
+        """Return the comparison."""
         if any(content.is_of_each_member for content in self._contents):
             return self._of(
                 Agreement.SAME, "a view change, which every member of a group logs for itself"
@@ -193,7 +222,7 @@ class _Pair:
         return self._one_commit() if self._is_one else self._unequal()
 
     def _why_two(self) -> str | None:
-        """Return what proves that there were two commits, or None."""
+        """Return the evidence that there were two commits, or None."""
         if self._is_dated:
             return None if self._is_one else "committed at two moments"
         servers = self._left.transaction.server_id, self._right.transaction.server_id
@@ -204,7 +233,7 @@ class _Pair:
         return None
 
     def _unequal(self) -> Comparison:
-        """Judge two commits, or two versions of which the number of commits is not known."""
+        """Evaluate unequal contents of two commits, or of an unknown number of commits."""
         work, why = self._work()
         has_one_empty = self._contents[0].is_empty != self._contents[1].is_empty
         if (two := self._why_two()) is None:
@@ -215,11 +244,11 @@ class _Pair:
             return self._of(_AGREEMENTS[work], why)
         if work is Work.DIFFERENT or has_one_empty:
             return self._of(Agreement.DIFFERENT, f"{two}, and {why}", is_proved=True)
-        # Two commits for sure; that they did different things is not.
+        # There were two commits, but it is not proved that they did different work.
         return self._of(Agreement.DIFFERENT, f"{two}, though {why}")
 
     def _one_commit(self) -> Comparison:
-        """Judge two logs of one commit whose contents are not equal."""
+        """Evaluate unequal contents of one commit."""
         left, right = self._contents
         work, why = self._work()
         reason = f"one commit by its time, and {why}"
@@ -232,7 +261,7 @@ class _Pair:
                 return self._of(Agreement.UNKNOWN, reason)
             return self._of(Agreement.SKIPPED, reason, has_less=self._emptied())
         if not has_rows(left, right) and len(statements_of(left)) == len(statements_of(right)):
-            # Statements are passed on as they are, or as a server words them anew.
+            # A replica logs a statement unchanged, or in the server's own wording.
             return self._of(Agreement.SAME, f"one commit by its time, though {why}")
         less, fewer = rows_left_out(left, right)
         if less is not LeftOut.NONE:
@@ -243,9 +272,9 @@ class _Pair:
         return self._of(Agreement.UNKNOWN, reason)
 
     def _is_work_that_every_server_logs(self) -> bool:
-        """Return whether the one that is not empty is rows, or DDL on what is not temporary.
+        """Return whether the content that is not empty is rows, or DDL on permanent tables.
 
-        A server that logs rows has nothing to log for statements that change no row, or only
+        A server with binlog_format=ROW logs nothing for statements that change no row, or only
         temporary tables.
         """
         left, right = self._contents
@@ -257,7 +286,7 @@ class _Pair:
         )
 
     def _are_temporary_tables(self) -> bool:
-        """Return whether nothing but temporary tables is made or dropped, and no rows are read."""
+        """Return whether the statements only create or drop temporary tables, and read no rows."""
         left, right = self._contents
         statements = [*statements_of(left), *statements_of(right)]
         is_known = None not in (left.digest, right.digest) and not has_rows(left, right)
@@ -302,7 +331,7 @@ class _Pair:
 
 _TEMPORARY: Final = re.compile(rb"\s*(?:CREATE|DROP)\s+TEMPORARY\b", re.IGNORECASE)
 _TEMPORARY_ONLY: Final = "one has temporary tables, and the other nothing"
-_READS: Final = re.compile(rb"\bSELECT\b", re.IGNORECASE)  # it may call what writes
+_READS: Final = re.compile(rb"\bSELECT\b", re.IGNORECASE)  # it may call a function that writes
 _AGREEMENTS: Final = {
     Work.SAME: Agreement.SAME,
     Work.DIFFERENT: Agreement.DIFFERENT,

@@ -1,28 +1,28 @@
-"""What of a transaction counts as its content, and a 64-bit digest of that.
+"""Defines the content of a transaction, and a 64-bit digest of it.
 
-The digest is the same for the same transaction in the binary logs of its source and its replicas.
+The same transaction has the same digest in the binary logs of its source and of its replicas.
 
-1. What counts: of rows the schema, the table, what was done, the types of the columns with their
-   metadata, the bitmaps of logged columns, and the row images; of statements the text, the schema,
-   the error code, what else decides their result, and the insert ids, random seeds, user variables
-   and file contents logged for it.
-2. What does not, because a replica writes its own: positions, lengths, checksums, table ids,
-   thread ids, times of rows and of commits, XIDs, XA PREPARE events (the statements say it all),
-   ROWS_QUERY, compression, optional table metadata, BEGIN and COMMIT, how rows are cut into
-   events, and the session of what only frames others (XA, savepoints).
-3. Rows of one run (one table, one kind, one form, one after another) count in any order: a
-   replica that finds rows of a table without a key by a hash of them changes them in the order of
-   its own table (Rows_log_event::do_hash_scan_and_update, sql/log_event.cc).
-4. Two digests that differ are a question, not yet an answer: the two servers may have logged the
-   same work in different forms. binlog/content/compare.py looks closer.
-5. Plain Python; kernels/digest.py is its compiled twin, and tests hold the two together.
+1. Part of the content are, for rows: schema, table, kind of change, column types with their
+   metadata, bitmaps of logged columns, and row images. For statements: text, schema, error code,
+   everything else that affects the result, and the insert ids, random seeds, user variables and
+   file contents that were logged for them.
+2. Not part of it, because each replica writes its own: positions, lengths, checksums, table ids,
+   thread ids, times of rows and of commits, XIDs, XA PREPARE events (the statements contain the
+   same information), ROWS_QUERY, compression, optional table metadata, BEGIN and COMMIT, how rows
+   are divided into events, and the session of statements that only frame others (XA, savepoints).
+3. The order of the rows within a run (consecutive rows of one table, kind and form) does not count.
+   A replica that finds rows of a table without a key by hashing changes them in the order of its
+   own table (Rows_log_event::do_hash_scan_and_update, sql/log_event.cc).
+4. Different digests do not prove different work: two servers may have logged the same work in
+   different forms. binlog/content/compare.py then compares the contents in detail.
+5. This is plain Python; kernels/digest.py is the compiled version, and tests compare the two.
 
-What decides the result of a statement
+What affects the result of a statement
 --------------------------------------
-One text has two results if it runs at two times (NOW(), DEFAULT CURRENT_TIMESTAMP) or in two
-sessions (foreign_key_checks, time_zone). A source logs what decides it; a replica runs the
-statement under that, and logs it again, unchanged. So 5.6.24 and 9.7.4 do, with replicas of other
-time zones, character sets, sql_mode and auto_increment settings. Three kinds:
+The same text has different results at different times (NOW(), DEFAULT CURRENT_TIMESTAMP) or in
+different sessions (foreign_key_checks, time_zone). A source logs these settings. A replica runs the
+statement with them, and logs them unchanged. This was verified on 5.6.24 and 9.7.4, with replicas
+of other time zones, character sets, sql_mode and auto_increment settings. There are three kinds:
 
     always logged, and in the digest     the event's timestamp; sql_mode; the three character sets;
                                          sql_auto_is_null, foreign_key_checks and unique_checks
@@ -31,14 +31,14 @@ time zones, character sets, sql_mode and auto_increment settings. Three kinds:
     logged where they were used, and     time zone; microseconds; collation of the schema;
       not in the digest (`used`)         explicit_defaults_for_timestamp; the default of utf8mb4
 
-Of the last kind a healthy replica may log less: within a routine each statement logs what any
-statement before it used, and the replica runs them one by one. An older source logs none of them.
-So they are compared where both servers logged them, and only where two versions are looked at one
-by one: whenever their moments differ.
+A healthy replica may log fewer settings of the last kind. In a routine, each statement logs what
+any statement before it used, but the replica runs the statements one by one. An older source logs
+none of them. So they are compared only if both servers logged them, and only when two versions are
+compared in detail, that is, whenever their commit times differ.
 
-Left out: autocommit, the tables of a multi-table UPDATE, the schemas that a parallel applier needs,
-the invoker (he becomes the DEFINER), sql_require_primary_key and default_table_encryption, which a
-channel or a replica sets its own way, and XIDs.
+Not compared: autocommit, the tables of a multi-table UPDATE, the schemas for a parallel applier,
+the invoker (it becomes the DEFINER), XIDs, and sql_require_primary_key and
+default_table_encryption, which a channel or a replica may set differently.
 """
 
 import re
@@ -61,7 +61,7 @@ from binlog.header import FLAG_IGNORABLE
 from binlog.rows.images import row_spans
 from gtid.hashing import SEED, add, finish, mix, mix_bytes
 
-# Parts of one transaction kept for a closer look; the digest covers all of them.
+# The parts of one transaction that are kept for a detailed comparison; the digest covers all.
 PARTS_MAX: Final = 1_000
 
 NOTHING: Final = (1 << 64) - 1  # stands for a status variable that was not logged
@@ -74,21 +74,21 @@ USED: Final = (13, 8, 16, 18)
 DECISIVE_FLAGS: Final = 1 << 14 | 1 << 26 | 1 << 27
 AUTO_INCREMENT_DEFAULT: Final = 1 | 1 << 16  # is not logged
 
-# What a part begins with. A row event's is ROWS plus its kind.
+# The first word of each part in the digest. For a run of rows it is ROWS plus the kind.
 STATEMENT, CONTEXT, INCIDENT, FILE, ROWS = 1, 2, 3, 4, 16
 KINDS: Final = {RowKind.WRITE: 0, RowKind.UPDATE: 1, RowKind.DELETE: 2}
 
-# The server writes these itself, and exactly so. A group that one server ends with COMMIT another
-# ends with an XID, if its table has another engine there.
+# The server itself writes these exact texts. A group that ends with COMMIT on one server may end
+# with an XID on another, if the table has another engine there.
 GROUP_WORDS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
-# Statements that only frame others, as the server writes them anew: XA START, END, COMMIT, ROLLBACK
+# Statements that only frame others, in the server's own wording: XA START, END, COMMIT, ROLLBACK
 # (5.7.7 and later), and savepoints (binlog_savepoint_set, sql/binlog.cc). The settings and the
-# database of the session change nothing of what they do.
+# database of the session do not affect their result.
 FRAME_WORDS: Final = (b"XA ", b"SAVEPOINT ", b"ROLLBACK TO ")
 _CONTEXT = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 _FILE_BLOCKS = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 _FILE_ID_BYTES = 4
-# LOAD DATA from a file names another temporary file on each server (EXECUTE_LOAD_QUERY).
+# LOAD DATA contains a different temporary file name on each server (EXECUTE_LOAD_QUERY).
 _FILE_NAME = re.compile(rb"(INFILE\s+)'(?:[^'\\]|\\.|'')*'", re.IGNORECASE | re.DOTALL)
 _OF_EACH_MEMBER = frozenset({EventType.VIEW_CHANGE})
 _WITHOUT_CONTENT = frozenset(
@@ -97,7 +97,7 @@ _WITHOUT_CONTENT = frozenset(
         EventType.XA_PREPARE,
         EventType.ROWS_QUERY,
         EventType.IGNORABLE,
-        # What group replication certifies by, sent to the members.
+        # The certification data that Group Replication sends to the members.
         EventType.TRANSACTION_CONTEXT,
     }
 )
@@ -106,11 +106,11 @@ _HEADS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAG
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What else decides the result of a statement: see the module's text.
+    """The settings that affect the result of a statement: see the module's docstring.
 
-    `numbers`: sql_mode, character sets, flags and auto_increment_*, lc_time_names. `used` are time
+    `numbers`: sql_mode, character sets, flags and auto_increment_*, lc_time_names. `used`: time
     zone, microseconds, collation of the schema, explicit_defaults_for_timestamp, the collation of
-    utf8mb4; None for what was not logged.
+    utf8mb4; None for a setting that was not logged.
     """
 
     numbers: tuple[int, int, int, int]
@@ -118,7 +118,7 @@ class Session:
 
     @classmethod
     def of(cls, query: Query) -> "Session":
-        """Take it from the statement's event."""
+        """Read the settings from the statement's event."""
         logged = dict(query.status)
         flags = logged.get(FLAGS2, 0) & DECISIVE_FLAGS
         numbers = (
@@ -132,7 +132,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class StatementPart:
-    """One statement and what was logged for it: INTVAR, RAND, USER_VAR bodies, in order."""
+    """One statement and the INTVAR, RAND and USER_VAR bodies logged for it, in order."""
 
     schema: str
     sql: bytes
@@ -144,28 +144,28 @@ class StatementPart:
 
 @dataclass(frozen=True, slots=True)
 class RowsPart:
-    """One run of rows: all of one kind, in one form, of one table.
+    """A run of consecutive rows of one kind, form and table.
 
-    `row_count` leaves out rows of which no column was logged: they take no bytes.
+    `row_count` omits rows without any logged column, because they take no bytes.
     """
 
     schema: str
     table: str
     kind: RowKind
-    # A hash of types, metadata, bitmaps and partiality, without names: rows compare only within
-    # one shape. Names are compared apart, because servers may store them in another letter case.
+    # A hash of types, metadata, bitmaps and partiality, without names: rows are comparable only if
+    # the shapes are equal. Names are compared separately, as servers may differ in letter case.
     shape: int
     row_count: int
     rows: int  # the sum of the rows' hashes
-    # When the statement began that changed the first of them, since 1970. It is no content, but a
-    # replica logs it unchanged: 5.6 has no other time of a commit that stays (its GTID and XID
-    # events have the times of each server).
+    # When the statement that changed the first row began, since 1970. It is not content, but a
+    # replica logs it unchanged. 5.6 has no other time of a commit that all servers share: its GTID
+    # and XID events have the times of each server.
     began_at_seconds: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentPart:
-    """The source's own word that its log has a hole here."""
+    """The source's own report that events are missing in its log here."""
 
     number: int
     message: str
@@ -180,7 +180,7 @@ Part = StatementPart | RowsPart | IncidentPart
 class Content:
     """The content of one transaction. `parts` are the first PARTS_MAX; `digest` covers all."""
 
-    # None if the content cannot be told; `unreadable` then says why.
+    # None if the content cannot be read; then `unreadable` is the reason.
     digest: int | None
     parts: tuple[Part, ...] = ()
     is_cut: bool = False
@@ -193,12 +193,12 @@ class Content:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing was done: injected, or filtered away."""
+        """Return whether the transaction did nothing: it was injected, or filtered."""
         return self.digest is not None and not self.parts
 
 
 def content_of(events: Iterable[Event]) -> Content:
-    """Read the content of one whole transaction, given its events, with its payload opened."""
+    """Read the content of one whole transaction from its events; its payload is decompressed."""
     folder = ContentFolder()
     for event in events:
         if event.header.type_code in _OF_EACH_MEMBER:
@@ -209,7 +209,7 @@ def content_of(events: Iterable[Event]) -> Content:
 
 
 def digest_of(events: Iterable[Event]) -> int | None:
-    """Return the digest of one whole transaction; None if its content cannot be told."""
+    """Return the digest of one whole transaction; None if its content cannot be read."""
     return content_of(events).digest
 
 
@@ -225,7 +225,7 @@ class _Run:
 
 
 class ContentFolder:
-    """Takes a transaction's events in order, with its payload opened."""
+    """Builds a content from a transaction's events in order; its payload is decompressed."""
 
     def __init__(self) -> None:
         self._state = SEED
@@ -237,7 +237,7 @@ class ContentFolder:
         self._file = bytearray()
 
     def add(self, event: Event) -> str | None:
-        """Take one event; if the content cannot be told, say why."""
+        """Add one event; return the reason if its content cannot be read."""
         body, kind = event.body, event.header.type_code
         match body:
             case TableMap():
@@ -266,7 +266,7 @@ class ContentFolder:
         return None
 
     def close(self) -> Content:
-        """Say that this was the last event."""
+        """Return the content after the last event."""
         self._end_run()
         is_cut = self._part_count > len(self._parts)
         return Content(finish(self._state), tuple(self._parts), is_cut=is_cut)
@@ -281,8 +281,8 @@ class ContentFolder:
             self._state = mix_bytes(mix(self._state, FILE), bytes(self._file))
             self._context.append(bytes(self._file))
             self._file.clear()
-        # A replica writes the frame of an XA transaction under settings of its own, and a session
-        # that does a transaction again has another database than the one that did it first.
+        # A replica writes the frame of an XA transaction with its own settings, and a session that
+        # repeats a transaction may have another default database than the first one.
         is_frame = sql.startswith(FRAME_WORDS)
         part = StatementPart(
             schema="" if is_frame else query.schema,
@@ -303,7 +303,7 @@ class ContentFolder:
     def _add_rows(self, rows: Rows, began_at_seconds: int) -> str | None:
         table = self._maps.get(rows.table_id)
         if table is None:
-            # An event without rows only ends a statement (sql/log_event.cc).
+            # A row event without rows only ends a statement (sql/log_event.cc).
             return f"rows of table id {rows.table_id}, which has no name" if rows.images else None
         form = form_of(rows, table)
         run = self._run
@@ -337,9 +337,9 @@ class ContentFolder:
 
 
 def form_of(rows: Rows, table: TableMap) -> int:
-    """Hash what must be equal for row images to compare: the table, its columns, which are logged.
+    """Hash what comparable row images share: the table, its columns, and which are logged.
 
-    The bits of a bitmap beyond the last column are not looked at.
+    Bits of a bitmap after the last column are ignored.
     """
     return _mixed(
         mix_bytes(mix_bytes(SEED, table.schema.encode()), table.table.encode()), rows, table
@@ -347,7 +347,7 @@ def form_of(rows: Rows, table: TableMap) -> int:
 
 
 def shape_of(rows: Rows, table: TableMap) -> int:
-    """Hash the same without the names of the table and its schema."""
+    """Hash the form without the names of the table and its schema."""
     return _mixed(SEED, rows, table)
 
 

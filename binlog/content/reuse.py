@@ -1,24 +1,24 @@
-"""Looks where a GTID may have been used twice: around each restart of a server.
+"""Searches for reused GTIDs around each restart of a server.
 
-1. A server that lost the tail of its log reuses the lost GTIDs, beginning with its first own
-   transaction after the restart: automatic GNOs are the smallest free ones
+1. A server that lost the end of its log reuses the lost GTIDs, beginning with its first own
+   transaction after the restart: automatic GNOs are the lowest free ones
    (Gtid_state::get_automatic_gno, sql/rpl_gtid_state.cc). So the first own transactions after each
-   restart decide; where they differ from what the other log holds under the same GTIDs, the search
-   goes on until they agree again. Where a log has purged the first, the search begins behind them.
-   A lost tail may lie above GNOs that were free: UUID:1-5 and, made by hand, :10-12, which are
-   lost. The server then fills :6-9, which agree, and reuses :10-12 behind them. The other log holds
-   them in its own order, :10-12 before :6-9. So of each run the first that the other log holds, in
-   the order of that log, are compared too: what it had before the restart is among them.
-2. A server that stopped before its replicas had received everything keeps a tail that no other
-   server has. After a failover the operator may have committed empty transactions under these
-   GTIDs elsewhere. So the last own transactions before each restart are compared as well, and the
-   search goes backwards until they agree.
-3. A member of a group commits under the UUID of the group: own are both UUIDs.
-4. A restart begins a log: its format description has the moment of creation, which a log begun by
-   rotation does not have (Format_description_log_event::created, sql/log_event.h). RESET BINARY
-   LOGS AND GTIDS begins one too.
-5. What cannot be read is reported, with the reason. It never counts as agreement.
-6. Pure: `ComparedLogs` reads.
+   restart are compared. While they differ from those in the other log, the search continues
+   forward. If a log has purged the first ones, the search begins after them.
+   Lost GTIDs may be above free GNOs. Example: UUID:1-5 exist, and an operator's :10-12 are lost.
+   The server then assigns :6-9, which agree, and reuses :10-12 after them. The other log contains
+   :10-12 before :6-9. So for each run, the first transactions in the order of the other log are
+   compared, too: these include what that log had before the restart.
+2. A server that stopped before its replicas had received everything has last transactions that no
+   other server has. After a failover, the operator may have committed empty transactions under
+   these GTIDs elsewhere. So the last own transactions before each restart are compared as well,
+   and the search continues backward until they agree.
+3. A member of a group also commits under the UUID of the group: its own GTIDs have both UUIDs.
+4. A restart begins a log whose format description has a creation time. A log begun by rotation has
+   none (Format_description_log_event::created, sql/log_event.h). RESET BINARY LOGS AND GTIDS also
+   begins a log with a creation time.
+5. Logs that cannot be read are reported with the reason, and never count as agreement.
+6. This module is pure: a `ComparedLogs` reads the logs.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -36,20 +36,20 @@ from binlog.errors import BinlogError
 from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet, Tsid
 
-# Own transactions compared first after a start, and the most that are compared if they go on to
-# differ. A lost tail is what was not synced: at most some seconds' work.
+# How many own transactions are compared first after a restart, and at most if they differ. Lost
+# transactions are those that were not synced to disk: at most a few seconds of work.
 FIRST_COMPARED: Final = 4
-# GNOs that were free below others are used first; more separate ones are not compared.
+# Free GNOs below others are assigned first. At most this many separate intervals are compared.
 INTERVALS_MAX: Final = 64
 COMPARED_MAX: Final = 20_000
-_ALL: Final = 2**63  # more than there are GNOs: a run, or a file of it, in one set
-# Given transactions that are read and compared at once.
+_ALL: Final = 2**63  # above the highest GNO: a run, or one file of it, in a single set
+# How many of the requested transactions are read and compared together.
 GIVEN_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A server's start, as its logs show it: the log that began then."""
+    """A restart of a server, identified by the log that began then."""
 
     file: str
     # Seconds since 1970, by the server's clock.
@@ -58,59 +58,59 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What of a log could not be read, and so says nothing."""
+    """A part of a log that could not be read, so it was not compared."""
 
     log: str
     reason: str
-    is_lasting: bool = False  # it is gone: it can never be compared
+    is_lasting: bool = False  # purged: it can never be compared
 
 
 class ComparedLogs(Protocol):
-    """The logs of one server, as far as they are compared. Every method may raise BinlogError."""
+    """The logs of one server in a comparison. Every method may raise BinlogError."""
 
     @property
     def name(self) -> str:
-        """Return what the server, or the folder of files, is called."""
+        """Return the name of the server, or of the folder of files."""
 
     @property
     def names_fold(self) -> bool | None:
-        """Return whether names of tables are compared in lower case; None if that is not known."""
+        """Return whether the server compares table names in lower case; None if unknown."""
 
     def starts(self) -> Iterator[Start | Unread]:
-        """Give the starts to be looked at, the latest first."""
+        """Return the restarts to check, the latest first."""
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give what the server itself committed since a start and before the next.
+        """Yield the GTIDs that the server itself committed between a restart and the next one.
 
-        In sets of the first so many of each interval (`first_of_each`), as long as there are any.
+        Each set has the first `next(sizes)` GNOs of each remaining interval (`first_of_each`).
         """
 
     def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give what the server itself committed last before a start and has not purged.
+        """Yield the unpurged GTIDs that the server itself committed before a restart.
 
-        In sets of the last so many of each interval (`last_of_each`), as long as there are any.
+        Each set has the last `next(sizes)` GNOs of each remaining interval (`last_of_each`).
         """
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
-        """Return which of the transactions were logged once and are in these logs no more."""
+        """Return the wanted GTIDs that were logged, but are no longer in these logs."""
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
-        """Give those of the transactions that the logs hold, in their order, with their events."""
+        """Yield the wanted transactions in these logs, in log order, with their events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What a comparison found. `comparisons` are those that do not agree, in order of GTID."""
+    """The result of a search. `comparisons` are those that do not agree, in order of GTID."""
 
     comparisons: tuple[Comparison, ...]
-    gtids: GtidSet  # all that were compared
-    starts: tuple[tuple[str, Start], ...]  # that were looked at, with the log's name
+    gtids: GtidSet  # all GTIDs that were compared
+    starts: tuple[tuple[str, Start], ...]  # the restarts that were checked, with the server's name
     unread: tuple[Unread, ...]
-    is_cut: bool = False  # the differences go on beyond what was compared
+    is_cut: bool = False  # a limit was reached while transactions still differed
 
 
 def counted(gtids: GtidSet) -> str:
-    """Return how many GTIDs there are, and which: `3 GTIDs, UUID:1-3`."""
+    """Return the number of GTIDs and the set as text: `3 GTIDs, UUID:1-3`."""
     number = gtids.gtid_count
     return f"{number:,} GTID{'' if number == 1 else 's'}, {gtids.shortened()}"
 
@@ -123,11 +123,12 @@ def compare_after_starts(
     also: GtidSet | None = None,
     more: Callable[["Search"], None] | None = None,
 ) -> Compared:
-    """Compare what either server committed around each of its starts, and some GTIDs besides.
+    """Compare the transactions around each restart of both servers, and the GTIDs in `also`.
 
-    In each comparison `left` is left's version and `right` right's. `others` are servers around
-    whose restarts the two are compared as well: one may hold what another server committed before
-    it lost it, and the other what that server committed later. `more` goes on searching.
+    In each comparison, `left` is the version of `left`, and `right` that of `right`. `others` are
+    servers around whose restarts the two are compared as well. One of the two may have a
+    transaction that such a server lost, and the other the one that it committed later. `more`
+    continues the search.
     """
     search = Search(left, right)
     for origin in (left, right, *others):
@@ -140,17 +141,17 @@ def compare_after_starts(
 
 
 def compare_given(left: ComparedLogs, right: ComparedLogs, *, wanted: GtidSet) -> Compared:
-    """Compare the given transactions, as far as both logs hold them; the rest is reported."""
+    """Compare the wanted transactions that are in both logs; report the others as unread."""
     search = Search(left, right)
     search.compare_in_chunks(wanted)
     return search.result()
 
 
 def first_of_each(gtids: GtidSet, size: int) -> GtidSet:
-    """Return the first `size` numbers of each interval, of the first and the last intervals.
+    """Return the first `size` GNOs of each interval, for the first and the last intervals.
 
-    A server fills what is free below before it goes on above: lost numbers may be the first of
-    any interval of those it has given since its start.
+    A server assigns free GNOs below others first. So lost GNOs may be the first of any interval
+    that it has assigned since its restart.
     """
     return _outermost(
         [(tsid, start, min(end, start + size)) for tsid, start, end in gtids.intervals()]
@@ -158,7 +159,7 @@ def first_of_each(gtids: GtidSet, size: int) -> GtidSet:
 
 
 def last_of_each(gtids: GtidSet, size: int) -> GtidSet:
-    """Return the last `size` GNOs of each interval, of the first and the last intervals."""
+    """Return the last `size` GNOs of each interval, for the first and the last intervals."""
     return _outermost(
         [(tsid, max(start, end - size), end) for tsid, start, end in gtids.intervals()]
     )
@@ -175,7 +176,7 @@ _GOES_ON: Final = frozenset({Agreement.DIFFERENT, Agreement.TWICE, Agreement.SKI
 
 
 class Search:
-    """Gathers what is found."""
+    """Compares transactions of two logs and collects the results."""
 
     def __init__(self, left: ComparedLogs, right: ComparedLogs) -> None:
         self._left = left
@@ -189,7 +190,7 @@ class Search:
         self._names_fold = True if True in folds else None if None in folds else False
 
     def look(self, origin: ComparedLogs) -> None:
-        """Look at the first own transactions of one server after each of its starts."""
+        """Compare one server's own transactions around each of its restarts."""
         try:
             for start in origin.starts():
                 if isinstance(start, Unread):
@@ -201,9 +202,9 @@ class Search:
             self.note(Unread(origin.name, str(error)))
 
     def _look_after(self, origin: ComparedLogs, start: Start) -> None:
-        """Compare on both sides of a start, on each as long as it goes on to differ.
+        """Compare forward and backward from a restart, in each direction while they differ.
 
-        The first sets of both sides are asked for together: one question to each server.
+        The sets of both directions are requested together: one request to each server.
         """
         ways = [
             self._comparable(origin, origin.own_since(start, sizes=repeat(_ALL))),
@@ -222,10 +223,10 @@ class Search:
                 return
 
     def _comparable(self, origin: ComparedLogs, runs: Iterator[GtidSet]) -> Iterator[GtidSet]:
-        """Give the first of each interval that both logs hold, then more of them.
+        """Yield the first GNOs of each interval that both logs contain, then more of them.
 
-        Where the first of an interval are purged, its search begins at the first that is not. With
-        the first come those that a log which is not the origin's has before all others.
+        If the first GNOs of an interval are purged, it begins at the first one that is not. The
+        first set includes those that a log other than the origin's contains before all others.
         """
         sizes = _sizes()
         for run in runs:
@@ -247,10 +248,10 @@ class Search:
                 yield window
 
     def _logged_first(self, origin: ComparedLogs, run: GtidSet) -> GtidSet:
-        """Return those of a run that another log than the origin's holds before all others."""
+        """Return the first transactions of a run in the order of logs other than the origin's."""
         found = GtidSet()
         if not run - first_of_each(run, FIRST_COMPARED):
-            return found  # all of them are compared anyhow
+            return found  # all of them are compared in any case
         for logs in (self._left, self._right):
             if logs is origin:
                 continue
@@ -267,7 +268,7 @@ class Search:
         self.note(Unread(logs.name, text, is_lasting=True))
 
     def held(self, wanted: GtidSet) -> GtidSet:
-        """Leave out, and say, what one of the logs no longer holds, or all where it is unread."""
+        """Return the GTIDs that both logs still contain; note the others. Empty if unreadable."""
         for logs in (self._left, self._right):
             try:
                 gone = logs.unheld(wanted)
@@ -280,19 +281,19 @@ class Search:
         return wanted
 
     def note(self, unread: Unread) -> None:
-        """Say what could not be read."""
+        """Record a part that could not be read."""
         self._unread[unread] = None
 
     def agree(self, gtids: GtidSet) -> None:
-        """Take transactions that are known to be the same."""
+        """Record transactions that are known to be the same."""
         self._gtids |= gtids
 
     def cut(self) -> None:
-        """Say that there is more than is compared."""
+        """Record that a limit ended the search."""
         self._is_cut = True
 
     def compare_in_chunks(self, wanted: GtidSet) -> None:
-        """Compare given transactions; report those that are not in one of the logs."""
+        """Compare the wanted transactions; note those that are missing in one of the logs."""
         wanted = self.held(wanted)
         while wanted:
             chunk = wanted.first(GIVEN_AT_ONCE)
@@ -305,7 +306,7 @@ class Search:
                 self.note(Unread(names, f"not in both logs: {counted(absent)}", is_lasting=True))
 
     def compare(self, wanted: GtidSet) -> GtidSet:
-        """Compare some transactions; return those after which the search goes on."""
+        """Compare some transactions; return those after which the search continues."""
         sides = []
         for logs in (self._left, self._right):
             try:
@@ -324,7 +325,7 @@ class Search:
         return GtidSet.of(goes_on)
 
     def result(self) -> Compared:
-        """Close the search."""
+        """Return the result of the search."""
         return Compared(
             comparisons=tuple(comparison for _, comparison in sorted(self._found.items())),
             gtids=self._gtids,

@@ -1,7 +1,7 @@
-"""Statements that drop temporary tables, as each server words them.
+"""Compares statements that drop temporary tables, which servers log in different wordings.
 
-A replica of 5.6 that logs rows adds IF EXISTS, and the schema of the session (seen on 5.6.24). Such
-a statement changes no row that stays.
+With binlog_format=ROW, a 5.6 replica adds IF EXISTS and the schema of the session (verified on
+5.6.24). Such a statement changes no permanent row.
 """
 
 import re
@@ -14,13 +14,13 @@ _DROPPED: Final = re.compile(
 
 
 def drop_the_same_temporary(left: bytes, right: bytes) -> bool:
-    """Return whether both drop temporary tables of the same names, with a schema or without."""
+    """Return whether both drop the same temporary tables, with or without their schema."""
     ours, theirs = _dropped(left), _dropped(right)
     return bool(ours) and len(ours) == len(theirs) and all(map(_is_same, ours, theirs))
 
 
 def _dropped(sql: bytes) -> list[list[bytes]]:
-    """Return the parts of each name that a statement drops; nothing if it is another statement."""
+    """Return the parts of each dropped name; an empty list for any other statement."""
     found = _DROPPED.match(b" ".join(sql.replace(b"`", b"").split()))
     if found is None:
         return []

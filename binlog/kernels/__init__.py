@@ -1,1 +1,1 @@
-"""The loops of the binlog that are compiled: see gtid/jit.py for how, and for what one may call."""
+"""The compiled loops over binlog bytes; gtid/jit.py compiles and caches them."""

@@ -1,13 +1,12 @@
-"""From event to event, to those that may say something new of a table.
+"""Walks from event to event and finds those that may change what is known of a table.
 
-1. Statements may, but BEGIN, COMMIT, ROLLBACK and those that only change rows; and a TABLE_MAP may
-   that says something else than the one before it of that table. All others are passed over by
-   their length.
-2. The walk stops at each event that may, for what comes of it decides about those behind it. Of
-   what it passed over it remembers the last end of a group, and the head of the group it is in.
-3. Where something is not as these rules have it the walk stops too, UNSURE: the decoder has the
-   words for what is wrong. Nothing is read but whole events that lie before the limit.
-4. That an event is passed over is never a guess: a TABLE_MAP is compared byte by byte.
+1. These are all statements except BEGIN, COMMIT, ROLLBACK and those that only change rows, and each
+   TABLE_MAP that differs from the last known one. All other events are skipped by their length.
+2. The walk stops at each such event, because its result affects the events after it. While it
+   skips, it records the last end of a group, and the first events of the current group.
+3. If an event does not follow these rules, the walk stops with UNSURE: the decoder then raises the
+   appropriate error. The walk reads only whole events before the limit.
+4. No event is skipped on a guess: a TABLE_MAP is compared byte by byte.
 """
 
 from __future__ import annotations
@@ -30,22 +29,23 @@ from binlog.kernels.statements import (
 from gtid.jit import inlined, kernel
 from gtid.kernels.words import Bytes, Numbers, load_byte, load_eight
 
-# What `next_defining` answers. All but NO_MORE: the event at state[AT] has to be looked at.
+# The results of `next_defining`. All except NO_MORE: the caller must decode the event at state[AT].
 NO_MORE, STATEMENT, TABLE_MAP, PAYLOAD, DESCRIPTION, UNSURE = range(6)
 
-# `state`. AT: where the walk is; TRAILER: bytes of checksum behind each event; QUERY_POST: of the
-# fixed part of a statement's body. Where events start, NOWHERE if they do not here: the first and
-# the last of the group that ended last, and the GTID and the BEGIN of the group the walk is in.
-# IS_OPEN: BEGIN has been seen. SLOT: of the TABLE_MAP it stopped at.
+# The fields of `state`. AT: the current offset. TRAILER: bytes of checksum at an event's end.
+# QUERY_POST: bytes of the fixed part of a statement's body. FIRST_AT, LAST_AT: offsets of the first
+# and last event of the group that ended last. HEAD_AT, BEGIN_AT: offsets of the GTID and the BEGIN
+# of the current group. An offset is NOWHERE if the event is not in this range. IS_OPEN: BEGIN was
+# read. SLOT: the slot of the TABLE_MAP at which the walk stopped.
 AT, TRAILER, QUERY_POST, FIRST_AT, LAST_AT, HEAD_AT, BEGIN_AT, IS_OPEN, SLOT = range(9)
 STATE_SIZE: Final = 9
 NOWHERE: Final = -1
 
-# What is known of TABLE_MAPs: where one starts in `kept`, and how long it is, for each of so many
-# slots; a slot has the last one only.
+# The known TABLE_MAPs, in a hash table: each slot has the start of one in `kept`, and its length. A
+# slot contains only the last one.
 SLOTS: Final = 1 << 14
 KEPT_AT, KEPT_BYTES = range(2)
-# Behind the table's number and the flags of its event (Table_map_event, rows_event.h).
+# The offset after the table id and the flags of the event (Table_map_event, rows_event.h).
 MAP_AT: Final = 8
 EMPTY_SLOT: Final = -(1 << 40)
 
@@ -53,13 +53,13 @@ _HEADER, _EVENT_BYTES_MAX = 19, 1 << 30
 _TYPE_AT: Final = 4
 _IGNORABLE: Final = 0x80
 
-# Of these nothing is said of tables.
+# The roles of events that never affect a table definition.
 _PASSED = np.zeros(roles.REFUSED + 1, np.bool_)
 _PASSED[[roles.PLAIN, roles.OPENING, roles.ROWS, roles.VIEW, roles.BETWEEN]] = True
 _ENDS = np.zeros(roles.REFUSED + 1, np.bool_)
 _ENDS[[roles.XID, roles.PREPARE, roles.LOST]] = True
 
-# In a group they change rows, whatever comes behind them.
+# In a group, statements that begin with these words only change rows.
 _INSERT = np.frombuffer(b"insert", np.uint8)
 _UPDATE = np.frombuffer(b"update", np.uint8)
 _DELETE = np.frombuffer(b"delete", np.uint8)
@@ -75,7 +75,7 @@ _SPACE: Final = np.uint64(0x20)
 def next_defining(
     address: int, limit: int, state: Numbers, slots: NDArray[np.int64], kept: Bytes
 ) -> int:
-    """Go on from state[AT] over `limit` bytes, to the next event that has to be looked at."""
+    """Walk from state[AT], up to `limit` bytes, to the next event that the caller must decode."""
     at, least = state[AT], _HEADER + state[TRAILER]
     answer = NO_MORE
     while limit - at >= _HEADER:
@@ -138,7 +138,7 @@ def _end_group(state: Numbers, at: int) -> None:
 
 @kernel
 def _changes_rows(sql: int, end: int) -> bool:
-    """Tell whether a statement begins with a word that changes rows and nothing else."""
+    """Return whether a statement begins with a word of those that only change rows."""
     for word in (_INSERT, _UPDATE, _DELETE, _REPLACE, _SAVEPOINT):
         behind = behind_word(sql, end, word)
         if 0 < behind < end and load_byte(behind) == _SPACE:
@@ -148,7 +148,7 @@ def _changes_rows(sql: int, end: int) -> bool:
 
 @kernel
 def _slot(at: int, end: int) -> int:
-    """Give the slot of a TABLE_MAP, by all of its bytes but the table's number."""
+    """Return the slot of a TABLE_MAP: a hash of all its bytes except the table id and flags."""
     mixed = np.uint64(end - at)
     while end - at >= 8:
         mixed = (mixed ^ load_eight(at)) * _MIXER
@@ -163,7 +163,7 @@ def _slot(at: int, end: int) -> int:
 
 @kernel
 def _is_kept(at: int, end: int, slot: NDArray[np.int64], kept: Bytes) -> bool:
-    """Compare a TABLE_MAP with the one of its slot."""
+    """Return whether a TABLE_MAP equals the one in its slot."""
     known, behind = slot[KEPT_AT], slot[KEPT_AT] + slot[KEPT_BYTES]
     while known < behind and at < end and load_byte(at) == kept[known]:
         at += 1

@@ -1,11 +1,12 @@
-"""Which tables each of many transactions changed, by how many rows; and where its statement stands.
+"""Finds which tables each transaction changed, the row counts, and the position of its DDL.
 
-1. A transaction is bytes from its first event to the end of its last, of a file or of what a
-   payload held. The answer is COUNTED, or the wish that somebody else look: PAYLOAD (it is
-   compressed), ASK (something rare, or wrong: binlog.transactions has the rules and the words).
-2. Nothing is read but events that lie within the range, and within an event nothing beyond its end.
-3. Tables are those of which there are row events, each once however often it was announced, in the
-   order of their names.
+1. A transaction is a range of bytes from its first event to the end of its last, in a file or in a
+   decompressed payload. The result is COUNTED, or why the decoder must read the transaction:
+   PAYLOAD (it is compressed), ASK (a rare event, or an error: binlog.transactions has the rules and
+   the messages).
+2. The kernel reads only events that are wholly in the range, and never past the end of an event.
+3. The tables are those with row events, in the order of their names. Each occurs once, even if the
+   transaction has several TABLE_MAPs for it.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from gtid.jit import kernel
 from gtid.kernels.hashing import integer
 from gtid.kernels.words import Bytes, Flags, Numbers, load_byte
 
-# What becomes of a transaction.
+# The results for a transaction.
 COUNTED, PAYLOAD, ASK = range(3)
 
-# A change: its table's TABLE_MAP, by the offset of its body, and rows written, updated, deleted.
+# A change: the offset of the body of its table's TABLE_MAP, and rows written, updated, deleted.
 CHANGE_FIELDS: Final = 4
-# `places` of a transaction: how many changes there are up to its end, and where its statement, if
-# it is one of DDL, begins and ends. Of a PAYLOAD the place of the event stands in place of that.
+# `places` of a transaction: the number of changes up to its end, and the begin and end of its
+# statement if it is DDL. For a PAYLOAD, begin and end are those of the event.
 CHANGES_END, BEGIN, END = range(3)
 PLACE_FIELDS: Final = 3
 
@@ -45,7 +46,7 @@ _HEADER: Final = 19
 _ARTIFICIAL, _IGNORABLE = 0x20, 0x80
 _LOAD_QUERY: Final = 18
 
-# What an event is here. The bodies of those that are passed over are not looked at.
+# The role of each event type. The bodies of skipped events are not read.
 _SKIP, _QUERY, _TABLE, _WRITE, _UPDATE, _DELETE, _PACKED, _STRANGE, _RARE = range(9)
 _ROLES = np.full(256, _STRANGE, np.uint8)
 _ROLES[[1, 15, 26, 37, *range(160, 172)]] = _RARE
@@ -68,11 +69,11 @@ def count_changes(
     places: Numbers,
     answers: Bytes,
 ) -> int:
-    """Look at transactions from number `first` on, which stand at these offsets from `address`.
+    """Process transactions from number `first` on; `starts` and `ends` are relative to `address`.
 
-    The answer is the number of the first for whose changes there was no room left, or how many
-    transactions there are. `trailer` is what of each event is its checksum, `query_posts` the
-    lengths of the fixed part of a statement, and of one that loads a file.
+    Returns the number of the first transaction whose changes did not fit, or the number of
+    transactions. `trailer` is the length of an event's checksum, `query_posts` the lengths of the
+    fixed part of QUERY and of EXECUTE_LOAD_QUERY.
     """
     known = np.zeros(images.KNOWN_FIELDS, np.int64)
     tables = np.empty((TABLES_MAX, images.TABLE_FIELDS), np.int64)
@@ -114,7 +115,7 @@ def _read_events(
     found: Numbers,
     place: Numbers,
 ) -> tuple[int, int]:
-    """Count what the events of a transaction change; give the answer, and how many tables."""
+    """Count the changes of a transaction; return the result and the number of tables."""
     count = 0
     while at < end:
         if end - at < _HEADER:
@@ -128,7 +129,7 @@ def _read_events(
         role = _SKIP if flags & _ARTIFICIAL else _ROLES[code]
         if role == _PACKED:
             place[BEGIN], place[END] = at, at + size
-            # Changes before or behind it would count, too.
+            # There must be no other changes before or after it.
             is_alone = known[images.NOW] == known[images.BEGAN] and count == 0
             return PAYLOAD if is_alone and at + size == end else ASK, 0
         if role == _QUERY:
@@ -144,7 +145,7 @@ def _read_events(
                 count = _add_rows(stop, role, form, table, tables, columns, found, count)
                 sound = count > 0
             else:
-                # A dummy event that only ends the statement (sql/log_event.cc).
+                # An event without rows only ends the statement (sql/log_event.cc).
                 sound = table == NOT_ANNOUNCED and form[images.IMAGES] == stop
         else:
             sound = role == _SKIP or (role == _STRANGE and flags & _IGNORABLE != 0)
@@ -165,7 +166,7 @@ def _add_rows(
     found: Numbers,
     count: int,
 ) -> int:
-    """Count the rows of an event under their table; return how many tables there are, -1: ASK."""
+    """Add the rows of an event to their table; return the number of tables, or -1 for ASK."""
     at, rows = form[images.IMAGES], 0
     while at < stop:
         at = behind_row(at, stop, form, tables[table], columns)
@@ -173,7 +174,7 @@ def _add_rows(
             return -1
         rows += 1
     if not form[images.NULLS_BEFORE] and not form[images.NULLS_AFTER]:
-        rows = 1  # of no column a value was logged: however many there are, they take no bytes
+        rows = 1  # no column was logged: rows take no bytes, so their number is unknown
     number = 0
     while number < count and not _is(tables[found[number, 0]], tables[table]):
         number += 1
@@ -187,13 +188,13 @@ def _add_rows(
 
 @kernel
 def _is(table: Numbers, other: Numbers) -> bool:
-    """Tell whether two tables have one name."""
+    """Return whether two TABLE_MAPs are of the same table."""
     return table[images.BODY] == other[images.BODY] or _order(table, other) == 0
 
 
 @kernel
 def _order(table: Numbers, other: Numbers) -> int:
-    """Compare two tables by schema and name: below 0, 0, above 0."""
+    """Compare two tables by schema and name; return a number below 0, 0, or above 0."""
     by_schema = _compare(
         table[images.SCHEMA], table[images.SCHEMA_END],
         other[images.SCHEMA], other[images.SCHEMA_END],
@@ -208,7 +209,7 @@ def _order(table: Numbers, other: Numbers) -> int:
 
 @kernel
 def _compare(at: int, end: int, other: int, other_end: int) -> int:
-    """Compare bytes as numbers; the shorter of two that begin alike comes first."""
+    """Compare byte strings; a prefix sorts before a longer string."""
     while at < end and other < other_end:
         difference = integer(at, 1) - integer(other, 1)
         if difference:
@@ -219,7 +220,7 @@ def _compare(at: int, end: int, other: int, other_end: int) -> int:
 
 @kernel
 def _sort(found: Numbers, count: int, tables: Numbers) -> None:
-    """Put the tables of a transaction, which are few, into the order of their names."""
+    """Sort the tables of a transaction, usually few, by name."""
     for last in range(1, count):
         place = last
         while place and _order(tables[found[place - 1, 0]], tables[found[place, 0]]) > 0:

@@ -1,10 +1,11 @@
-"""The digest of many transactions at once: what binlog/content/digest.py defines, compiled.
+"""Computes the digests of many transactions: the compiled form of binlog/content/digest.py.
 
-1. A transaction is bytes from its first event to the end of its last, of a file or of what a
-   payload held; the answer is its digest, or the wish that somebody else look: PAYLOAD (it is
-   compressed), ASK (something rare, or wrong, for which binlog/content/digest.py has the words).
-2. Nothing is read but events that lie within the range, and within an event nothing beyond its end:
-   every length is compared with what is left before it is used.
+1. A transaction is a range of bytes from its first event to the end of its last, in a file or in a
+   decompressed payload. The result is its digest, or why the decoder must read the transaction:
+   PAYLOAD (it is compressed), ASK (a rare event, or an error: binlog/content/digest.py has the
+   rules and the messages).
+2. The kernel reads only events that are wholly in the range, and never past the end of an event.
+   Every length is compared with the remaining bytes before it is used.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from gtid.jit import kernel
 from gtid.kernels.hashing import SEED, finish, integer, mix, mix_bytes
 from gtid.kernels.words import Bytes, Numbers, Words, load_byte, load_eight, load_four
 
-# What becomes of a transaction.
+# The results for a transaction.
 DIGEST, PAYLOAD, ASK = range(3)
 
 _HEADER: Final = 19
-# As in binlog/content/digest.py; a test holds them together. (What is imported from there would be
-# compiled in, and stay when it changes.)
+# The constants of binlog/content/digest.py; a test compares the two. (Imported constants would be
+# compiled into the cached machine code, and remain there after a change.)
 _STATEMENT, _CONTEXT, _ROWS = np.uint64(1), 2, np.uint64(16)
 _NOTHING: Final = np.uint64((1 << 64) - 1)
 _DECISIVE_FLAGS: Final = 1 << 14 | 1 << 26 | 1 << 27
 _AUTO_INCREMENT_DEFAULT: Final = 1 | 1 << 16
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
-# What an event is here.
+# The role of each event type.
 _SKIP, _QUERY, _TABLE, _WRITE, _UPDATE, _DELETE, _VARIABLE, _PACKED, _RARE = range(9)
 _ROLES = np.full(256, _RARE, np.uint8)
 _ROLES[[16, 28, 29, 33, 34, 36, 38, 42]] = _SKIP
@@ -48,12 +49,13 @@ _ROLES[[2, 19, 40]] = _QUERY, _TABLE, _PACKED
 _ROLES[[23, 30]], _ROLES[[24, 31, 39]], _ROLES[[25, 32]] = _WRITE, _UPDATE, _DELETE
 _ROLES[[5, 13, 14]] = _VARIABLE
 
-# `work`: the state of the digest, and the run of rows it is in.
+# The fields of `work`: the state of the digest, and the current run of rows.
 _STATE, _IN_RUN, _RUN_KIND, _RUN_FORM, _RUN_SUM, _RUN_COUNT = range(6)
 _WORK_SIZE: Final = 6
 
-# Status variables of a statement (statement_events.h), by their size; -1: a length comes first,
-# -2: two of those, -3: names, -4: with a zero behind, -5: unknown, which ends the list.
+# The sizes of a statement's status variables (statement_events.h). -1: a length byte and as many
+# bytes; -2: two of those; -3: a count and names; -4: as -1 with a zero byte at the end; -5: an
+# unknown code, which ends the list.
 _VARIABLES = np.full(256, -5, np.int64)
 _VARIABLES[[0, 1, 3, 4, 7, 8, 9, 10, 13]] = 4, 8, 4, 6, 2, 2, 8, 4, 3
 _VARIABLES[[14, 15, 16, 17, 18, 19, 20]] = 8, 16, 1, 8, 2, 1, 1
@@ -77,8 +79,8 @@ def digest_ranges(
 ) -> None:
     """Digest the transactions that begin and end at these offsets from `address`.
 
-    `trailer` is what of each event is its checksum, `query_post` the length of a statement's fixed
-    part. Of a PAYLOAD, `digests` has the offset of the event.
+    `trailer` is the length of an event's checksum, `query_post` that of a statement's fixed part.
+    For a PAYLOAD, `digests` has the offset of the event.
     """
     work = np.empty(_WORK_SIZE, np.uint64)
     known = np.zeros(images.KNOWN_FIELDS, np.int64)
@@ -111,7 +113,7 @@ def _read_events(
     form: Numbers,
     work: Words,
 ) -> tuple[int, int]:
-    """Put the events of a transaction into its digest; give where that ended, and the answer."""
+    """Mix the events of a transaction into its digest; return where that ended, and the result."""
     while at < end:
         if end - at < _HEADER:
             return at, ASK
@@ -122,7 +124,7 @@ def _read_events(
             return at, ASK
         role, sound = _ROLES[code], True
         if role == _PACKED:
-            # What stands before or behind it would count, too.
+            # There must be no other content before or after it.
             is_alone = work[_STATE] == SEED and work[_IN_RUN] == _ZERO and at + size == end
             is_alone &= known[images.NOW] == known[images.BEGAN]
             return at, PAYLOAD if is_alone else ASK
@@ -164,7 +166,7 @@ def _end_run(work: Words) -> None:
 
 @kernel
 def _add_query(event: int, at: int, stop: int, post: int, work: Words) -> bool:
-    """Put a statement into the digest; False if it does not hold what it should."""
+    """Mix a statement into the digest; return False if its body is malformed."""
     sql = text_of_statement(at, stop, post)
     if sql == 0:
         return False
@@ -212,7 +214,7 @@ def _is(at: int, stop: int, word: Bytes) -> bool:
 
 @kernel
 def _settings(at: int, stop: int) -> tuple[int, int, int, int, bool]:
-    """Find what decides the statement's result among the status variables: `Session.numbers`."""
+    """Read the status variables that affect the statement's result: `Session.numbers`."""
     sql_mode, charsets, lc_time_names = _NOTHING, _NOTHING, 0
     flags, increment = 0, _AUTO_INCREMENT_DEFAULT
     is_sound = True
@@ -254,7 +256,7 @@ def _settings(at: int, stop: int) -> tuple[int, int, int, int, bool]:
 
 @kernel
 def _behind_names(at: int, stop: int) -> int:
-    """Pass over a count and so many names with a zero behind; beyond `stop` if they do not fit."""
+    """Skip a count and zero-terminated names; the result is above `stop` if they do not fit."""
     count = integer(at, 1)
     at += 1
     if count > _SCHEMAS_MAX:
@@ -268,7 +270,7 @@ def _behind_names(at: int, stop: int) -> int:
 
 @kernel
 def _key_of(table: Numbers) -> int:
-    """Hash a table's names, and its columns' types and metadata."""
+    """Hash a table's names, and the types and metadata of its columns."""
     key = mix_bytes(SEED, table[images.SCHEMA], table[images.SCHEMA_END])
     key = mix_bytes(key, table[images.TABLE], table[images.TABLE_END])
     kinds, metadata = table[images.KINDS], table[images.METADATA]
@@ -281,7 +283,7 @@ def _key_of(table: Numbers) -> int:
 
 @kernel
 def _open_run(kind: int, key: int, width: int, form: Numbers, work: Words) -> None:
-    """Go on in the run that rows of this kind and form belong to, or begin it."""
+    """Continue the current run if its kind and form are these; else begin a new run."""
     state = _mix_bitmap(key, form[images.BEFORE], width)
     state = _mix_bitmap(state, form[images.AFTER], width if form[images.HAS_AFTER] else 0)
     state = mix(state, np.uint64(form[images.IS_PARTIAL]))
@@ -293,7 +295,7 @@ def _open_run(kind: int, key: int, width: int, form: Numbers, work: Words) -> No
 
 @kernel
 def _add_rows(stop: int, form: Numbers, table: Numbers, columns: Numbers, work: Words) -> bool:
-    """Put the rows of one event into the run; False if they do not fit their table."""
+    """Add the rows of one event to the run; return False if they do not fit their table."""
     at, total, rows = form[images.IMAGES], work[_RUN_SUM], work[_RUN_COUNT]
     while at < stop:
         behind = behind_row(at, stop, form, table, columns)
@@ -308,7 +310,7 @@ def _add_rows(stop: int, form: Numbers, table: Numbers, columns: Numbers, work: 
 
 @kernel
 def _mix_bitmap(state: int, at: int, width: int) -> int:
-    """Put a bitmap into a state, without the bits beyond the last column."""
+    """Mix a bitmap into a state, without the bits after the last column."""
     size = (width + 7) // 8
     mixed = mix(state, np.uint64(size))
     while size:

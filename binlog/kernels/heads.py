@@ -1,8 +1,9 @@
-"""What the first event of each transaction says, for many rows: binlog.gtid_bodies, by address.
+"""Reads the first event of each transaction of many rows: the compiled binlog.gtid_bodies.
 
-1. `read_heads` is given the rows of a walk: each starts with a whole event of that walk's bytes.
-2. A body that is not sound ends it at that row; the decoder has the words for what is wrong.
-3. UUIDs and tags are few: each is found in, or added to, a dictionary, and the row has its index.
+1. `read_heads` receives the rows of a walk: each starts with a whole event in the walk's bytes.
+2. It stops at a row whose body is malformed; the decoder then raises the appropriate error.
+3. A log has few distinct UUIDs and tags. Each is looked up in a dictionary, or added, and the row
+   contains its index.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from gtid.kernels.words import (
     store_four,
 )
 
-# The columns it writes; what is absent has a value that no server writes.
+# The columns that the kernel writes. A missing value is one that no server writes.
 GNO, ORIGINAL, IMMEDIATE, LAST, SEQUENCE = range(5)
 UUID_INDEX, TAG_INDEX, VERSION = range(3)
 ABSENT: Final = -(2**63)
 NO_SHORT: Final = -1
 
-# `counts`: names in each dictionary, the index last found, and how many rows lack what.
+# The fields of `counts`: the names in each dictionary, the index found last, and the number of rows
+# in which each group of columns is missing.
 NAMES, LAST_NAMES, WITHOUT_GTID, WITHOUT_TAG, WITHOUT_CLOCK, WITHOUT_TIMES, WITHOUT_VERSION = (
     0, 2, 4, 5, 6, 7, 8,
 )  # fmt: skip
-IS_CROWDED: Final = 9  # set if there was no room for a name
+IS_CROWDED: Final = 9  # set if a dictionary was full
 COUNTS_SIZE: Final = 10
 UUIDS, TAGS = range(2)
 NAME_WORDS: Final = 4
@@ -62,10 +64,11 @@ def read_heads(
     keys: Words,
     slots: NDArray[np.int32],
 ) -> int:
-    """Fill rows `first` up to `end`; give where it ended.
+    """Fill rows from `first` up to `end`; return the first row that was not filled.
 
-    At `heads_at` the walk has written where their first events are. The answer is `end`, or a row
-    whose head is not sound, or for whose name there was no room: then counts[IS_CROWDED] is set.
+    The walk has written the addresses of the rows' first events to `heads_at`. The result is `end`,
+    or a row with a malformed event, or a row whose name did not fit: then counts[IS_CROWDED] is
+    set.
     """
     names = np.zeros(2 * NAME_WORDS, np.uint64)
     fields = np.zeros(_LAST_FIELD + 1, np.int64)
@@ -127,9 +130,9 @@ def _write(
     original: int,
     version: int,
 ) -> int:
-    """Fill a row; the answer has a bit each for what it lacks: clock, times, version.
+    """Fill a row; return a bit mask of what is missing: clock, times, version.
 
-    0 is a commit time that the origin did not tell, 999999 a version that nobody knew.
+    A commit time of 0 means that the origin did not log one; version 999999 means unknown.
     """
     immediate = immediate or ABSENT
     original = original or ABSENT
@@ -147,7 +150,7 @@ def _write(
 
 @inlined
 def _seven(at: int) -> int:
-    """Read seven bytes. The one before them is read too, and is the event's own."""
+    """Read seven bytes. The load includes the byte before them, which belongs to the event."""
     return np.int64(load_eight(at - 1) >> np.uint64(8))
 
 
@@ -155,9 +158,9 @@ def _seven(at: int) -> int:
 def _read_fixed(
     at: int, end: int, is_named: bool, type_code: int, cell: int, short: int, rows_max: int
 ) -> int:
-    """Read GTID (33) and anonymous (34) events; the answer is _write's, or -1 if not sound.
+    """Read a GTID (33) or anonymous (34) event; return the mask of _write, or -1 if malformed.
 
-    Each server generation appended fields. A row without a GTID event lacks everything.
+    Later server versions appended fields. In a row without such an event, all fields are missing.
     """
     gno = last = sequence = immediate = original = version = ABSENT
     if type_code not in (GTID, ANONYMOUS):
@@ -179,13 +182,13 @@ def _read_fixed(
         return _write(cell, short, rows_max, gno, last, sequence, immediate, original, version)
     immediate = original = _seven(at)
     at += 7
-    if immediate >> 55:  # the highest bit says that the origin's differs and follows
+    if immediate >> 55:  # the highest bit is set: the origin's time differs and follows
         if end - at < 7:
             return -1
         immediate &= (1 << 55) - 1
         original = _seven(at)
         at += 7
-    if at < end:  # 8.0.2: the length, which the walk has used
+    if at < end:  # 8.0.2: the length of the transaction, which the walk has already read
         first = load_byte(at)
         if first in (251, 255):
             return -1
@@ -203,7 +206,7 @@ def _read_fixed(
 
 @kernel
 def _read_tagged(at: int, end: int, names: Words, fields: Numbers) -> int:
-    """Read one serialization message: numbered fields in ascending order; -1 if not sound."""
+    """Read one serialization message: fields with ascending numbers; return -1 if malformed."""
     body = at
     version, at = _varlen(at, end)
     size, at = _varlen(at, end)
@@ -220,7 +223,7 @@ def _read_tagged(at: int, end: int, names: Words, fields: Numbers) -> int:
         if at == 0:
             return -1
         if coded > np.uint64(_LAST_FIELD):
-            break  # written by a newer server, which says that it may be left unread
+            break  # a newer server wrote this field, and `required` allows to ignore it
         field = np.int64(coded)
         if field <= previous:
             return -1
@@ -243,7 +246,7 @@ def _read_tagged(at: int, end: int, names: Words, fields: Numbers) -> int:
 
 @kernel
 def _write_fields(fields: Numbers, cell: int, short: int, rows_max: int) -> int:
-    """Fill a row with a message's fields. The origin's are in it where they differ."""
+    """Fill a row with a message's fields. It contains the origin's values only if they differ."""
     immediate, version = fields[6], fields[9]
     return _write(
         cell,
@@ -260,14 +263,14 @@ def _write_fields(fields: Numbers, cell: int, short: int, rows_max: int) -> int:
 
 @inlined
 def _signed(coded: int) -> int:
-    """Take the lowest bit for the sign; negatives are complemented."""
+    """Decode a signed integer: the lowest bit is the sign, and negatives are complemented."""
     half = np.int64(coded >> np.uint64(1))
     return ~half if coded & np.uint64(1) else half
 
 
 @kernel
 def _varlen(at: int, end: int) -> tuple[int, int]:
-    """Read a serialization integer as (value, place behind it); place 0 if there is not enough."""
+    """Read a serialization integer as (value, next address); the address is 0 if incomplete."""
     if at == 0 or at >= end:
         return np.uint64(0), 0
     first = load_byte(at)
@@ -286,7 +289,7 @@ def _varlen(at: int, end: int) -> tuple[int, int]:
 
 @kernel
 def _read_uuid(at: int, end: int, names: Words) -> int:
-    """Read sixteen variable-length integers; give the place behind them, 0 if not sound."""
+    """Read sixteen variable-length integers; return the next address, 0 if malformed."""
     names[0] = names[1] = np.uint64(0)
     for index in range(16):
         value, at = _varlen(at, end)
@@ -298,7 +301,7 @@ def _read_uuid(at: int, end: int, names: Words) -> int:
 
 @kernel
 def _read_tag(at: int, end: int, names: Words) -> int:
-    """Read a tag, in lower case; give the place behind it, 0 if it is none (see gtid.tsid)."""
+    """Read a tag in lower case; return the next address, 0 if it is invalid (see gtid.tsid)."""
     size, at = _varlen(at, end)
     if at == 0 or size > np.uint64(_TAG_BYTES_MAX) or np.int64(size) > end - at:
         return 0
@@ -319,9 +322,9 @@ def _read_tag(at: int, end: int, names: Words) -> int:
 def index_of(
     which: int, names: Words, counts: Numbers, keys: Words, slots: NDArray[np.int32]
 ) -> int:
-    """Find a name in its dictionary or add it; NO_SHORT if that is full.
+    """Return the index of a name in its dictionary, adding it if new; NO_SHORT if that is full.
 
-    Slots are a power of two, and more than keys, so that one is always empty.
+    The number of slots is a power of two and above that of keys, so one is always empty.
     """
     name = NAME_WORDS * which
     mixed = names[name] ^ names[name + 1] * _MIX

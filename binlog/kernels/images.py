@@ -1,12 +1,12 @@
-"""Tables as transactions announce them, and how far each row of theirs reaches.
+"""Reads the TABLE_MAPs of transactions and finds where each row of their row events ends.
 
-1. A row event does not say how many rows it holds: only the lengths of the values lead from one to
-   the next, and those follow from the types and metadata of its TABLE_MAP. The rules are those of
-   binlog/rows/images.py, and tests hold the two together.
-2. Every length is compared with what is left of the event before it is used. What does not fit, or
-   is not known, is UNSOUND: the decoder has the words for it.
-3. What has been read of a table is kept for the transactions behind, as long as its TABLE_MAP says
-   the same; but a transaction finds only tables that it has announced itself.
+1. A row event does not contain its number of rows. Only the lengths of the values lead from one row
+   to the next, and they follow from the types and metadata in the TABLE_MAP. The rules are those of
+   binlog/rows/images.py; tests compare the two.
+2. Every length is compared with the rest of the event before it is used. A length that does not
+   fit, or an unknown type, is UNSOUND: the decoder then raises the appropriate error.
+3. A parsed table is kept for later transactions as long as its TABLE_MAP has the same bytes. But a
+   transaction finds only tables that have a TABLE_MAP in that transaction.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ COLUMNS_MAX: Final = 16_384
 
 UNSOUND, NOT_ANNOUNCED = -1, -2
 
-# `tables`, a row for each: its id, its columns in `columns`, how many of them are JSON, where its
-# TABLE_MAP and the names and types in it stand, and when it was last announced.
+# The fields of a row of `tables`: the table id, its columns in `columns`, the number of JSON
+# columns, the addresses of its TABLE_MAP and of the names and types in it, and the number of its
+# last TABLE_MAP.
 (
     ID, FIRST, WIDTH, JSONS, BODY, BODY_END,
     SCHEMA, SCHEMA_END, TABLE, TABLE_END, KINDS, METADATA, ANNOUNCED,
 ) = range(13)  # fmt: skip
 TABLE_FIELDS: Final = 13
-# `known`: tables there are, columns taken, announcements so far, and before this transaction.
+# The fields of `known`: the number of tables, of columns in use, of TABLE_MAPs so far, and of
+# TABLE_MAPs before this transaction.
 TABLES, COLUMNS, NOW, BEGAN = range(4)
 KNOWN_FIELDS: Final = 4
-# `form` of a row event: its bitmaps, the bytes of NULL flags that each asks for, and its images.
+# The fields of `form`, of a row event: its bitmaps, the bytes of NULL flags for each, its images.
 BEFORE, AFTER, NULLS_BEFORE, NULLS_AFTER, IMAGES, HAS_AFTER, IS_PARTIAL = range(7)
 FORM_FIELDS: Final = 7
 
@@ -42,7 +44,7 @@ _PARTIAL_UPDATE, _FIRST_V2 = 39, 30  # row events before that have no extra data
 IS_UPDATE = np.zeros(256, np.bool_)
 IS_UPDATE[[24, 31, _PARTIAL_UPDATE]] = True
 
-# The bytes of a value by its type, or the rule by which its metadata tell them.
+# The bytes of a value by its type, or the rule that derives them from its metadata.
 _SIZED, _BLOB, _VARCHAR, _STRING, _DECIMAL, _BIT, _TEMPORAL, _UNKNOWN = range(-108, -100)
 _LENGTHS = np.full(256, _UNKNOWN, np.int64)
 _LENGTHS[[1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14]] = 1, 2, 4, 0, 4, 8, 3, 3, 3, 8, 1, 3
@@ -52,7 +54,7 @@ _LENGTHS[[242, 245, 249, 250, 251, 252, 255]] = _BLOB
 _LENGTHS[246], _LENGTHS[16] = _DECIMAL, _BIT
 _LENGTHS[[17, 18, 19]] = _TEMPORAL
 _JSON: Final = 245
-# Bytes of metadata in a TABLE_MAP; of two the first is the higher one, but for VARCHAR and BIT.
+# The bytes of metadata in a TABLE_MAP; two are big-endian, except for VARCHAR and BIT.
 _META_BYTES = np.zeros(256, np.int64)
 _META_BYTES[[4, 5, 17, 18, 19, 245, 242, 249, 250, 251, 252, 255]] = 1
 _META_BYTES[[15, 16, 246, 247, 248, 253, 254]] = 2
@@ -61,7 +63,7 @@ _DIGIT_BYTES = np.array([0, 1, 1, 2, 2, 3, 3, 4, 4, 4], np.int64)
 
 @kernel
 def begin_transaction(known: Numbers) -> None:
-    """Announce nothing yet; make room where half of it is taken."""
+    """Begin without any announced table; clear the arrays if half of the space is used."""
     known[BEGAN] = known[NOW]
     if 2 * known[TABLES] > TABLES_MAX or 2 * known[COLUMNS] > COLUMNS_MAX:
         known[TABLES] = known[COLUMNS] = 0
@@ -69,7 +71,7 @@ def begin_transaction(known: Numbers) -> None:
 
 @kernel
 def announce(at: int, stop: int, known: Numbers, tables: Numbers, columns: Numbers) -> int:
-    """Note the table of a TABLE_MAP; return its number, or UNSOUND."""
+    """Record the table of a TABLE_MAP; return its number, or UNSOUND."""
     if stop - at < 9:
         return UNSOUND
     identity, number = integer(at, 6), known[TABLES]
@@ -99,7 +101,7 @@ def announce(at: int, stop: int, known: Numbers, tables: Numbers, columns: Numbe
 
 @kernel
 def _same(table: Numbers, at: int, stop: int) -> bool:
-    """Tell whether a TABLE_MAP says what the one of a table has said."""
+    """Return whether a TABLE_MAP has the same bytes as that of a table."""
     other = table[BODY]
     if table[BODY_END] - other != stop - at:
         return False
@@ -112,7 +114,7 @@ def _same(table: Numbers, at: int, stop: int) -> bool:
 
 @kernel
 def _read_table(at: int, stop: int, table: Numbers) -> bool:
-    """Find the parts of a TABLE_MAP of at least nine bytes; False if they do not fit."""
+    """Find the parts of a TABLE_MAP of at least nine bytes; return False if they do not fit."""
     schema = at + 9
     schema_end = schema + integer(at + 8, 1)
     if stop - schema_end < 2:
@@ -140,9 +142,9 @@ def _read_table(at: int, stop: int, table: Numbers) -> bool:
 
 @kernel
 def open_rows(at: int, stop: int, code: int, known: Numbers, tables: Numbers, form: Numbers) -> int:
-    """Read what stands before the images of a row event; return the number of its table.
+    """Read a row event up to its images; return the number of its table, or UNSOUND.
 
-    NOT_ANNOUNCED: this transaction has no such table; `form` tells where the images begin.
+    NOT_ANNOUNCED: the transaction has no TABLE_MAP for it; `form` has the start of the images.
     """
     if stop - at < 8:
         return UNSOUND
@@ -168,7 +170,7 @@ def open_rows(at: int, stop: int, code: int, known: Numbers, tables: Numbers, fo
 
 @kernel
 def _find(identity: int, known: Numbers, tables: Numbers) -> int:
-    """Find a table of this transaction by its id: the one that was announced last."""
+    """Find a table of this transaction by its id: the one with the latest TABLE_MAP."""
     found, announced = NOT_ANNOUNCED, known[BEGAN]
     for number in range(known[TABLES]):
         if tables[number, ID] == identity and tables[number, ANNOUNCED] > announced:
@@ -178,7 +180,7 @@ def _find(identity: int, known: Numbers, tables: Numbers) -> int:
 
 @kernel
 def _present(bitmap: int, width: int) -> int:
-    """Count the columns of which there are values."""
+    """Count the columns that have values in the images."""
     present = 0
     for column in range(width):
         present += integer(bitmap + (column >> 3), 1) >> (column & 7) & 1
@@ -187,7 +189,7 @@ def _present(bitmap: int, width: int) -> int:
 
 @kernel
 def behind_row(at: int, stop: int, form: Numbers, table: Numbers, columns: Numbers) -> int:
-    """Pass over a row, both images of an update; 0 if it does not end within the event."""
+    """Skip a row, or both images of an update; return 0 if it does not end within the event."""
     first, width = table[FIRST], table[WIDTH]
     behind = _behind_image(at, stop, form[BEFORE], form[NULLS_BEFORE], columns, first, width)
     if form[IS_PARTIAL] and behind:
@@ -203,7 +205,7 @@ def behind_row(at: int, stop: int, form: Numbers, table: Numbers, columns: Numbe
 def _behind_image(
     at: int, stop: int, bitmap: int, null_bytes: int, columns: Numbers, first: int, width: int
 ) -> int:
-    """Pass over one row image; 0 if it does not end within the event."""
+    """Skip one row image; return 0 if it does not end within the event."""
     nulls, place = at, 0
     at += null_bytes
     if at > stop:
@@ -226,21 +228,21 @@ def _behind_image(
 
 @kernel
 def net_integer(at: int, stop: int) -> tuple[int, int]:
-    """Read a length-encoded number: it and where it ends; that is 0 if it cannot be."""
+    """Read a length-encoded integer; return its value and end. The end is 0 if it is invalid."""
     if at >= stop:
         return 0, 0
     first = integer(at, 1)
     if first < 251:
         return first, at + 1
     count = 2 if first == 252 else 3 if first == 253 else 0
-    if count == 0 or stop - at <= count:  # nothing here is counted in eight bytes
+    if count == 0 or stop - at <= count:  # no number here needs eight bytes
         return 0, 0
     return integer(at + 1, count), at + 1 + count
 
 
 @kernel
 def column_metadata(kind: int, at: int) -> tuple[int, int]:
-    """Read a column's metadata, which are known to be there: they and where they end."""
+    """Read a column's metadata, which the caller has checked; return the value and the end."""
     size = _META_BYTES[kind]
     value = integer(at, size)
     if size == 2 and kind > 16:
@@ -250,7 +252,7 @@ def column_metadata(kind: int, at: int) -> tuple[int, int]:
 
 @kernel
 def _length_of(kind: int, meta: int) -> int:
-    """Return the bytes of a value; negative, those of the length that stands before it."""
+    """Return the bytes of a value; a negative result is the size of the length before it."""
     rule, high, low = _LENGTHS[kind], meta >> 8, meta & 0xFF
     if rule == _SIZED:
         return meta

@@ -1,7 +1,7 @@
-"""What kernels do at an address, beside what gtid.kernels.words reads there.
+"""Access to memory by address in kernels, in addition to gtid.kernels.words.
 
-Here, and nowhere else in a kernel, the system is asked for something: for bytes of the file that
-the memory is mapped from, and to have pages of it mapped. Neither changes what is read.
+Only this file makes system calls from a kernel: pread, to read bytes of the mapped file, and
+madvise, to map its pages. Neither changes the result of a read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from gtid.jit import inlined
 from gtid.kernels.words import load_byte, load_four
 
-_PAGE_BYTES: Final = 4096  # the smallest there is; of larger ones the beginning will be meant
+_PAGE_BYTES: Final = 4096  # the smallest page size; with larger pages, the first one is used
 _POPULATE_READ: Final = 22  # MADV_POPULATE_READ: asm-generic/mman-common.h, since Linux 5.14
 
 _pread: Any = types.ExternalFunction(
@@ -29,7 +29,7 @@ _madvise: Any = types.ExternalFunction(
 
 @intrinsic
 def fetch_line(_typing: Any, _address: Any) -> Any:
-    """Ask for the bytes at an address before they are needed; it may be any."""
+    """Prefetch the cache line at an address, which need not be mapped."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         place = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
@@ -49,21 +49,21 @@ def byte_at(at: int) -> int:
 
 @inlined
 def four_at(at: int) -> int:
-    """Read four bytes as a signed number, which is never negative."""
+    """Read four bytes as a number that is never negative."""
     return np.int64(load_four(at))
 
 
 @inlined
 def read_file(file: int, position: int, memory: int, size: int) -> bool:
-    """Read so many bytes of an open file into memory; tell whether they were all there."""
+    """Read `size` bytes of an open file into memory; return whether all were read."""
     return np.int64(_pread(file, memory, size, position)) == size
 
 
 @inlined
 def map_pages(address: int, size: int) -> None:
-    """Map the pages there at once: a third of the time of finding each one missing.
+    """Map the pages in one call, in a third of the time that the page faults would take.
 
-    A system that cannot do so maps them when they are looked at.
+    A system without this call maps them on access.
     """
     begin = address - address % _PAGE_BYTES
     _madvise(begin, address + size - begin, _POPULATE_READ)

@@ -1,10 +1,11 @@
-"""The packets of a dump, as they come from a socket, into events one behind the other.
+"""Extracts the events from a dump's packets, as received from a socket, into one buffer.
 
-1. Here are the packets' heads, lengths and numbers, and of an event only its header: how long it
-   is, where it stands in its file, and whether it is one of a transaction's.
-2. What is no event of a transaction is shown to the caller and not kept; of heartbeats only the
-   position is. What is not as it should be stops the work: the decoder has the words for it.
-3. Nothing is written beyond the end of `events`: FULL comes before.
+1. This kernel reads the packets' headers (length and sequence number). Of an event it reads only
+   the header: its length, its position in its file, and whether it belongs to a transaction.
+2. An event that does not belong to a transaction is passed to the caller and not kept. Of a
+   heartbeat, only the position is kept. A malformed event stops the kernel: the decoder then raises
+   the appropriate error.
+3. The kernel never writes past the end of `events`: it returns FULL first.
 """
 
 from __future__ import annotations
@@ -17,20 +18,22 @@ from numpy.typing import NDArray
 from gtid.jit import inlined, kernel
 from gtid.kernels.words import Bytes, Numbers
 
-# What `unframe` answers. MORE: all that was received has been read, up to the start of a packet.
-# CONTROL: the last event, from state[EVENT] to state[END], is none of a transaction's. ODD: that
-# one is not sound. PACKET: what starts at state[READ] is no event. FULL: `events` or `runs` are.
+# The results of `unframe`. MORE: all received bytes were read, up to the start of a packet.
+# CONTROL: the last event, from state[EVENT] to state[END], does not belong to a transaction. ODD:
+# that event is malformed. PACKET: the packet at state[READ] is not an event. FULL: `events` or
+# `runs` is full.
 MORE, CONTROL, ODD, PACKET, FULL = range(5)
 
-# `state`. READ: of what was received; END: of `events`; EVENT: where the last event starts there;
-# SEQUENCE: of the next packet; LEFT: bytes of this packet still to come; GOES_ON: so does its event
-# in the next packet; POSITION: in the file, as far as is known; EXPECTED: behind the last event
-# that was kept; RUNS: how many there are; TRAILER: bytes of checksum behind each event.
+# The fields of `state`. READ: the received bytes that were read. END: the end of `events`. EVENT:
+# the start of the last event there. SEQUENCE: the number of the next packet. LEFT: bytes of this
+# packet that are still to be copied. GOES_ON: its event continues in the next packet. POSITION: the
+# last known position in the file. EXPECTED: the position after the last event that was kept. RUNS:
+# the number of runs. TRAILER: bytes of checksum at the end of each event.
 READ, END, EVENT, SEQUENCE, LEFT, GOES_ON, POSITION, EXPECTED, RUNS, TRAILER = range(10)
 STATE_SIZE: Final = 10
 
-# A run: events that follow each other in the file as they do here. `runs` has where it starts here,
-# and where in the file.
+# A run: events that are contiguous both in the file and in `events`. `runs` has its start in
+# `events` and its position in the file.
 HERE, THERE = range(2)
 
 _HEADER: Final = 19
@@ -42,7 +45,7 @@ _PACKET_BYTES_MAX: Final = 0xFFFFFF
 _FIRST_POSITION: Final = 4
 _NO_POSITION: Final = -1
 
-# What belongs to a file or to the stream: STOP, ROTATE, FORMAT_DESCRIPTION, PREVIOUS_GTIDS.
+# Events that belong to a file or to the stream: STOP, ROTATE, FORMAT_DESCRIPTION, PREVIOUS_GTIDS.
 _IS_CONTROL = np.zeros(256, np.bool_)
 _IS_CONTROL[[3, 4, 15, 35]] = True
 
@@ -51,7 +54,7 @@ _IS_CONTROL[[3, 4, 15, 35]] = True
 def unframe(
     received: Bytes, received_end: int, events: Bytes, runs: NDArray[np.int64], state: Numbers
 ) -> int:
-    """Put the events of packets one behind the other, from state[END] on."""
+    """Copy the events of the packets to `events`, contiguously, from state[END] on."""
     while True:
         if state[LEFT] == 0:
             answer = _read_head(received, received_end, state)
@@ -74,14 +77,14 @@ def unframe(
 
 @inlined
 def _copy(source: Bytes, at: int, target: Bytes, to: int, count: int) -> None:
-    """Copy bytes. Unsigned indices need no look at their sign: so many are copied at once."""
+    """Copy bytes. Unsigned indices need no sign check, so the compiler vectorizes the loop."""
     for index in range(count):
         target[to + index] = source[at + index]
 
 
 @inlined
 def _read_head(received: Bytes, received_end: int, state: Numbers) -> int:
-    """Read the head of a packet; CONTROL says that an event, or more of one, follows."""
+    """Read a packet's header; return CONTROL if an event, or more of one, follows."""
     read = state[READ]
     needed = _HEAD_BYTES if state[GOES_ON] else _HEAD_BYTES + 1
     if received_end - read < _HEAD_BYTES:
@@ -106,7 +109,7 @@ def _read_head(received: Bytes, received_end: int, state: Numbers) -> int:
 
 @inlined
 def _place(events: Bytes, runs: NDArray[np.int64], state: Numbers) -> int:
-    """See where the last event stands in its file; MORE says that it is one of a transaction's."""
+    """Find the last event's position in its file; return MORE if it belongs to a transaction."""
     event = state[EVENT]
     size = state[END] - event
     if size < _HEADER or _four(events, event + _LENGTH_AT) != size:
@@ -157,7 +160,7 @@ def _beat_position(events: Bytes, at: int, end: int) -> int:
 
 @inlined
 def _widened(position: int, low: int) -> int:
-    """Give a position of which the header has 32 bits: it only grows in a file."""
+    """Extend the 32 bits of a header's position to 64; positions only increase in a file."""
     wide = (position >> 32 << 32) + low
     return wide + (np.int64(1) << 32) if wide < position else wide
 

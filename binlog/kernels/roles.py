@@ -1,4 +1,4 @@
-"""What an event of each type is to the group of events that makes a transaction.
+"""The role of each event type in the group of events that forms a transaction.
 
 The rules are those of binlog.transactions.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from gtid.jit import inlined
 from gtid.kernels.words import load_byte
 
-# From FORMAT on it is not for the walk to pass over.
+# The walk does not pass events with role FORMAT or higher on its own.
 PLAIN, OPENING, HEAD, QUERY, MAP, ROWS, XID, PREPARE = range(8)
 LOST, PAYLOAD, VIEW, BETWEEN, FORMAT, STRANGE, REFUSED = range(8, 15)
 
@@ -31,7 +31,7 @@ _ROLES[[19, XID_EVENT, 38]] = MAP, XID, PREPARE
 _ROLES[[26, 40, 37, 15]] = LOST, PAYLOAD, VIEW, FORMAT
 _ROLES[[3, 4, 27, 35, 41]] = BETWEEN
 
-# A group opens with its GTID event or, without GTIDs, with one of the others.
+# A group begins with its GTID event or, without GTIDs, with one of the others.
 OPENS, CLOSES = np.zeros((2, 15), np.bool_)
 OPENS[[HEAD, OPENING, QUERY, MAP, LOST, PAYLOAD]] = True
 CLOSES[[XID, PREPARE, LOST, PAYLOAD]] = True

@@ -1,4 +1,4 @@
-"""Rows of a ledger: the walk, and what the heads say, in steps that stay near the processor."""
+"""Fills rows of a ledger: alternates the walk and `read_heads` in steps that fit the CPU cache."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from binlog.kernels.walking import (
 from gtid.jit import inlined, kernel
 from gtid.kernels.words import Numbers, Words
 
-_FETCH_BYTES: Final = 4 << 20  # are mapped at once
+_FETCH_BYTES: Final = 4 << 20  # mapped in one call
 
 
 @kernel
@@ -44,9 +44,10 @@ def read_rows(
     keys: Words,
     slots: NDArray[np.int32],
 ) -> int:
-    """Go on as `walk` does, until the batch of `rows_max` is full or something is to be done.
+    """Walk and fill rows until the batch of `rows_max` is full or the caller must act.
 
-    That is what the answer says, or a head that could not be read, at state[HEADED], or payloads.
+    The result is that of `walk`. The caller must also act if there are payloads, or if the event of
+    row state[HEADED] could not be read.
     """
     answer = FULL
     row, at = state[ROW], state[AT]
@@ -75,7 +76,7 @@ def read_rows(
 
 @inlined
 def _fetch(address: int, limit: int, state: Numbers) -> None:
-    """Have the next bytes mapped, if the walk is near the end of those that are."""
+    """Map the next bytes if the walk is near the end of the mapped ones."""
     if state[AT] + _FETCH_BYTES // 2 >= state[FETCHED]:
         begin = max(state[FETCHED], state[AT])
         state[FETCHED] = min(begin + _FETCH_BYTES, limit)

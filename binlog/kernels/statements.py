@@ -1,4 +1,4 @@
-"""The first words of a statement, and what they make of its group: binlog.transactions's rules."""
+"""Classifies a statement by its first words, with the rules of binlog.transactions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _XA_END = np.frombuffer(b"end", np.uint8)
 
 @kernel
 def text_of_statement(at: int, end: int, post: int) -> int:
-    """Find where in a QUERY's body the statement begins; 0 if the body is not sound.
+    """Return where the statement begins in a QUERY's body; 0 if the body is malformed.
 
-    `post` is the length of the body's fixed part, which the file's description tells.
+    `post` is the length of the body's fixed part, from the file's format description.
     """
     if end - at < post or post < 13:
         return 0
@@ -34,7 +34,7 @@ def text_of_statement(at: int, end: int, post: int) -> int:
 
 @kernel
 def word_of_statement(at: int, end: int, post: int) -> int:
-    """Return the word that a QUERY's statement begins with; -1 if its body is not sound."""
+    """Return the class of a QUERY's statement (WORD_…); -1 if its body is malformed."""
     sql = text_of_statement(at, end, post)
     return _word(sql, end) if sql else -1
 
@@ -63,7 +63,7 @@ def _word(at: int, end: int) -> int:
 
 @kernel
 def behind_word(at: int, end: int, word: NDArray[np.uint8]) -> int:
-    """Give the place behind a word, in either case, that the bytes begin with; 0 if they do not."""
+    """Return the address after a word if the bytes begin with it, in any case; else 0."""
     if end - at < len(word):
         return 0
     for index in range(len(word)):
@@ -74,7 +74,7 @@ def behind_word(at: int, end: int, word: NDArray[np.uint8]) -> int:
 
 @kernel
 def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
-    """Tell whether a word is all there is, but for white space behind it."""
+    """Return whether the bytes are only this word and trailing white space."""
     at = behind_word(at, end, word)
     while 0 < at < end and _is_space(at):
         at += 1
@@ -83,7 +83,7 @@ def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
 
 @kernel
 def _bounded(at: int, end: int, word: NDArray[np.uint8]) -> bool:
-    """Tell whether the bytes begin with a word that ends there."""
+    """Return whether the bytes begin with this whole word."""
     at = behind_word(at, end, word)
     if at in (0, end):
         return at == end

@@ -1,11 +1,11 @@
-"""Every event's checksum, and the chain of positions: each event ends where its header says.
+"""Verifies the checksum of every event, and the chain of positions in end_log_pos.
 
-1. The checksum is CRC-32 as zlib has it, over all of an event but its last four bytes
-   (Log_event_footer, libs/mysql/binlog/event/binlog_event.h). Sixteen bytes at a time go through
+1. The checksum is the CRC-32 of zlib over an event without its last four bytes (Log_event_footer,
+   libs/mysql/binlog/event/binlog_event.h). The kernel processes sixteen bytes at a time with
    sixteen tables.
-2. In a source's binary log end_log_pos is the position behind the event, in 32 bits that wrap. In a
-   relay log it is another file's.
-3. It is for the decoder to say what is wrong at a place that is found here.
+2. In a source's binary log, end_log_pos is the position after the event, modulo 2^32. In a relay
+   log it is a position in another file.
+3. If an event is wrong, the caller passes it to the decoder, which raises the appropriate error.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from gtid.jit import inlined, kernel
 from gtid.kernels.words import load_byte, load_eight, load_four
 
-# Why `sound_until` ended: nothing more that is whole; a description, by which others hold; a length
-# no event has; a checksum; a position.
+# Why `sound_until` ended: no further whole event; a format description, which may change the rules
+# for later events; an impossible length; a wrong checksum; a wrong position.
 NO_MORE, DESCRIPTION, LENGTH, CHECKSUM, CHAIN = range(5)
 
 _HEADER: Final = 19
@@ -34,7 +34,7 @@ _START: Final = np.uint64(0xFFFFFFFF)
 
 
 def _tables() -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:
-    """Make, for each of sixteen places, what a byte there does to the checksum behind them."""
+    """Make, for each of sixteen byte places, the effect of a byte there on the checksum."""
     found = np.zeros((_AT_ONCE, 256), np.uint32)
     rows = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -76,7 +76,7 @@ def crc32(at: int, end: int) -> int:
 def sound_until(
     address: int, at: int, limit: int, position: int, trailer: int, is_chained: bool
 ) -> tuple[int, int]:
-    """Look at the events from `at` on; give (place, why it ended there)."""
+    """Verify the events from `at` on; return the offset at which it ended, and why."""
     while limit - at >= _HEADER:
         event = address + at
         size = np.int64(load_four(event + 9))
@@ -100,9 +100,9 @@ def sound_until(
 
 @kernel
 def find_head(address: int, at: int, until: int, limit: int, trailer: int) -> int:
-    """Find what looks like a GTID event from `at` on, with an event behind it; -1 before `until`.
+    """Find an apparent GTID event, followed by an event, from `at` to `until`; -1 if none.
 
-    `address` is that of the file's first byte: both must say in end_log_pos where they end.
+    The end_log_pos of both must match. `address` is that of the file's first byte.
     """
     until = min(until, limit - _HEADER)
     while at < until:

@@ -1,20 +1,50 @@
-"""From transaction to transaction: where they stand in a log and of what kind they are.
+"""Walks from transaction to transaction: finds the position and the kind of each.
 
-1. The rules of a group are those of binlog.transactions. Checksums are not looked at here, nor the
-   bodies of what is passed over.
-2. Where something is not as these rules have it the walk stops, UNSURE, and says where: the decoder
-   then reads that group and has the words for what is wrong.
-3. Nothing is read but whole events that lie before the limit: a length is compared with what is
-   left, and a field with its event's end, before either is used.
-4. From 8.0.2 a GTID event tells its transaction's length (Gtid_event::transaction_length), and
-   whether it is all rows. If so, and if an XID event ends there, the walk hops over it at once, and
-   otherwise from its first TABLE_MAP on; if an event that may stand between groups starts there (or
-   the bytes end). Else it goes on event by event: a relay log can hold the head of a group alone.
-   So it cannot see the error of a statement behind rows, nor that none follow; without HOPS it sees
-   every event.
-5. Where the bytes are a file's, mapped, a hop over many pages reads the few bytes it lands at from
-   the FILE itself: that costs half of what it does to map a page that is looked at once. If they
-   cannot be had that way, the mapped ones are looked at.
+How it works
+------------
+The walk reads the headers of events in order and combines events into groups, one row for each
+transaction, with the rules of binlog.transactions. It reads neither checksums nor the bodies of the
+events that it passes, except the first words of statements. For each event (`role_of`):
+
+* BETWEEN (ROTATE, STOP, heartbeats …) and artificial events belong to no group: pass.
+* HEAD (a GTID event) while a group is open: the old group was cut off. Its row gets complete = 0.
+* An event that may open a group, while none is open: write START, server_id and time of a new row.
+* QUERY: the first words decide whether the statement begins the group (BEGIN, XA START), ends it,
+  or is the whole group (DDL).
+* XID, XA PREPARE, an incident, a payload, or a closing statement ends the group: write END, BYTES,
+  kind and error, complete = 1.
+
+Example of a log (offset, event, effect):
+
+    194  GTID          opens row 0: START 194
+    273  QUERY BEGIN   begun = 1
+    348  TABLE_MAP
+    396  WRITE_ROWS    kind = DML
+    440  XID           closes row 0: END 471, BYTES 277, complete = 1
+    471  GTID          opens row 1 …
+
+`state` contains all of this between two calls: the offset AT, the current ROW, and the open group.
+So a walk can stop at any event and continue in the same bytes.
+
+Hops. Since 8.0.2 a GTID event contains its transaction's length (Gtid_event::transaction_length),
+and whether all changes are rows. If all are rows, and an XID event ends at that length, the walk
+hops over the whole transaction (in the example from 194 to 471). Otherwise it hops from the first
+TABLE_MAP or row event on. It hops only if the landing confirms the length (hopping.py). If not, it
+continues event by event: a relay log may end inside a group. A hop does not see the error code of a
+statement after the rows, nor that no row event follows. Without HOPS the walk reads every event.
+
+If the bytes are those of a mapped file, a hop of FAR_BYTES or more reads the few bytes around the
+landing from the FILE with pread. This takes half the time of mapping a page that is read once. If
+the read fails, the walk uses the mapped bytes.
+
+Invariants: the walk reads only whole events before the limit. It compares a length with the
+remaining bytes, and a field with the end of its event, before it uses either. If an event does not
+follow the rules, the walk stops there with UNSURE. The decoder then reads that group, and returns
+its row or raises the appropriate error. So the walk never guesses.
+
+Simpler ways fail. Decoding every event in Python creates objects for each event. Trusting the
+length alone is wrong for relay logs and damaged files. Searching for GTID events by their bytes
+finds them in row data, too.
 """
 
 from __future__ import annotations
@@ -59,34 +89,36 @@ from gtid.kernels.words import (
     store_four,
 )
 
-# What `walk` answers.
+# The results of `walk`.
 NO_MORE, DESCRIPTION, UNSURE, FULL = range(4)
-NOTHING: Final = 4  # that it would not pass
+NOTHING: Final = 4  # no obstacle: the walk can pass the event
 
-# `state`: where the walk is and what it has to know; then the group it is in, if IS_OPEN, whose end
-# counts from the first byte here, as AT does; and how many payloads there were.
+# The fields of `state`. First the current offset and the settings; then the open group, if IS_OPEN;
+# then the number of payloads. GROUP_END and AT count from the first byte of these bytes.
 AT, ROW, ROWS_END, BASE, TRAILER, QUERY_POST, LOAD_POST, CHAINED, HOPS = range(9)
 IS_OPEN, BEGUN, KIND, ERROR, HOP_END, GROUP_END, PAYLOADS = range(9, 16)
-# Where it writes the address of each new row's first event; the file's descriptor, or NO_FILE; and
-# where it keeps what it reads from that. The last two are binlog.kernels.rows's own.
+# HEADS_AT: where the walk writes the address of each new row's first event. FILE: the descriptor of
+# the file, or NO_FILE. NEAR: the buffer for bytes read from it. binlog.kernels.rows uses the last
+# two, HEADED and FETCHED.
 HEADS_AT, FILE, NEAR, HEADED, FETCHED = range(16, 21)
 STATE_SIZE: Final = 21
 NO_FILE: Final = -1
 
-# One call makes so many rows at most. Each has a slot of its own for its address and for the bytes
-# there, and so has the one behind them, where the last hop lands: slots are taken in turn.
+# One call fills at most WALK_ROWS rows. Each row has its own slot for an address and for bytes read
+# from the file, and so has the next row, where the last hop lands. Slots are used in rotation.
 WALK_ROWS: Final = 1024
 SLOTS: Final = 2 * WALK_ROWS
-NEAR_BYTES: Final = 320  # an XID event, a GTID event, BEGIN and the head of a TABLE_MAP
-BEFORE_BYTES: Final = 32  # of these before the place
-# A hop as long as this reads where it lands. All pages of shorter ones are mapped at once.
+NEAR_BYTES: Final = 320  # an XID event, a GTID event, BEGIN and the header of a TABLE_MAP
+BEFORE_BYTES: Final = 32  # how many of these precede the landing
+# A hop of at least this length reads the landing from the file. For shorter ones, all pages are
+# mapped.
 FAR_BYTES: Final = 12 << 10
 
-# The columns it writes of `numbers` and of `shorts`, each with a place for every row of the batch.
+# The columns in `numbers` and in `shorts`; each has a value for every row of the batch.
 START, END, BYTES, SERVER_ID, LOGGED_AT = range(5)
 ROW_KIND, ROW_ERROR = range(2)
 
-# Kinds: TransactionKind's, in its order, and a payload that somebody has yet to look into.
+# The kinds of TransactionKind, in its order, and a payload that is not decompressed yet.
 EMPTY, DDL, DML, XA, INCIDENT, OTHER, IN_PAYLOAD = range(7)
 
 _HEADER, _EVENT_BYTES_MAX = 19, 1 << 30
@@ -110,11 +142,12 @@ def walk(
     walked: tuple[int, int, int, int],
     rows_max: int,
 ) -> int:
-    """Go on from state[AT] over `limit` bytes; rows are written from state[ROW] to [ROWS_END].
+    """Walk from state[AT] up to `limit` bytes; write rows from state[ROW] up to state[ROWS_END].
 
-    `walked` are the addresses of numbers, shorts, flags of completeness, and payloads. The answer:
-    NO_MORE: the rest is no whole event; DESCRIPTION: one is at AT; UNSURE: see rule 2; FULL: no
-    room for a further row. The row of a group that is still open has its START only.
+    `walked` has the addresses of numbers, shorts, flags of completeness, and payloads. Results:
+    NO_MORE: the rest is not a whole event; DESCRIPTION: a format description is at AT; UNSURE: the
+    decoder must read on; FULL: no space for another row. The row of an open group has only its
+    START.
     """
     at, row, base, least = state[AT], state[ROW], state[BASE], _HEADER + state[TRAILER]
     is_open, begun, kind = state[IS_OPEN], state[BEGUN], state[KIND]
@@ -177,7 +210,7 @@ def walk(
 
 @inlined
 def _obstacle(size: int, role: int, flags: int, least: int, left: int) -> int:
-    """Tell why the walk cannot pass an event, if it cannot."""
+    """Return why the walk cannot pass an event; NOTHING if it can."""
     if not least <= size <= _EVENT_BYTES_MAX:
         return UNSURE
     if size > left:
@@ -192,7 +225,7 @@ def _obstacle(size: int, role: int, flags: int, least: int, left: int) -> int:
 def _hop(
     state: Numbers, role: int, row: int, at: int, landing: int, mapped: int, end: int
 ) -> tuple[bool, int, int]:
-    """Tell whether a hop closes its row, and which memory to look at then, and where that ends."""
+    """Return whether a hop closes its row, the address of the memory to read next, and its end."""
     address, limit = mapped, end
     if landing - at >= FAR_BYTES and state[FILE] != NO_FILE:
         address, limit = _look_from_afar(state, row + 1, landing, mapped, end)
@@ -207,7 +240,7 @@ def _hop(
 def _look_from_afar(
     state: Numbers, row: int, landing: int, mapped: int, end: int
 ) -> tuple[int, int]:
-    """Read what stands about a place from the file; give the memory to look at, and its end."""
+    """Read the bytes around a landing from the file; return the memory to read, and its end."""
     at = landing - BEFORE_BYTES
     some = min(NEAR_BYTES, end - at)
     near = state[NEAR] + NEAR_BYTES * (row & SLOTS - 1)
@@ -226,7 +259,7 @@ def _note_payload(payloads: int, count: int, row: int, at: int) -> int:
 def _write_start(
     state: Numbers, event: int, position: int, numbers: int, rows_max: int, row: int
 ) -> None:
-    """Begin a row with what its first event's header says, and note where that is."""
+    """Begin a row with the header of its first event, and record the address of that event."""
     store_eight(state[HEADS_AT] + 8 * (row & SLOTS - 1), event)
     store_eight(numbers + 8 * (START * rows_max + row), position)
     store_eight(numbers + 8 * (SERVER_ID * rows_max + row), four_at(event + 5))

@@ -1,12 +1,13 @@
-"""The ledger: one row per transaction of a log, as Arrow.
+"""The ledger: an Arrow table with one row per transaction of a log.
 
-1. Here are the columns, what a file's ledger is, and rows made of transactions that the decoder
-   has read. The fast way to the same rows is window.py's; where that does not know what it sees,
-   it comes here.
+1. This file defines the columns and the ledger of a file, and makes rows of decoded transactions.
+   ledger_window.py makes the same rows faster; it uses this file for what its kernels do not
+   handle.
 2. Positions count bytes of the file; `end` is exclusive, and `bytes` is `end - start`.
-3. What no server knows is null: no GTID, no clock before 5.7.6, no commit times before 8.0.1 or
-   where the origin was older (0 in the event), no version before 8.0.14 or where it was unknown
-   (UNKNOWN_SERVER_VERSION, 999999: the reference manual on original_server_version).
+3. A value that the log does not contain is null. These are: the GTID of an anonymous transaction;
+   the logical clock before 5.7.6; commit times before 8.0.1 or from an older origin (0 in the
+   event); the version before 8.0.14 or if it was unknown (UNKNOWN_SERVER_VERSION, 999999: the
+   reference manual on original_server_version).
 """
 
 from __future__ import annotations
@@ -32,29 +33,29 @@ LEDGER_SCHEMA: Final = pa.schema(
     [
         pa.field("file", _WORD, nullable=False),
         pa.field("uuid", _WORD),
-        pa.field("tag", _WORD),  # null where there is none
+        pa.field("tag", _WORD),  # null if there is none
         pa.field("gno", pa.int64()),
-        pa.field("kind", _WORD, nullable=False),  # TransactionKind's words
+        pa.field("kind", _WORD, nullable=False),  # a value of TransactionKind
         pa.field("start", pa.int64(), nullable=False),
         pa.field("end", pa.int64(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),
-        # Of the server it was first committed on: replicas keep the origin's in their logs.
+        # The server that committed the transaction first: replicas log the origin's server_id.
         pa.field("server_id", pa.int64(), nullable=False),
-        # When the first event was logged, by the origin's clock, to the second.
+        # The time of the first event, by the origin's clock, in whole seconds.
         pa.field("logged_at", _MOMENT, nullable=False),
         pa.field("original_commit_at", _MOMENT),
         pa.field("immediate_commit_at", _MOMENT),
         pa.field("original_server_version", pa.int32()),  # 80036 is 8.0.36
         pa.field("last_committed", pa.int64()),
         pa.field("sequence_number", pa.int64()),
-        # The first error a statement ended with on the source; 0 if none did.
+        # The first error of a statement on the source; 0 if there was none.
         pa.field("error_code", pa.int32(), nullable=False),
-        # False: its end was not there yet, or never will be.
+        # False: its end is not written yet, or was lost.
         pa.field("is_complete", pa.bool_(), nullable=False),
     ]
 )
 
-# On request. What a transaction did, made by binlog.content.digest; null where it cannot be made.
+# Optional. The digest of a transaction's content (binlog.content.digest); null if unreadable.
 DIGEST_FIELD: Final = pa.field("digest", pa.uint64())
 
 _TABLE: Final = pa.struct(
@@ -66,17 +67,17 @@ _TABLE: Final = pa.struct(
         pa.field("rows_deleted", pa.int64(), nullable=False),
     ]
 )
-# On request. `tables` is null where the content could not be read, and empty where no rows were
-# changed; `ddl` is the statement of a transaction of kind ddl, cut at STATEMENT_CHARACTERS_MAX.
+# Optional. `tables` is null if the content could not be read, and empty if no rows were changed.
+# `ddl` is the statement of a transaction of kind ddl, truncated at STATEMENT_CHARACTERS_MAX.
 DETAIL_FIELDS: Final = (pa.field("tables", pa.list_(_TABLE)), pa.field("ddl", pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
 class FileLedger:
-    """What one file holds. What was sound before an error is never lost.
+    """The ledger of one file. It includes all valid rows before an error.
 
-    `head` is None only where not even that could be read. `end` is the first byte not read: the
-    file's size, or where the event starts that was not whole or not sound.
+    `head` is None only if the file's header could not be read. `end` is the first byte that was not
+    read: the file's size, or the start of an incomplete or malformed event.
     """
 
     file: str
@@ -87,7 +88,7 @@ class FileLedger:
 
 
 def ledger_schema(*, digests: bool = False, details: bool = False) -> pa.Schema:
-    """Return the columns of a ledger with what was asked for."""
+    """Return the columns of a ledger, with the optional ones that were requested."""
     schema = LEDGER_SCHEMA
     for field in ((DIGEST_FIELD,) if digests else ()) + (DETAIL_FIELDS if details else ()):
         schema = schema.append(field)
@@ -95,7 +96,7 @@ def ledger_schema(*, digests: bool = False, details: bool = False) -> pa.Schema:
 
 
 def rows_of_transactions(transactions: Iterable[Transaction], *, details: bool = False) -> pa.Table:
-    """Make the rows of transactions that have been read."""
+    """Make the rows of decoded transactions."""
     schema = ledger_schema(details=details)
     read = tuple(transactions)
     columns = {field.name: _READERS[field.name] for field in schema}
@@ -108,7 +109,7 @@ def rows_of_transactions(transactions: Iterable[Transaction], *, details: bool =
 
 @dataclass(frozen=True, slots=True)
 class RowNumbers:
-    """What a GTID event says, as rows have it: in machine words, and None for what is not known."""
+    """The numbers of a GTID event in the form of a row: machine words, None if unknown."""
 
     original_commit: int | None
     immediate_commit: int | None
@@ -118,7 +119,7 @@ class RowNumbers:
 
 
 def row_numbers(each: Transaction) -> RowNumbers:
-    """Take the numbers of a transaction's head. Those that only damage can make large wrap."""
+    """Return the numbers of a transaction's GTID event. A number wraps if damage made it large."""
     version = each.original_server_version
     return RowNumbers(
         original_commit=_wrapped(each.original_commit_timestamp or None, bits=64),
@@ -137,12 +138,12 @@ def _wrapped(value: int | None, *, bits: int) -> int | None:
 
 
 def tables_of(each: Transaction) -> tuple[TableChange, ...] | None:
-    """Return what a transaction changed; None if its content could not be read."""
+    """Return the tables that a transaction changed; None if its content could not be read."""
     return None if each.kind is TransactionKind.OTHER else each.tables
 
 
 def ddl_of(each: Transaction) -> str | None:
-    """Return the statement of a transaction of DDL."""
+    """Return the statement of a DDL transaction; None for other kinds."""
     is_ddl = each.kind is TransactionKind.DDL and each.statements
     return each.statements[0].sql if is_ddl else None
 

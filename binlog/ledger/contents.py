@@ -1,4 +1,4 @@
-"""Columns that tell what transactions did, beside the rows that tell where they stand."""
+"""Adds the optional columns to the rows of a ledger: digests, changed tables, DDL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from binlog.events import FormatDescription
 from binlog.ledger.columns import DETAIL_FIELDS, DIGEST_FIELD, KINDS, rows_of_transactions
 from binlog.ledger.details import details_of
 from binlog.ledger.digests import digests_of
-from binlog.ledger.slices import Bytes, Offsets
+from binlog.ledger.events_in_memory import Bytes, Offsets
 from binlog.transactions import TransactionKind
 
 _DDL: Final = KINDS.index(TransactionKind.DDL.value)
@@ -24,9 +24,9 @@ _DDL: Final = KINDS.index(TransactionKind.DDL.value)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The bytes that rows were made of, which stand at `position` of a file.
+    """The bytes that rows were made of; `position` is that of the first byte in the file.
 
-    `eras` are the descriptions and the offsets from which on they hold, in ascending order.
+    `eras` are the descriptions and the offsets from which they are valid, in ascending order.
     """
 
     data: Bytes
@@ -38,7 +38,7 @@ class Contents:
     def parts(
         self, rows: pa.Table
     ) -> Iterator[tuple[pa.Table, Offsets, Offsets, FormatDescription]]:
-        """Give the rows that begin under each description, and where they begin and end here."""
+        """Yield the rows of each description, and the offsets at which they begin and end."""
         starts = rows["start"].to_numpy() - self.position
         ends = rows["end"].to_numpy() - self.position
         edges = [*np.searchsorted(starts, [at for at, _ in self.eras]).tolist(), len(starts)]
@@ -68,18 +68,18 @@ def with_digests(rows: pa.Table, contents: Contents) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Detailed:
-    """Rows with their details, up to where content is not sound."""
+    """Rows with their details, up to malformed content."""
 
     rows: pa.Table
-    # The offset of the first byte not read, and what is wrong.
+    # The offset of the first byte that was not read, and the error.
     damage: tuple[int, BinlogError] | None = None
 
 
 def with_details(rows: pa.Table, contents: Contents) -> Detailed:
-    """Add what transactions changed, and the text of DDL.
+    """Add the tables that transactions changed, and the text of DDL.
 
-    Where content is not sound the rows end, as where a checksum is wrong: with the transaction as
-    far as it could be read.
+    Malformed content ends the rows, like a wrong checksum: the last row is the transaction as far
+    as it could be read.
     """
     tables: list[pa.Array] = []
     ddl: list[pa.Array] = []
@@ -111,7 +111,7 @@ def with_details(rows: pa.Table, contents: Contents) -> Detailed:
 
 
 def _put_behind(rows: pa.Table, more: pa.Table) -> pa.Table:
-    """Add rows that lack a column of the others, for which they have null."""
+    """Append rows; a column that is missing in them is filled with null."""
     return pa.concat_tables([rows, more], promote_options="default").select(rows.schema.names)
 
 

@@ -1,9 +1,9 @@
-"""What many transactions in memory changed, table by table, and the text of DDL.
+"""Finds which tables transactions in memory changed, and the text of DDL.
 
-1. Bytes are read by address: whoever calls keeps them where they are, and unchanged.
-2. By the kernel, which is given what compressed payloads hold, too; what that leaves is read by the
-   decoder. The answers are the decoder's: those of `rows_of_transactions`.
-3. Content that is not sound is damage like any other: it ends the answer.
+1. Bytes are read by address: the caller keeps them in memory, unchanged.
+2. The kernel processes the transactions, including the content of compressed payloads. The decoder
+   reads those that the kernel leaves. The results equal those of `rows_of_transactions`.
+3. Malformed content ends the result, like any other damage.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from binlog.kernels.details import (
     count_changes,
 )
 from binlog.ledger.columns import DETAIL_FIELDS, ddl_of, tables_of
+from binlog.ledger.events_in_memory import Bytes, Offsets, events_of
 from binlog.ledger.payloads import opened
-from binlog.ledger.slices import Bytes, Offsets, events_of
 from binlog.transactions import TableChange, Transaction, TransactionFolder, statement_text
 
 _TABLES, _DDL = DETAIL_FIELDS
-_NAMES_AT: Final = 8  # in a TABLE_MAP's body, behind its id and flags
-# More than the tables of one transaction, so that doubling always makes room for the next one.
+_NAMES_AT: Final = 8  # in a TABLE_MAP's body, after its id and flags
+# Above the number of tables of one transaction, so doubling always makes space for the next one.
 _SPARE_CHANGES: Final = 1024
 
 Name = tuple[str, str]
@@ -46,16 +46,16 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Where content is not sound: in which transaction, and what of it the decoder has read."""
+    """Malformed content: the row of its transaction, and what the decoder has read of it."""
 
     row: int
-    read: tuple[Transaction, ...]  # none, or one without its end
+    read: tuple[Transaction, ...]  # empty, or one transaction without its end
     error: BinlogError
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Columns as DETAIL_FIELDS has them, of the transactions before the damage, if there is any."""
+    """The columns of DETAIL_FIELDS for the transactions before the damage, if there is any."""
 
     tables: pa.Array
     ddl: pa.Array
@@ -73,9 +73,9 @@ def details_of(
     description: FormatDescription,
     decompress: Decompress | None,
 ) -> Details:
-    """Tell what transactions did, given by the offsets in `data` where they begin and end.
+    """Return the details of the transactions that begin and end at these offsets in `data`.
 
-    The bytes stand at `position` of the file. `description` holds where each of them begins.
+    `position` is that of the first byte in the file. `description` is valid at each start.
     """
     assert len(starts) == len(ends) == len(are_ddl)
     assert not len(starts) or (starts.min() >= 0 and ends.max() <= len(data))
@@ -98,7 +98,7 @@ def details_of(
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What is said of one transaction."""
+    """The details of one transaction."""
 
     tables: tuple[TableChange, ...] | None
     ddl: str | None = None
@@ -107,7 +107,7 @@ class _Told:
 def _decoded(
     part: Bytes, folder: TransactionFolder, description: FormatDescription, file: str, position: int
 ) -> _Told:
-    """Have the decoder read a transaction. Raises BinlogError."""
+    """Read a transaction with the decoder. Raises BinlogError."""
     for event in events_of(part, description, file=file, position=position):
         if closed := folder.fold(event):
             return _Told(tables_of(closed[0]), ddl_of(closed[0]))
@@ -118,7 +118,7 @@ def _decoded(
 def _of_payload(
     packed: Bytes, description: FormatDescription, decompress: Decompress | None
 ) -> _Told | None:
-    """Look at what is in a compressed payload; None if the decoder must."""
+    """Return the details of a compressed payload; None if the decoder must read it."""
     inside = opened(packed, description, decompress)
     if inside is None:
         return None
@@ -133,7 +133,7 @@ def _of_payload(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Transactions, by where they begin and end in `data`."""
+    """Transactions, by the offsets in `data` at which they begin and end."""
 
     data: Bytes
     starts: Offsets
@@ -143,10 +143,10 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What the kernel has found.
+    """The results of the kernel.
 
-    A change has the number of its transaction (`owners`, in ascending order), of its table in
-    `names`, and how many rows were written, updated and deleted.
+    A change has the number of its transaction (`owners`, in ascending order), the number of its
+    table in `names`, and the counts of rows written, updated and deleted.
     """
 
     asked: _Asked
@@ -159,7 +159,7 @@ class _Counted:
 
     @classmethod
     def by_kernel(cls, asked: _Asked, description: FormatDescription, trailer: int) -> _Counted:
-        """Look at transactions; what cannot be named in UTF-8 is left to the decoder, too."""
+        """Run the kernel; a table name that is not UTF-8 is left to the decoder, too."""
         data, starts, ends = asked.data, asked.starts, asked.ends
         lengths = description.post_header_bytes
         kinds = (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY)
@@ -197,7 +197,7 @@ class _Counted:
         return cls(asked, answers, places, owners, numbers, changes[:, 1:], names)
 
     def columns(self, count: int, others: Mapping[int, _Told], damage: Damage | None) -> Details:
-        """Make the columns of the first `count` transactions; `others` are not the kernel's."""
+        """Make the columns of the first `count` transactions; the decoder has read `others`."""
         return Details(self._tables(count, others), self._ddl(count, others), damage)
 
     def _tables(self, count: int, others: Mapping[int, _Told]) -> pa.Array:

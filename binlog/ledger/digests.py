@@ -1,9 +1,9 @@
-"""The digests of many transactions in memory: by the kernel, and what that leaves to the decoder.
+"""Computes the digests of transactions in memory, with the kernel or else with the decoder.
 
-1. Bytes are read by address: whoever calls keeps them where they are, and unchanged.
-2. A compressed transaction is opened, and what was in it goes through the same kernel.
-3. No digest means that the content cannot be told: cut off, damaged, of a kind that is not read.
-   Whoever reads the transaction itself is told what is wrong with it.
+1. Bytes are read by address: the caller keeps them in memory, unchanged.
+2. A compressed transaction is decompressed, and its content goes through the same kernel.
+3. A missing digest means that the content was not read: it is cut off, damaged, or of an unknown
+   kind. Decoding the transaction itself reports the reason.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, TransactionPayload
 from binlog.kernels.digest import DIGEST, PAYLOAD, digest_ranges
+from binlog.ledger.events_in_memory import Bytes, Offsets, events_of
 from binlog.ledger.payloads import opened
-from binlog.ledger.slices import Bytes, Offsets, events_of
 
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """One digest for each transaction; `known` is False where there is none."""
+    """One digest for each transaction; `known` is False if there is none."""
 
     values: NDArray[np.uint64]
     known: NDArray[np.bool_]
@@ -40,10 +40,10 @@ def digests_of(
     description: FormatDescription,
     decompress: Decompress | None,
 ) -> Digests:
-    """Digest whole transactions, given by the offsets in `data` where they begin and end.
+    """Digest the whole transactions that begin and end at these offsets in `data`.
 
-    `description` holds where each of them begins. What has no digest is in the answer; nothing is
-    raised.
+    `description` is valid at each start. Raises nothing: a transaction without a digest is marked
+    in the result.
     """
     assert len(starts) == len(ends)
     assert not len(starts) or (starts.min() >= 0 and ends.max() <= len(data))
@@ -74,7 +74,7 @@ def _by_kernel(
 def _of_payload(
     packed: Bytes, description: FormatDescription, decompress: Decompress | None
 ) -> int | None:
-    """Digest what is in a compressed payload; None if the decoder must look."""
+    """Digest the content of a compressed payload; None if the decoder must read it."""
     inside = opened(packed, description, decompress)
     if inside is None:
         return None
@@ -96,7 +96,7 @@ def _decoded(
 def with_payloads_opened(
     events: Iterable[Event], description: FormatDescription, decompress: Decompress | None
 ) -> Iterator[Event]:
-    """Give a transaction's events as its content is read: what payloads hold in their place."""
+    """Yield a transaction's events; replace each payload that can be decompressed by its events."""
     for event in events:
         inner = None
         if isinstance(event.body, TransactionPayload):

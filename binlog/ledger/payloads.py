@@ -1,4 +1,4 @@
-"""Compressed payloads in memory: what kind of transaction one holds, and the whole of it."""
+"""Compressed payloads in memory: reads the kind of the transaction, or all of its content."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from binlog.event_types import EventType
 from binlog.events import FormatDescription, TransactionPayload
 from binlog.header import HEADER_BYTES, parse_header
 from binlog.kernels import walking
-from binlog.ledger.slices import Bytes, events_of
+from binlog.ledger.events_in_memory import Bytes, events_of
 
-# Gives the first bytes, of which there may be fewer, of what was compressed; raises ValueError.
+# Returns at most the requested number of first bytes of the content. Raises ValueError.
 Peek = Callable[[bytes, int], bytes]
 
 # The statement that begins the group and, nearly always, its first row event.
@@ -25,7 +25,7 @@ PEEK_BYTES: Final = 16 * 1024
 
 
 class Peeker:
-    """Looks into payloads. Without `peek` they stay shut, and their transactions are OTHER."""
+    """Reads the kinds of payloads. Without `peek`, their transactions are of kind OTHER."""
 
     def __init__(self, peek: Peek | None) -> None:
         self._peek = peek
@@ -39,7 +39,7 @@ class Peeker:
     ) -> tuple[int, int] | None:
         """Return the kind (see kernels.walking) and the error code of the transaction inside.
 
-        `event` is the whole TRANSACTION_PAYLOAD event. None: the decoder must look.
+        `event` is the whole TRANSACTION_PAYLOAD event. None: the decoder must read it.
         """
         end = len(event) - description.checksum.trailer_bytes
         cursor = Cursor(cast("bytes", event[HEADER_BYTES:end]))  # a view: nothing is copied
@@ -59,7 +59,7 @@ class Peeker:
         return self._walk(content, description)
 
     def _walk(self, content: bytes, description: FormatDescription) -> tuple[int, int] | None:
-        """Walk the events inside as those of a group that is open and ends with them."""
+        """Walk the events in the payload as those of an open group that ends with them."""
         data = np.frombuffer(content, np.uint8)
         state = np.zeros(walking.STATE_SIZE, np.int64)
         state[walking.ROWS_END] = state[walking.HOPS] = state[walking.IS_OPEN] = 1
@@ -89,9 +89,9 @@ class Peeker:
 def opened(
     packed: Bytes, description: FormatDescription, decompress: Decompress | None
 ) -> Bytes | None:
-    """Return what is in a TRANSACTION_PAYLOAD event; None if the decoder must look.
+    """Return the content of a TRANSACTION_PAYLOAD event; None if the decoder must read it.
 
-    The events inside have no checksums.
+    The events in it have no checksums.
     """
     try:
         [event] = events_of(packed, description)

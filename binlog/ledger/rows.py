@@ -1,8 +1,8 @@
-"""Rows of a ledger as the kernels write them, and Arrow's tables of the same memory.
+"""Memory for the rows that the kernels write, and Arrow tables over the same memory.
 
-1. A batch has a fixed number of rows; a ledger has as many batches as it needs, and a table of it
-   has a chunk for each. UUIDs and tags are numbered through all batches.
-2. Nothing is copied on the way to Arrow: its buffers are NumPy's arrays.
+1. A batch has a fixed number of rows. A ledger has as many batches as it needs, and its table has a
+   chunk for each. All batches share one numbering of UUIDs and tags.
+2. Nothing is copied for Arrow: its buffers are the NumPy arrays.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Numbers = NDArray[np.int64]
 Shorts = NDArray[np.int32]
 
 BATCH_ROWS: Final = 1 << 18
-# No transaction is shorter than one event of a header and a QUERY's fixed part.
+# The shortest transaction is one event with a header and the fixed part of a QUERY.
 ROW_BYTES_MIN: Final = 32
 # Five columns of eight bytes and two of four by the walk, five and three of the heads, and a flag.
 _ROW_BYTES: Final = 5 * 8 + 2 * 4 + 5 * 8 + 3 * 4 + 1
-_ALIGNED_ROWS: Final = 64  # so that each column begins where Arrow likes it
-_NAMES_FIRST: Final = 64  # names of each dictionary there is room for at first
+_ALIGNED_ROWS: Final = 64  # aligns the start of each column for Arrow
+_NAMES_FIRST: Final = 64  # the initial capacity of each dictionary
 _SLOTS_PER_NAME: Final = 4
 
 assert KINDS[walking.OTHER] == "other", "the kernel's kinds are TransactionKind's, in its order"
@@ -36,10 +36,10 @@ assert len(KINDS) == walking.IN_PAYLOAD
 
 
 class Batch:
-    """Memory for some rows. What the two kernels write is kept apart.
+    """Memory for some rows; the two kernels write to separate columns.
 
-    All columns are one piece of memory from Arrow's pool, which keeps what is given back for the
-    next one: to have fresh pages from the system takes as long as to fill them.
+    All columns are one allocation from Arrow's memory pool, which reuses freed memory. Getting new
+    pages from the system would take as long as filling them.
     """
 
     def __init__(self, rows_max: int) -> None:
@@ -55,7 +55,7 @@ class Batch:
         self.heads_shorts = self.heads_shorts.reshape(3, rows_max)
         self.complete = memory[-rows_max:]
         self.payloads: Numbers = np.empty((rows_max, 2), np.int64)
-        # Where the kernels find them, in the order of their arguments.
+        # The addresses of the columns, in the order of the kernels' arguments.
         self.for_walk = (
             self.walked.ctypes.data,
             self.walked_shorts.ctypes.data,
@@ -65,7 +65,7 @@ class Batch:
         self.for_heads = (self.heads.ctypes.data, self.heads_shorts.ctypes.data)
 
     def close(self, *, end: int, kind: int, error: int) -> None:
-        """Finish the row of a transaction whose end is not here."""
+        """Finish the row of an incomplete transaction."""
         row = self.rows
         self.walked[[walking.END, walking.BYTES], row] = end, end - self.walked[walking.START, row]
         self.walked_shorts[[walking.ROW_KIND, walking.ROW_ERROR], row] = kind, error
@@ -85,7 +85,7 @@ class Names:
         self.slots = np.full((2, _SLOTS_PER_NAME * names), -1, np.int32)
 
     def grow(self) -> None:
-        """Make room for four times as many, which keep their numbers."""
+        """Increase the capacity four times; all names keep their numbers."""
         old, counts = self.keys, self.counts.copy()
         self._make_room(4 * old.shape[1])
         self.counts[heads.NAMES : heads.NAMES + 2] = 0
@@ -95,7 +95,7 @@ class Names:
                 self._number(which, name)
 
     def number_of(self, which: int, name: bytes) -> int:
-        """Return the number of a UUID's bytes or a tag's, a new one if need be."""
+        """Return the number of a UUID's or a tag's bytes; assign one to a new name."""
         words = np.frombuffer(name.ljust(8 * heads.NAME_WORDS, b"\0"), np.uint64)
         number = self._number(which, words)
         if number == heads.NO_SHORT:
@@ -144,13 +144,13 @@ def put(batch: Batch, names: Names, each: Transaction) -> None:
             tag = names.number_of(heads.TAGS, each.gtid.tsid.tag.encode())
     version = heads.NO_SHORT if numbers.version is None else numbers.version
     batch.heads_shorts[:, row] = uuid, tag, version
-    # Whatever this row lacks is asked of every row.
+    # Count any value as possibly missing: `_lacking` then checks every row.
     names.counts[heads.WITHOUT_GTID : heads.IS_CROWDED] += 1
     batch.rows += 1
 
 
 def table_of(batches: list[Batch], names: Names, *, file: str) -> pa.Table:
-    """Make the table of all rows, of the batches' own memory, which must not change any more."""
+    """Make the table of all rows over the batches' memory, which must not change afterwards."""
     words = _Words(pa.array([file], pa.string()), names.uuids(), names.tags(), names.counts)
     tables = [_table(batch, words) for batch in batches if batch.rows]
     return pa.concat_tables(tables) if tables else LEDGER_SCHEMA.empty_table()
@@ -205,7 +205,7 @@ def _table(batch: Batch, words: _Words) -> pa.Table:
 
 
 def _lacking(values: NDArray[Any], lack: int) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
-    """Give values with a bitmap of those that are there; None if no row of any batch lacks one."""
+    """Return the values and Arrow's validity bitmap; None if no value is missing."""
     if not lack:
         return values, None
     absent = heads.ABSENT if values.dtype == np.int64 else heads.NO_SHORT

@@ -1,6 +1,6 @@
 """GTID sets of ledger rows, and the ledger rows of GTID sets.
 
-1. Rows are looked at as columns: no Python object is made for a row.
+1. Rows are processed as columns, without a Python object for each row.
 2. A row without a GTID is in no set.
 3. Tables may have any of the ledger's columns, but must have uuid, tag and gno.
 """
@@ -35,20 +35,20 @@ def gtids_of(rows: pa.Table) -> GtidSet:
 
 
 def rows_in(rows: pa.Table, wanted: GtidSet) -> Flags:
-    """Tell of each row whether its GTID is in a set."""
+    """Return for each row whether its GTID is in a set."""
     found = np.zeros(rows.num_rows, np.bool_)
     gnos = _gnos(rows)
     for tsid, places in _rows_by_tsid(rows):
         boundaries = _boundaries(wanted.from_tsid(tsid))
         if len(boundaries):
-            # Ends are exclusive: inside is where an odd number of boundaries is at or below.
+            # Ends are exclusive: a GNO is inside if an odd number of boundaries is at or below it.
             below = np.searchsorted(boundaries, gnos[places], side="right")
             found[places] = below % 2 == 1
     return found
 
 
 def _intervals(tsid: Tsid, gnos: Numbers) -> Iterator[tuple[Tsid, int, int]]:
-    """Give the runs of consecutive numbers; a log mostly has them in order already."""
+    """Yield the intervals of consecutive numbers; in a log they are usually already in order."""
     if (gnos[1:] <= gnos[:-1]).any():
         gnos = np.unique(gnos)
     breaks = np.flatnonzero(np.diff(gnos) != 1)
@@ -64,7 +64,7 @@ def _boundaries(of_one_tsid: GtidSet) -> Numbers:
 
 
 def _rows_by_tsid(rows: pa.Table) -> Iterator[tuple[Tsid, Numbers]]:
-    """Give the numbers of the rows of each TSID there is. None of them is empty."""
+    """Yield each TSID and the numbers of its rows, at least one."""
     uuid_codes, uuids = _words(rows["uuid"])
     tag_codes, tags = _words(rows["tag"])
     codes = uuid_codes * (len(tags) + 1) + tag_codes + 1
@@ -79,13 +79,13 @@ def _rows_by_tsid(rows: pa.Table) -> Iterator[tuple[Tsid, Numbers]]:
 
 
 def _gnos(rows: pa.Table) -> Numbers:
-    """Return the GNOs, 0 where there is none. With nulls NumPy would make them floating point."""
+    """Return the GNOs, 0 if missing. With nulls, NumPy would convert them to floating point."""
     gnos: Numbers = rows["gno"].fill_null(0).to_numpy()
     return gnos
 
 
 def _words(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
-    """Return for each row which word it has (-1: none), and the words."""
+    """Return the dictionary index of each row (-1: none), and the dictionary."""
     whole = column.unify_dictionaries().combine_chunks()
     codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, whole.dictionary.to_pylist()

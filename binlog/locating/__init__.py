@@ -1,1 +1,1 @@
-"""Where a GTID stands among files, told by the heads of a few of them."""
+"""Finds the file of a GTID by the previous GTIDs in the headers of a few files."""

@@ -1,13 +1,13 @@
-"""Finds the files that hold given GTIDs, by the heads of as few files as can be.
+"""Finds the files that contain the wanted GTIDs, with the headers of as few files as possible.
 
-1. At the head of each file stands what had been logged before it began (PREVIOUS_GTIDS_LOG_EVENT):
-   from file to file these sets only grow. So a GTID is in the last file whose head lacks it, and
-   that is found by halving: 10 or 11 heads among 1,000 files.
-2. A set of GTIDs is halved the same way, all together: each head splits it into those before and
-   those from there on. No head is looked at twice.
-3. A head may be unknown (a server without GTIDs wrote none, a file is damaged). Then a neighbour is
-   asked, and the answer is a span of several files instead of one. Nothing is assumed.
-4. This file does not know where heads come from, and looks into no file.
+1. The header of each file contains the GTIDs that were logged before it (PREVIOUS_GTIDS_LOG_EVENT).
+   These sets only grow from file to file. So a GTID is in the last file whose header does not
+   contain it. A binary search finds that file: 10 or 11 headers among 1,000 files.
+2. The search processes a set of GTIDs as a whole: each header splits it into the GTIDs before that
+   file and those from there on. No header is read twice.
+3. A header may be unknown: a server without GTIDs wrote it, or the file is damaged. Then the search
+   uses an adjacent header, and the result is a span of several files. Nothing is assumed.
+4. This file does not know where headers come from, and reads no file.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dataclasses import dataclass
 
 from gtid import GtidSet
 
-# Gives the previous GTIDs of the file of that number, from 0 on; None if they are not known.
+# Returns the previous GTIDs of the file with this number, from 0 on; None if they are unknown.
 PreviousGtidsOf = Callable[[int], GtidSet | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some wanted GTIDs, and the files in one of which each of them is, if it is in any.
+    """Some wanted GTIDs, and the range of files that contains each of them, if any file does.
 
-    A span of more than one file has heads within it that are not known. GTIDs in a span that ends
-    with the last file may be in no file yet.
+    A span has more than one file if headers in it are unknown. GTIDs in a span that ends with the
+    last file may not be logged yet.
     """
 
     first: int
@@ -40,12 +40,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the heads say. `spans` are in the order of the logs and do not overlap.
+    """The result of the search. `spans` are in the order of the logs and do not overlap.
 
-    Invariant: `before_first` and the spans' GTIDs are disjoint; together they are what was wanted.
+    Invariant: `before_first` and the spans' GTIDs are disjoint; their union is the wanted set.
     """
 
-    # Logged before the first file began: purged, or in files that were not given.
+    # Logged before the first file: purged, or in files that were not passed.
     before_first: GtidSet
     spans: tuple[Span, ...]
     heads_read: int
@@ -54,15 +54,15 @@ class Search:
 def search_heads(wanted: GtidSet, *, file_count: int, previous_gtids_of: PreviousGtidsOf) -> Search:
     """Find the files of the wanted GTIDs among `file_count` files in the order of the logs.
 
-    The logs must be one server's, of one kind, without a RESET between: what one head holds, all
-    later ones hold. Reads at most ceil(log2(file_count)) + 1 heads for one GTID, where heads are
-    known.
+    The logs must be those of one server and of one kind, without a RESET in between. Then all later
+    headers contain the GTIDs of each header. If headers are known, the search reads at most
+    ceil(log2(file_count)) + 1 of them for one GTID.
     """
     assert file_count >= 0
     heads = _Heads(previous_gtids_of)
     spans = tuple(_halved(wanted, 0, file_count, heads)) if wanted and file_count else ()
     before_first = GtidSet()
-    # The first file's head matters only to what the others did not place behind it.
+    # The first file's header matters only for GTIDs that the others did not place after it.
     if spans and spans[0].first == 0:
         previous = heads.at(0)
         before_first = spans[0].gtids & previous if previous is not None else before_first
@@ -71,7 +71,7 @@ def search_heads(wanted: GtidSet, *, file_count: int, previous_gtids_of: Previou
 
 
 class _Heads:
-    """The heads seen so far."""
+    """The headers read so far."""
 
     def __init__(self, previous_gtids_of: PreviousGtidsOf) -> None:
         self._previous_gtids_of = previous_gtids_of
@@ -87,7 +87,7 @@ class _Heads:
         return self._seen[number]
 
     def known_within(self, first: int, end: int) -> tuple[int, GtidSet] | None:
-        """Give a known head behind `first` and before `end`, as near to the middle as there is."""
+        """Return the known header between `first` and `end` that is nearest to the middle."""
         for number in _from_the_middle(first + 1, end):
             previous = self.at(number)
             if previous is not None:
@@ -96,7 +96,7 @@ class _Heads:
 
 
 def _from_the_middle(first: int, end: int) -> Iterator[int]:
-    """Give all numbers from `first` to before `end`, the middle first, then alternately outward."""
+    """Yield all numbers from `first` up to `end`: the middle first, then alternately outward."""
     middle = (first + end) // 2
     for distance in range(end - first):
         for number in dict.fromkeys((middle + distance, middle - distance)):
@@ -105,7 +105,7 @@ def _from_the_middle(first: int, end: int) -> Iterator[int]:
 
 
 def _halved(wanted: GtidSet, first: int, end: int, heads: _Heads) -> Iterator[Span]:
-    """Split the wanted GTIDs over the files from `first` to before `end`, where they are."""
+    """Assign the wanted GTIDs to the files from `first` up to `end` by binary search."""
     known = heads.known_within(first, end)
     if known is None:
         yield Span(first, end, wanted)

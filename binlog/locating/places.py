@@ -1,9 +1,9 @@
-"""Where the GTIDs of a set are: in which files, at which bytes, and why the others are in none.
+"""The result of locating GTIDs: files, positions, and the reasons why others are in no file.
 
-1. Plain facts; who finds them out is in adapters/heads_files.py and adapters/heads_server.py.
-2. Every wanted GTID is accounted for: it is in some file, or absent for one reason.
-3. Positions of single transactions are bounded (PLACES_MAX): a set may hold millions. Files, their
-   GTIDs and how many there are, are always told in full.
+1. These are plain data; adapters/heads_files.py and adapters/heads_server.py produce them.
+2. Every wanted GTID is accounted for: it is in some file, or absent for exactly one reason.
+3. The positions of single transactions are limited (PLACES_MAX), because a set may have millions of
+   GTIDs. Files, their GTIDs and the counts are always complete.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Final
 from binlog.errors import BinlogError
 from gtid import Gtid, GtidSet
 
-# What a repair or a person looks at one by one.
+# Enough for a repair, or for an operator who checks transactions one by one.
 PLACES_MAX: Final = 10_000
 
 
 class Absence(Enum):
     """Why a GTID is in none of the files."""
 
-    PURGED = "purged"  # the server logged it, and the file is gone (gtid_purged)
-    BEFORE_FIRST = "before the first file"  # its previous GTIDs hold it
+    PURGED = "purged"  # the server logged it and has purged the file (gtid_purged)
+    BEFORE_FIRST = "before the first file"  # the first file's previous GTIDs contain it
     NOT_EXECUTED = "not executed"  # the server has not committed it, or not yet
-    IN_NO_FILE = "in no file"  # none of the files holds it
+    IN_NO_FILE = "in no file"  # no file contains it
     UNREAD = "not read"  # it may be in a file, or a part of one, that could not be read
 
 
@@ -44,7 +44,7 @@ class Place:
 class FilePlaces:
     """The wanted GTIDs of one file; `places` are the first ones, in the order of the file.
 
-    A server's file may be known to hold GTIDs of which nobody asked for the positions.
+    On a live server, `gtids` may include GTIDs whose positions were not requested.
     """
 
     file: str
@@ -57,16 +57,16 @@ class FilePlaces:
 
     @property
     def left_out(self) -> int:
-        """Return how many GTIDs have no place here."""
+        """Return the number of GTIDs without a place."""
         return self.gtids.gtid_count - len({place.gtid for place in self.places})
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The answer: files in the order of the logs, absences in the order of their enumeration.
+    """The result: files in the order of the logs, absences in the order of `Absence`.
 
-    `errors` are about files that were looked into and could not be read to their end, or not at
-    all; about heads only if their GTIDs mattered.
+    `errors` are those of files that were selected and could not be read, or not to their end.
+    Errors of headers are included only if their GTIDs mattered.
     """
 
     wanted: GtidSet
@@ -83,11 +83,11 @@ class Located:
 
     @property
     def found(self) -> GtidSet:
-        """Return what is in some file."""
+        """Return the GTIDs that are in some file."""
         return GtidSet.union_of(each.gtids for each in self.files)
 
 
 def absences(parts: Iterable[tuple[Absence, GtidSet]]) -> tuple[tuple[Absence, GtidSet], ...]:
-    """Leave out what is empty, and order the rest."""
+    """Drop empty sets and sort the rest in the order of `Absence`."""
     order = list(Absence)
     return tuple(sorted((p for p in parts if p[1]), key=lambda part: order.index(part[0])))

@@ -1,1 +1,1 @@
-"""Row images: how long their values are, and what they mean."""
+"""Row images: the lengths of their values, and how to decode them."""

@@ -1,8 +1,8 @@
-"""Bytes of a character set as text, and which bytes mean the same in all of them.
+"""Decodes bytes of a MySQL character set, and recognizes bytes that are plain ASCII in most sets.
 
-Python's decoders are used to show a text, and corrected where MySQL reads a character otherwise.
-Where Python has none for a character set, or the bytes are none of it, the answer is that it cannot
-be shown as text; no character is replaced or left out.
+Python's codecs decode the text; this file corrects the characters that MySQL decodes differently.
+If Python has no codec for a character set, or the bytes are invalid in it, the result is None. No
+character is replaced or omitted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from binlog.schema.charsets import BINARY, CODEC_OF_CHARSET
 
 UTF8 = frozenset({"utf8mb3", "utf8mb4"})
 
-# Characters that Python reads and MySQL reads otherwise, found by trying all of them on 9.7.4.
+# Characters that Python and MySQL decode differently, found by testing all of them on 9.7.4.
 _READ_OTHERWISE: Mapping[str, Mapping[int, str]] = MappingProxyType(
     {
         "cp866": {0x2116: "\u207f", 0xA4: "\u00b2"},
@@ -35,7 +35,7 @@ _READ_OTHERWISE: Mapping[str, Mapping[int, str]] = MappingProxyType(
         "ujis": {0xFF3C: "\\"},
     }
 )
-# Characters that MySQL does not have there: it makes question marks of them.
+# Characters that MySQL does not have in these sets: it converts them to question marks.
 _NOT_THERE: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "big5": frozenset("\u2574\uffe3\u02cd\uff3c"),
@@ -43,15 +43,16 @@ _NOT_THERE: Mapping[str, frozenset[str]] = MappingProxyType(
         "greek": frozenset("\u20ac\u20af\u037a"),
     }
 )
-# Where Python knows two ways to write a character, MySQL knows only the one Python writes.
+# In these sets Python decodes two encodings of some characters; MySQL only the one Python writes.
 _WRITTEN_ONE_WAY = frozenset({"big5", "eucjpms"})
-# What a byte below 0x80 means is the same in all of these, except where noted in `is_plain`.
+# Bytes below 0x80 are not always ASCII in these. They are in all other sets, except those that
+# _PLAIN omits.
 _NOT_ASCII = frozenset({BINARY, "swe7", "ucs2", "utf16", "utf16le", "utf32"})
-_PLAIN = frozenset(range(0x20, 0x7E)) - {ord("\\")}  # sjis and others have their own \ and ~
+_PLAIN = frozenset(range(0x20, 0x7E)) - {ord("\\")}  # sjis and others have another \ and ~
 
 
 def decode_text(data: bytes, charset: str | None) -> str | None:
-    """Decode a text; None if Python cannot, or if the bytes are none of that character set."""
+    """Decode a text; None if Python has no codec or the bytes are invalid in the character set."""
     codec = CODEC_OF_CHARSET.get(charset or "")
     if codec is None:
         return None
@@ -68,5 +69,5 @@ def decode_text(data: bytes, charset: str | None) -> str | None:
 
 
 def is_plain(data: bytes, charset: str | None) -> bool:
-    """Tell if the bytes are printable ASCII and mean just that in the character set."""
+    """Return whether the bytes are printable ASCII, and the character set decodes them so."""
     return charset is not None and charset not in _NOT_ASCII and _PLAIN.issuperset(data)

@@ -1,10 +1,10 @@
-"""Writes a geometry as text, WKT, for a person.
+"""Writes a geometry as readable text (WKT).
 
-1. A column holds an SRID and WKB (reference manual, "Supported Spatial Data Formats", "Internal
+1. A column contains an SRID and WKB (reference manual, "Supported Spatial Data Formats", "Internal
    Geometry Storage Format"): byte order, type, and points of two doubles each, or geometries.
-2. Coordinates stand as they are stored, x before y. In a geographic system that is the longitude
-   first, which ST_AsText turns round; so an SRID is written before it, as EWKT has it.
-3. What is no such geometry has no text.
+2. Coordinates are written in the stored order, x before y. In a geographic system this means the
+   longitude first, but ST_AsText swaps them. So the SRID is written in front, as in EWKT.
+3. Bytes that are not such a geometry have no text.
 """
 
 import math
@@ -15,7 +15,7 @@ from types import MappingProxyType
 from binlog.cursor import Cursor, MalformedBody
 from binlog.rows.number_text import double_text
 
-# Deeper, a value is none that anybody made by hand, and is shown as bytes.
+# A more deeply nested value is not realistic, and is shown as bytes.
 _DEPTH_MAX = 100
 _LITTLE_ENDIAN = 1
 _POINT, _LINE, _POLYGON, _POINTS, _LINES, _POLYGONS, _COLLECTION = range(1, 8)
@@ -34,7 +34,7 @@ _MEMBERS = MappingProxyType({_POINTS: _POINT, _LINES: _LINE, _POLYGONS: _POLYGON
 
 
 def geometry_text(data: bytes) -> str | None:
-    """Write a column's value: `POINT(1 2)`, or `SRID=4326;POINT(2 1)`; None if it is none."""
+    """Write a column's value: `POINT(1 2)`, or `SRID=4326;POINT(2 1)`; None if it is invalid."""
     cursor = Cursor(data)
     try:
         srid = cursor.integer(4, "an SRID")
@@ -71,7 +71,7 @@ def _member(cursor: Cursor, *, depth: int) -> str:
 
 
 def _listed(cursor: Cursor, read: Callable[[Cursor], str]) -> str:
-    """Read a count, and as many. Each takes bytes, so no count can be more than there are."""
+    """Read a count and that many items. Each takes at least a byte, which limits the count."""
     count = cursor.integer(4, "a number of items")
     if count > cursor.remaining:
         raise cursor.fail(f"{count} items in {cursor.remaining} bytes")

@@ -1,9 +1,9 @@
-"""Walks row images to count the rows, without decoding a value.
+"""Finds where each row image ends, without decoding a value.
 
-A row event does not say how many rows it holds: only the lengths of the values lead from one image
-to the next, and those follow from the types and metadata of its TABLE_MAP. The rules are those of
+A row event does not contain its number of rows. Only the lengths of the values lead from one image
+to the next, and they follow from the types and metadata in the TABLE_MAP. The rules are those of
 calc_field_size and max_display_length_for_field, libs/mysql/binlog/event/binary_log_funcs.cpp.
-This file knows lengths only; what a value means is somebody else's business.
+This module handles lengths only; `values` decodes the values.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,13 +25,13 @@ _FIXED_BYTES: Mapping[int, int] = MappingProxyType(
     {1: 1, 2: 2, 3: 4, 6: 0, 7: 4, 8: 8, 9: 3, 10: 3, 11: 3, 12: 8, 13: 1, 14: 3}
 )
 
-# Bytes of metadata a type carries in a TABLE_MAP, and their order. Types not listed carry none.
+# The bytes of metadata of each type in a TABLE_MAP, and their order. Other types have none.
 _METADATA: Mapping[int, tuple[int, Literal["little", "big"]]] = MappingProxyType(
     {
         **dict.fromkeys((FLOAT, DOUBLE, TIMESTAMP2, DATETIME2, TIME2, JSON, VECTOR), (1, "big")),
         **dict.fromkeys((TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, GEOMETRY), (1, "big")),
         **dict.fromkeys((VARCHAR, BIT), (2, "little")),
-        # Two separate bytes, which the rules below see as high and low.
+        # Two separate bytes, which the rules below use as high and low.
         **dict.fromkeys((NEWDECIMAL, ENUM, SET, STRING, VAR_STRING), (2, "big")),
     }
 )
@@ -52,8 +52,8 @@ def read_column_metadata(types: bytes, metadata: Cursor) -> tuple[int, ...]:
 def count_rows(rows: Rows, table: TableMap) -> int:
     """Count the rows of one event: an update's two images are one row.
 
-    A row of which no column was logged (binlog_row_image=MINIMAL, INSERT … VALUES ()) takes no
-    bytes; however many such rows an event holds, they are counted as one.
+    A row without any logged column (binlog_row_image=MINIMAL, INSERT … VALUES ()) takes no bytes.
+    Any number of such rows in an event is counted as one.
 
     Raises `MalformedBody` (offset within `rows.images`) if the images do not fit the columns.
     """
@@ -64,9 +64,9 @@ def count_rows(rows: Rows, table: TableMap) -> int:
 
 
 def row_spans(rows: Rows, table: TableMap) -> Iterator[tuple[int, int]]:
-    """Give where each row's bytes begin and end in `rows.images`: an update's two images are one.
+    """Yield where each row begins and ends in `rows.images`: an update's two images are one row.
 
-    Rows of which no column was logged take no bytes, and are not given.
+    Rows without any logged column take no bytes, and are omitted.
 
     Raises `MalformedBody` (offset within `rows.images`) if the images do not fit the columns.
     """
@@ -106,7 +106,7 @@ def _skip_image(cursor: Cursor, columns: Iterable[tuple[int, int]]) -> None:
 
 
 def skip_value(cursor: Cursor, kind: int, metadata: int) -> None:
-    """Step over one value, its length included where it carries one. Raises `MalformedBody`."""
+    """Skip one value, including its length bytes if it has any. Raises `MalformedBody`."""
     if kind in _FIXED_BYTES:
         cursor.take(_FIXED_BYTES[kind], "a value")
     elif kind in _SKIPS:
@@ -116,23 +116,23 @@ def skip_value(cursor: Cursor, kind: int, metadata: int) -> None:
 
 
 def _skip_sized(cursor: Cursor, metadata: int) -> None:
-    """FLOAT and DOUBLE: the metadata is the size."""
+    """Skip a FLOAT or DOUBLE: the metadata is the size."""
     cursor.take(metadata, "a value")
 
 
 def _skip_blob(cursor: Cursor, metadata: int) -> None:
-    """Blobs, JSON, GEOMETRY, VECTOR: the metadata is the size of the length."""
+    """Skip a blob, JSON, GEOMETRY or VECTOR: the metadata is the number of length bytes."""
     cursor.take(cursor.integer(metadata, "the length of a value"), "a value")
 
 
 def _skip_variable(cursor: Cursor, length_max: int) -> None:
-    """VARCHAR: a length of one byte, or of two if the longest value needs it."""
+    """Skip a VARCHAR: it has one length byte, or two if the longest value needs them."""
     size = 2 if length_max > ONE_BYTE_LENGTH_MAX else 1
     cursor.take(cursor.integer(size, "the length of a value"), "a value")
 
 
 def _skip_string(cursor: Cursor, metadata: int) -> None:
-    """CHAR, and the ENUM and SET that hide behind its type; the high byte is the real type."""
+    """Skip a CHAR, or an ENUM or SET logged with its type; the high byte is the real type."""
     if metadata >> 8 in (ENUM, SET):
         cursor.take(metadata & 0xFF, "a value")
     else:
@@ -140,16 +140,19 @@ def _skip_string(cursor: Cursor, metadata: int) -> None:
 
 
 def char_length(metadata: int) -> int:
-    """Give the bytes of the longest value of a CHAR or BINARY.
+    """Return the bytes of the longest value of a CHAR or BINARY.
 
-    The low byte; lengths beyond 255 keep their two highest bits, inverted, in bits 4 and 5 of the
-    type that is the high byte.
+    It is the low byte. For lengths above 255, bits 4 and 5 of the type in the high byte contain the
+    two highest bits of the length, inverted.
     """
     return ((metadata >> 4 & 0x300) ^ 0x300) + (metadata & 0xFF)
 
 
 def _skip_decimal(cursor: Cursor, metadata: int) -> None:
-    """decimal_binary_size: on each side nine digits in four bytes, and the rest by table."""
+    """Skip a DECIMAL: on each side nine digits take four bytes, the rest by table.
+
+    The rule is that of decimal_binary_size.
+    """
     precision, scale = metadata >> 8, metadata & 0xFF
     if scale > precision:
         raise cursor.fail(f"expected a scale of {precision} or less, found {scale}")
@@ -158,12 +161,12 @@ def _skip_decimal(cursor: Cursor, metadata: int) -> None:
 
 
 def _skip_bit(cursor: Cursor, metadata: int) -> None:
-    """BIT: whole bytes high, and the number of bits beyond them low."""
+    """Skip a BIT: the high byte counts whole bytes, the low byte the remaining bits."""
     cursor.take((metadata >> 8) + (metadata & 0xFF > 0), "a value")
 
 
 def _skip_temporal(base: int) -> Callable[[Cursor, int], None]:
-    """TIME, DATETIME and TIMESTAMP with fractions: two digits of fraction in each further byte."""
+    """Return a function that skips a TIME, DATETIME or TIMESTAMP with two digits per extra byte."""
 
     def skip(cursor: Cursor, digits: int) -> None:
         cursor.take(base + (digits + 1) // 2, "a value")

@@ -1,12 +1,13 @@
 """Reads MySQL's binary JSON, and writes it as MySQL prints it.
 
 1. The format is that of json_binary.h: a type byte, then a scalar, or the count, size and offsets
-   of an object or array and its members' values behind them.
-2. A value keeps what JSON's text would lose: an unsigned integer, a decimal, a date, opaque bytes.
-   Each has a class here, so that a value can be made again exactly.
-3. The library's own reader is not used: it drops those types, gives None for a value that is cut
-   off, and knows one difference of a partial update where MySQL logs many.
-4. Nothing nests deeper than 100 (JSON_DOCUMENT_MAX_DEPTH), so recursion is bounded by refusal.
+   of an object or array, followed by the values of its members.
+2. A value keeps what JSON text would lose: unsigned integers, decimals, dates, opaque bytes. Each
+   has a class here, so that a value can be recreated exactly.
+3. The library's own reader is not used. It drops those types, returns None for a truncated value,
+   and reads only one difference of a partial update, although MySQL logs several.
+4. Documents nest at most 100 levels (JSON_DOCUMENT_MAX_DEPTH). Deeper ones are rejected, so the
+   recursion is limited.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ _INTEGERS = {
 }
 _OBJECTS, _SMALL = {_SMALL_OBJECT, _LARGE_OBJECT}, {_SMALL_OBJECT, _SMALL_ARRAY}
 _CONTAINERS = {_SMALL_OBJECT, _LARGE_OBJECT, _SMALL_ARRAY, _LARGE_ARRAY}
-# Values that stand in the member's entry itself, in the place of their offset.
+# Values that are stored in the member's entry itself, instead of their offset.
 _INLINED, _INLINED_IN_LARGE = {_LITERAL, _INT16, _UINT16}, {_INT32, _UINT32}
 _PACKED_BYTES = 8
 # Lengths of strings and opaque values: seven bits a byte, five bytes at most.
 _LENGTH_BYTES_MAX = 5
 
-# enum_field_types of opaque values that have a text of their own: DECIMAL and NEWDECIMAL; DATE and
+# enum_field_types of opaque values with their own text form: DECIMAL and NEWDECIMAL; DATE and
 # NEWDATE; DATETIME and TIMESTAMP, old and new; TIME.
 _DECIMAL_TYPES = frozenset({0, 246})
 _TEMPORAL_TYPES = {
@@ -55,7 +56,7 @@ _TEMPORAL_TYPES = {
     **dict.fromkeys((7, 12, 17, 18), TemporalKind.DATETIME),
     **dict.fromkeys((11, 19), TemporalKind.TIME),
 }
-# Gives the decimal of a precision and scale that is in the bytes. Raises `MalformedBody`.
+# Reads a decimal with a precision and scale from bytes. Raises `MalformedBody`.
 ReadDecimal: TypeAlias = Callable[[bytes, int, int], Decimal]
 
 
@@ -77,7 +78,7 @@ class JsonDecimal:
 
 @dataclass(frozen=True, slots=True)
 class JsonTemporal:
-    """A date, a time or a datetime inside a document, as its text with six digits of fraction."""
+    """A date, time or datetime in a document, as text with six digits of fraction."""
 
     kind: TemporalKind
     text: str
@@ -109,8 +110,8 @@ class JsonDocument:
     """The value of a JSON column; a JSON null is a document whose root is None."""
 
     root: JsonValue
-    # Every byte of it was read. A server that changes a document in place (JSON_SET, JSON_REPLACE,
-    # JSON_REMOVE) leaves bytes unused; written anew the same document has none.
+    # Whether every byte was read. A server that changes a document in place (JSON_SET,
+    # JSON_REPLACE, JSON_REMOVE) leaves unused bytes; a rewritten document has none.
     is_compact: bool = field(default=True, compare=False, repr=False)
 
 
@@ -133,7 +134,7 @@ class JsonDiff:
 
 @dataclass(frozen=True, slots=True)
 class JsonDiffs:
-    """What a partial update did to a document, in order (binlog_row_value_options=PARTIAL_JSON)."""
+    """The steps of a partial update of a document (binlog_row_value_options=PARTIAL_JSON)."""
 
     steps: tuple[JsonDiff, ...]
 
@@ -141,7 +142,7 @@ class JsonDiffs:
 def read_json(data: bytes, read_decimal: ReadDecimal) -> JsonDocument:
     """Read a column's value. Raises `MalformedBody`.
 
-    No bytes at all are a JSON null: what an ALTER TABLE leaves in a NOT NULL column.
+    An empty value is a JSON null: an ALTER TABLE may leave it in a NOT NULL column.
     """
     if not data:
         return JsonDocument(None)
@@ -175,7 +176,7 @@ def json_text(value: JsonValue) -> str:
 
 
 def opaque_text(value: JsonOpaque) -> str:
-    """Write what has no text of its own, as MySQL does (Json_wrapper::to_string)."""
+    """Write a value without its own text form as MySQL does (Json_wrapper::to_string)."""
     return f"base64:type{value.type_code}:{base64.b64encode(value.data).decode()}"
 
 
@@ -215,7 +216,7 @@ def _pieces(value: JsonValue) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Quote as MySQL does: control characters, quotes and backslashes escaped, nothing else."""
+    """Quote as MySQL does: escape only control characters, quotes and backslashes."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -223,8 +224,9 @@ def _quoted(text: str) -> str:
 class _Reader:
     """Reads the values of one document.
 
-    Offsets may lead two members to the same bytes, and so a few bytes to any amount of text;
-    `left` is what a document that does no such thing can hold; `used` is what was read.
+    In a malformed document, several members may have the same offset, so that few bytes expand to a
+    huge text. `left` limits the values to what a valid document of this size can contain; `used`
+    counts the bytes read.
     """
 
     read_decimal: ReadDecimal
@@ -237,7 +239,7 @@ class _Reader:
             raise cursor.fail("a JSON document whose members lie upon each other")
 
     def value(self, kind: int, cursor: Cursor, *, depth: int) -> JsonValue:
-        """Read the value of type `kind` the cursor is at."""
+        """Read the value of type `kind` at the cursor."""
         self.spend(cursor, 1)
         if kind in _CONTAINERS:
             if depth >= DEPTH_MAX:
@@ -249,7 +251,7 @@ class _Reader:
         return found
 
     def scalar(self, kind: int, cursor: Cursor) -> JsonValue:
-        """Read a value that is no object and no array."""
+        """Read a value that is not an object or array."""
         if kind == _LITERAL:
             number = cursor.integer(1, "a JSON literal")
             if number not in _LITERALS:
@@ -291,7 +293,7 @@ class _Reader:
         return JsonOpaque(type_code, data)
 
     def container(self, kind: int, cursor: Cursor, *, depth: int) -> JsonValue:
-        """Read an object or array. Offsets count from its first byte and stay inside its size."""
+        """Read an object or array. Offsets count from its first byte and must be inside it."""
         is_object = kind in _OBJECTS
         is_small = kind in _SMALL
         width = 2 if is_small else 4
@@ -316,7 +318,7 @@ class _Reader:
             at = Cursor(slot) if is_inlined else _at(inside, int.from_bytes(slot, "little"))
             before = self.used
             values.append(self.value(member, at, depth=depth + 1))
-            if is_inlined:  # its bytes are of the entry
+            if is_inlined:  # its bytes were counted with the entry
                 self.used = before
         if not is_object:
             return tuple(values)
@@ -328,7 +330,7 @@ class _Reader:
 
 
 def _at(cursor: Cursor, offset: int) -> Cursor:
-    """Give a cursor over the same bytes at another place."""
+    """Return a cursor over the same bytes at another offset."""
     if offset > cursor.end:
         raise cursor.fail(f"a member at byte {offset} of {cursor.end}")
     moved = Cursor(cursor.data)
@@ -345,7 +347,7 @@ def _utf8(cursor: Cursor, count: int, what: str) -> str:
 
 
 def _length(cursor: Cursor) -> int:
-    """Read a variable length: seven bits a byte, lowest first."""
+    """Read a variable-length number: seven bits in each byte, lowest first."""
     length = 0
     for at in range(_LENGTH_BYTES_MAX):
         byte = cursor.integer(1, "a length")

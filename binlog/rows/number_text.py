@@ -1,15 +1,16 @@
 """Writes floating-point numbers as MySQL does.
 
-MySQL prints the shortest digits that give the same number back: positionally up to 15 digits before
-the point and 14 zeros behind it, or where digits stand behind the point; else with an exponent
-(my_gcvt, strings/dtoa.cc; the bounds were seen on 9.7.4).
+MySQL prints the fewest digits that are read back as the same number. It uses positional notation
+for up to 15 digits before the point, for up to 14 zeros after the point, and for numbers with
+digits after the point. Otherwise it uses an exponent (my_gcvt, strings/dtoa.cc; the limits were
+verified on 9.7.4).
 """
 
 import struct
 from decimal import Decimal
 
 _POSITIONAL_DIGITS_MAX = 15  # MAX_DECPT_FOR_F_FORMAT
-# A single-precision number is given back by nine digits at most, and often by fewer.
+# Nine digits always identify a single-precision number; often fewer are enough.
 _SINGLE_DIGITS = range(6, 10)
 
 
@@ -19,7 +20,7 @@ def double_text(value: float) -> str:
 
 
 def single_text(value: float) -> str:
-    """Write a FLOAT by the fewest digits that give it back, at least those MySQL shows (six)."""
+    """Write a FLOAT with the fewest digits that identify it, at least MySQL's six."""
     for digits in _SINGLE_DIGITS:
         text = f"{value:.{digits}g}"
         if _as_single(float(text)) == value:
@@ -30,7 +31,7 @@ def single_text(value: float) -> str:
 def _as_single(value: float) -> float | None:
     try:
         [single] = struct.unpack("<f", struct.pack("<f", value))
-    except OverflowError:  # the rounding went beyond the largest FLOAT: more digits are needed
+    except OverflowError:  # rounding exceeded the largest FLOAT: more digits are needed
         return None
     return float(single)
 

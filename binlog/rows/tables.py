@@ -1,10 +1,11 @@
-"""What is known of a table whose rows are to be read, and from where.
+"""Describes a table whose rows are read: its facts, and where they come from.
 
-1. Types, sizes and the number of columns are the binlog's own, always. Everything else (names,
-   signs, character sets, members, keys) is the binlog's where it says it, else a definition's.
-2. A definition that does not fit the logged types is of another time or another table: it is not
-   used, and `mismatch` says what does not fit. Nothing is taken from it by halves.
-3. What neither says is None. A name is never made up; who shows a column may call it @1.
+1. Types, sizes and the number of columns always come from the binlog. All other facts (names,
+   signedness, character sets, members, keys) come from the binlog if it logs them, else from a
+   definition.
+2. A definition that does not fit the logged types is of another time or of another table. It is not
+   used at all, not even in part; `mismatch` states the difference.
+3. A fact that neither contains is None. A name is never invented; output may call a column @1.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from binlog.table_metadata import (
     real_types,
 )
 
-# enum_field_types, include/field_types.h; the others are in row_images.
+# enum_field_types, include/field_types.h; the others are in binlog/rows/images.py.
 TINY, SHORT, LONG, LONGLONG, INT24 = 1, 2, 3, 8, 9
 OLD_TIMESTAMP, OLD_DATETIME = 7, 12
 INTEGERS = frozenset({TINY, SHORT, INT24, LONG, LONGLONG})
@@ -51,9 +52,9 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RowColumn:
-    """One column of a row image. What is None is not known, or has no sense for the type."""
+    """One column of a row image. A field is None if unknown, or not applicable to the type."""
 
-    # enum_field_types, with ENUM and SET in place of the STRING they are logged as.
+    # enum_field_types; ENUM and SET are logged as STRING, but have their own code here.
     type_code: int
     metadata: int
     name: str | None = None
@@ -65,24 +66,24 @@ class RowColumn:
 
     @property
     def is_string(self) -> bool:
-        """True if a value is bytes in a character set, which may be binary or not known."""
+        """Whether a value is bytes in a character set, which may be binary or unknown."""
         return self.type_code in STRINGS
 
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """A table as its rows are read. `key` holds indexes of columns; None if it is not known."""
+    """A table for reading its rows. `key` contains column indexes; None if it is unknown."""
 
     schema: str
     table: str
     columns: tuple[RowColumn, ...]
-    # The primary key, or a unique key without NULLs: () if there is none.
+    # The primary key, or a unique key of NOT NULL columns: () if there is none.
     key: tuple[int, ...] | None
     origin: Origin
-    # Why the definition that was given is not used.
+    # Why the definition is not used.
     mismatch: str | None = None
-    # Columns of each other unique key, as far as a definition shows them; all where it is not of
-    # whole columns (a prefix, an expression).
+    # The columns of each other unique key in the definition; all columns of the table for a key
+    # that is not of whole columns (a prefix, an expression).
     unique_keys: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
@@ -91,17 +92,17 @@ class RowTable:
 
     @property
     def has_names(self) -> bool:
-        """True if every column has a name."""
+        """Whether every column has a name."""
         return all(column.name is not None for column in self.columns)
 
     @property
     def name(self) -> str:
-        """The table's name for a person."""
+        """The table's name for output."""
         return f"{self.schema}.{self.table}"
 
 
 def describe_table(table_map: TableMap, definition: TableDefinition | None = None) -> RowTable:
-    """Join what the binlog says of a table and what a definition says.
+    """Combine the facts about a table in the binlog with those in a definition.
 
     Raises `MalformedBody` for optional metadata that does not fit the table.
     """
@@ -154,7 +155,7 @@ def _column(
 
 
 def _member(member: bytes, charset: str | None) -> str:
-    """Give a member's text; where it has none that is certain, its bytes, as values are shown."""
+    """Return a member's text, or its bytes in hexadecimal if the text is not certain."""
     text = decode_text(member, charset)
     if text is None and is_plain(member, charset):
         text = member.decode("ascii")
@@ -162,7 +163,7 @@ def _member(member: bytes, charset: str | None) -> str:
 
 
 def _completed(column: RowColumn, defined: Column) -> RowColumn:
-    """Add what only the definition says."""
+    """Add the facts that only the definition contains."""
     is_number = column.type_code in INTEGERS | {NEWDECIMAL, FLOAT, DOUBLE}
     charset = BINARY if defined.base_type in _BINARY_TYPES else defined.charset
     return replace(
@@ -186,7 +187,7 @@ def _unique_keys(used: TableDefinition) -> Iterator[tuple[int, ...]]:
 
 
 def _key(metadata: TableMetadata, used: TableDefinition | None) -> tuple[int, ...] | None:
-    """Give the columns that tell a row from all others. A key that may be NULL does not."""
+    """Return the columns that identify a row. A key with nullable columns does not."""
     if metadata.primary_key:
         return tuple(part.column for part in metadata.primary_key)
     if used is None or not used.is_complete:

@@ -1,11 +1,12 @@
-"""Reads dates and times into the text MySQL shows.
+"""Reads dates and times as the text that MySQL shows.
 
-1. Text, because Python's dates hold neither 0000-00-00 nor 2024-02-00 nor 31 February, all of which
-   a column can hold, and its time of day ends at 24 hours where MySQL's ends at 838.
-2. The library's readers are not used for that reason: they give None for all of these, take
-   TIMESTAMP 0 for 1970, and get the fraction of a negative TIME wrong.
-3. A TIMESTAMP is given in UTC.
-4. Layouts: my_time.cc (my_datetime_packed_from_binary and its kin), field.cc for the old ones.
+1. The result is text, because a column can contain values that Python's dates cannot represent:
+   0000-00-00, 2024-02-00, 31 February. Python's time of day ends at 24 hours, MySQL's at 838.
+2. The library's readers are not used for that reason. They return None for all of these, read
+   TIMESTAMP 0 as 1970, and get the fraction of a negative TIME wrong.
+3. A TIMESTAMP is returned in UTC.
+4. Layouts: my_time.cc (my_datetime_packed_from_binary and similar functions), field.cc for the old
+   types.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ _DIGITS_MAX = 6
 
 
 class TemporalKind(Enum):
-    """What a packed value inside a JSON document is."""
+    """The type of a packed value in a JSON document."""
 
     DATE = "date"
     TIME = "time"
@@ -30,9 +31,9 @@ class TemporalKind(Enum):
 
 
 def packed_text(kind: TemporalKind, packed: int) -> str:
-    """Write a packed value: the seconds above, 24 bits of microseconds below; negative as a whole.
+    """Write a packed value: date and time in the high bits, microseconds in the low 24 bits.
 
-    TIME_datetime_packed and TIME_time_packed, my_time.cc.
+    The sign applies to the whole number (TIME_datetime_packed, TIME_time_packed, my_time.cc).
     """
     sign, packed = ("-", -packed) if packed < 0 else ("", packed)
     microseconds = packed & (1 << _MICROSECOND_BITS) - 1
@@ -45,13 +46,13 @@ def packed_text(kind: TemporalKind, packed: int) -> str:
 
 
 def _date(ymd: int) -> str:
-    """Year * 13 + month, and five bits of day."""
+    """Write a packed date: year * 13 + month, then five bits of day."""
     year, month = divmod(ymd >> 5, 13)
     return f"{year:04d}-{month:02d}-{ymd & 31:02d}"
 
 
 def _clock(hms: int) -> str:
-    """Hours, six bits of minutes, six of seconds."""
+    """Write a packed time: hours, then six bits of minutes and six of seconds."""
     return f"{hms >> 12:02d}:{hms >> 6 & 63:02d}:{hms & 63:02d}"
 
 
@@ -60,7 +61,7 @@ def _fraction_bytes(digits: int) -> int:
 
 
 def _fraction(cursor: Cursor, stored: int, digits: int) -> str:
-    """Two digits a byte; an odd number of digits is stored as if there were one more."""
+    """Write a fraction: two digits in each byte; an odd number is stored with one more digit."""
     if not digits:
         return ""
     size = 2 * _fraction_bytes(digits)
@@ -79,7 +80,7 @@ def _big_endian(cursor: Cursor, count: int) -> int:
 
 
 def read_datetime2(cursor: Cursor, digits: int) -> str:
-    """DATETIME(n): 40 bits with the highest set, and the fraction."""
+    """Read a DATETIME(n): 40 bits with the highest set, and the fraction."""
     _check_digits(cursor, digits)
     whole = _big_endian(cursor, 5) - (1 << 39)
     if whole < 0:
@@ -89,7 +90,7 @@ def read_datetime2(cursor: Cursor, digits: int) -> str:
 
 
 def read_time2(cursor: Cursor, digits: int) -> str:
-    """TIME(n): 24 bits and the fraction, as one number, negative ones complemented as a whole."""
+    """Read a TIME(n): 24 bits and the fraction as one number; a negative is complemented."""
     _check_digits(cursor, digits)
     size = 3 + _fraction_bytes(digits)
     bits = 8 * _fraction_bytes(digits)
@@ -100,7 +101,7 @@ def read_time2(cursor: Cursor, digits: int) -> str:
 
 
 def read_timestamp2(cursor: Cursor, digits: int) -> str:
-    """TIMESTAMP(n): seconds since 1970, highest byte first, and the fraction."""
+    """Read a TIMESTAMP(n): seconds since 1970, big-endian, and the fraction."""
     _check_digits(cursor, digits)
     seconds = _big_endian(cursor, 4)
     return _moment(seconds) + _fraction(
@@ -109,39 +110,39 @@ def read_timestamp2(cursor: Cursor, digits: int) -> str:
 
 
 def _moment(seconds: int) -> str:
-    """0 is the zero date, not 1970: a TIMESTAMP begins one second later."""
+    """Write a TIMESTAMP. 0 is the zero date, not 1970: the range begins one second later."""
     if not seconds:
         return _ZERO_DATETIME
     return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def read_date(cursor: Cursor, _metadata: int) -> str:
-    """DATE: day in five bits, month in four, year above."""
+    """Read a DATE: five bits of day, four bits of month, then the year."""
     value = cursor.integer(3, "a date")
     return f"{value >> 9:04d}-{value >> 5 & 15:02d}-{value & 31:02d}"
 
 
 def read_old_timestamp(cursor: Cursor, _metadata: int) -> str:
-    """TIMESTAMP as of before 5.6.4."""
+    """Read a TIMESTAMP in the format before 5.6.4."""
     return _moment(cursor.integer(4, "a timestamp"))
 
 
 def read_old_datetime(cursor: Cursor, _metadata: int) -> str:
-    """DATETIME as of before 5.6.4: the decimal digits YYYYMMDDhhmmss."""
+    """Read a DATETIME in the format before 5.6.4: the decimal digits YYYYMMDDhhmmss."""
     digits = f"{cursor.integer(8, 'a datetime'):014d}"
     date, clock = digits[:-6], digits[-6:]
     return f"{date[:-4]}-{date[-4:-2]}-{date[-2:]} {clock[:2]}:{clock[2:4]}:{clock[4:]}"
 
 
 def read_old_time(cursor: Cursor, _metadata: int) -> str:
-    """TIME as of before 5.6.4: the decimal digits hhmmss, in 24 bits with a sign."""
+    """Read a TIME in the format before 5.6.4: the decimal digits hhmmss, in 24 signed bits."""
     value = int.from_bytes(cursor.take(3, "a time"), "little", signed=True)
     clock = f"{abs(value):06d}"
     return f"{'-' if value < 0 else ''}{clock[:-4]}:{clock[-4:-2]}:{clock[-2:]}"
 
 
 def read_year(cursor: Cursor, _metadata: int) -> str:
-    """YEAR: years since 1900, and 0 for 0000 (the library makes 1900 of that)."""
+    """Read a YEAR: years since 1900, and 0 for 0000 (the library returns 1900 for 0)."""
     value = cursor.integer(1, "a year")
     return f"{value + 1900:04d}" if value else "0000"
 

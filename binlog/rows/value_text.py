@@ -1,10 +1,10 @@
-"""Writes the value of a column for a person, as SELECT shows it where that is readable.
+"""Writes the value of a column for output: as SELECT shows it, if that is readable.
 
-1. Same value, same text; no value is cut here, and no character is made up.
-2. Bytes that are no text, or in a character set that is not known and not plainly ASCII, are shown
-   in hexadecimal; a geometry as WKT.
-3. What is not known is said: an integer without a sign has two readings, an ENUM without members a
-   number.
+1. Equal values have equal text. No value is truncated here, and no character is invented.
+2. Bytes that are not text, and bytes in an unknown character set that are not plain ASCII, are
+   written in hexadecimal. A geometry is written as WKT.
+3. The output shows what is unknown: a negative integer of unknown signedness is written with both
+   readings, and an ENUM without members as a number.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ def diff_text(step: JsonDiff) -> str:
 
 
 def members_of(column: RowColumn, number: int) -> tuple[str, ...] | None:
-    """Give the members an ENUM's or SET's number means; None if they are not known.
+    """Return the members that an ENUM's or SET's number means; None if they are unknown.
 
-    The number 0 of an ENUM is no member: it stands where a value was refused outside strict mode.
+    The number 0 of an ENUM is not a member: MySQL stores it for an invalid value outside strict
+    mode.
     """
     members = column.members
     if members is None:
@@ -75,11 +76,11 @@ def members_of(column: RowColumn, number: int) -> tuple[str, ...] | None:
 
 
 def text_of(column: RowColumn, value: bytes) -> str | None:
-    """Give a string's characters; None if it has none, or if they cannot be known for certain."""
+    """Return a string's text; None if it is binary, or if its text is not certain."""
     if column.charset == BINARY or not column.is_string:
         return None
     if column.charset is None:
-        # Character sets in which these mean something else would hold zeros; swe7 alone does not.
+        # In most sets where these bytes are not ASCII, the value would contain zeros; not in swe7.
         return value.decode("ascii") if is_plain(value, "ascii") else None
     return decode_text(value, column.charset)
 
@@ -102,7 +103,7 @@ def _bytes_text(column: RowColumn, value: bytes) -> str:
         if all(map(math.isfinite, items)):
             return "[" + ",".join(map(single_text, items)) + "]"
     text = geometry_text(value) if column.type_code == GEOMETRY else text_of(column, value)
-    # Bytes, and text in a character set that Python lacks, can be read where they are plain ASCII.
+    # Bytes, and text in a character set without a Python codec, are readable if plain ASCII.
     charset = "ascii" if column.charset in (None, BINARY) else column.charset
     if text is None and column.is_string and is_plain(value, charset):
         text = value.decode("ascii")

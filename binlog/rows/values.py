@@ -1,11 +1,12 @@
-"""Reads row images: what a row was before and after, column by column.
+"""Reads row images: the values of a row before and after a change, column by column.
 
-1. This file cuts images into values and puts them together again; a value is read by a `ReadValue`,
-   the port behind which the decoders are (`adapters.row_decoder`).
-2. A value that cannot be read is CorruptBinlog with file and position. There are no half rows.
-3. A column that was not logged is ABSENT, which is not NULL.
-4. Values are MySQL's, not Python's: text is bytes in the column's character set, ENUM, SET and BIT
-   are numbers, dates and times are MySQL's text (TIMESTAMP in UTC).
+1. This file splits images into values. A `ReadValue`, the interface of the decoders, reads each
+   value (`adapters.row_decoder`).
+2. A value that cannot be read raises CorruptBinlog with file and position. There are no partial
+   rows.
+3. A column that was not logged is ABSENT, which differs from NULL.
+4. Values are MySQL's, not Python's: text is bytes in the column's character set; ENUM, SET and BIT
+   are numbers; dates and times are MySQL's text (TIMESTAMP in UTC).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from binlog.schema.tables import TableDefinition
 
 
 class Absent(Enum):
-    """The one value of a column that an image does not hold (binlog_row_image=MINIMAL, NOBLOB)."""
+    """The value of a column that an image does not contain (binlog_row_image=MINIMAL, NOBLOB)."""
 
     ABSENT = "absent"
 
@@ -43,19 +44,19 @@ DefinitionOf: TypeAlias = "Callable[[str, str], TableDefinition | None]"
 # Rows_event::enum_flag, rows_event.h.
 _NO_FOREIGN_KEY_CHECKS = 1 << 1
 _RELAXED_UNIQUE_CHECKS = 1 << 2
-_SQL_FOREIGN_KEYS = 1 << 4  # seen on 9.7.4
+_SQL_FOREIGN_KEYS = 1 << 4  # verified on 9.7.4
 
 
 class ReadValue(Protocol):
-    """Reads the bytes of one value, its length included where it carries one."""
+    """Reads the bytes of one value, including its length bytes if it has any."""
 
     def __call__(self, column: RowColumn, raw: bytes, *, is_partial: bool) -> Value:
-        """Give the value; `is_partial` for a JSON value of differences. Raises `MalformedBody`."""
+        """Return the value; `is_partial`: it is JSON differences. Raises MalformedBody."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """One row: `before` is None for a written one, `after` for a deleted one."""
+    """One changed row: `before` is None for an insert, `after` is None for a delete."""
 
     before: Image | None
     after: Image | None
@@ -73,19 +74,19 @@ class RowChanges:
     rows: tuple[RowChange, ...]
     file: str
     position: int
-    # As the session had it: FOREIGN_KEY_CHECKS, UNIQUE_CHECKS.
+    # The settings of the session: FOREIGN_KEY_CHECKS, UNIQUE_CHECKS.
     foreign_key_checks: bool
     unique_checks: bool
-    # Foreign keys were kept above the engine, which logs what they change in other tables (9.6 and
-    # later). Where not, a cascade is not in the log: it happens again where the rows are applied.
+    # Whether the SQL layer enforced foreign keys and logged their changes in other tables (9.6 and
+    # later). If not, the log has no cascades: they happen again where the rows are applied.
     logs_cascades: bool
-    # The event's type is that of updates which may hold differences of JSON values. The session's
-    # PARTIAL_JSON makes it so, whatever the columns are (seen on 9.7.4).
+    # Whether the event has the type of updates that may contain differences of JSON values. The
+    # session's PARTIAL_JSON causes it, for any columns (verified on 9.7.4).
     is_partial: bool = False
 
 
 def definitions_nowhere(_schema: str, _table: str) -> None:
-    """Stand for definitions that nobody gave."""
+    """Return None: the default of a caller without definitions."""
 
 
 def rows_of_group(
@@ -94,9 +95,9 @@ def rows_of_group(
     *,
     definition_of: DefinitionOf = definitions_nowhere,
 ) -> Iterator[RowChanges | Event]:
-    """Give what a transaction holds, in order: rows, decoded, and every other event as it is.
+    """Yield the content of a transaction in order: decoded rows, and all other events unchanged.
 
-    TABLE_MAPs are used up. Raises CorruptBinlog at rows that cannot be read.
+    TABLE_MAPs are consumed. Raises CorruptBinlog at rows that cannot be read.
     """
     tables: dict[int, RowTable] = {}
     for event in group.events:
@@ -110,7 +111,7 @@ def rows_of_group(
             case Rows() as rows if rows.table_id in tables:
                 yield read_rows(event, rows, tables[rows.table_id], read_value)
             case Rows() as rows:
-                # sql/log_event.cc: a dummy event that only ends the statement has no rows.
+                # An event without rows only ends the statement (sql/log_event.cc).
                 if rows.images:
                     what = f"rows of table id {rows.table_id}, which no TABLE_MAP announced"
                     raise CorruptBinlog(file=event.file, position=event.start, what=what)
@@ -143,7 +144,7 @@ def _corrupt(event: Event, table: str, error: MalformedBody) -> CorruptBinlog:
 
 
 def _changes(rows: Rows, table: RowTable, read_value: ReadValue) -> Iterator[RowChange]:
-    """Give the rows of one event. One that logged no column at all takes no bytes (MINIMAL)."""
+    """Yield the rows of one event. A row without any logged column takes no bytes (MINIMAL)."""
     cursor = Cursor(rows.images)
     if rows.column_count != len(table.columns):
         raise cursor.fail(f"expected {len(table.columns)} columns, found {rows.column_count}")
@@ -174,7 +175,7 @@ def _present(bitmap: bytes, table: RowTable) -> tuple[int, ...]:
 
 
 def _partial(cursor: Cursor, json_columns: list[int]) -> frozenset[int]:
-    """Read which JSON columns are logged as differences: one bit for every one the table has."""
+    """Read which JSON columns are logged as differences: one bit for each in the table."""
     if not cursor.net_integer("the value options") & 1:
         return frozenset()
     bitmap = cursor.take((len(json_columns) + 7) // 8, "the bitmap of partial JSON values")
@@ -191,7 +192,7 @@ def _image(
     *,
     partial: frozenset[int] = frozenset(),
 ) -> Image:
-    """Read one image: a bit for each column it holds says NULL, then the other values."""
+    """Read one image: a NULL bit for each logged column, then the other values."""
     nulls = cursor.take((len(present) + 7) // 8, "the bitmap of NULLs")
     values: list[Value] = [ABSENT] * len(table.columns)
     for number, at in enumerate(present):

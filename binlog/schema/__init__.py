@@ -1,1 +1,1 @@
-"""What tables looked like at an event: definitions, and DDL applied to them."""
+"""The definitions of tables at an event, and how DDL changes them."""

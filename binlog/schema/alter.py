@@ -1,7 +1,7 @@
 """Reads the actions of ALTER TABLE (alter_list, sql/sql_yacc.yy).
 
-An action that is not in the table at the end raises CannotFollow, and so does an option we have
-never heard of. Partitions are passed over whole: no column depends on them.
+An action that is not in the table at the end raises CannotFollow, and so does an unknown option.
+Partition clauses are skipped as a whole, because no column depends on them.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ from binlog.schema.clauses import KEYS, PRIMARY, TABLE_OPTIONS, Clauses, Element
 from binlog.schema.columns import read_charset, read_collation
 from binlog.schema.words import Kind
 
-# ALTER TABLE t <one of these> … PARTITION; they stand alone and end the statement.
+# ALTER TABLE t <one of these> … PARTITION. Such a command is the last one of its statement.
 _PARTITION_COMMANDS = (
     *("add", "drop", "discard", "import", "truncate", "coalesce", "reorganize", "exchange"),
     *("analyze", "check", "optimize", "rebuild", "repair"),
@@ -74,7 +74,7 @@ def _action(clauses: Clauses) -> tuple[Action, ...]:
 
 
 def _options(clauses: Clauses) -> tuple[Action, ...]:
-    """Read options, which need no commas between them."""
+    """Read table options; commas between them are optional."""
     reader = clauses.reader
     charset: str | None = None
     while not (
@@ -166,7 +166,7 @@ def _from_to(clauses: Clauses) -> tuple[str, str]:
 def _alter(clauses: Clauses) -> tuple[Action, ...]:
     reader = clauses.reader
     if any(reader.comes(word) for word in ("index", "check", "constraint")):
-        reader.skip_to(",")  # VISIBLE, ENFORCED and their kin
+        reader.skip_to(",")  # VISIBLE, ENFORCED and similar
         return ()
     reader.accept("column")
     name = reader.name()
@@ -194,7 +194,7 @@ def _convert(clauses: Clauses) -> tuple[Action, ...]:
 
 
 def _order(clauses: Clauses) -> tuple[Action, ...]:
-    """ORDER BY sorts rows; a comma after it may begin another action."""
+    """Skip ORDER BY, which only sorts rows; a comma after it may begin another action."""
     reader = clauses.reader
     reader.expect("by")
     while not reader.is_at_end:
@@ -206,7 +206,7 @@ def _order(clauses: Clauses) -> tuple[Action, ...]:
 
 
 def _nothing(clauses: Clauses) -> tuple[Action, ...]:
-    """ENABLE KEYS, FORCE, ALGORITHM=…, LOCK=…, WITH VALIDATION: no definition changes."""
+    """Skip ENABLE KEYS, FORCE, ALGORITHM=…, LOCK=…, WITH VALIDATION: they change no definition."""
     clauses.reader.skip_to(",")
     return ()
 

@@ -1,8 +1,9 @@
-"""Applies what statements do to definitions: pure functions from a table to a table.
+"""Applies statements to definitions: pure functions from a table to a table.
 
-1. Order of columns: mysql_prepare_alter_table, sql/sql_table.cc. First the columns that stay, in
-   their old order, changed ones in place; then new ones and those with FIRST or AFTER, one by one.
-2. What would fail on the server, or depends on what we do not know, raises CannotFollow.
+1. The order of columns is that of mysql_prepare_alter_table, sql/sql_table.cc. First come the
+   remaining columns in their old order, with changed ones in place. Then new columns and those with
+   FIRST or AFTER are inserted one by one.
+2. A change that would fail on the server, or depends on unknown facts, raises CannotFollow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,7 +44,7 @@ def definition_of(
     database_charset: str | None,
     timestamps: Timestamps = Timestamps.NULLABLE,
 ) -> TableDefinition:
-    """Make the definition a CREATE TABLE with its own columns makes. Raises CannotFollow."""
+    """Make the definition of a CREATE TABLE with its own columns. Raises CannotFollow."""
     if create.has_select or create.like is not None:
         raise CannotFollow(why="columns that come from elsewhere than the statement")
     draft = _Draft(
@@ -68,7 +69,7 @@ def altered(
     database_charset: str | None,
     timestamps: Timestamps = Timestamps.NULLABLE,
 ) -> TableDefinition:
-    """Give the definition after an ALTER TABLE; its name stays. Raises CannotFollow."""
+    """Return the definition after an ALTER TABLE; its name stays. Raises CannotFollow."""
     draft = _Draft(
         schema=definition.schema,
         table=definition.table,
@@ -91,7 +92,7 @@ def _keys(definition: TableDefinition) -> list[Key]:
 
 
 def _keys_of(spec: ColumnSpec) -> list[KeySpec]:
-    """Give the keys a column brings by its attributes."""
+    """Return the keys that a column's attributes define."""
     keys = []
     if spec.is_primary:
         keys.append(KeySpec(KeyKind.PRIMARY, _PRIMARY, (spec.name,), is_exact=True))
@@ -102,7 +103,7 @@ def _keys_of(spec: ColumnSpec) -> list[KeySpec]:
 
 @dataclass(slots=True)
 class _Draft:
-    """A definition in the making."""
+    """A definition under construction."""
 
     schema: str
     table: str
@@ -115,7 +116,7 @@ class _Draft:
     is_converted: bool = False
 
     def apply(self, actions: Sequence[Action], *, database_charset: str | None) -> None:
-        """Take the actions of one ALTER TABLE in the order the server takes them."""
+        """Apply the actions of one ALTER TABLE in the order of the server."""
         self._set_charset(actions, database_charset)
         self._drop_keys(actions)
         dropped = {each.name.casefold() for each in actions if isinstance(each, DropColumn)}
@@ -175,7 +176,7 @@ class _Draft:
                 ]
 
     def _check_unknown_key(self, name: str) -> None:
-        # A foreign key brings a key whose name we may not know; nor does TABLE_MAP name any.
+        # A foreign key creates a key whose name may be unknown, and a TABLE_MAP has no key names.
         if self.is_complete and not self.foreign_keys:
             raise CannotFollow(why=f"there is no key {name}")
 
@@ -187,7 +188,7 @@ class _Draft:
         raise CannotFollow(why=f"there is no column {name}")
 
     def _rework_keys(self, *, dropped: set[str], new_names: dict[str, str]) -> None:
-        """Take dropped columns out of the keys: a key without parts is gone."""
+        """Remove dropped columns from the keys; drop a key without columns left."""
         kept: list[Key] = []
         for key in self.keys:
             columns = tuple(
@@ -236,12 +237,12 @@ class _Draft:
 
     def _settled(self, spec: ColumnSpec) -> Column:
         if self.is_converted and spec.type.charset not in (None, BINARY):
-            # CONVERT TO is stronger than what the same statement says of a column (seen).
+            # CONVERT TO overrides the column's character set in the same statement (verified).
             spec = replace(spec, type=replace(spec.type, charset=self.charset))
         return settle(spec, self.charset, self.timestamps)
 
     def add_keys(self, specs: Iterable[KeySpec]) -> None:
-        """Add keys, naming those that have no name (make_unique_key_name, sql/sql_table.cc)."""
+        """Add keys; name unnamed ones as in make_unique_key_name, sql/sql_table.cc."""
         specs = list(specs)
         taken = {key.name.casefold() for key in self.keys}
         taken |= {spec.name.casefold() for spec in specs if spec.name is not None}
@@ -251,19 +252,19 @@ class _Draft:
                 self._check_foreign_keys(spec)
                 name = _free_name(spec, taken)
                 taken.add(name.casefold())
-            # Written as in the table: a statement may name columns in any letter case.
+            # Use the table's spelling: a statement may write column names in any letter case.
             columns = tuple(self._find(column).name for column in spec.columns)
             self.keys.append(Key(spec.kind, name, columns, spec.is_exact))
 
     def _check_foreign_keys(self, spec: KeySpec) -> None:
-        """Refuse a name that a foreign key's own key may have, or may leave to this one."""
+        """Raise CannotFollow if a foreign key's own key may affect the name of this key."""
         first = spec.columns[0].casefold() if spec.columns else ""
         beside = any(columns[0].casefold() == first for columns in self.foreign_keys)
         if spec.kind is KeyKind.UNIQUE and beside:
             raise CannotFollow(why="the name MySQL gives to a unique key beside foreign keys")
 
     def finish(self) -> TableDefinition:
-        """Freeze what has been made."""
+        """Return the finished definition."""
         primary = [key for key in self.keys if key.kind is KeyKind.PRIMARY]
         if len(primary) > 1:
             raise CannotFollow(why="two primary keys")

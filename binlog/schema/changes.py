@@ -1,8 +1,8 @@
-"""What a statement does to tables, once it has been read: values, no judgement.
+"""The parsed changes of a statement to tables: values, without evaluation.
 
-1. A type whose character set is not said is not settled here: the table's, which the statement may
-   not name, decides. `ColumnSpec` is what was written, `tables.Column` what it comes to.
-2. Names are as written. A table without a schema is in the session's current one.
+1. A type without a character set remains so here: it gets that of the table, which the statement
+   may not contain. `ColumnSpec` is the column as written, `tables.Column` the resulting column.
+2. Names are as written. A table without a schema is in the session's current schema.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from binlog.schema.tables import Generated, KeyKind
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table as a statement names it."""
+    """The name of a table as written in a statement."""
 
     schema: str | None
     table: str
@@ -21,7 +21,7 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class TypeSpec:
-    """A type as written, its synonyms resolved: `INT4` is `int`, `NATIONAL VARCHAR` a varchar."""
+    """A type as written, with synonyms resolved: `INT4` is `int`, `NATIONAL VARCHAR` a varchar."""
 
     base: str
     numbers: tuple[int, ...] = ()
@@ -36,7 +36,7 @@ class ColumnSpec:
 
     name: str
     type: TypeSpec
-    # None if neither NULL nor NOT NULL was said.
+    # None without NULL or NOT NULL.
     is_nullable: bool | None = None
     is_generated: Generated | None = None
     is_invisible: bool = False
@@ -47,7 +47,7 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """A key as written; an unnamed one is named by rule. A functional first part has no column."""
+    """A key as written; the server names an unnamed one. A functional first part has no column."""
 
     kind: KeyKind
     name: str | None
@@ -119,7 +119,7 @@ class DropKey:
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """DROP CONSTRAINT (8.0.19): a key, or a check or foreign key of that name."""
+    """DROP CONSTRAINT (8.0.19): drops a key, a check or a foreign key with that name."""
 
     name: str
 
@@ -134,21 +134,21 @@ class RenameKey:
 
 @dataclass(frozen=True, slots=True)
 class AddForeignKey:
-    """ADD FOREIGN KEY: may bring a plain key with it."""
+    """ADD FOREIGN KEY: the server may add a plain key for it."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetCharset:
-    """DEFAULT CHARACTER SET: for columns to come."""
+    """DEFAULT CHARACTER SET: applies to columns added later."""
 
     charset: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertCharset:
-    """CONVERT TO CHARACTER SET: for every text column too. None means the database's."""
+    """CONVERT TO CHARACTER SET: also converts every text column. None means the database's."""
 
     charset: str | None
 
@@ -179,7 +179,7 @@ Action: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """CREATE TABLE. `like` names the model; `has_select` says that columns come from a query."""
+    """CREATE TABLE. `like` is the table to copy; `has_select`: columns come from a query."""
 
     name: TableName
     columns: tuple[ColumnSpec, ...] = ()
@@ -194,7 +194,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
-    """ALTER TABLE, CREATE INDEX, DROP INDEX. Without actions no column and no key changes."""
+    """ALTER TABLE, CREATE INDEX, DROP INDEX. Without actions, no column or key changes."""
 
     name: TableName
     actions: tuple[Action, ...]
@@ -210,7 +210,7 @@ class DropTables:
 
 @dataclass(frozen=True, slots=True)
 class RenameTables:
-    """RENAME TABLE: one after the other, all or none."""
+    """RENAME TABLE: renames in order, all or none."""
 
     pairs: tuple[tuple[TableName, TableName], ...]
 
@@ -226,7 +226,7 @@ class CreateDatabase:
 
 @dataclass(frozen=True, slots=True)
 class AlterDatabase:
-    """ALTER DATABASE … CHARACTER SET; without a name it is the current one."""
+    """ALTER DATABASE … CHARACTER SET; without a name, of the current database."""
 
     name: str | None
     charset: str | None
@@ -234,7 +234,7 @@ class AlterDatabase:
 
 @dataclass(frozen=True, slots=True)
 class DropDatabase:
-    """DROP DATABASE: every table in it is gone."""
+    """DROP DATABASE: drops every table in it."""
 
     name: str
 

@@ -1,7 +1,7 @@
-"""What a column needs to know of character sets: their names, bytes per character, and codecs.
+"""MySQL's character sets: names, bytes per character, Python codecs, and collation numbers.
 
-Source: SHOW CHARACTER SET and information_schema.COLLATIONS of 5.6.24 and 9.7.4; a number once
-given to a collation has never changed.
+Source: SHOW CHARACTER SET and information_schema.COLLATIONS of 5.6.24 and 9.7.4. The number of a
+collation has never changed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,10 @@ BINARY = "binary"
 class _Charset(NamedTuple):
     name: str
     character_bytes_max: int  # Maxlen of SHOW CHARACTER SET
-    # What Python calls it; None if it has none. Some differ from MySQL's in single characters:
+    # Python's codec; None if there is none. Some differ from MySQL in single characters;
     # binlog/rows/charsets.py corrects that.
     codec: str | None
-    collations: str  # their numbers, and runs of them: "5 47-49"
+    collations: str  # the collation numbers and ranges: "5 47-49"
 
 
 _CHARSETS = (
@@ -83,11 +83,11 @@ CHARSET_OF_COLLATION: Mapping[int, str] = MappingProxyType(
 
 
 def charset_name(name: str) -> str:
-    """Give the one name of a character set: lower-case, and utf8mb3 for what was called utf8."""
+    """Return the canonical name of a character set: lower-case, and utf8mb3 for utf8."""
     lowered = name.lower()
     return "utf8mb3" if lowered == "utf8" else lowered
 
 
 def charset_of_collation(collation: str) -> str:
-    """Give the character set of a collation by its name, whose first part it is."""
+    """Return the character set of a collation: the first part of the collation's name."""
     return charset_name(collation.partition("_")[0])

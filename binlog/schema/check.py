@@ -1,9 +1,10 @@
-"""Does a definition fit the rows that a TABLE_MAP announces? Asked before any row is read.
+"""Checks whether a definition fits a TABLE_MAP, before any row is read.
 
-1. Number of columns, then for each its type with length and fraction, whether it may be NULL, and
-   under binlog_row_metadata=FULL its name. What fits may still be wrong in what is not logged.
-2. Types and their metadata: Field_…::do_save_field_metadata, sql/field.cc. Tables not rebuilt since
-   5.5 log the older temporal types, which fit too.
+1. The check compares the number of columns. For each column it compares the type with length and
+   fraction, the nullability and, with binlog_row_metadata=FULL, the name. A definition that fits
+   may still be wrong in facts that are not logged.
+2. Types and their metadata: Field_…::do_save_field_metadata, sql/field.cc. Tables that were not
+   rebuilt since 5.5 log the older temporal types, which also fit.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,15 +35,15 @@ from binlog.schema.logged_types import (
 from binlog.schema.tables import Column, TableDefinition
 from binlog.table_metadata import read_table_metadata, real_type
 
-# Bytes of a length, or of a number, that the metadata tells.
+# The number of bytes of a length, or of a number, as in the metadata.
 _DOCUMENT_LENGTH_BYTES = 4
 _METADATA = {"float": 4, "double": 8, "json": _DOCUMENT_LENGTH_BYTES}
 _ONE_BYTE_MEMBERS_MAX = 255
-_SET_BYTES_MAX = 4  # beyond, it takes eight: get_set_pack_length, sql/field.h
+_SET_BYTES_MAX = 4  # a larger SET takes eight: get_set_pack_length, sql/field.h
 
 
 def misfit(definition: TableDefinition, table: TableMap) -> str | None:
-    """Say why the rows are not of this definition; None if they can be.
+    """Return why the rows do not fit this definition; None if they do.
 
     Raises `MalformedBody` for optional metadata that does not fit the TABLE_MAP itself.
     """
@@ -72,7 +73,7 @@ def misfit(definition: TableDefinition, table: TableMap) -> str | None:
 
 
 def column_misfit(column: Column, type_code: int, metadata: int) -> str | None:
-    """Return why a column cannot take values of a logged type; None if it can."""
+    """Return why a column cannot contain values of a logged type; None if it can."""
     if _fits(column, type_code, metadata):
         return None
     return f"{column.name} is {column.type_text}; logged is {_shown(type_code, metadata)}"

@@ -1,6 +1,6 @@
-"""Reads what CREATE TABLE and ALTER TABLE have in common: columns, keys, checks, options.
+"""Reads the clauses that CREATE TABLE and ALTER TABLE share: columns, keys, checks, options.
 
-An option we have never heard of raises CannotFollow. Partitions are passed over whole: no column
+An unknown option raises CannotFollow. Partition clauses are skipped as a whole, because no column
 depends on them.
 """
 
@@ -40,21 +40,21 @@ class Clauses:
         self.has_select = False
 
     def element(self) -> Element:
-        """Read one element of CREATE TABLE; None is a check."""
+        """Read one element of CREATE TABLE; return None for a check."""
         return self.constraint_or_key() if self.is_no_column() else self.column()
 
     def is_no_column(self) -> bool:
-        """Say whether a key, a check or a constraint comes."""
+        """Return whether a key, a check or a constraint comes next."""
         words = ("constraint", "primary", "unique", "foreign", "check", "fulltext", "spatial")
         return any(self.reader.comes(word) for word in (*words, *KEYS))
 
     def column(self) -> ColumnSpec:
-        """Read a column and its name."""
+        """Read a column with its name."""
         name = self.reader.name()
         return read_column(self.reader, name=name, real_as_float=self._real_as_float)
 
     def constraint_or_key(self) -> KeySpec | AddForeignKey | None:
-        """Read a key; None is a check."""
+        """Read a key; return None for a check."""
         reader = self.reader
         name: str | None = None
         if reader.accept("constraint") and not any(
@@ -64,7 +64,7 @@ class Clauses:
         if reader.accept("primary"):
             reader.expect("key")
             if not (reader.comes("(") or reader.comes("using")):
-                reader.name()  # MySQL takes a name here, and forgets it
+                reader.name()  # MySQL accepts a name here and ignores it
             self.skip_index_type()
             return self.key_parts(KeyKind.PRIMARY, PRIMARY)
         if reader.accept("foreign"):
@@ -91,7 +91,7 @@ class Clauses:
         return AddForeignKey(tuple(column for column, _ in parts if column is not None))
 
     def skip_index_type(self) -> None:
-        """Pass USING BTREE."""
+        """Skip an index type, such as USING BTREE."""
         if self.reader.accept_any("using", "type"):
             self.reader.name()
 
@@ -99,7 +99,7 @@ class Clauses:
         self.reader.skip_to(",", ")")
 
     def key_parts(self, kind: KeyKind, name: str | None) -> KeySpec:
-        """Read the parts of a key and pass its options."""
+        """Read the parts of a key and skip its options."""
         reader = self.reader
         with reader.parentheses():
             parts = reader.listed(self._key_part)
@@ -113,7 +113,7 @@ class Clauses:
         )
 
     def _key_part(self) -> tuple[str | None, bool]:
-        """Give the column (None for an expression) and whether it is the whole column."""
+        """Return the column (None for an expression) and whether it is the whole column."""
         reader = self.reader
         column: str | None = None
         is_whole = False
@@ -128,7 +128,7 @@ class Clauses:
         return column, is_whole
 
     def table_options(self) -> str | None:
-        """Pass the options of CREATE TABLE to its end; give the character set they name."""
+        """Skip the options of CREATE TABLE to its end; return their character set, if any."""
         reader = self.reader
         charset: str | None = None
         in_partitions = False
@@ -150,7 +150,7 @@ class Clauses:
         return charset
 
     def one_option(self) -> None:
-        """Pass `NAME [=] value`."""
+        """Skip one option, `NAME [=] value`."""
         reader = self.reader
         word = reader.take()
         if word.kind is not Kind.BARE or word.text.lower() not in TABLE_OPTIONS:

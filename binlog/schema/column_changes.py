@@ -1,18 +1,18 @@
-"""Finds where a log changes the columns of tables, for definitions that hold at the log's end only.
+"""Finds where a log changes the columns of tables, for definitions valid only at the log's end.
 
 How it works
 ------------
-A server says what a table is now. Rows of an older transaction are of that definition only if no
-statement between has changed the table's columns: neither their order, nor their types, nor the
-members of an ENUM or SET. A TABLE_MAP shows types, but two INT columns that changed places, or two
-members of an ENUM, look the same; so the statements are read.
+A server reports the current definition of a table. Rows of an older transaction fit that definition
+only if no later statement changed the table's columns: their order, their types, or the members of
+an ENUM or SET. A TABLE_MAP shows types. But if two INT columns or two members of an ENUM changed
+places, it looks the same. So the statements are read.
 
-1. A statement that is understood counts if it changes columns, or makes, drops or renames the
-   table. Keys, comments, defaults of the table and TRUNCATE change no column.
-2. A statement that is not understood counts for the tables that it names. If not even these can be
-   read, it counts for every table.
-3. Doubt counts as a change: letter case is ignored, and so is whether a table is temporary, or
-   whether the statement failed on its server.
+1. A statement that is understood counts if it changes columns, or creates, drops or renames the
+   table. Keys, comments, defaults of the table and TRUNCATE do not change columns.
+2. A statement that is not understood counts for the tables in it. If even these cannot be read, it
+   counts for every table.
+3. In doubt, a statement counts as a change: the letter case of names is ignored, and so is whether
+   a table is temporary, or whether the statement failed on its server.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from binlog.schema.grammar import named_tables, read_statement
 from binlog.schema.words import ANY_VERSION, CannotFollow
 
 _FRAMES = frozenset({b"BEGIN", b"COMMIT"})
-# What leaves every column where it is and as it is.
+# Actions that change neither the order nor the type of a column.
 _HARMLESS: tuple[type[Action], ...] = (
     AddKey,
     DropKey,
@@ -56,12 +56,12 @@ _HARMLESS: tuple[type[Action], ...] = (
     SetCharset,
     SetVisibility,
 )
-_ANY = "*"  # no schema and no table has this name in our keys: those are pairs
+_ANY = "*"  # in a key, it stands for every schema or every table
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogPlace:
-    """A place in logs that were given in an order: the number of the log, then the byte."""
+    """A place in a sequence of logs: the number of the log, then the byte."""
 
     log: int
     position: int
@@ -69,14 +69,14 @@ class LogPlace:
 
 @dataclass(slots=True)
 class ColumnChanges:
-    """The places at which columns change. Takes the events of the logs in their order."""
+    """The places at which columns change. `take` receives the events in the order of the logs."""
 
-    # By (schema, table), (schema, _ANY) or (_ANY, _ANY), in lower case: the last place.
+    # The last place by (schema, table), (schema, _ANY) or (_ANY, _ANY), in lower case.
     _last: dict[tuple[str, str], tuple[LogPlace, str]] = field(default_factory=dict)
     _version: int = ANY_VERSION
 
     def take(self, event: Event, *, log: int) -> None:
-        """Take the next event, of the log of that number."""
+        """Process the next event; `log` is the number of its log."""
         match event.body:
             case FormatDescription(server_version=text):
                 numbers = (*version_tuple(text)[:3], 0, 0, 0)[:3]
@@ -88,7 +88,7 @@ class ColumnChanges:
                     self._last[key] = (place, shown)
 
     def behind(self, schema: str, table: str, place: LogPlace) -> str | None:
-        """Return where a table's columns change at or behind a place; None if they do not."""
+        """Return where a table's columns change at or after a place; None if they do not."""
         names = (schema.casefold(), table.casefold())
         for key in (names, (names[0], _ANY), (_ANY, _ANY)):
             found = self._last.get(key)
@@ -99,7 +99,7 @@ class ColumnChanges:
     def _changed_by(self, query: Query) -> Iterator[tuple[str, str]]:
         charset = CHARSET_OF_COLLATION.get(query.charset_client or 0, "utf8mb4")
         text = decode_text(query.sql, charset)
-        if text is None:  # its keywords can still be read
+        if text is None:  # the keywords are ASCII and can still be read
             text = query.sql.decode("ascii", errors="backslashreplace")
         mode, version = query.sql_mode or 0, self._version
         try:

@@ -1,7 +1,7 @@
-"""Settles a column as written into a column as it is: defaults of types, character set, NULL.
+"""Converts a column as written to the resulting column: type defaults, character set, NULL.
 
-Sources: Create_field::init and prepare_blob_field, sql/create_field.cc and sql/sql_table.cc; each
-rule was seen on 5.6.24 and 9.7.4.
+Sources: Create_field::init and prepare_blob_field, sql/create_field.cc and sql/sql_table.cc. Each
+rule was verified on 5.6.24 and 9.7.4.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from binlog.schema.words import CannotFollow
 
 
 class Timestamps(Enum):
-    """What TIMESTAMP means without NULL or NOT NULL: explicit_defaults_for_timestamp."""
+    """Whether a TIMESTAMP without NULL or NOT NULL is nullable: explicit_defaults_for_timestamp."""
 
     NULLABLE = "nullable"  # ON, the default since 8.0
     NOT_NULL = "not null"  # OFF, the default before
@@ -50,7 +50,7 @@ _FLOAT_PRECISION_MAX = 24
 
 
 def settle(spec: ColumnSpec, table_charset: str | None, timestamps: Timestamps) -> Column:
-    """Make the column. Raises CannotFollow where a default is needed that nobody knows."""
+    """Make the column. Raises CannotFollow if it needs a default that is unknown."""
     kind, charset = _with_charset(spec, table_charset)
     return Column(
         name=spec.name,
@@ -65,11 +65,11 @@ def settle(spec: ColumnSpec, table_charset: str | None, timestamps: Timestamps) 
 
 
 def converted(column: Column, charset: str) -> Column:
-    """Give a column after CONVERT TO CHARACTER SET. Raises CannotFollow.
+    """Return a column after CONVERT TO CHARACTER SET. Raises CannotFollow.
 
-    A text keeps room for as many characters, in a larger type if need be, never in a smaller one
-    (docs, "Changing the Character Set"). Members of ENUM and SET beyond ASCII come out garbled on
-    the server (seen on 5.6.24 and 9.7.4), so these are not followed.
+    A text column keeps its length in characters. If necessary, its type becomes larger, never
+    smaller (docs, "Changing the Character Set"). The server garbles members of ENUM and SET that
+    are not ASCII (verified on 5.6.24 and 9.7.4), so these raise CannotFollow.
     """
     if column.charset is None or column.charset == charset:
         return column
@@ -150,7 +150,10 @@ def _float(kind: TypeSpec, charset: str | None) -> str:
 
 
 def _variable(kind: TypeSpec, charset: str | None) -> str:
-    """VARCHAR and VARBINARY; what is too long becomes a text, outside strict mode."""
+    """Write VARCHAR or VARBINARY; a length that is too large becomes TEXT or BLOB.
+
+    The server does this outside strict mode.
+    """
     if not kind.numbers:
         raise CannotFollow(why=f"a {kind.base} without a length")
     length = kind.numbers[0] * (_bytes_max(charset) if charset else 1)
@@ -160,7 +163,7 @@ def _variable(kind: TypeSpec, charset: str | None) -> str:
 
 
 def _text(kind: TypeSpec, charset: str | None) -> str:
-    """TEXT(n) and BLOB(n) become the smallest type that holds n characters."""
+    """Write TEXT(n) or BLOB(n): the smallest type for n characters."""
     if not kind.numbers or not kind.numbers[0]:
         return kind.base
     length = kind.numbers[0] * (_bytes_max(charset) if charset else 1)

@@ -1,7 +1,7 @@
 """Reads the definition of a column: its type and attributes (grammar: field_def, sql/sql_yacc.yy).
 
-Synonyms are tables here. An attribute that is not listed raises CannotFollow: one that we do not
-know may change what row events hold.
+The tables here list synonyms. An attribute that is not listed raises CannotFollow, because it may
+affect the content of row events.
 """
 
 from binlog.schema.changes import ColumnSpec, TypeSpec
@@ -36,12 +36,12 @@ _OTHERS = {
     )
 } | {"geometrycollection": "geomcollection"}
 _LISTS = frozenset({"enum", "set"})
-# What a national character set is (docs, "The National Character Set").
+# The national character set (docs, "The National Character Set").
 _NATIONAL_CHARSET = "utf8mb3"
 
 
 def read_column(reader: WordReader, *, name: str, real_as_float: bool) -> ColumnSpec:
-    """Read what follows a column's name. Raises CannotFollow."""
+    """Read a column's definition after its name. Raises CannotFollow."""
     if reader.accept("serial"):
         serial = TypeSpec("bigint", is_unsigned=True)
         return _attributes(reader, name, serial, is_serial=True)
@@ -49,7 +49,7 @@ def read_column(reader: WordReader, *, name: str, real_as_float: bool) -> Column
 
 
 def read_charset(reader: WordReader) -> str | None:
-    """Take `CHARACTER SET x` in any of its spellings, without DEFAULT before it, if it comes."""
+    """Read `CHARACTER SET x` in any spelling, without DEFAULT, if it comes next."""
     if not (
         reader.accept("character", "set")
         or reader.accept("char", "set")
@@ -61,7 +61,7 @@ def read_charset(reader: WordReader) -> str | None:
 
 
 def read_collation(reader: WordReader) -> str | None:
-    """Take `COLLATE x`, if it comes, and give the character set it belongs to."""
+    """Read `COLLATE x` if it comes next; return the character set of the collation."""
     if not reader.accept("collate"):
         return None
     reader.accept("=")
@@ -129,13 +129,13 @@ def _numbers(reader: WordReader) -> tuple[int, ...]:
 
 
 def _members(reader: WordReader) -> tuple[str, ...]:
-    """Read ENUM's and SET's members; MySQL takes the spaces off their ends."""
+    """Read the members of an ENUM or SET; MySQL removes their trailing spaces."""
     with reader.parentheses():
         return tuple(member.rstrip(" ") for member in reader.listed(reader.string))
 
 
 def _signs(reader: WordReader) -> bool:
-    """Take UNSIGNED, SIGNED, ZEROFILL. ZEROFILL makes a column unsigned."""
+    """Read UNSIGNED, SIGNED, ZEROFILL; return whether the column is unsigned (also by ZEROFILL)."""
     said = set()
     while word := reader.accept_any("unsigned", "signed", "zerofill"):
         said.add(word)
@@ -143,7 +143,7 @@ def _signs(reader: WordReader) -> bool:
 
 
 def _text_charset(reader: WordReader) -> str | None:
-    """Take opt_charset_with_opt_binary. BINARY asks for a collation, not for a character set."""
+    """Read opt_charset_with_opt_binary. BINARY selects a collation, not a character set."""
     charset: str | None = None
     while True:
         if found := read_charset(reader):
@@ -161,7 +161,7 @@ def _text_charset(reader: WordReader) -> str | None:
 def _attributes(
     reader: WordReader, name: str, kind: TypeSpec, *, is_serial: bool = False
 ) -> ColumnSpec:
-    """Read attributes until something comes that may follow a column."""
+    """Read attributes up to a word that may follow a column."""
     nullable: bool | None = False if is_serial else None
     charset = kind.charset
     generated: Generated | None = None
@@ -206,7 +206,7 @@ def _ends_column(reader: WordReader) -> bool:
 
 
 def _skip_attribute(reader: WordReader) -> None:
-    """Pass an attribute on which no row event depends."""
+    """Skip an attribute that does not affect row events."""
     if reader.accept("default"):
         _skip_value(reader)
     elif reader.accept("on", "update"):
@@ -241,7 +241,7 @@ def _skip_check(reader: WordReader) -> None:
 
 
 def _skip_value(reader: WordReader) -> None:
-    """Pass what DEFAULT may have: (expression), signed number, text, NULL, now(6), _latin1'x'."""
+    """Skip a DEFAULT value: (expression), signed number, text, NULL, now(6), _latin1'x'."""
     if reader.comes("("):
         reader.skip_parentheses()
         return

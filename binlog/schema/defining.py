@@ -1,12 +1,12 @@
-"""The events that may say something new of a table, among all of a log.
+"""Selects the events of a log that may change what a tracker knows of a table.
 
-1. What is given are events of the log, in its order. Of the others one can be certain that they
-   change nothing of what a tracker knows: `binlog.kernels.defining` has the rules.
-2. Beside them stand the frame of their group and, at the end of a window at the latest, the end of
-   the last group that is whole: so the place behind it is known.
-3. A TABLE_MAP is given once. Whoever takes the events says `forget` when something has changed:
-   then each is given again, because what it means may be another thing now.
-4. Events that are passed over are not decoded: that a checksum of theirs is wrong is not seen.
+1. The result is a subset of the log's events, in order. The skipped events certainly change nothing
+   that a tracker knows: `binlog.kernels.defining` has the rules.
+2. The result also includes the first events of each group in it and, at the latest at the end of a
+   window, the end of the last whole group. So the place after that group is known.
+3. Each TABLE_MAP is returned once. The caller calls `forget` after a definition changed: then each
+   is returned again, because it may now contradict the new definition.
+4. Skipped events are not decoded, so a wrong checksum in them is not detected.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from binlog.events import ChecksumAlgorithm, Event, FormatDescription
 from binlog.header import HEADER_BYTES, parse_header
 from binlog.kernels import defining
 
-# Beyond so many bytes of TABLE_MAPs all are forgotten, and given once more.
+# Above this many bytes of TABLE_MAPs, all are forgotten and returned again.
 _KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
-# In the order in which the events stand in the log.
+# The events around a group, in the order of the log.
 _FRAME: Final = (defining.FIRST_AT, defining.LAST_AT, defining.HEAD_AT, defining.BEGIN_AT)
 
-# Tells where the event stands in its file that starts at an offset of a window.
+# Returns the position in the file of the event at an offset of a window.
 PlaceOf = Callable[[int], int]
 
 
 class KnownTables:
-    """The TABLE_MAPs that were given since the last `forget`."""
+    """The TABLE_MAPs that were returned since the last `forget`."""
 
     def __init__(self) -> None:
         self.slots = np.zeros((defining.SLOTS, 2), np.int64)
@@ -42,12 +42,12 @@ class KnownTables:
         self.forget()
 
     def forget(self) -> None:
-        """Have every TABLE_MAP given once more."""
+        """Forget all TABLE_MAPs, so that each is returned again."""
         self._end = 0
         self.slots[:, defining.KEPT_BYTES] = defining.EMPTY_SLOT
 
     def keep(self, slot: int, body: NDArray[np.uint8]) -> None:
-        """Keep one, in place of the last of its slot."""
+        """Store a TABLE_MAP in its slot, replacing the previous one."""
         if self._end + len(body) > _KEPT_BYTES_MAX:
             self.forget()
         while self._end + len(body) > len(self.kept):
@@ -58,23 +58,23 @@ class KnownTables:
 
 
 class DefiningScan:
-    """Looks through the windows of a log, one behind the other; each begins with an event.
+    """Scans the windows of a log in order; each begins with an event.
 
-    `description` is the one that holds there; the caller sets it before the first window, and
-    where a window begins a file.
+    `description` is the one that is valid there. The caller sets it before the first window, and
+    before each window that begins a file.
     """
 
     def __init__(self, known: KnownTables, *, decompress: Decompress | None) -> None:
         self.description: FormatDescription | None = None
-        self.end = 0  # of the last window: the offset of the first event that is not whole
+        self.end = 0  # the offset of the first incomplete event of the last window
         self._known = known
         self._decompress = decompress
         self._is_open = False
 
     def scan(self, data: NDArray[np.uint8], *, file: str, place_of: PlaceOf) -> Iterator[Event]:
-        """Give the events of a window. Compressed payloads that may say something stay shut.
+        """Yield the selected events of a window; a selected payload is not decompressed.
 
-        Raises CorruptBinlog, UnsupportedBinlog; what was sound has been given before.
+        Raises CorruptBinlog, UnsupportedBinlog, after the events before the error.
         """
         assert self.description is not None
         window = _Window(data, self.description, file=file, place_of=place_of)
@@ -103,9 +103,9 @@ class DefiningScan:
             window.state[defining.AT] += event.header.event_bytes
 
     def _passed_over(self, payload: Event) -> _Window | None:
-        """Give what is in a payload, walked to its end, if nothing there says anything new.
+        """Return the walked content of a payload if none of its events must be selected.
 
-        If that cannot be told the answer is None too: whoever opens it is told what is wrong.
+        Otherwise return None; also if the payload cannot be read: decoding it then reports why.
         """
         try:
             content = payload_content(payload, decompress=self._decompress)
@@ -129,7 +129,7 @@ class DefiningScan:
 
 
 class _Window:
-    """Bytes, and how far they have been walked. With `inside` they are those of a payload."""
+    """Bytes, and how far they were walked. With `inside`, they are the content of a payload."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class _Window:
         self._file = file
         self._place_of = place_of
         self._inside = inside
-        # The payload the last group was in, if nothing has ended a group since.
+        # The payload that contained the last group, if no group ended after it.
         self._before: _Window | None = None
         self.state = np.zeros(defining.STATE_SIZE, np.int64)
         self.state[list(_FRAME)] = defining.NOWHERE
@@ -155,7 +155,7 @@ class _Window:
         return int(self.state[defining.AT])
 
     def describe(self, description: FormatDescription) -> None:
-        """Go on by another description."""
+        """Continue with another format description."""
         self._description = description
         self._checksum = ChecksumAlgorithm.NONE if self._inside else description.checksum
         self.state[defining.TRAILER] = self._checksum.trailer_bytes
@@ -168,7 +168,7 @@ class _Window:
         )
 
     def keep(self, known: KnownTables) -> None:
-        """Keep the TABLE_MAP the walk stands at."""
+        """Store the TABLE_MAP at the current offset."""
         end = self.at + self.event_bytes(self.at) - self._checksum.trailer_bytes
         body = self._data[self.at + HEADER_BYTES + defining.MAP_AT : end]
         known.keep(int(self.state[defining.SLOT]), body)
@@ -191,14 +191,14 @@ class _Window:
         decoder = EventDecoder(
             file=self._file, position=self._place_of(at), description=self._description
         )
-        # A length that is none is for the decoder to refuse.
+        # The decoder rejects an impossible length.
         decoder.receive(self._data[at : at + max(self.event_bytes(at), HEADER_BYTES)].tobytes())
         event = decoder.next_event()
         assert event is not NEED_MORE_DATA, "the walk stops at whole events only"
         return event
 
     def frame(self) -> Iterator[Event]:
-        """Give what was passed over and is needed now: how the last group ended, and this began."""
+        """Yield the skipped events around groups: the end of the last, the start of this one."""
         state = self.state
         if self._before is not None and state[defining.LAST_AT] == defining.NOWHERE:
             yield from self._before.frame()
@@ -209,6 +209,6 @@ class _Window:
                 yield self.event(at)
 
     def end_group_with(self, payload: _Window) -> None:
-        """Pass over a payload, in which a group ends."""
+        """Skip a payload, which ends a group."""
         self.state[list(_FRAME)] = defining.NOWHERE
         self._before = payload

@@ -1,4 +1,4 @@
-"""Definitions and entries as JSON documents, and back. Same value, same text."""
+"""Converts definitions and entries to JSON documents and back. Equal values have equal text."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from binlog.schema.tables import Column, Generated, Key, KeyKind, TableDefinitio
 
 
 def definition_document(definition: TableDefinition) -> dict[str, Any]:
-    """Give a definition as a JSON object; what is usual is left out of its columns."""
+    """Return a definition as a JSON object; default values of its columns are omitted."""
     return {
         "schema": definition.schema,
         "table": definition.table,
@@ -51,7 +51,7 @@ def _key_document(key: Key) -> dict[str, Any]:
 
 
 def definition_of_document(document: dict[str, Any]) -> TableDefinition:
-    """Read what `definition_document` gave. Raises KeyError, ValueError for anything else."""
+    """Read the result of `definition_document`. Raises KeyError, ValueError for anything else."""
     return TableDefinition(
         schema=document["schema"],
         table=document["table"],
@@ -89,7 +89,7 @@ def _key_of(document: dict[str, Any]) -> Key:
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:
-    """Give an entry as a JSON object."""
+    """Return an entry as a JSON object."""
     return {
         "schema": entry.key.schema,
         "table": entry.key.table,
@@ -105,7 +105,7 @@ def entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def entry_of_document(document: dict[str, Any]) -> Entry:
-    """Read what `entry_document` gave."""
+    """Read the result of `entry_document`."""
     definition = document["definition"]
     return Entry(
         key=TableKey(document["schema"], document["table"]),

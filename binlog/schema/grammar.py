@@ -1,11 +1,12 @@
-"""Reads a statement into what it does to tables (grammar: sql/sql_yacc.yy of 5.6 to 9.7).
+"""Parses a statement into its changes to tables (grammar: sql/sql_yacc.yy of 5.6 to 9.7).
 
-1. A statement of which one word is not understood raises CannotFollow: half a change is none. Only
-   what cannot touch a column or a key (options, partitions, expressions) is passed over.
-2. Statements that define nothing, data among them, are NoChange, known by their first word.
-3. Why not a general SQL parser: the one we tried reads many of these statements and refuses
-   others (RENAME TABLE, CONVERT TO, ADD COLUMN (a, b), any geometry), and takes REAL for FLOAT and
-   executable comments for comments. Following needs to know, not to recognise.
+1. A statement with a word that is not understood raises CannotFollow: a change is never applied in
+   part. Only clauses that cannot affect a column or a key (options, partitions, expressions) are
+   skipped.
+2. Statements that define nothing, including data changes, are NoChange; their first word decides.
+3. A general SQL parser is not used. The one that was tried parses many of these statements, but
+   rejects others (RENAME TABLE, CONVERT TO, ADD COLUMN (a, b), any geometry). It also reads REAL as
+   FLOAT, and executable comments as comments. The tracker needs an exact result.
 """
 
 from binlog.schema.alter import read_actions
@@ -32,11 +33,11 @@ from binlog.schema.reader import WordReader
 from binlog.schema.tables import KeyKind
 from binlog.schema.words import ANY_VERSION, REAL_AS_FLOAT, CannotFollow, cut_words, first_word
 
-# A statement longer than this is no DDL that anybody wrote by hand, or by a tool.
+# No realistic DDL statement is longer than this.
 STATEMENT_CHARACTERS_MAX = 4 * 1024 * 1024
 
 _DEFINING = frozenset({"create", "alter", "drop", "rename", "import"})
-# What CREATE, ALTER and DROP may be about that is neither table nor database.
+# The objects of CREATE, ALTER and DROP that are neither tables nor databases.
 _OTHER_OBJECTS = frozenset(
     {
         *(
@@ -65,7 +66,7 @@ _OTHER_OBJECTS = frozenset(
 
 
 def read_statement(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION) -> Change:
-    """Read one statement. `sql_mode` and `server_version` are those it ran under.
+    """Parse one statement. `sql_mode` and `server_version` are those of its session and server.
 
     Raises CannotFollow.
     """
@@ -84,9 +85,9 @@ def read_statement(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VER
 def named_tables(
     sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION
 ) -> tuple[TableName, ...]:
-    """Give the tables a statement that cannot be followed is about.
+    """Return the tables of a statement that cannot be followed.
 
-    Raises CannotFollow if not even they can be read: then it may be about any.
+    Raises CannotFollow if even they cannot be read: then it may affect any table.
     """
     reader = WordReader(cut_words(sql, sql_mode=sql_mode, server_version=server_version))
     verb = reader.accept_any("create", "alter", "drop", "rename")
@@ -203,7 +204,7 @@ def _like(reader: WordReader) -> TableName | None:
 
 
 def _database_charset(reader: WordReader) -> str | None:
-    """Read the options of a database; the last word on its character set counts."""
+    """Read the options of a database; the last character set counts."""
     charset: str | None = None
     while not reader.is_at_end:
         reader.accept("default")

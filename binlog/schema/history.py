@@ -1,9 +1,9 @@
-"""What is known of tables over time: entries, each of which holds from its place on.
+"""The history of table definitions: entries, each of which is valid from its place on.
 
-1. A place is in one server's logs: file and byte. Files are in the order of their numbers.
-2. An entry says that a table is known, is not known and why, or is not there. Between entries
-   nothing changes: the latest entry at or before a place is what holds there.
-3. Plain values; who keeps them is binlog/adapters/schema_store.py.
+1. A place is a file and a byte in the logs of one server. Files are in the order of their numbers.
+2. An entry states that a table is known, is unknown for a reason, or does not exist. Nothing
+   changes between entries: the latest entry at or before a place is valid there.
+3. These are plain values; binlog/adapters/schema_store.py stores them.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from binlog.errors import BinlogMisuse
 from binlog.schema.tables import TableDefinition
 from binlog.schema.words import CannotFollow
 
-# Text kept of the statement that made an entry.
+# How many characters are kept of the statement that made an entry.
 STATEMENT_SHOWN_MAX = 500
 
 
@@ -31,12 +31,12 @@ class Place:
 
     @property
     def number(self) -> int:
-        """The number the file's name ends in."""
+        """The number at the end of the file's name."""
         return int(self.file.rpartition(".")[2])
 
     @property
     def order(self) -> tuple[int, int]:
-        """What places are sorted by."""
+        """The sort key of places."""
         return self.number, self.position
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Place:
 
 
 class State(Enum):
-    """What an entry says."""
+    """The state of a table in an entry."""
 
     KNOWN = "known"
     UNKNOWN = "unknown"
@@ -52,17 +52,17 @@ class State(Enum):
 
 
 class Source(Enum):
-    """Where an entry comes from."""
+    """The source of an entry."""
 
-    STATEMENT = "statement"  # followed
+    STATEMENT = "statement"  # a statement in the log
     TABLE_MAP = "table map"  # binlog_row_metadata=FULL
-    SERVER = "server"  # asked, and nothing had changed since
+    SERVER = "server"  # read from the server, and unchanged since
     HAND = "hand"  # `binlog schema update`
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableKey:
-    """Which table. Names are folded where the server folds them (lower_case_table_names)."""
+    """A table's names, in lower case if the server compares them so (lower_case_table_names)."""
 
     schema: str
     table: str
@@ -73,14 +73,14 @@ class TableKey:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What holds for one table from `place` on."""
+    """The state of one table from `place` on."""
 
     key: TableKey
     place: Place
     state: State
     source: Source
     definition: TableDefinition | None = None
-    # Why it is not known; empty if it is.
+    # Why it is UNKNOWN; empty for other states.
     why: str = ""
     gtid: str | None = None
     statement: str = ""
@@ -92,7 +92,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """What is known of a database. Of one that is whole every table is: its creation was seen."""
+    """The facts about a database. `is_whole`: all its tables are known, as the log created it."""
 
     charset: str | None
     is_whole: bool
@@ -100,7 +100,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class TemporaryTable:
-    """A temporary table a logged session made; it hides the table of its name."""
+    """A temporary table of a logged session; in that session it hides a table of its name."""
 
     server_id: int
     thread_id: int
@@ -109,7 +109,7 @@ class TemporaryTable:
 
 @dataclass(slots=True)
 class Catalogue:
-    """What is known of a server's tables at one place: the latest entry of each."""
+    """The state of a server's tables at one place: the latest entry of each."""
 
     entries: dict[TableKey, Entry] = field(default_factory=dict)
     databases: dict[str, Database] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Catalogue:
 
 
 def entry_at(entries: Iterable[Entry], place: Place) -> Entry | None:
-    """Give the entry that holds at a place; of two at one place the later one given."""
+    """Return the entry that is valid at a place; of two at the same place, the last in order."""
     held = None
     for entry in entries:
         if entry.place.order <= place.order and (
@@ -128,7 +128,7 @@ def entry_at(entries: Iterable[Entry], place: Place) -> Entry | None:
 
 
 def definition_at(entries: Iterable[Entry], key: TableKey, place: Place) -> TableDefinition:
-    """Give the definition of a table that holds at a place. Raises CannotFollow, which says why."""
+    """Return the definition of a table at a place. Raises CannotFollow with the reason."""
     entry = entry_at(entries, place)
     if entry is None:
         raise CannotFollow(why=f"{key} is not tracked at {place}, nor before")
@@ -138,7 +138,7 @@ def definition_at(entries: Iterable[Entry], key: TableKey, place: Place) -> Tabl
 
 
 def explain(entry: Entry) -> str:
-    """Say what an entry says, for a person."""
+    """Describe the state of an entry as text."""
     if entry.state is State.ABSENT:
         return f"there is no such table since {entry.place}"
     if entry.state is State.UNKNOWN:

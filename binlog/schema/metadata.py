@@ -1,7 +1,7 @@
-"""Makes a definition of a TABLE_MAP that says everything: binlog_row_metadata=FULL (8.0.1).
+"""Makes a definition from a TABLE_MAP with full metadata: binlog_row_metadata=FULL (8.0.1).
 
-What is not logged even then: which columns are generated, keys other than the primary one, the
-character set of columns to come. Such a definition is not complete, and says so.
+Even full metadata does not contain which columns are generated, keys other than the primary key,
+and the character set of columns that are added later. So the definition is marked as incomplete.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ _UNSIGNED = frozenset({*INTEGERS.values(), NEWDECIMAL, FLOAT, DOUBLE})
 
 
 def definition_from_table_map(table: TableMap) -> TableDefinition:
-    """Make the definition. Raises CannotFollow if something is not logged, MalformedBody."""
+    """Make the definition. Raises CannotFollow if a fact is not logged, MalformedBody."""
     metadata = read_table_metadata(table)
     if metadata.primary_key is None:
         raise CannotFollow(
@@ -65,7 +65,7 @@ def definition_from_table_map(table: TableMap) -> TableDefinition:
 
 
 def shown_columns(table: TableMap) -> tuple[tuple[str, str], ...]:
-    """Give name and type of each column as far as they are logged; a name that is not is @1, @2.
+    """Return name and type of each column as far as they are logged; other names are @1, @2.
 
     Raises MalformedBody.
     """
@@ -87,7 +87,7 @@ def _shown_type(facts: ColumnMetadata, at: int, table: TableMap) -> str:
     return text + (" unsigned" if kind in _UNSIGNED and facts.is_unsigned else "")
 
 
-# What can be said of a type whose character set or members are not logged.
+# The text of a type whose character set or members are not logged.
 _VAGUE: Mapping[int, str] = MappingProxyType(
     {
         BLOB: "text or blob",

@@ -1,6 +1,6 @@
-"""Walks over the words of a statement: what comes next, is it this, give me a name.
+"""Reads the words of a statement one by one: checks the next word, reads a name, skips a clause.
 
-It knows no statement. Whatever is not as asked for raises CannotFollow, with the place.
+It does not know any statement. An unexpected word raises CannotFollow with its place.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ _SHOWN_WORDS = 6
 
 
 class WordReader:
-    """A place in a statement. `accept` takes words if they are there, `expect` insists."""
+    """A position in a statement. `accept` reads words if they come next; `expect` requires them."""
 
     def __init__(self, words: tuple[Word, ...]) -> None:
         self._words = words
@@ -25,16 +25,16 @@ class WordReader:
 
     @property
     def next(self) -> Word:
-        """The word that comes; at the end a symbol without text."""
+        """The next word; at the end, a symbol without text."""
         return self._words[self._at] if self._at < len(self._words) else _END
 
     @property
     def is_at_end(self) -> bool:
-        """Nothing comes but semicolons."""
+        """Whether only semicolons are left."""
         return all(word.text == ";" for word in self._words[self._at :])
 
     def comes(self, *keywords: str) -> bool:
-        """Say whether the next words are these, none of them quoted. Symbols count as words."""
+        """Return whether these words come next, none of them quoted. Symbols count as words."""
         ahead = self._words[self._at : self._at + len(keywords)]
         return len(ahead) == len(keywords) and all(
             word.kind in (Kind.BARE, Kind.SYMBOL) and word.text.lower() == keyword
@@ -42,23 +42,23 @@ class WordReader:
         )
 
     def accept(self, *keywords: str) -> bool:
-        """Take these words, if they come."""
+        """Read these words if they come next; return whether they do."""
         if not self.comes(*keywords):
             return False
         self._at += len(keywords)
         return True
 
     def accept_any(self, *keywords: str) -> str | None:
-        """Take one of these words, if it comes."""
+        """Read one of these words if it comes next; return it."""
         return next((keyword for keyword in keywords if self.accept(keyword)), None)
 
     def expect(self, *keywords: str) -> None:
-        """Take these words."""
+        """Read these words. Raises CannotFollow if others come next."""
         if not self.accept(*keywords):
             raise self.fail(f"expected {' '.join(keywords).upper()}")
 
     def take(self) -> Word:
-        """Take any word."""
+        """Read any word."""
         word = self.next
         if word is _END:
             raise self.fail("expected more")
@@ -66,30 +66,30 @@ class WordReader:
         return word
 
     def name(self) -> str:
-        """Take a name, quoted or not."""
+        """Read a name, quoted or not."""
         if self.next.kind not in (Kind.BARE, Kind.NAME):
             raise self.fail("expected a name")
         return self.take().text
 
     def table_name(self) -> TableName:
-        """Take `table` or `schema.table`."""
+        """Read `table` or `schema.table`."""
         first = self.name()
         return TableName(first, self.name()) if self.accept(".") else TableName(None, first)
 
     def number(self) -> int:
-        """Take a whole number."""
+        """Read a whole number."""
         if self.next.kind is not Kind.NUMBER or not self.next.text.isdigit():
             raise self.fail("expected a number")
         return int(self.take().text)
 
     def string(self) -> str:
-        """Take a text."""
+        """Read a string."""
         if self.next.kind is not Kind.STRING:
             raise self.fail("expected a text")
         return self.take().text
 
     def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
-        """Take items with commas between them."""
+        """Read items that are separated by commas."""
         items = [item()]
         while self.accept(","):
             items.append(item())
@@ -97,13 +97,13 @@ class WordReader:
 
     @contextmanager
     def parentheses(self) -> Iterator[None]:
-        """Take what is between parentheses."""
+        """Read a pair of parentheses; the caller reads what is between."""
         self.expect("(")
         yield
         self.expect(")")
 
     def skip_parentheses(self) -> None:
-        """Pass a balanced pair of parentheses and all that is in it."""
+        """Skip a balanced pair of parentheses with its content."""
         self.expect("(")
         depth = 1
         while depth:
@@ -112,19 +112,19 @@ class WordReader:
                 depth += (word.text == "(") - (word.text == ")")
 
     def skip_to(self, *symbols: str) -> None:
-        """Pass everything up to one of these symbols (outside parentheses), or to the end."""
+        """Skip everything up to one of these symbols (outside parentheses), or to the end."""
         while not self.is_at_end and not any(self.comes(symbol) for symbol in symbols):
             self.skip_one()
 
     def skip_one(self) -> None:
-        """Pass one word, or a balanced pair of parentheses."""
+        """Skip one word, or a balanced pair of parentheses."""
         if self.comes("("):
             self.skip_parentheses()
         else:
             self.take()
 
     def fail(self, what: str) -> CannotFollow:
-        """Build (not raise) the complaint about the place."""
+        """Return an error with the current place."""
         shown = " ".join(word.text for word in self._words[self._at : self._at + _SHOWN_WORDS])
         found = f"found: {shown}" if shown else "found the end"
         return CannotFollow(why=f"{what}, {found}")

@@ -1,12 +1,13 @@
-"""What a table looks like: columns, keys, character set. Plain facts about one moment.
+"""The definition of a table at one time: columns, keys, character set. Plain data.
 
-1. Equality is about what row events depend on: columns in their order, primary key, unique keys,
-   character set. Names of other keys ride along, because MySQL names keys after each other.
-2. What only concerns display is left out of a type: widths of integers and years, ZEROFILL (it
-   makes a column unsigned, and that is kept). So `int(11)` of 5.6 and `int` of 9.7 are one type.
-3. utf8 is called utf8mb3 and geometrycollection geomcollection, as servers of today call them.
-4. A definition is read from what a server says, or made of what is certain. It is never guessed:
-   what cannot be read raises CannotFollow.
+1. Equality covers the facts that row events depend on: columns in order, primary key, unique keys,
+   character set. Other keys are stored, but not compared: MySQL derives the names of new keys from
+   existing names.
+2. A type omits facts that only affect display: widths of integers and years, and ZEROFILL (but a
+   ZEROFILL column is unsigned). So `int(11)` of 5.6 and `int` of 9.7 are the same type.
+3. The names are those of current servers: utf8mb3 for utf8, geomcollection for geometrycollection.
+4. A definition is read from a server's output, or made from certain facts. It is never guessed:
+   text that cannot be read raises CannotFollow.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ class Generated(Enum):
 
 
 class KeyKind(Enum):
-    """What a key promises."""
+    """Whether a key is primary, unique or neither."""
 
     PRIMARY = "primary"
     UNIQUE = "unique"
@@ -48,9 +49,9 @@ class Column:
     # Lower-case, canonical: `bigint unsigned`, `decimal(10,2)`, `varchar(20)`, `enum('a','b')`.
     type_text: str
     is_unsigned: bool = False
-    # Of char, varchar, the texts, enum and set; None for every other type. An enum can be `binary`.
+    # For char, varchar, the texts, enum and set; None for all other types. An enum can be `binary`.
     charset: str | None = None
-    # Of enum and set, in the order that gives their numbers; empty for every other type.
+    # For enum and set, in the order of their numbers; empty for all other types.
     members: tuple[str, ...] = ()
     is_nullable: bool = True
     is_generated: Generated | None = None
@@ -69,9 +70,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key. `columns` are those it names; a part made of an expression has none.
+    """One key. `columns` are the columns of its parts; a part that is an expression has none.
 
-    `is_exact` says that the key is made of whole columns only: no prefix, no expression.
+    `is_exact`: the key consists of whole columns only, without prefixes and expressions.
     """
 
     kind: KeyKind
@@ -85,21 +86,21 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """A table at one moment."""
+    """A table at one time."""
 
     schema: str
     table: str
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...] = ()
-    # Sorted by name, case folded, so that equal tables are equal.
+    # Sorted by name, ignoring case, so that equal tables compare equal.
     unique_keys: tuple[Key, ...] = ()
-    # What new text columns get. None if nobody said, and then no text column may be added unsaid.
+    # The default for new text columns. If it is None (unknown), each new text column must have one.
     charset: str | None = None
     plain_keys: tuple[Key, ...] = field(default=(), compare=False)
-    # Columns of each foreign key: it may bring a plain key of its own, whose name MySQL chooses.
+    # The columns of each foreign key. MySQL may add a plain key for it and choose its name.
     foreign_keys: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
-    # False if made of a TABLE_MAP's metadata, which does not know generated columns, nor other
-    # unique keys than the primary one.
+    # False if it was made from a TABLE_MAP's metadata, which contains neither generated columns nor
+    # unique keys other than the primary key.
     is_complete: bool = True
 
     def __post_init__(self) -> None:
@@ -117,11 +118,11 @@ class TableDefinition:
 
     @property
     def column_count(self) -> int:
-        """How many columns, invisible and generated ones included."""
+        """The number of columns, including invisible and generated ones."""
         return len(self.columns)
 
     def column(self, name: str) -> Column | None:
-        """Give a column by its name, in any letter case."""
+        """Return a column by its name, ignoring case."""
         folded = name.casefold()
         return next((each for each in self.columns if each.name.casefold() == folded), None)
 
@@ -129,8 +130,8 @@ class TableDefinition:
 def definition_from_create(sql: str, *, schema: str, sql_mode: int = 0) -> TableDefinition:
     """Read the text of SHOW CREATE TABLE of any server from 5.6 on.
 
-    `sql_mode` is that of the session that asked, if it holds ANSI_QUOTES. Backslashes are escaped
-    whatever the mode (append_unescaped, sql/sql_show.cc). Raises CannotFollow, for a view too.
+    `sql_mode` is that of the session that ran it; only ANSI_QUOTES matters. Backslashes are escaped
+    in any mode (append_unescaped, sql/sql_show.cc). Raises CannotFollow, also for a view.
     """
     from binlog.schema.apply import definition_of
     from binlog.schema.changes import CreateTable

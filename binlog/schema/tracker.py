@@ -1,12 +1,23 @@
 """Follows a server's tables through its binary log, event by event.
 
-1. Events in, entries out: `take` answers with what has changed. It opens nothing and asks nobody.
-2. What a statement does is applied if every word of it is understood and all that it depends on is
-   known; otherwise its tables are unknown from there on, with the reason. A statement whose very
-   tables cannot be read makes every table unknown.
-3. Each TABLE_MAP is compared with the definition before its rows are read. A misfit makes the table
-   unknown at that event; a TABLE_MAP with full metadata makes an unknown table known.
-4. Payloads are given opened, their events in their places.
+How it works
+------------
+The state is a `Catalogue`: databases, temporary tables, and for each table the latest entry: KNOWN
+with its definition, UNKNOWN with a reason, or ABSENT. `take` receives an event and returns the
+entries that it makes. It reads no file and queries no server; payloads must be decompressed.
+
+* A statement is applied only if every word is understood and all facts that it depends on are
+  known. Otherwise its tables become UNKNOWN there. If even they cannot be read, all tables do.
+* Each TABLE_MAP is compared with the definition before its rows are read. A misfit makes the table
+  UNKNOWN. If the TABLE_MAP has full metadata, a misfit or unknown table becomes KNOWN from it.
+
+    CREATE TABLE t (a INT, b INT)    KNOWN: a int, b int
+    ALTER TABLE t DROP a             KNOWN: b int
+    ALTER TABLE t, a new syntax      UNKNOWN: expected an action of ALTER TABLE, found: …
+    TABLE_MAP t, full metadata       KNOWN, from the metadata
+
+Invariant: a definition is never guessed, because a wrong one assigns values to wrong columns. The
+types in a TABLE_MAP alone are not enough: two INT columns that changed places look the same.
 """
 
 from collections.abc import Iterable
@@ -49,24 +60,24 @@ from binlog.schema.tables import TableDefinition
 from binlog.schema.words import ANY_VERSION, CannotFollow
 
 _ER_BAD_TABLE_ERROR = 1051
-# Most statements of a log; looking at them once is enough.
+# Most statements of a log are these; they are skipped without parsing.
 _FRAMES = frozenset({b"BEGIN", b"COMMIT"})
 NEVER_SEEN = "nothing has been said of it since the log was followed"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What a log does not say of the server that wrote it."""
+    """Facts about a server that its log does not contain."""
 
-    # Where the log does not say what a TIMESTAMP without NULL means (before 8.0).
+    # Whether a TIMESTAMP without NULL is nullable, if the log does not contain it (before 8.0).
     timestamps: Timestamps = Timestamps.UNKNOWN
-    # lower_case_table_names: names mean the same in any letter case.
+    # lower_case_table_names: names are compared in lower case.
     folds_names: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """One statement, and what it was said under."""
+    """One statement, and the version and settings with which it ran."""
 
     event: Event
     query: Query
@@ -80,7 +91,7 @@ class _Said:
 
 
 class SchemaTracker:
-    """The tables of one server, at the place the last event taken stands at."""
+    """The tables of one server at the place of the last event that was taken."""
 
     def __init__(self, catalogue: Catalogue | None = None, *, facts: ServerFacts) -> None:
         self.catalogue = catalogue or Catalogue()
@@ -91,7 +102,7 @@ class SchemaTracker:
         self._changes: list[Entry] = []
 
     def take(self, event: Event) -> tuple[Entry, ...]:
-        """Take the next event; give the entries it makes, in order. Raises MalformedBody."""
+        """Process the next event; return the entries it makes, in order. Raises MalformedBody."""
         self._changes = []
         match event.body:
             case FormatDescription() as description:
@@ -107,14 +118,14 @@ class SchemaTracker:
         return tuple(self._changes)
 
     def lose_all(self, place: Place, why: str) -> tuple[Entry, ...]:
-        """Make every table unknown: nobody can say what has happened before this place."""
+        """Make every table unknown, because events before this place are missing."""
         self._changes = []
         self._lose(self.catalogue.entries, place, why, statement="")
         self.catalogue.databases.clear()
         return tuple(self._changes)
 
     def adopt(self, entry: Entry, definition: TableDefinition | None, source: Source) -> Entry:
-        """Take what somebody vouches for, in place of the entry that lacks it; None: no table."""
+        """Replace an unknown definition by one from another source; None: the table is absent."""
         assert self.catalogue.entries.get(entry.key) is entry, "nothing has changed since"
         state = State.ABSENT if definition is None else State.KNOWN
         known = replace(entry, state=state, source=source, definition=definition, why="")
@@ -130,7 +141,7 @@ class SchemaTracker:
         charset = CHARSET_OF_COLLATION.get(query.charset_client or 0, "utf8mb4")
         text = decode_text(query.sql, charset)
         broken = "" if text is not None else f"the statement is not in {charset}"
-        if text is None:  # its keywords can still be read, and the tables it is about
+        if text is None:  # keywords and table names may still be readable
             text = query.sql.decode("ascii", errors="backslashreplace")
         said = _Said(event, query, text, self._version, self._timestamps(query))
         try:
@@ -246,7 +257,7 @@ class SchemaTracker:
             return
         held = self.catalogue.entries.get(old)
         if held is None and self._is_absent(old):
-            return  # a view: every table of this database would be known
+            return  # a view: all tables of this database are known
         text = said.text
         self._note(old, place, Source.STATEMENT, statement=text)
         if held is None or held.definition is None:
@@ -267,7 +278,7 @@ class SchemaTracker:
     def _create_database(self, create: CreateDatabase, said: _Said) -> None:
         name = self._fold(create.name)
         if create.if_not_exists:
-            return  # if it existed, nothing was done; if not, nothing is lost but its default
+            return  # if it existed, nothing changed; if not, only its default charset is lost
         server = CHARSET_OF_COLLATION.get(said.query.collation_server or 0)
         self.catalogue.databases[name] = Database(create.charset or server, is_whole=True)
 
@@ -340,14 +351,14 @@ class SchemaTracker:
         self._changes.append(entry)
 
     def _key(self, name: TableName, query: Query) -> TableKey:
-        """Give the table a name means; without a schema it is in the session's current one."""
+        """Return the key of a table name; the default schema is that of the session."""
         return TableKey(self._fold(name.schema or query.schema), self._fold(name.table))
 
     def _fold(self, name: str) -> str:
         return name.lower() if self._facts.folds_names else name
 
     def _is_absent(self, key: TableKey) -> bool:
-        """Say whether there is certainly no such table."""
+        """Return whether the table certainly does not exist."""
         held = self.catalogue.entries.get(key)
         if held is not None:
             return held.state is State.ABSENT
@@ -363,14 +374,14 @@ class SchemaTracker:
 
 
 def _change_of(said: _Said, broken: str) -> Change:
-    """Read a statement. One that failed on its server may have been done by halves."""
+    """Parse a statement. Raises CannotFollow for one that failed: it may be applied in part."""
     change = read_statement(said.text, sql_mode=said.sql_mode, server_version=said.server_version)
     error = said.query.error_code
     if isinstance(change, NoChange):
         return change
     if broken:
         raise CannotFollow(why=broken)
-    # DROP TABLE of which one was not there drops the others; none is there any more.
+    # A DROP TABLE with a missing table still drops the others: afterwards none of them exists.
     if error and not (error == _ER_BAD_TABLE_ERROR and isinstance(change, DropTables)):
         raise CannotFollow(why=f"the statement ended with error {error} on its server")
     return change
@@ -381,6 +392,6 @@ def _temporary(key: TableKey, said: _Said) -> TemporaryTable:
 
 
 def _version_number(text: str) -> int:
-    """Give 90704 for 9.7.4-log, as executable comments count."""
+    """Return 90704 for 9.7.4-log: the number format of executable comments."""
     numbers = (*version_tuple(text)[:3], 0, 0, 0)[:3]
     return numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]

@@ -1,9 +1,9 @@
-"""Cuts an SQL statement into words, as MySQL's lexer does (sql/sql_lex.cc).
+"""Splits an SQL statement into words, as MySQL's lexer does (sql/sql_lex.cc).
 
-1. Quotes, comments and versions only: what the words mean is schema_grammar.py's business.
+1. This file handles quotes, comments and versions; grammar.py interprets the words.
 2. `/*!80023 … */` is part of the statement for a server of that version or later, and a comment for
-   an older one. SHOW CREATE TABLE writes such comments for what its own server understands.
-3. What cannot be cut with certainty raises CannotFollow.
+   an older one. SHOW CREATE TABLE writes such comments for clauses that its own server supports.
+3. A statement that cannot be split with certainty raises CannotFollow.
 """
 
 import re
@@ -13,12 +13,12 @@ from enum import Enum
 
 from binlog.errors import BinlogError
 
-# sql_mode as a Query event carries it (sql/system_variables.h, MODE_…).
+# The bits of sql_mode in a Query event (sql/system_variables.h, MODE_…).
 REAL_AS_FLOAT = 1 << 0
 ANSI_QUOTES = 1 << 2
 NO_BACKSLASH_ESCAPES = 1 << 20
 
-# Above the number of any version; SHOW CREATE TABLE is read as its own server would.
+# Above any version number: SHOW CREATE TABLE is read as its own server would read it.
 ANY_VERSION = 10**9
 # Since 8.0 a version in a comment may have six digits (sql_lex.cc, MY_LEX_LONG_COMMENT).
 _LONG_DIGITS, _LONG_DIGITS_SINCE = 6, 80000
@@ -26,7 +26,7 @@ _SHOWN_CHARACTERS = 40
 
 
 class CannotFollow(BinlogError):
-    """A statement, or a change it makes, cannot be followed with certainty. `why` says which."""
+    """A statement, or one of its changes, cannot be followed with certainty; `why` explains it."""
 
     def __init__(self, *, why: str) -> None:
         super().__init__(why)
@@ -34,11 +34,11 @@ class CannotFollow(BinlogError):
 
 
 class Kind(Enum):
-    """What a word is."""
+    """The type of a word."""
 
     BARE = "bare"  # a keyword or a name without quotes
     NAME = "name"  # a quoted name, without its quotes
-    STRING = "string"  # without its quotes, escapes undone
+    STRING = "string"  # without its quotes, with escapes decoded
     NUMBER = "number"
     LITERAL = "literal"  # x'41', 0x41, b'01', 0b01, n'text'
     SYMBOL = "symbol"  # one character
@@ -46,7 +46,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word and the character it starts at."""
+    """One word and the index of its first character."""
 
     kind: Kind
     text: str
@@ -61,7 +61,7 @@ _LITERAL = re.compile(
 )
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w$])")
 _BARE = re.compile(r"[0-9A-Za-z_$\u0080-\U0010ffff]+")
-# MySQL's own escapes: Lex_input_stream, get_text. Any other character stands for itself.
+# MySQL's own escapes: Lex_input_stream, get_text. Any other escaped character means itself.
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 # Kept with their backslash, for LIKE.
 _KEPT_ESCAPES = frozenset("%_")
@@ -70,12 +70,12 @@ _KEPT_ESCAPES = frozenset("%_")
 def cut_words(
     sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION
 ) -> tuple[Word, ...]:
-    """Cut a statement. `server_version` is MMmmpp, as in `/*!80023`. Raises CannotFollow."""
+    """Split a statement. `server_version` is MMmmpp, as in `/*!80023`. Raises CannotFollow."""
     return tuple(_Cutter(sql, sql_mode, server_version).words())
 
 
 def first_word(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION) -> str:
-    """Give a statement's first word in lower case, and read no further. Raises CannotFollow."""
+    """Return a statement's first word in lower case, and read no further. Raises CannotFollow."""
     word = next(_Cutter(sql, sql_mode, server_version).words(), None)
     return word.text.lower() if word and word.kind is Kind.BARE else ""
 
@@ -97,7 +97,7 @@ class _Cutter:
             raise CannotFollow(why="the statement ends inside a comment")
 
     def _skip(self) -> bool:
-        """Pass what is no word, if that is what comes."""
+        """Skip white space or a comment if it comes next; return whether it did."""
         for pattern in (_BLANK, _LINE_COMMENT):
             if found := pattern.match(self._sql, self._at):
                 self._at = found.end()
@@ -148,7 +148,7 @@ class _Cutter:
         return Word(Kind.SYMBOL, char, at)
 
     def _quoted(self, quote: str, *, escapes: bool) -> str:
-        """Read up to the closing quote; two in a row are one of the text."""
+        """Read up to the closing quote; two quotes in a row mean one quote in the text."""
         text: list[str] = []
         at = self._at + 1
         while at < len(self._sql):

@@ -1,1 +1,1 @@
-"""The topologies as plain processes of this machine: no container, no root, seconds to start."""
+"""Topologies as plain processes on this machine: no container, no root, seconds to start."""

@@ -1,9 +1,9 @@
-"""Unpacks Debian packages into a folder, with an apt state of its own.
+"""Unpacks Debian packages into a folder, with a separate apt state.
 
-1. The machine's own package state is read for one thing only: where its mirror is.
+1. From the machine's package configuration only the mirrors are read.
 2. No hook of the machine's apt configuration runs; its proxy and certificates are still used.
-3. apt checks signatures and hashes; this file adds no trust and takes none away.
-4. It does not know what the packages are.
+3. apt verifies signatures and hashes, exactly as the machine is configured.
+4. This module does not know what the packages are.
 """
 
 import os
@@ -42,12 +42,12 @@ Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
 Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
 """
 # The hooks are cleared because they change the machine (some images delete its package cache).
-# The sandbox user may not be able to enter the project's folder, so apt stays who it is.
+# The sandbox user may not be able to enter the project's folder, so apt keeps its own user.
 
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A Debian mirror the machine already trusts, and how it trusts it."""
+    """A Debian mirror that the machine already trusts, with its signature settings."""
 
     uri: str
     trust: tuple[tuple[str, str], ...] = ()
@@ -60,7 +60,7 @@ class Mirror:
 
 
 def configured_mirrors(etc: Path = Path("/etc/apt")) -> list[Mirror]:
-    """Read the machine's apt sources, both forms, and return its Debian mirrors, best first."""
+    """Read the machine's apt sources, in both formats; return its Debian mirrors, best first."""
     found: dict[str, Mirror] = {}
     one_line = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*.list"))]
     for path in one_line:
@@ -69,7 +69,7 @@ def configured_mirrors(etc: Path = Path("/etc/apt")) -> list[Mirror]:
     for path in sorted((etc / "sources.list.d").glob("*.sources")):
         for mirror in parse_deb822(path.read_text()):
             found.setdefault(mirror.uri, mirror)
-    # Others publish for Debian's suites too; Debian's own archive is the folder named debian.
+    # Others also publish for Debian's suites. Debian's own archive is the folder named debian.
     return sorted(found.values(), key=lambda mirror: not mirror.uri.endswith("/debian"))
 
 
@@ -135,10 +135,10 @@ def _debian(
 def unpack_packages(
     packages: Sequence[str], *, suite: str, into: Path, work: Path, progress: Progress
 ) -> None:
-    """Unpack packages and all they depend on, the C library included, below ``into``.
+    """Unpack packages and all their dependencies, including the C library, below ``into``.
 
-    ``work`` keeps apt's state and the downloads; packages found there whole are not fetched again.
-    Raises ProviderMissing if a tool, a mirror or a package is not to be had.
+    ``work`` keeps apt's state and the downloads; complete packages in it are not fetched again.
+    Raises ProviderMissing if a tool, a mirror or a package is not available.
     """
     for tool, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg")):
         require_tool(tool, brought_by=f"a Debian system ({package})", needed_for="MySQL 9.7")
@@ -165,7 +165,7 @@ def unpack_packages(
 def _fetch(
     packages: Sequence[str], *, mirror: Mirror, suite: str, work: Path, progress: Progress
 ) -> list[Path]:
-    """Return the archives of the dependency closure, none of which the machine installs."""
+    """Return the archives of the dependency closure; none is installed on the machine."""
     for folder in ("state/lists/partial", "cache/archives/partial", "sources", "archives"):
         (work / folder).mkdir(parents=True, exist_ok=True)
     (work / "sources" / "suite.sources").write_text(mirror.source_for(suite))
@@ -183,7 +183,7 @@ def _fetch(
     kept = {path.name: path for path in archives.glob("*.deb")}
     _run([*apt, "download", *wanted], cwd=archives)
     fetched = sorted(archives.glob("*.deb"))
-    # An interrupted run may have left archives of an older closure beside today's.
+    # An interrupted run may have left archives of an older closure here.
     names = {entry.split("=", 1)[0].split(":", 1)[0] for entry in wanted}
     versions = {entry.split("=", 1)[1].replace(":", "%3a") for entry in wanted}
     chosen = [

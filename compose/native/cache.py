@@ -1,8 +1,9 @@
 """One folder for everything that is fetched, unpacked or run, safe for two runs at once.
 
 1. Nothing of this project is written outside ``cache_root()`` and ``runs_root()``, which is in it.
-2. A finished entry appears under its name in one atomic rename; whoever sees it sees all of it.
-3. This file does not know what is in the entries.
+2. A finished entry appears under its name in one atomic rename: a process that sees it sees all of
+   it.
+3. This module does not know what is in the entries.
 """
 
 import fcntl
@@ -18,7 +19,7 @@ Progress = Callable[[str], None]
 
 
 def silent(_line: str) -> None:
-    """Take a progress line and show it to nobody."""
+    """Ignore a progress line."""
 
 
 def cache_root() -> Path:
@@ -53,8 +54,8 @@ def locked(path: Path, progress: Progress = silent) -> Iterator[None]:
 def build_once(name: str, build: Callable[[Path], None], *, progress: Progress = silent) -> Path:
     """Return the cache entry ``name``, building it first if no run has finished it yet.
 
-    ``build`` gets an empty folder to fill. If it raises or the process dies, no entry appears and
-    the next run starts a new folder; what an interrupted run left is swept by the next builder.
+    ``build`` gets an empty folder to fill. If it raises or the process dies, no entry appears, and
+    the next run starts with a new folder. The next builder deletes what an interrupted run left.
     """
     entry = cache_root() / name
     if entry.exists():

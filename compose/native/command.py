@@ -1,6 +1,6 @@
-"""The command line of a server: small, fast, alone on loopback, with GTIDs and binary logs on.
+"""The command line of a server: small, fast, on loopback only, with GTIDs and binary logs on.
 
-Options whose names differ between versions are in dialect.py. Nothing here starts anything.
+dialect.py has the options whose names differ between versions. This module starts nothing.
 """
 
 import os
@@ -14,7 +14,7 @@ from compose.native.installation import Installation
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What one server of a topology has its own way. Durability is off: tests are no banks."""
+    """The individual settings of one server. Durability is off: test data need not survive."""
 
     bind_address: str = "127.0.0.1"
     sync_binlog: int = 0
@@ -51,15 +51,15 @@ def server_command(
     port: int,
     server_id: int,
 ) -> list[str]:
-    """Return the argv that starts a server on its data directory."""
+    """Return the command line that starts a server on its data directory."""
     return [
         *installation.mysqld,
         "--no-defaults",
         *installation.options,
         *user_option(),
         f"--datadir={datadir}",
-        # A server of 5.6 deletes all temporary tables in its tmpdir when it starts: not in /tmp,
-        # where those of other servers are (seen: error 6, "Error on delete of '/tmp/#sql_…'").
+        # When a 5.6 server starts, it deletes all temporary tables in its tmpdir. So not /tmp,
+        # which has those of other servers (seen: error 6, "Error on delete of '/tmp/#sql_…'").
         f"--tmpdir={datadir}",
         f"--server-id={server_id}",
         f"--port={port}",

@@ -1,7 +1,7 @@
 """The statements that build a topology, and the options that keep its servers small.
 
-The words are those of topology.dialect, the one table of version words; what is added here is what
-only a laboratory needs: server options, a parallel applier, columns read in today's words.
+The keywords come from topology.dialect, the one table of version words. This module adds what only
+tests need: server options, a parallel applier, status columns under their current names.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from topology.version import ServerVersion
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How to set up one server version."""
+    """How to set up a server of one version."""
 
     words: Words
     parallel_applier: tuple[str, ...]
@@ -36,7 +36,7 @@ class Dialect:
 
     @property
     def reset_replica(self) -> str:
-        """Return the statement that forgets the channel."""
+        """Return the statement that removes the channel."""
         return f"{self.words.reset_replica} ALL"
 
     @property
@@ -70,7 +70,7 @@ class Dialect:
         return self.words.show_binary_log_status
 
     def change_source_to(self, **options: str | int) -> str:
-        """Return the statement that points a replica at its source; names without their prefix.
+        """Return the statement that points a replica at its source; option names have no prefix.
 
         ``host``, ``port``, ``user``, ``auto_position``, ``connect_retry``, ``retry_count``,
         ``log_file``, ``log_pos``.
@@ -83,7 +83,7 @@ class Dialect:
         return f"{self.words.change_source} {', '.join([*pairs, *self.source_options])}"
 
 
-# Before 8.4: the old names still work there, and the new ones do not everywhere.
+# Before 8.4: the old names still work there, and the new ones do not work in all of these versions.
 _OLD_PARALLEL = ("SET GLOBAL slave_parallel_workers = 4",)
 _OLD_OPTIONS = (
     "--log-slave-updates",
@@ -137,7 +137,7 @@ def dialect_of(version: Version) -> Dialect:
 
 
 def new_words(column: str) -> str:
-    """Return a status column in today's words: the name that STATUS_COLUMNS puts first."""
+    """Return a status column's current name, which STATUS_COLUMNS lists first."""
     for names in STATUS_COLUMNS.values():
         if column in names:
             return names[0]

@@ -1,7 +1,7 @@
 """A replication group of real servers, on loopback: Group Replication in single-primary mode.
 
-The members have no channel between servers; a server that replicates from one of them is
-a replica like any other. Needs a server whose packages have the plugin (8.0 and later).
+The members have no channels between them. A server that replicates from one of them is a normal
+replica. Needs server packages with the plugin (8.0 and later).
 """
 
 import time
@@ -29,8 +29,8 @@ def group_and_replica(
 ) -> Iterator[Topology]:
     """Run a group whose first member is the primary, and a replica of that primary.
 
-    The group's name is a UUID of its own, or that of the replica. A server does not join a group
-    whose name is its own server_uuid (3092, seen on 9.7.4).
+    The group's name is a new UUID, or the replica's server_uuid. A server cannot join a group whose
+    name is its own server_uuid (3092, seen on 9.7.4).
     """
     seed_data_directory(installation)
     settings = Settings(extra=(PLUGIN,))

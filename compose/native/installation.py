@@ -1,6 +1,6 @@
-"""What an unpacked MySQL is: a server to start, clients to call, and what to say when it is absent.
+"""An unpacked MySQL: a server to start, clients to call, and the error if it is missing.
 
-It does not know how either got onto the machine; provision.py does.
+It does not know how either came onto the machine; provision.py does.
 """
 
 import os
@@ -19,15 +19,15 @@ CLIENTS = ("mysql", "mysqlbinlog", "mysqldump", "mysqlslap")
 
 
 class ProviderMissing(Exception):
-    """The machine lacks something a provider needs; the message says what and what brings it."""
+    """A requirement is missing on the machine; the message states which, and how to install it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
     """A mysqld that starts on this machine.
 
-    Limits: the server must speak GTIDs (5.6.5 or newer) and must not be MariaDB, whose GTIDs are
-    another thing under the same name.
+    Limits: the server must support GTIDs (5.6.5 or newer). It must not be MariaDB, whose GTIDs are
+    a different concept under the same name.
     """
 
     provider: str
@@ -46,7 +46,7 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The client programs, as commands that run on this machine and speak to old servers too."""
+    """The client programs, as commands that run on this machine and work with old servers too."""
 
     folder: Path
     loader: tuple[str, ...] = ()
@@ -54,9 +54,9 @@ class Clients:
     """Since 9.0 the old password plugin is a file the client must find (seen with 9.7 to 5.6)."""
 
     def command(self, name: str) -> list[str]:
-        """Return the argv of one of ``CLIENTS``, isolated from option files of the machine.
+        """Return the command line of one of ``CLIENTS``, without the machine's option files.
 
-        Raises ProviderMissing if the program is not there.
+        Raises ProviderMissing if the program does not exist.
         """
         assert name in CLIENTS
         binary = self.folder / name
@@ -109,7 +109,7 @@ def _library_hint(loader_message: str) -> str:
 
 
 def require_tool(name: str, *, brought_by: str, needed_for: str) -> str:
-    """Return the path of a program. Raises ProviderMissing naming the command that brings it."""
+    """Return the path of a program. Raises ProviderMissing with the command that installs it."""
     found = shutil.which(name)
     if found is None:
         raise ProviderMissing(

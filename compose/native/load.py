@@ -1,8 +1,8 @@
-"""A write load on several servers at once: thousands of small transactions a second.
+"""A write load on several servers at once: thousands of small transactions per second.
 
 The ``mysqlslap`` program writes, so that the load does not compete with Python's threads for the
-interpreter. Each server writes into a table of its own; no row is ever written from two sides.
-It does not know what the servers are to each other.
+interpreter. Each server writes into its own table; no row is ever written from two sides. This
+module does not know how the servers replicate.
 """
 
 import signal
@@ -32,11 +32,10 @@ def write_load(
 ) -> Iterator[None]:
     """Write to every server from ``connections`` sessions each until the block ends.
 
-    Each session waits ``pause_seconds`` between two transactions, to leave processor time to
-    others.
+    Each session waits ``pause_seconds`` between two transactions, to leave CPU time to others.
 
-    The block begins when every server has been written to. Raises LoadEnded at its end if a writer
-    did not live to see it: then the block did not run under load.
+    The block begins when every server has been written to. At its end, raises LoadEnded if a writer
+    ended earlier: then the block did not run under load.
     """
     command = (clients or provision_clients()).command("mysqlslap")
     for server in servers:
@@ -64,7 +63,7 @@ def write_load(
 
 
 class LoadEnded(Exception):
-    """A writer ended before it was told to; the message is what it printed."""
+    """A writer ended too early; the message is its output."""
 
 
 def schema_of(server: Server) -> str:
@@ -73,7 +72,7 @@ def schema_of(server: Server) -> str:
 
 
 def _has_ended(server: Server, writer: Child) -> bool:
-    """Say whether a writer has ended or has lost a session; one that complains is no full load."""
+    """Return whether a writer has ended or lost a session: then the load is incomplete."""
     return writer.status() is not None or bool(_log_of(server).read_text(errors="replace"))
 
 
@@ -97,7 +96,7 @@ def _writer(command: list[str], server: Server, connections: int, pause_seconds:
     statements = ["INSERT INTO written (payload) VALUES (REPEAT('x', 20))"]
     if pause_seconds:
         statements.append(f"DO SLEEP({pause_seconds})")
-    _log_of(server).unlink(missing_ok=True)  # an earlier load's complaints are not this one's
+    _log_of(server).unlink(missing_ok=True)  # errors of an earlier load do not count
     return current_supervisor().start(
         [
             *command,

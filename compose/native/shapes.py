@@ -1,7 +1,7 @@
 """Topologies of real servers: single, dual-primary pair, star, chain, ring.
 
-Each is a context manager: inside it the servers run and replicate by auto-position, after it they
-are gone. Servers start in parallel. Nothing here knows about faults or findings.
+Each is a context manager: inside the block the servers run and replicate by auto-position; at its
+end they are removed. Servers start in parallel. This module does not know faults or findings.
 """
 
 import time
@@ -18,20 +18,20 @@ from compose.native.server import Server
 
 _POLL_SECONDS = 0.02
 _SETTLE_SECONDS_MAX = 60.0
-# A session that asks for longer is replaced: on 5.6 one that was killed just before seemed to live
-# on beside the new one, and its locks with it (twice in four runs of the suite; the cause is a
+# A session that asks for more time is replaced. On 5.6 a session that had just been killed seemed
+# to stay beside the new one, with its locks (twice in four runs of the suite; the cause is a
 # guess).
 _CONNECTION_SECONDS_MAX = 1.0
 _UPTIME_SECONDS_MIN = 5
 
 
 class NotCaughtUp(Exception):
-    """A server did not reach a GTID set in time; the message says what it lacks and why."""
+    """A server did not reach a GTID set in time; the message has what is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One replication path, by server name."""
+    """One channel, by server names."""
 
     source: str
     replica: str
@@ -39,7 +39,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Running servers by name, and who receives from whom."""
+    """Running servers by name, with the channels between them."""
 
     servers: Mapping[str, Server]
     links: tuple[Link, ...] = ()
@@ -52,7 +52,7 @@ class Topology:
 
         Raises NotCaughtUp.
         """
-        for _ in self.servers:  # what enters at one end needs as many hops at most
+        for _ in self.servers:  # a transaction needs at most this many hops to reach every server
             for link in self.links:
                 wait_for(
                     self[link.replica],
@@ -78,7 +78,7 @@ class Pair(Topology):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A topology before it has processes."""
+    """A topology without processes yet."""
 
     names: tuple[str, ...]
     links: tuple[Link, ...]
@@ -88,7 +88,7 @@ class Plan:
 _PAIR = Plan(
     names=("a", "b"),
     links=(Link(source="a", replica="b"), Link(source="b", replica="a")),
-    # Both sides write: they must not draw the same keys.
+    # Both sides write: they must not generate the same keys.
     settings={
         "a": Settings(auto_increment_offset=1, auto_increment_increment=2),
         "b": Settings(auto_increment_offset=2, auto_increment_increment=2),
@@ -121,7 +121,7 @@ _RING = Plan(
 def single(
     installation: Installation, *, settings: Settings | None = None, progress: Progress = silent
 ) -> Iterator[Server]:
-    """Run one server that replicates from nobody."""
+    """Run one server without a source."""
     plan = Plan(names=("single",), links=(), settings={"single": settings or Settings()})
     with running(installation, plan, progress=progress) as topology:
         yield topology["single"]
@@ -131,7 +131,7 @@ def single(
 def pair(
     installation: Installation, *, extra: Sequence[str] = (), progress: Progress = silent
 ) -> Iterator[Pair]:
-    """Run a dual-primary pair. ``extra`` are further mysqld options of both servers."""
+    """Run a dual-primary pair. ``extra`` are additional mysqld options for both servers."""
     with running(installation, _PAIR, extra=extra, progress=progress) as topology:
         yield Pair(topology.servers, topology.links)
 
@@ -196,8 +196,8 @@ def running(
 def follow(replica: Server, source: Server) -> None:
     """Point a replica at its source by auto-position and start it.
 
-    It tries again every second, so that a source that went away is noticed when it returns, and for
-    a day: since 8.4 a receiver gives up after ten times, and a busy machine starts servers slowly.
+    It retries every second, so that it notices quickly when a source returns. It retries for a day:
+    since 8.4 a receiver gives up after ten attempts, and a busy machine starts servers slowly.
     """
     dialect = replica.dialect
     replica.execute(
@@ -218,7 +218,7 @@ def wait_for(
 ) -> None:
     """Wait until a server has executed a GTID set, given in MySQL's text.
 
-    Raises NotCaughtUp with what is lacking and what the replica threads say.
+    Raises NotCaughtUp with what is missing and the status of the replica threads.
     """
     deadline = time.monotonic() + timeout_seconds_max
     while missing := _missing_after(_CONNECTION_SECONDS_MAX, server, gtid_text):
@@ -238,7 +238,7 @@ def wait_for(
 
 
 def _missing_after(seconds: float, server: Server, gtid_text: str) -> str:
-    """Ask in one session what is missing, until nothing is or the time is over."""
+    """Query in one session what is missing, until nothing is or the time is over."""
     deadline = time.monotonic() + seconds
     with server.connect() as session, session.cursor() as cursor:
         while True:
@@ -250,9 +250,9 @@ def _missing_after(seconds: float, server: Server, gtid_text: str) -> str:
 
 
 def await_uptime(server: Server) -> None:
-    """Wait until a server has been up long enough for "committed since it started" to be certain.
+    """Wait until a server's uptime makes "committed since it started" certain.
 
-    Start and uptime have whole seconds, and a busy machine reads them a second apart.
+    Startup time and uptime are in whole seconds, and a busy machine may read them a second apart.
     """
     while True:
         ((_, uptime),) = server.query("SHOW GLOBAL STATUS LIKE 'Uptime'")

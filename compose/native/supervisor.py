@@ -1,14 +1,14 @@
-"""A small process that owns the servers, so that none outlives the run that started it.
+"""A small process that owns the servers, so that no server outlives the run that started it.
 
-It reads one JSON request a line and answers with one line. It ends, killing every child and
-removing the run folder, when its input closes, when it is told to, or when its parent is gone.
-However it ends itself, the kernel kills its children (PR_SET_PDEATHSIG).
+It reads one JSON request per line and replies with one line. It ends when its input closes, on
+request, or when its parent has ended. At its end it kills every child and removes the run folder.
+If it is killed itself, the kernel kills its children (PR_SET_PDEATHSIG).
 
-Why a process of its own: the kernel sends that signal when the *thread* that forked ends, not the
-process, and code between fork and exec is unsafe in a program with threads. This program has one
-thread, and no other program's threads decide about the servers' lives.
+Why a separate process: the kernel sends that signal when the *thread* that forked ends, not the
+process. Code between fork and exec is also unsafe in a program with threads. This program has one
+thread, so no thread of another program affects how long the servers live.
 
-It runs as a script without site-packages, imports nothing of the project, and knows no MySQL.
+It runs as a script without site-packages, imports nothing of the project, and does not know MySQL.
 """
 
 import ctypes
@@ -30,11 +30,11 @@ _libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: dlopen in a
 
 
 class Ended(Exception):
-    """The run is over."""
+    """The run has ended."""
 
 
 def main(run_folder: Path, parent: int) -> None:
-    """Serve requests until the run is over, then leave nothing behind."""
+    """Serve requests until the run ends, then kill all children and remove the run folder."""
     for unheeded in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(unheeded, _nothing)  # not SIG_IGN, which the children would inherit
     signal.signal(signal.SIGTERM, _end)
@@ -42,11 +42,11 @@ def main(run_folder: Path, parent: int) -> None:
     try:
         _serve(children, parent)
     except (Ended, BrokenPipeError):
-        pass  # either way the run is over, and what follows is the answer to that
+        pass  # the run has ended either way; the code below cleans up
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         for child in children.values():
-            child.kill()  # a stopped process dies of SIGKILL too
+            child.kill()  # SIGKILL also ends a stopped process
         for child in children.values():
             child.wait()
         shutil.rmtree(run_folder, ignore_errors=True)
@@ -85,7 +85,7 @@ def _start(children: dict[int, subprocess.Popen[bytes]], request: dict[str, Any]
 
     def die_with_supervisor() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != supervisor:  # it died before the line above took effect
+        if os.getppid() != supervisor:  # it died before prctl took effect
             os._exit(1)
 
     with Path(request["output"]).open("ab") as output:
@@ -105,7 +105,7 @@ def _start(children: dict[int, subprocess.Popen[bytes]], request: dict[str, Any]
 def _signal(
     children: dict[int, subprocess.Popen[bytes]], request: dict[str, Any]
 ) -> dict[str, Any]:
-    """Signal a child; one that has ended is still ours to name, so no other is ever hit."""
+    """Signal a child. The pid of one that has ended is not reused, so no other process is hit."""
     children[request["pid"]].send_signal(request["signal"])
     return {}
 

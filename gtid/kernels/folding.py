@@ -1,7 +1,7 @@
-"""Brings the runs of one row into order: keys ascending, each once, boundaries canonical.
+"""Folds the runs of a row: keys ascend, each occurs once, and boundaries are canonical.
 
-What is folded never takes more room than what was written. What servers print is in order already,
-and this file is not even compiled for it.
+A folded row never takes more space than the runs as they were written. Text that a server prints is
+already in order. Reading it does not even compile this file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gtid.kernels.words import Flags, Numbers, Words
 
 @kernel
 def runs_in_order(keys: Words, first: int, last: int) -> Numbers:
-    """Return the runs of a row in the order of their keys; those of one key in the order written.
+    """Return the runs of a row sorted by key; runs of the same key stay in the order written.
 
-    Bottom-up merging: no input makes it slow.
+    This is a bottom-up merge sort, so no input makes it slow.
     """
     count = last - first
     order = np.arange(first, last)
@@ -126,7 +126,7 @@ def fold_rows(
     out_run_bounds: Numbers,
     out_bounds: Numbers,
 ) -> None:
-    """Copy rows, and fold those that are not in order."""
+    """Copy all rows; fold those that are not in order."""
     run, bound = 0, 0
     for row in range(len(is_orderly)):
         out_rows[row] = run

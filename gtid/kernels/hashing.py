@@ -1,4 +1,4 @@
-"""The hash of gtid/hashing.py, compiled: of bytes read by their address."""
+"""The hash of gtid/hashing.py, compiled. It reads bytes by their address."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(
 
 @inlined
 def mix(state: int, word: int) -> int:
-    """Put one 64-bit word into a state."""
+    """Mix one 64-bit word into a state."""
     mixed = (state ^ word) * _MULTIPLIER
     return mixed ^ (mixed >> _S32)
 
 
 @inlined
 def finish(state: int) -> int:
-    """Spread what went in over all bits."""
+    """Spread the input over all bits."""
     spread = (state ^ (state >> _S30)) * _FINISH_1
     spread = (spread ^ (spread >> _S27)) * _FINISH_2
     return spread ^ (spread >> _S31)
@@ -42,7 +42,7 @@ def integer(at: int, count: int) -> int:
 
 @kernel
 def mix_bytes(state: int, at: int, stop: int) -> int:
-    """Put a length and the bytes from one address to another into a state."""
+    """Mix a length and the bytes from one address to another into a state."""
     mixed = mix(state, np.uint64(stop - at))
     while stop - at >= 8:
         mixed = mix(mixed, load_eight(at))

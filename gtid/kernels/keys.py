@@ -1,4 +1,7 @@
-"""Runs and their keys: UUID in two words, tag in four, big-endian; comparing words will do."""
+"""Runs and their keys. A key is a UUID in two words and a tag in four, big-endian.
+
+So comparing the words in order compares the keys in MySQL's order.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def key_order(left_keys: Words, left: int, right_keys: Words, right: int) -> int
 
 @inlined
 def copy_key(target: Words, to: int, keys: Words, run: int) -> None:
-    """Copy one key, word by word: a slice would cost more than the copying."""
+    """Copy one key, word by word: creating a slice would cost more than the copy."""
     for word in range(KEY_WORDS):
         target[to, word] = keys[run, word]
 
@@ -39,7 +42,7 @@ def copy_run(
     run: int,
     bound: int,
 ) -> int:
-    """Append bounds[begin:end] as run `run`, with the key of `index`; give the next place."""
+    """Append bounds[begin:end] as run `run` with the key of `index`; return the new end."""
     copy_key(out_keys, run, keys, index)
     out_run_bounds[run] = bound
     out_bounds[bound : bound + end - begin] = bounds[begin:end]

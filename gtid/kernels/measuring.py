@@ -1,4 +1,4 @@
-"""One set at a time: what it lacks within, and how much it holds."""
+"""Operations on one set at a time: gaps, counts, and selections of rows and UUIDs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def holes_of_rows(
     out_run_bounds: Numbers,
     out_bounds: Numbers,
 ) -> None:
-    """Write what lacks between the first and the last number of each run."""
+    """Write the gaps of each run: the numbers missing between its lowest and highest."""
     run, bound = 0, 0
     for row in range(len(rows) - 1):
         out_rows[row] = run
@@ -38,7 +38,7 @@ def holes_of_rows(
 
 @kernel
 def filled_runs(run_bounds: Numbers, bounds: Numbers, out_bounds: Numbers) -> None:
-    """Write, for each run, 1 up to its highest number."""
+    """Write, for each run, the interval from 1 to its highest number."""
     for run in range(len(run_bounds) - 1):
         out_bounds[2 * run] = 1
         out_bounds[2 * run + 1] = bounds[run_bounds[run + 1] - 1]
@@ -68,7 +68,7 @@ def take_rows(
     out_run_bounds: Numbers,
     out_bounds: Numbers,
 ) -> None:
-    """Copy the chosen rows, in the order chosen; a number below zero is an empty row."""
+    """Copy the chosen rows in the given order; a negative number yields an empty row."""
     run, bound = 0, 0
     for place in range(len(chosen)):
         out_rows[place] = run
@@ -98,7 +98,7 @@ def keep_uuid(
     out_run_bounds: Numbers,
     out_bounds: Numbers,
 ) -> None:
-    """Copy of each row the runs of its own UUID where it is wanted, all others where it is not."""
+    """Copy of each row the runs with its UUID if that is wanted, else the runs without it."""
     run, bound = 0, 0
     for row in range(len(rows) - 1):
         out_rows[row] = run

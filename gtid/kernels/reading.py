@@ -1,8 +1,42 @@
-"""Reads the text of GTID sets, a row at a time, by the grammar of gtid/text.py.
+"""Reads the text of GTID sets, one row at a time, with the grammar of gtid/text.py.
 
-What stands first wrong in a row is told as a place and a code, for which EXPECTED has the words. Of
-a well-formed row two things are told: whether its runs are in order already, and whether the very
-text is the canonical one. Neither costs a second look.
+How it works
+------------
+The reader passes over the bytes of a row once, from left to right. It appends a run for each
+stretch of intervals with the same TSID, in the layout of gtid/kernels/__init__.py:
+
+    text    3E11FA47-…:1-2:5:dba:3,   4f22…:7       runs in `bounds`
+            `-- UUID   `---' `-- tag                  3e11…       1, 3, 5, 6
+                        run 0    run 1                3e11…:dba   3, 4
+                                                      4f22…       7, 8
+
+The state within one entry (a UUID with its tags and intervals) is:
+
+* `high`, `low`: the UUID. The current tag is in keys[run, 2:], where the key of the next run will
+  be. A tag is sticky: it applies until the next tag or the end of the entry.
+* `is_open`: a run exists for the current TSID, so the next interval extends it. A new tag closes
+  the run. Empty intervals such as `2-1` are read and then dropped, so a run is never empty.
+* `is_idle`: the current tag, or the UUID before any tag, has no interval yet.
+
+The reader does not sort or merge. In the same pass it determines two facts about a valid row:
+
+* ORDERLY: the runs already satisfy the layout. Each key is above the one before (`_open_run`), and
+  each interval starts above the end of the one before it in its run. The reader clears this bit
+  at the first exception, and gtid/kernels/folding.py then folds the row. Servers print sets in
+  order, so folding is rare.
+* EXACT: the text is the canonical text, byte for byte, so it need not be written again. White
+  space, capitals, leading zeros, `5-5`, a UUID that is repeated, an unused tag, or a missing
+  ORDERLY clear it.
+
+The first error ends the row. It is reported as a code and a position; EXPECTED has the message of
+each code. A row with an error leaves no runs: the caller continues at the old `run` and `bound`.
+
+The number of colons bounds the number of runs, and twice that number bounds the boundaries, because
+each interval and each tag has a colon before it. So `count_colons` is enough to allocate the arrays
+before reading, and no kernel has to grow an array.
+
+A parser in Python or a regular expression for each row costs objects for each interval. Reading
+first and validating the order later would need a second pass over all rows.
 """
 
 from __future__ import annotations
@@ -48,7 +82,7 @@ __all__ = [
 ]
 
 ORDERLY: Final = 1  # the runs are in order, and canonical
-EXACT: Final = 2  # the text is what `gtid.kernels.writing` would write
+EXACT: Final = 2  # the text equals what `gtid.kernels.writing` would write
 
 
 @inlined
@@ -63,8 +97,8 @@ def read_row(
 ) -> tuple[int, int, int, int, int]:
     """Read the text from address `begin` up to `end` and append its runs as they are written.
 
-    `keys` needs room for one run more than there are colons. Returns (run, bound, what is true of
-    the row, fault, place of the fault).
+    `keys` needs space for one run more than there are colons. Returns (run, bound, truths of the
+    row, fault, position of the fault).
     """
     first_run = run
     at = behind_commas(begin, end)
@@ -99,15 +133,15 @@ def _read_entry(
     run_bounds: Numbers,
     bounds: Numbers,
 ) -> tuple[int, int, int, int, int]:
-    """Read one UUID with its tags and intervals: (place behind or of the fault, ..., fault).
+    """Read one UUID with its tags and intervals: (next position or that of the fault, ..., fault).
 
-    The tag in force is kept where the next run's key will be.
+    The current tag is stored where the key of the next run will be.
     """
     place = at
     at, high, low, fault = any_uuid(at, end)
     if fault == 1:
         return place, run, bound, truth, NO_UUID
-    # Capitals; or two entries where one would do.
+    # Capitals, or a second entry for the same UUID: the canonical text has neither.
     if fault == 2 or (run > first_run and keys[run - 1, 0] == high and keys[run - 1, 1] == low):
         truth &= ~EXACT
     for word in range(2, KEY_WORDS):
@@ -161,7 +195,7 @@ def _read_entry(
 
 @inlined
 def _open_run(first_run: int, run: int, bound: int, keys: Words, run_bounds: Numbers) -> int:
-    """Begin a run, whose key is written; give what may still be true of its row."""
+    """Begin a run, whose key is already written; return a mask for the truths of its row."""
     run_bounds[run] = bound
     is_behind = run == first_run or key_order(keys, run - 1, keys, run) < 0
     return ORDERLY | EXACT if is_behind else EXACT
@@ -169,7 +203,7 @@ def _open_run(first_run: int, run: int, bound: int, keys: Words, run_bounds: Num
 
 @kernel
 def count_colons(begin: int, end: int) -> int:
-    """Count what bounds the number of runs, and twice the number of boundaries."""
+    """Count the colons: an upper bound on the runs; twice it bounds the boundaries."""
     count = 0
     at = begin
     while at + 8 <= end:
@@ -198,8 +232,8 @@ def read_rows(
 ) -> None:
     """Read every valid row of the text at `address`.
 
-    A row with a fault becomes invalid and leaves nothing but its fault. One that is not ORDERLY
-    stands as it was written: see folding.fold_rows.
+    A row with a fault becomes invalid and only records the fault. The runs of a row that is not
+    ORDERLY remain as they were written: see folding.fold_rows.
     """
     run, bound = 0, 0
     for row in range(len(valid)):
@@ -227,7 +261,7 @@ def read_rows(
 
 @kernel
 def read_uuids(address: int, offsets: Numbers, high: Words, low: Words, exact: Flags) -> None:
-    """Read a column of UUIDs; `exact` says which rows to look at, and which are canonical."""
+    """Read a column of UUIDs. `exact` selects the rows, and receives which are canonical."""
     for row in range(len(exact)):
         begin, end = address + offsets[row], address + offsets[row + 1]
         if exact[row]:

@@ -1,6 +1,6 @@
-"""The words of the grammar: UUIDs, tags, numbers and intervals, at an address.
+"""Reads the tokens of the grammar at an address: UUIDs, tags, numbers and intervals.
 
-Each gives the place behind what it read. A fault is a code, for which EXPECTED has the words.
+Each function returns the position after its token. A fault is a code; EXPECTED has its message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gtid.kernels.words import (
 TAG_CHARS_MAX: Final = 32
 GNO_MAX: Final = 2**63 - 2
 
-# Codes: 0 is a row without fault. The words are those of gtid/text.py.
+# Messages by code; 0 is a row without a fault. The messages are those of gtid/text.py.
 EXPECTED: Final = (
     "",
     "a UUID",
@@ -36,7 +36,7 @@ EXPECTED: Final = (
     "a number",
     "a colon, a comma or the end",
 )
-TOO_LARGE: Final = len(EXPECTED)  # one more code: a row beyond the limits
+TOO_LARGE: Final = len(EXPECTED)  # an additional code: a row above the limits
 FINE, NO_UUID, NO_TAG, LONG_TAG, NO_START, NO_LAST, NO_NUMBER, NO_COLON = range(8)
 
 COLON, COMMA, DASH, _ZERO, _BLANK, _OPEN, _CLOSE = (np.uint64(byte) for byte in b":,-0 {}")
@@ -46,7 +46,7 @@ _BRACED_CHARS: Final = 38
 _TENS = 10 ** np.arange(8)
 _ROUNDS_MAX: Final = 922337203685477580  # ten times this is within 2**63
 
-# What a byte is, in ASCII alone.
+# The class of each byte, in ASCII only.
 DIGIT: Final = 1
 LETTER: Final = 2
 BLANK: Final = 4
@@ -58,7 +58,7 @@ KIND[np.frombuffer(b" \t\n\v\f\r", np.uint8)] = BLANK
 
 @inlined
 def behind_space(at: int, end: int) -> int:
-    """Pass over white space."""
+    """Skip white space."""
     while at < end and load_byte(at) <= _BLANK and KIND[load_byte(at)] == BLANK:
         at += 1
     return at
@@ -66,7 +66,7 @@ def behind_space(at: int, end: int) -> int:
 
 @kernel
 def behind_commas(at: int, end: int) -> int:
-    """Pass over commas and white space."""
+    """Skip commas and white space."""
     while at < end and (load_byte(at) == COMMA or KIND[load_byte(at)] == BLANK):
         at += 1
     return at
@@ -74,7 +74,7 @@ def behind_commas(at: int, end: int) -> int:
 
 @kernel
 def dashed_uuid(at: int) -> tuple[int, int, int]:
-    """Read 36 characters as (high word, low word, fault); fault 2: well, but with capitals."""
+    """Read 36 characters as (high word, low word, fault); fault 2: valid, but with capitals."""
     if not (
         load_byte(at + 8) == DASH
         and load_byte(at + 13) == DASH
@@ -103,7 +103,7 @@ def dashed_uuid(at: int) -> tuple[int, int, int]:
 
 @kernel
 def _bare_uuid(at: int) -> tuple[int, int, int]:
-    """Read 32 characters without dashes likewise."""
+    """Read 32 characters without dashes; the fault is 1 or 2, as the form is not canonical."""
     half = np.uint64(32)
     first, second = load_eight(at), load_eight(at + 8)
     third, fourth = load_eight(at + 16), load_eight(at + 24)
@@ -121,7 +121,7 @@ def _bare_uuid(at: int) -> tuple[int, int, int]:
 
 @kernel
 def any_uuid(at: int, end: int) -> tuple[int, int, int, int]:
-    """Read a UUID in any form as (place behind it, high, low, fault); see dashed_uuid."""
+    """Read a UUID in any form as (next position, high, low, fault); see dashed_uuid."""
     if end - at >= UUID_CHARS:
         high, low, fault = dashed_uuid(at)
         if fault != 1:
@@ -143,9 +143,10 @@ def any_uuid(at: int, end: int) -> tuple[int, int, int, int]:
 
 @inlined
 def _eight_at(at: int, end: int) -> int:
-    """Load eight bytes, those from `end` on as zeros; the text has eight before `end` in any case.
+    """Load eight bytes; bytes from `end` on are zeros.
 
-    A number stands behind a UUID: so what is loaded instead is the row's own.
+    The load may reach back before `at`, but never before the row: a UUID precedes each number, so
+    the row has at least eight bytes before `end`.
     """
     word = np.uint64(0)
     if at + 8 <= end:
@@ -157,7 +158,7 @@ def _eight_at(at: int, end: int) -> int:
 
 @inlined
 def _number(at: int, end: int) -> tuple[int, int]:
-    """Read digits, one at least, as (place behind them, value); -1 if it is above GNO_MAX."""
+    """Read one or more digits as (next position, value); the value is -1 if above GNO_MAX."""
     word = _eight_at(at, end)
     count = digit_count(word)
     if count < 8:
@@ -177,7 +178,7 @@ def _number(at: int, end: int) -> tuple[int, int]:
 
 @kernel
 def _long_number(at: int, end: int) -> tuple[int, int]:
-    """Read likewise, however many digits there are."""
+    """Read any number of digits in the same way."""
     value = np.int64(0)
     while at < end:
         digit = np.int64(load_byte(at)) - 48
@@ -187,13 +188,13 @@ def _long_number(at: int, end: int) -> tuple[int, int]:
         if value < 0 or value > _ROUNDS_MAX:
             value = np.int64(-1)
         else:
-            value = value * 10 + digit  # up to 2**63 + 1: what is too large may wrap below zero
+            value = value * 10 + digit  # up to 2**63 + 1: a value from 2**63 on wraps below zero
     return at, value if 0 <= value <= GNO_MAX else np.int64(-1)
 
 
 @kernel
 def tag_words(at: int, end: int, words: Words) -> tuple[int, bool]:
-    """Read a tag into its four words; give the place behind it and whether it has capitals."""
+    """Read a tag into its four words; return the next position and whether it has capitals."""
     for word in range(4):
         words[word] = np.uint64(0)
     begin = at
@@ -212,9 +213,9 @@ def tag_words(at: int, end: int, words: Words) -> tuple[int, bool]:
 
 @inlined
 def interval(at: int, end: int) -> tuple[int, int, int, int, bool]:
-    """Read an interval as (place behind it, first, last, fault, is as we would write it).
+    """Read an interval as (next position, first, last, fault, is in canonical form).
 
-    With a fault the place is that of the fault.
+    With a fault, the position is that of the fault.
     """
     place, fault = at, FINE
     exact = load_byte(at) != _ZERO

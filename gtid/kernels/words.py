@@ -1,8 +1,8 @@
-"""Eight characters at once: hexadecimal and decimal digits in a machine word.
+"""Processes eight characters at once: hexadecimal and decimal digits in a machine word.
 
-1. Text is read by its address: nothing here or in reading.py sees an array of bytes, or its owner.
-   Whoever starts a kernel keeps the text where it is and says where it ends.
-2. The words are as the machine has them; the arithmetic is for little-endian machines.
+1. Text is read by its address: neither this file nor reading.py receives an array or its owner. The
+   caller of a kernel keeps the text in memory and passes its end.
+2. Words are in the machine's byte order; the arithmetic requires a little-endian machine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ assert sys.byteorder == "little", "these kernels are for little-endian machines"
 
 
 def _loader(bits: int) -> Callable[[int], Any]:
-    """Make the intrinsic that reads `bits` at an address, aligned or not, as an unsigned word."""
+    """Make an intrinsic that reads `bits` at an address, aligned or not, as an unsigned word."""
 
     def load(_typing: Any, _address: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -62,7 +62,7 @@ load_byte = _loader(8)
 
 
 def _storer(bits: int) -> Callable[[int, int], Any]:
-    """Make the intrinsic that writes the lowest `bits` of a number at an address."""
+    """Make an intrinsic that writes the lowest `bits` of a number at an address."""
 
     def store(_typing: Any, _address: Any, _value: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -106,7 +106,7 @@ def count_byte(word: int, byte: int) -> int:
 
 @inlined
 def digit_count(word: int) -> int:
-    """Return how many of eight bytes are decimal digits, up to the first that is not."""
+    """Return how many of the eight bytes, from the first on, are decimal digits."""
     offsets = word ^ _ZEROS
     others = ((offsets + _ONES * np.uint64(0x76)) | offsets) & _TOPS
     return np.int64(_trailing_zeros(others) >> np.uint64(3))
@@ -124,21 +124,22 @@ def decimal_value(word: int, count: int) -> int:
 
 @inlined
 def are_hex_digits(word: int) -> bool:
-    """Tell whether all eight bytes are hexadecimal digits, in either case."""
+    """Return whether all eight bytes are hexadecimal digits, in either case."""
     if word & _TOPS:
         return False
     letters = word | _CASE
-    # Adding to a byte below 0x80 sets its top bit from a certain value on, without a carry.
+    # Adding a constant to a byte below 0x80 sets its top bit if the byte reaches a threshold.
+    # There is no carry into the next byte.
     digit = (word + _ONES * np.uint64(0x50)) & ~(word + _ONES * np.uint64(0x46))
     letter = (letters + _ONES * np.uint64(0x1F)) & ~(letters + _ONES * np.uint64(0x19))
-    # `letters` folds bytes below 0x40 upwards; only those with the bit 0x40 are letters.
+    # Setting the bit 0x20 also changes bytes below 0x40; only bytes with the bit 0x40 are letters.
     letter &= word << np.uint64(1)
     return (digit | letter) & _TOPS == _TOPS
 
 
 @inlined
 def has_capitals(word: int) -> bool:
-    """Tell whether any of eight hexadecimal digits is a capital letter."""
+    """Return whether any of eight hexadecimal digits is a capital letter."""
     return ((word << np.uint64(1)) & ~(word << np.uint64(2)) & _TOPS) != np.uint64(0)
 
 

@@ -1,4 +1,31 @@
-"""Writes GTID sets as text: MySQL's canonical form, on one line."""
+"""Writes GTID sets as text: MySQL's canonical form, on one line.
+
+How it works
+------------
+The layout of gtid/kernels/__init__.py is already in MySQL's order, so the writer makes one pass and
+never sorts or compares numbers. For each run it writes three parts:
+
+    keys of the row          bounds             text
+    3e11…                    1, 3, 5, 6         3e11fa47-71ca-11e1-9e33-c80aa9429562:1-2:5
+    3e11…  "dba"             3, 4               :dba:3
+    4f22…                    7, 8               ,4f22…:7
+
+* The UUID, only if it differs from that of the run before. A comma precedes it unless the run is
+  the first of its row. Runs of the same UUID are adjacent, and the untagged one comes first,
+  because a tag of zeros sorts before any other.
+* The tag, if the first of its four words is not zero. The tag ends at the first zero byte.
+* The intervals. `bounds` has exclusive ends and the text inclusive ones, so the writer subtracts 1.
+  An interval of one number is written without a dash.
+
+The caller allocates the text before the call: RUN_CHARS_MAX for each run and INTERVAL_CHARS_MAX for
+each interval are upper bounds, so the kernel needs no checks. offsets[row] is the position at
+which a row begins, and offsets[rows] the end of the text. Both arrays are Arrow's own format, and a
+null row is a row with no bytes.
+
+`_write_number` counts the digits first and then writes from the last digit to the first, two at a
+time from a table of 100 pairs. Thus the digits need no reversal, and each division yields two. A
+string per interval in Python, or one text per row that is joined later, would allocate for each.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +47,7 @@ _PAIRS = np.frombuffer("".join(f"{number:02}" for number in range(100)).encode()
 
 @kernel
 def _write_hex(text: Bytes, at: int, word: int, shift: int, count: int) -> int:
-    """Write `count` digits of a word, the first of them `shift` bits above its lowest."""
+    """Write `count` hexadecimal digits of a word; `shift` is the bit position of the first."""
     for _ in range(count):
         text[at] = _HEX[(word >> np.uint64(shift)) & np.uint64(15)]
         at += 1
@@ -78,7 +105,7 @@ def _write_tag(text: Bytes, at: int, keys: Words, run: int) -> int:
 
 @kernel
 def write_run_bounds(text: Bytes, at: int, bounds: Numbers) -> int:
-    """Write `:1-2:5` of one run."""
+    """Write the intervals of one run, for example `:1-2:5`."""
     for index in range(0, len(bounds), 2):
         start, end = bounds[index], bounds[index + 1]
         text[at] = _COLON
@@ -99,7 +126,7 @@ def write_rows(
     text: Bytes,
     offsets: Numbers,
 ) -> int:
-    """Write every valid row and where each begins; return how many bytes were written."""
+    """Write every valid row and the offset of each row; return the number of bytes written."""
     at = 0
     for row in range(len(valid)):
         offsets[row] = at

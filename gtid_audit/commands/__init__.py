@@ -1,1 +1,1 @@
-"""The commands, one file for each family. A file reads what was typed and calls the core."""
+"""The commands, one module per family. Each reads the arguments and calls the core."""

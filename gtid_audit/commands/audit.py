@@ -1,6 +1,6 @@
-"""`pair`, `audit` and `snapshot`: read servers, judge, show.
+"""`pair`, `audit` and `snapshot`: read servers, evaluate, show.
 
-`pair` is the one that must be fast: whatever only the others need is imported inside them.
+`pair` must be fast: modules that only the other commands need are imported inside them.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ from gtid_audit.output import printable, progress, warn, write, write_json, writ
 from topology.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
-    from gtid_audit.answers import Answer
+    from gtid_audit.audit_results import Answer
     from gtid_audit.report import Engine
     from gtid_audit.stored_run import StoredQuestion
 
@@ -70,7 +70,7 @@ def pair(
         write_json(report.to_document(contents))
     else:
         from gtid_audit.content_text import content_lines
-        from gtid_audit.text import show_report
+        from gtid_audit.report_text import show_report
 
         show_report(report, snapshots=(done.snapshot,))
         for line in content_lines(contents, is_stored=False):
@@ -97,8 +97,8 @@ def audit(
     content: CompareContent = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
 ) -> int:
-    """Audit a fleet: live servers, or stored snapshots judged by the fleet file's policy."""
-    from gtid_audit import engines
+    """Audit a fleet: live servers, or stored snapshots by the policy of the fleet file."""
+    from gtid_audit import audit_engines
     from gtid_audit.fleet import load
 
     if (fleet is None) and (snapshots is None):
@@ -110,14 +110,14 @@ def audit(
     if snapshots is not None:
         asked = _question(snapshots, fleet, max_age)
         chosen = _engine_for_stored(engine, snapshots)
-        with engines.answer_of_stored(asked, engine=chosen, out=out) as answer:
+        with audit_engines.answer_of_stored(asked, engine=chosen, out=out) as answer:
             return _say(answer, as_json=as_json)
     assert fleet is not None, "one of the two was given"
     settings = load(fleet, cluster)
-    chosen = engines.engine_for(engine.value, cluster_count=len(settings.clusters))
+    chosen = audit_engines.engine_for(engine.value, cluster_count=len(settings.clusters))
     with (
         progress() as line,
-        engines.answer_of_fleet(
+        audit_engines.answer_of_fleet(
             settings, engine=chosen, out=out, say=line.say, content=content
         ) as answer,
     ):
@@ -138,12 +138,14 @@ def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuest
 
 
 def _engine_for_stored(choice: EngineChoice, snapshots: Path) -> "Engine":
-    from gtid_audit import engines
+    from gtid_audit import audit_engines
     from gtid_audit.report import Engine
 
     if choice is not EngineChoice.AUTO:
         return Engine(choice.value)
-    return engines.engine_for(choice.value, cluster_count=engines.count_stored(snapshots))
+    return audit_engines.engine_for(
+        choice.value, cluster_count=audit_engines.count_stored(snapshots)
+    )
 
 
 def _say(answer: "Answer", *, as_json: bool) -> int:
@@ -164,16 +166,16 @@ def snapshot(
     content: CompareContent = None,
 ) -> int:
     """Read a fleet twice and store what was read, as Parquet. Exit status 3 if not all was."""
-    from gtid_audit import engines
+    from gtid_audit import audit_engines
     from gtid_audit.fleet import load
     from topology.findings import Verdict
     from topology.records import time_to_text
 
-    engines.require_parquet()
+    audit_engines.require_parquet()
     settings = load(fleet, cluster)
     with progress() as line:
-        taken = engines.read_fleet(settings, will_store=True, say=line.say)
-        contents, run = engines.compare_and_store(
+        taken = audit_engines.read_fleet(settings, will_store=True, say=line.say)
+        contents, run = audit_engines.compare_and_store(
             settings, taken, content, store_in=out, say=line.say
         )
     servers = sum(len(each.last) for each in taken)

@@ -1,6 +1,7 @@
-"""`gtid-audit binlog`: reads binary logs and relay logs, in files or of live servers.
+"""`gtid-audit binlog`: reads binary logs and relay logs, from files or live servers.
 
-Which commands there are; each is a file of its own. What names a log is in log_operands.py.
+This module registers the commands; each has its own module. logs_from_operands.py defines how an
+operand selects logs.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from gtid_audit.commands.quick import QuickCommand
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
-    """Make the family."""
+    """Return the command family."""
     family = typer.Typer(no_args_is_help=False, **settings)
     family.callback()(_binlog)
     family.command("scan", cls=QuickCommand)(binlog_scan.scan)

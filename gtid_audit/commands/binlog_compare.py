@@ -7,15 +7,15 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogFiles,
     read_log_operands,
     require_columns,
     said_if_unread,
 )
-from gtid_audit.operands import read_operands
 from gtid_audit.output import progress, write_json
+from gtid_audit.sets_from_operands import read_operands
 
 Left = Annotated[str, typer.Argument(metavar="A", help="A directory, file, glob, or DSN.")]
 Right = Annotated[str, typer.Argument(metavar="B", help="The other server's, likewise.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from gtid_audit import exits
 from gtid_audit.commands.log_options import LogSources, WantedSet
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,
@@ -13,8 +13,8 @@ from gtid_audit.log_operands import (
     require_columns,
     said_if_unread,
 )
-from gtid_audit.operands import read_operands
 from gtid_audit.output import progress, write_json
+from gtid_audit.sets_from_operands import read_operands
 
 if TYPE_CHECKING:
     from binlog.locating.places import Located
@@ -50,7 +50,7 @@ def locate(
             return locate_in_files(source, gtids, say=lambda name: line.say(f"reading {name}"))
 
     def work() -> int:
-        from gtid_audit.places_text import document_of, show_located, verdict_of
+        from gtid_audit.locate_text import document_of, show_located, verdict_of
 
         found = located()
         name = ", ".join(each.name for each in operands)

@@ -9,7 +9,7 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,
@@ -117,7 +117,7 @@ def _parquet_path(out: str | None) -> Path | None:
 
 
 def _refuse_same_names(names: list[str]) -> None:
-    """Rows name a file without its folder, as servers do."""
+    """Refuse files with equal names: rows have the name of a file without its folder."""
     if names:
         raise UsageProblem(
             f"more than one file is named {names[0]}: rows would not tell them apart"

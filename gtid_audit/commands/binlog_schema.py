@@ -1,8 +1,8 @@
-"""`gtid-audit binlog schema`: the tracked definitions behind the reading of rows.
+"""`gtid-audit binlog schema`: manages the tracked table definitions that row events need.
 
-1. `follow` reads logs into the store; the others look at it, or change it by hand. Nobody changes
-   it while somebody follows: the store's lock says so, and the status is 64.
-2. What is changed by hand is backed up first, and `update --restore` brings it back.
+1. `follow` reads logs into the store; the other commands show the store or change it by hand. While
+   one process follows, the store is locked: another process ends with status 64.
+2. A change by hand backs up the old definition first; `update --restore` restores it.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,7 @@ from gtid_audit.commands.log_options import LogSources, TrackedServer
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.commands.quick import QuickCommand
 from gtid_audit.exits import UsageProblem
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,
@@ -41,7 +41,7 @@ TableName = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
-    """Make the family."""
+    """Return the command family."""
     family = typer.Typer(no_args_is_help=False, **settings)
     family.callback()(_schema)
     for command in (follow, list_, update, delete, compare):
@@ -290,7 +290,7 @@ _UNKNOWN = 3
 
 
 def _run(work: "Callable[[], int]") -> int:
-    """Do it; a store that is in use, or lacks what was asked for, is wrong usage."""
+    """Run the work. A store that is in use, or is missing an entry, is a usage error."""
     from binlog.adapters.schema_store import StoreProblem
     from binlog.schema.words import CannotFollow
 
@@ -301,7 +301,7 @@ def _run(work: "Callable[[], int]") -> int:
 
 
 class _Refused(Exception):
-    """What was asked for cannot be done with this store, or this text."""
+    """The request cannot be carried out with this store, or this text."""
 
 
 def _raising(work: "Callable[[], int]", *kinds: type[Exception]) -> "Callable[[], int]":
@@ -342,7 +342,7 @@ def _current(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Entry":
 
 
 def _since(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Place":
-    """Give the place of a table's last change, or the place the logs are followed to."""
+    """Return the place of a table's last change, or the place up to which logs were followed."""
     entry = store.current(server, key)
     if entry is not None:
         return entry.place
@@ -353,7 +353,7 @@ def _since(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Place":
 
 
 def _require_same(definition: "TableDefinition", key: "TableKey", file: str) -> None:
-    """Refuse the statement of another table. Letter case is the server's business."""
+    """Refuse a statement for another table. Letter case depends on the server."""
     found = (definition.schema, definition.table)
     if tuple(map(str.casefold, found)) != (key.schema.casefold(), key.table.casefold()):
         raise UsageProblem(

@@ -1,4 +1,4 @@
-"""`gtid-audit binlog show`: what transactions hold, and SQL that does or undoes them again."""
+"""`gtid-audit binlog show`: shows the contents of transactions, and SQL to redo or undo them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gtid_audit import exits
 from gtid_audit.commands.log_options import LogSources, TrackedServer, WantedSet
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,
@@ -25,8 +25,8 @@ from gtid_audit.log_operands import (
     read_log_operands,
     said_if_unread,
 )
-from gtid_audit.operands import read_operands
 from gtid_audit.output import warn, write_json
+from gtid_audit.sets_from_operands import read_operands
 from topology.findings import Verdict
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ SchemaFrom = Annotated[
 
 
 class _ServerOfNow(TypedDict, total=False):
-    """A server that is asked for its tables, and what is asked of the logs about them."""
+    """A server that is queried for its tables, and the questions to its logs about them."""
 
     connect: Callable[[], Connection[Any]]
     server_name: str
@@ -70,7 +70,7 @@ class _ServerOfNow(TypedDict, total=False):
 
 @dataclass(slots=True)
 class _Run:
-    """One run: where the transactions are, and which of them have come."""
+    """One run: the source of the transactions, and which have arrived."""
 
     wanted: GtidSet
     groups: Iterator[EventGroup]
@@ -78,7 +78,7 @@ class _Run:
     found: list[Any] = field(default_factory=list)
 
     def contents(self) -> Iterator[tuple[EventGroup, Iterator[Any]]]:
-        """Give each transaction with its rows decoded as they are asked for."""
+        """Yield each transaction; its rows are decoded when the caller iterates over them."""
         from binlog.adapters.row_decoder import RowDecoder
         from binlog.rows.values import rows_of_group
 
@@ -90,7 +90,7 @@ class _Run:
 
     @property
     def missing(self) -> GtidSet:
-        """What has not come."""
+        """Return the wanted GTIDs that have not arrived."""
         return self.wanted - GtidSet.of(self.found)
 
 
@@ -150,7 +150,7 @@ def _groups(
         from binlog.adapters.stream import ServerLogs
 
         connect = source.connector(seconds_max=seconds)
-        # The server refuses a dump if it has purged some of what is wanted, and gives none of it.
+        # The server refuses the whole dump if it has purged a part of the wanted set.
         purged = purged_of(connect) & wanted
         if purged:
             warn(f"{source.name} has purged {purged.shortened()}")
@@ -206,15 +206,15 @@ def _asked(
 def _show(run: _Run, *, as_json: bool) -> int:
     if as_json:
         from gtid_audit.output import write_streamed_json
-        from gtid_audit.show_json import show_document
+        from gtid_audit.transactions_json import show_document
 
         write_streamed_json(show_document(run.wanted, run.contents(), lambda: run.missing))
         return _status(run)
     from rich.text import Text
 
-    from gtid_audit.show_text import transaction_parts
-    from gtid_audit.text import QUIET, counted
-    from gtid_audit.text import show as show_parts
+    from gtid_audit.report_text import QUIET, counted
+    from gtid_audit.report_text import show as show_parts
+    from gtid_audit.transactions_text import transaction_parts
 
     notes: set[str] = set()
     hidden = 0
@@ -262,7 +262,7 @@ def _write_script(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool)
 
 
 def _replayed(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool) -> list[Replayed]:
-    """Write each transaction as SQL; one that does not fit into memory, in a temporary file."""
+    """Write each transaction as SQL; a large one goes to a temporary file."""
     from binlog.adapters.spooled import Spooled
     from repair.replay import redo, undo
 
@@ -286,7 +286,7 @@ def _replayed(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool) -> 
 
 
 def _write_lines(lines: Iterable[str]) -> None:
-    """Write a script as it is: a statement may hold bytes of another character set than UTF-8."""
+    """Write a script unchanged: a statement may contain bytes that are not UTF-8."""
     from gtid_audit.output import ReaderGone
 
     try:

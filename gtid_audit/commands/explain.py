@@ -1,4 +1,4 @@
-"""`explain`: an error text of a server, or a code of the catalogue, in plain words."""
+"""`explain`: explains a server's error text, or a code of the catalogue."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ def explain(
     *,
     as_json: AsJson = False,
 ) -> int:
-    """Say what an error text or a code means, why it arises and what to do."""
+    """Return what an error text or a code means, why it arises and what to do."""
     from topology.catalogue import UnknownCode
     from topology.explain import Unexplained
     from topology.explain import explain as look_up

@@ -1,4 +1,4 @@
-"""Arguments that several commands about logs have, written once."""
+"""Arguments that several log commands share."""
 
 from typing import Annotated, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Options that several commands have, written once."""
+"""Options that several commands share."""
 
 from datetime import timedelta
 from enum import Enum
@@ -15,7 +15,7 @@ _SECONDS_MAX = 3600
 
 
 class EngineChoice(Enum):
-    """What --engine takes."""
+    """The values of --engine."""
 
     AUTO = "auto"
     LOCAL = "local"
@@ -70,7 +70,7 @@ EngineOption: TypeAlias = Annotated[
 
 
 def max_age_of(text: str) -> timedelta | None:
-    """Read --max-age; None is any age. Raises UsageProblem."""
+    """Parse --max-age; None is any age. Raises UsageProblem."""
     try:
         return age_from_text(text)
     except ValueError as problem:
@@ -78,13 +78,13 @@ def max_age_of(text: str) -> timedelta | None:
 
 
 def seconds_of(text: str | None) -> float | None:
-    """Read --timeout: from 0.1 to 3600 seconds. Raises UsageProblem."""
+    """Parse --timeout: from 0.1 to 3600 seconds. Raises UsageProblem."""
     if text is None:
         return None
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not _SECONDS_MIN <= seconds <= _SECONDS_MAX:  # also refuses nan
+    if not _SECONDS_MIN <= seconds <= _SECONDS_MAX:  # also rejects nan
         raise UsageProblem(f"--timeout: expected {_SECONDS_MIN} to {_SECONDS_MAX} seconds")
     return seconds

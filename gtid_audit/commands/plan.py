@@ -1,4 +1,4 @@
-"""`repair plan`: reads, evaluates, and writes the repair. It changes no server."""
+"""`repair plan`: reads and evaluates servers, and writes the repair. It changes no server."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ Dsns = Annotated[
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
-    """Make the family."""
+    """Return the command family."""
     family = typer.Typer(help="Plan repairs.", no_args_is_help=False, **settings)
     family.callback()(_repair)
     family.command("plan")(plan)
@@ -109,7 +109,7 @@ def plan(
 def _check(
     pair: tuple[str, str] | None, fleet: Path | None, cluster: str | None, *, is_of_pair: bool
 ) -> None:
-    """Raise UsageProblem unless one cluster is named, with the options that it takes."""
+    """Raise UsageProblem unless the operands select one cluster, with options that fit."""
     if (pair is None) == (fleet is None):
         raise UsageProblem("repair plan needs one of --pair DSN_A DSN_B and --fleet FILE")
     if (fleet is None) != (cluster is None):
@@ -123,7 +123,7 @@ def _check(
 def _flags(
     ask_password: bool, timeout: str | None, content: bool | None, accepted: list[str] | None
 ) -> list[str]:
-    """Return the options that decide what is read, and what is accepted of it."""
+    """Return the options that determine what is read and what is accepted."""
     flags = ["--ask-password"] if ask_password else []
     if timeout is not None:
         flags.append(f"--timeout={timeout}")
@@ -134,7 +134,7 @@ def _flags(
 
 
 def _choices(texts: list[str] | tuple[()]) -> dict[str, str]:
-    """Read --strategy. Two ways for one finding or code are refused: neither could be meant."""
+    """Parse --strategy. Two strategies for one finding or code are refused as ambiguous."""
     choices: dict[str, str] = {}
     for text in texts:
         key, name = _choice(text)

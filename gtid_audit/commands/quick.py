@@ -1,9 +1,9 @@
-"""Typer commands that start at once: their parameters are texts and flags, taken as typed.
+"""Typer commands that start fast: their parameters are texts and flags, used as typed.
 
-Typer (0.29) turns every parameter into its type by Pydantic, even a text into a text; importing
-Pydantic costs as much time as auditing a pair. These classes give the parameters of a command a
-converter that does nothing. Where Typer has no such place (other versions), the attribute set here
-is never read, and the command works as any other; a test sees that Pydantic stays out.
+Typer (0.29) converts every parameter with Pydantic, even a text to a text. Importing Pydantic takes
+as long as auditing a pair. These classes give the parameters of a command a converter that does
+nothing. Other versions of Typer ignore the attribute that is set here, and the command works as
+usual. A test verifies that Pydantic is not imported.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ _TAKEN_AS_TYPED = (str, bool, list[str])
 
 
 class _AsTyped:
-    """Stands where Typer keeps a parameter's converter."""
+    """Replaces Typer's converter of a parameter."""
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401, ARG002 - Typer's
         if value is None and (param.multiple or param.nargs == -1):
@@ -26,15 +26,15 @@ class QuickCommand(TyperCommand):
     """A command whose parameters are `str`, `list[str]` or flags."""
 
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - Typer's
-        """Return the parameters, --help among them, each with its converter."""
+        """Return the parameters, including --help, each with the converter above."""
         return _quickened(super().get_params(ctx))
 
 
 class QuickGroup(TyperGroup):
-    """A family of commands whose own options are flags."""
+    """A command family whose own options are flags."""
 
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - Typer's
-        """Return the parameters, --help among them, each with its converter."""
+        """Return the parameters, including --help, each with the converter above."""
         return _quickened(super().get_params(ctx))
 
 

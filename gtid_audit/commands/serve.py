@@ -1,4 +1,4 @@
-"""`serve`: audits on a schedule, for Prometheus."""
+"""`serve`: audits on a schedule, and serves the results to Prometheus."""
 
 from typing import Annotated
 
@@ -23,12 +23,12 @@ def serve(
     ] = 60.0,
     as_json: AsJson = False,
 ) -> int:
-    """Audit a fleet on a schedule and answer /metrics and /healthz until told to stop."""
+    """Audit a fleet on a schedule and serve /metrics and /healthz until stopped."""
     import signal
     import threading
 
-    from gtid_audit import engines
-    from gtid_audit.content_memory import ProcessMemory
+    from gtid_audit import audit_engines
+    from gtid_audit.compared_restarts import ProcessMemory
     from gtid_audit.fleet import load
     from gtid_audit.report import AuditReport
     from gtid_audit.service import AuditService
@@ -40,7 +40,7 @@ def serve(
     memory = ProcessMemory()
 
     def audit() -> AuditReport:
-        return engines.audit_fleet(settings, memory=memory).report
+        return audit_engines.audit_fleet(settings, memory=memory).report
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")

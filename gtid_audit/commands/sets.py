@@ -1,7 +1,7 @@
-"""`gtid-audit sets`: the set calculator. Knows no servers.
+"""`gtid-audit sets`: the set calculator. It uses no servers.
 
-What is a set is printed as MySQL prints it, on one line, whatever its size: other programs read it.
-What a person wants to look at has a form of its own: `diff`, and `holes --by-uuid`.
+A result that is a set is printed as MySQL prints it, on one line of any length: other programs read
+it. `diff` and `holes --by-uuid` print a form for operators.
 """
 
 import json
@@ -15,8 +15,8 @@ from gtid import GtidSet, relate
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson
 from gtid_audit.commands.quick import QuickCommand
-from gtid_audit.operands import read_operands
 from gtid_audit.output import write, write_line
+from gtid_audit.sets_from_operands import read_operands
 
 Result = GtidSet | bool | int
 
@@ -25,7 +25,7 @@ _PIECE_CHARS: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation on one or two sets: its name, its definition, its help."""
+    """One operation on one or two sets: its name, its function, its help."""
 
     name: str
     compute: Callable[..., Result]
@@ -54,7 +54,7 @@ ByUuid = Annotated[
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
-    """Make the family."""
+    """Return the command family."""
     family = typer.Typer(help="Calculate with GTID sets, offline.", **settings)
     for operation in OF_TWO:
         family.command(operation.name, cls=QuickCommand, help=operation.help)(_of_two(operation))
@@ -112,13 +112,13 @@ def _answer(operation: Operation, result: Result, *, as_json: bool) -> int:
     elif isinstance(result, bool):
         write_line("true" if result else "false")
     else:
-        write(str(result))  # and the line end apart: no second copy of a text that may be huge
+        write(str(result))  # the line end separately, to avoid a copy of a huge text
         write("\n")
     return exits.FALSE if result is False else exits.OK
 
 
 def _described(gtid_set: GtidSet) -> dict[str, Any]:
-    """Describe a set as a whole, and each of its TSIDs."""
+    """Describe a set, and each of its TSIDs."""
     text = str(gtid_set)
     parts = [(tsid, gtid_set.from_tsid(tsid)) for tsid in gtid_set.tsids]
     return {
@@ -140,7 +140,7 @@ def _described(gtid_set: GtidSet) -> dict[str, Any]:
 
 
 def _write_large_json(document: dict[str, Any]) -> None:
-    """Write what output.write_json would, piece by piece: the sets in it may be huge."""
+    """Write the same as output.write_json, piece by piece: the sets may be huge."""
     pieces: list[str] = []
     size = 0
     for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(document):

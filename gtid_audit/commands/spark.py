@@ -1,4 +1,4 @@
-"""`gtid-audit spark`: questions to what is stored that only Spark answers."""
+"""`gtid-audit spark`: queries of stored runs that need Spark."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,10 +13,10 @@ from gtid_audit.output import progress, write
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
-    """Make the family."""
+    """Return the command family."""
     family = typer.Typer(help="Ask what is stored of a fleet, with Spark.", **settings)
 
-    # Typer takes a family of one command for that command.
+    # Without a callback, Typer turns a family of one command into that command.
     @family.callback()
     def _family() -> None:
         """Ask what is stored of a fleet, with Spark."""
@@ -47,7 +47,7 @@ def trends(
     as_json: AsJson = False,
 ) -> int:
     """Show what the stored runs say together: fragmentation, dead UUIDs, sets that grow."""
-    from gtid_audit.engines import require_parquet, require_spark
+    from gtid_audit.audit_engines import require_parquet, require_spark
 
     require_parquet()
     require_spark()

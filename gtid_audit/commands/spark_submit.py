@@ -1,10 +1,10 @@
-"""`gtid-audit spark package|command|submit`: the fleet audit on a Spark cluster that is there.
+"""`gtid-audit spark package|command|submit`: the fleet audit on an existing Spark cluster.
 
-1. What runs there is spark_audit/adapters/submit.py, sent along as a zip; docs/spark-cluster.md
-   says what the cluster itself must have.
-2. `command` prints the line that `submit` runs: nothing happens that cannot be read first.
-3. A command line can be read by everybody on the machine: settings that look like a secret are
-   refused here, and belong into spark-defaults.conf or a credential provider.
+1. The cluster runs spark_audit/adapters/submit.py, which is sent as a zip. docs/spark-cluster.md
+   lists what the cluster itself must have.
+2. `command` prints the line that `submit` runs, so that the operator can read it first.
+3. All users of the machine can read a command line. So settings that look like a secret are refused
+   here; they belong in spark-defaults.conf or in a credential provider.
 """
 
 import os
@@ -41,7 +41,7 @@ Words: TypeAlias = list[str] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """One audit on a cluster: its fields are the options of both commands that are about one."""
+    """One audit on a cluster. The fields are the options of both commands."""
 
     master: Annotated[
         str, typer.Option("--master", metavar="URL", help="spark://HOST:7077, yarn, k8s://…")
@@ -95,14 +95,14 @@ class Submission:
 
     @property
     def is_cluster(self) -> bool:
-        """Say whether the driver runs on the cluster, where nobody sees its exit status."""
+        """Return whether the driver runs on the cluster: its exit status is then not visible."""
         return self.deploy_mode == "cluster"
 
     def line(self, spark_submit: str) -> list[str]:
         """Return the command and its arguments.
 
-        Raises UsageProblem for a setting or a UUID that is none, and what reading the fleet file
-        raises.
+        Raises UsageProblem for an invalid setting or UUID, and the errors of reading the fleet
+        file.
         """
         package = self.package or PACKAGE
         settings = _settings_of(self.conf or ())
@@ -118,7 +118,7 @@ class Submission:
             line += ["--conf", f"{name}={value}"]
         line += [package.removesuffix(".zip") + ".py"]
         line += ["--snapshots", self.snapshots, "--out", self.out]
-        max_age_of(self.max_age)  # or the cluster would refuse it, later
+        max_age_of(self.max_age)  # otherwise the cluster would refuse it, later
         line += ["--max-age", self.max_age]
         for uuid in _allowed(self.fleet, self.allow_uuid or ()):
             line += ["--allow-uuid", uuid]
@@ -126,7 +126,7 @@ class Submission:
             line += ["--external-source", address]
         for repair in _accepted(self.fleet):
             line += ["--accepted", repair]
-        if self.is_cluster:  # a verdict's status would be a failure there, and be tried again
+        if self.is_cluster:  # YARN would treat a verdict's status as a failure, and retry
             line += ["--exit", "done"]
         return line
 
@@ -139,13 +139,13 @@ def register(family: typer.Typer) -> None:
 
 
 def _about_one(act: Callable[[Submission], int]) -> Callable[..., int]:
-    """Make a command of a function: the fields of a submission become its options."""
+    """Make a command from a function: the fields of a submission become its options."""
 
     @wraps(act)
-    def run(**given: Any) -> int:  # noqa: ANN401 - each is of the type that Submission says
+    def run(**given: Any) -> int:  # noqa: ANN401 - Submission defines the types
         return act(Submission(**given))
 
-    # Typer asks for a signature, and gets that of the class.
+    # Typer reads the signature, so the command gets that of the class.
     run.__signature__ = signature(Submission)  # type: ignore[attr-defined]
     return run
 
@@ -220,7 +220,7 @@ def _settings_of(given: Sequence[str]) -> dict[str, str]:
 
 
 def _allowed(fleet: Path | None, uuids: Sequence[str]) -> list[str]:
-    """Return the UUIDs a policy permits, from the fleet file and the command line. In order."""
+    """Return the UUIDs that a policy permits, from fleet file and command line, in order."""
     from uuid import UUID
 
     allowed: set[UUID] = set()
@@ -237,7 +237,7 @@ def _allowed(fleet: Path | None, uuids: Sequence[str]) -> list[str]:
 
 
 def _external(fleet: Path | None) -> list[str]:
-    """Return the addresses that the fleet file declares external. In order."""
+    """Return the addresses that the fleet file declares as external, in order."""
     if fleet is None:
         return []
     from gtid_audit.fleet import load
@@ -246,7 +246,7 @@ def _external(fleet: Path | None) -> list[str]:
 
 
 def _accepted(fleet: Path | None) -> list[str]:
-    """Return the repairs that the fleet file accepts: the driver need not see their plans."""
+    """Return the repairs that the fleet file accepts, so that the driver need not read plans."""
     if fleet is None:
         return []
     from gtid_audit.fleet import load
@@ -257,7 +257,7 @@ def _accepted(fleet: Path | None) -> list[str]:
 def _spark_submit(environment: Mapping[str, str]) -> str:
     """Return the spark-submit to run: that of SPARK_HOME, the first in PATH, or PySpark's own.
 
-    Raises UsageProblem if there is none, or no Java for it.
+    Raises UsageProblem if there is none, or if there is no Java for it.
     """
     from spark_audit.adapters.java import JavaMissing, require_java
 
@@ -281,7 +281,7 @@ def _spark_submit(environment: Mapping[str, str]) -> str:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """Part what the program said from the document with which it ends.
+    """Split the program's output into other text and the document at its end.
 
     spark-submit merges standard error of a Python driver into standard output (PythonRunner.scala,
     redirectErrorStream).
@@ -291,7 +291,7 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _status_of(returned: int, text: str) -> int:
-    """Return the exit status of an audit: spark-submit ends its own mishaps in 1, as WARNING is."""
+    """Return the exit status of an audit. spark-submit's own errors end in 1, which is WARNING."""
     from spark_audit.summary import FleetSummary, MalformedSummary
 
     if returned in _NO_VERDICT:

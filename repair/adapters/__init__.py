@@ -1,1 +1,1 @@
-"""Where repair touches the world: reading failing events, writing plan directories."""
+"""Adapters of repair to servers and files: reading failing events, writing plan directories."""

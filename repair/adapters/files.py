@@ -1,10 +1,10 @@
-"""Writes a plan into a directory: all of it or nothing.
+"""Writes a plan into a directory, completely or not at all.
 
-1. A directory that holds anything else is refused. One that holds this very plan, made from a
-   later reading perhaps, is left as it is: same id, same files, same SQL.
-2. The files appear together, by renaming a finished directory into place.
-3. Only the account that made a plan may read its files: they hold rows of tables, and statements
-   such as CREATE USER with the hash of a password.
+1. A directory that contains anything else is refused. A directory that contains this plan, possibly
+   made from another reading, is not changed: same id, same files, same SQL.
+2. The files appear together: a finished directory is renamed to its final name.
+3. Only the operating system account that made a plan may read its files. They contain rows of
+   tables, and statements such as CREATE USER with the hash of a password.
 """
 
 import json
@@ -21,14 +21,14 @@ _FILE_MODE = 0o600
 
 
 class DirectoryTaken(Exception):
-    """The directory holds something that is not this plan."""
+    """The directory contains something that is not this plan."""
 
 
 def write_plan(plan: Plan, directory: Path) -> tuple[Path, ...]:
     """Write a plan's files and return their paths, scripts first, in order.
 
     Raises:
-        DirectoryTaken: the directory, or a file of that name, is there and holds something else.
+        DirectoryTaken: the directory, or a file of that name, exists and contains something else.
         OSError: it cannot be written.
     """
     files = render_files(plan)
@@ -37,7 +37,8 @@ def write_plan(plan: Plan, directory: Path) -> tuple[Path, ...]:
         return paths
     _refuse_taken(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
-    # Beside its final place: a rename is atomic only within one file system. Its mode is 0700.
+    # Next to its final location, because a rename is atomic only within one file system. Its mode
+    # is 0700.
     made = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
         for name, text in files.items():
@@ -74,7 +75,7 @@ def _content(directory: Path) -> dict[str, str] | None:
 
 
 def _is_same(there: dict[str, str] | None, files: dict[str, str]) -> bool:
-    """Return whether a directory holds this plan. When it was read may differ, its SQL may not."""
+    """Return whether a directory contains this plan; reading times may differ, SQL may not."""
     if there is None or there.keys() != files.keys():
         return False
     if _id(there[PLAN]) is None or _id(there[PLAN]) != _id(files[PLAN]):

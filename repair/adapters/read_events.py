@@ -1,8 +1,8 @@
-"""Reads from the sources' binary logs the events that stop an applier, or would.
+"""Reads the events that stop an applier, or would stop one, from the sources' binary logs.
 
-1. For an applier that stopped because errors differ (A1): the event it stands before.
-2. For a hole that a source could send again (H1): whether one of its transactions was logged with
-   an error, and so would stop the applier if it were fetched.
+1. For an applier that stopped because errors differ (A1): the event at which it stopped.
+2. For a gap that a source could send again (H1): whether one of its transactions was logged with an
+   error, and so would stop the applier if it were fetched.
 3. What cannot be read is reported by finding id, with the reason. Nothing is guessed.
 """
 
@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError
 from gtid import GtidSet, GtidSetTooLarge
-from repair.evidence import FailingEvent, NoSuchEvent, event_of, find_failing_event
+from repair.failing_event import FailingEvent, NoSuchEvent, event_of, find_failing_event
 from topology.adapters.mysql import connect
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
-# From the applier's low-water mark on. More than this many transactions in flight is no parallel
-# applier's gap; it is a log we have misread.
+# From the applier's low-water mark on. A multithreaded applier never has more than this many
+# transactions in flight; a longer search means that the log was misread.
 LOOKED_AT_MAX = 2_000
-# Of one hole. A larger one is not read: refetching it is judged by whoever runs it.
+# The limit for one gap. A larger one is not read: the operator decides whether to fetch it again.
 HOLE_READ_MAX = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class EventsRead:
-    """What was found, by finding id, and what could not be read, with the reason."""
+    """The events that were found, by finding id, and the reasons why others could not be read."""
 
     events: Mapping[str, FailingEvent] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -40,14 +40,14 @@ def read_events(
     *,
     timeout_seconds_max: float,
 ) -> EventsRead:
-    """Read the failing events behind an audit's findings.
+    """Read the failing events of an audit's findings.
 
     Args:
-        snapshot: the snapshot the audit was made of.
+        snapshot: the snapshot of the audit.
         audit: its findings.
-        targets: how to reach the servers, by name. The account needs the
-            privilege to read binary logs, as a replica has it.
-        timeout_seconds_max: for one finding, connecting included.
+        targets: the servers' addresses and accounts, by name. The account needs the
+            privilege to read binary logs, like the account of a replica.
+        timeout_seconds_max: for one finding, including the connect.
     """
     events: dict[str, FailingEvent] = {}
     unread: dict[str, str] = {}
@@ -112,8 +112,8 @@ def _behind_workers(
 ) -> FailingEvent | NoSuchEvent | None:
     """Return the first event logged with an error from the applier's low-water mark on.
 
-    Before 5.7 a channel with workers reports 1756 only. Such an event may be what stopped them; the
-    error log has the worker's own text.
+    Before 5.7 a channel with workers reports only 1756. Such an event may be what stopped them; the
+    error log has the worker's own message.
     """
     channel = _channel(replica, finding)
     if channel is None or channel.applied_to is None:

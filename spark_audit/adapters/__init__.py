@@ -1,1 +1,1 @@
-"""Where the fleet audit meets files, Spark and Java."""
+"""The parts of the fleet audit that use files, Spark and Java."""

@@ -1,12 +1,13 @@
-"""A class archive for Spark's JVM, so that a session starts and a first job runs in half the time.
+"""A class archive for Spark's JVM. It halves the time to start a session and run a first job.
 
-Most of a short Spark job is Java loading and verifying some fifteen thousand classes. Java can keep
-the outcome in a file (application class-data sharing, JEP 350) and map it the next time. Making one
-costs a session and about as long again, and some 180 MB of disk; so it is made only when asked for:
+A short Spark job spends most of its time loading and verifying about fifteen thousand Java classes.
+Java can store the result in a file (application class-data sharing, JEP 350) and map that file the
+next time. Making the archive takes one session, about as long again, and about 180 MB of disk. So
+gtid-audit makes it only on request:
 
     python -m spark_audit.adapters.archive
 
-Where it lies: spark_audit/adapters/java.py. Deleting it does no harm.
+spark_audit/adapters/java.py defines where the archive is. The operator can delete it at any time.
 """
 
 import os
@@ -28,16 +29,18 @@ class ArchiveNotMade(Exception):
 
 
 def make_class_archive() -> Path:
-    """Run one small audit and keep the classes it took; return the file, made now or before.
+    """Run one small audit, archive the classes it loaded, and return the archive file.
+
+    An archive that exists is returned as it is.
 
     Raises JavaMissing, SparkNotStarted and ArchiveNotMade.
     """
     archive = class_archive(require_java(os.environ), os.environ)
     if archive.exists():
         return archive
-    # Compiled kernels lie beside it, and are trusted only where nobody else can write.
+    # Compiled kernels are here too. They are loaded only if no other user can write the directory.
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Beside its place, so that it appears there whole or not at all.
+    # A scratch directory on the same file system, so that the rename is atomic.
     with TemporaryDirectory(prefix=".archive-", dir=archive.parent) as scratch:
         stored, written = Path(scratch) / "snapshots", Path(scratch) / archive.name
         write_snapshots(stored, [_unread_cluster()])
@@ -50,7 +53,7 @@ def make_class_archive() -> Path:
 
 
 def _unread_cluster() -> ClusterSnapshot:
-    """Make the smallest cluster that can be stored: one server of which nothing was read."""
+    """Make the smallest cluster that can be stored: one server, with nothing read from it."""
     never = datetime(1970, 1, 1, tzinfo=UTC)
     unread = (UnreadFact("connection", UnreadReason.UNREACHABLE, "never tried"),)
     first, last = (

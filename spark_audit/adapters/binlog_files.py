@@ -1,12 +1,12 @@
-"""Which log files somebody means, and what their two ends say.
+"""Finds the log files of an operand, and reads what their headers and footers contain.
 
-1. A directory or a pattern means the files in it that are named as servers name logs, with a number
-   at the end: beside them lie an index, and whatever else people keep. A file named outright is
-   taken as it is.
-2. Driver and executors must see the files under the same path. An address of another file system
-   (hdfs://, s3a://) is refused: a ledger is made over mapped memory, which those do not have.
-3. The two ends of a file are read, some kilobytes, to tell what cannot be in it. What cannot be
-   read there is not known, and such a file is read as a whole, where the error will be said.
+1. For a directory or a pattern, only files that are named like a server's logs count: the name ends
+   in a number. Index files and other files in the directory are ignored. A file that the operand
+   names explicitly is always taken.
+2. Driver and executors must see the files under the same path. Addresses of other file systems
+   (hdfs://, s3a://) are refused: a ledger needs memory-mapped files.
+3. A few kilobytes at both ends of a file show which transactions it cannot contain. If they cannot
+   be read, nothing is known about the file. It is then read as a whole, which reports the error.
 """
 
 import glob
@@ -29,7 +29,7 @@ from spark_audit.binlog_skipping import LogFacts
 from topology.adapters.inventory.problem import InventoryProblem
 
 FILES_MAX: Final = 1_000_000
-# As many tasks as files, until there are more files than this: then small ones share a task.
+# One task per file up to this number of files. With more files, small ones share a task.
 TASKS_OF_ONE_FILE_MAX: Final = 256
 TASK_BYTES: Final = 128 * 1024**2
 
@@ -43,7 +43,7 @@ _POSITION_END: Final = 1 << 32
 
 
 def files_of(places: Sequence[str]) -> tuple[str, ...]:
-    """Return the files that are meant, each once, in order. Raises InventoryProblem."""
+    """Return the files of the operands, each once, in order. Raises InventoryProblem."""
     problems = []
     found: set[str] = set()
     for place in places:
@@ -63,7 +63,7 @@ def files_of(places: Sequence[str]) -> tuple[str, ...]:
 
 
 def tasks_of(files: Sequence[str]) -> list[tuple[str, ...]]:
-    """Deal files to tasks: one each, or, if there are many, small neighbours together."""
+    """Assign files to tasks: one file each, or, if there are many, small neighbours together."""
     if len(files) <= TASKS_OF_ONE_FILE_MAX:
         return [(file,) for file in files]
     tasks: list[tuple[str, ...]] = []
@@ -80,7 +80,7 @@ def tasks_of(files: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def facts_of(files: Iterable[str]) -> dict[str, dict[str, LogFacts]]:
-    """Return what the ends of each file say, by folder and name; what is not known is left out."""
+    """Return the facts from both ends of each readable file, by folder and name."""
     folders: dict[str, dict[str, LogFacts]] = {}
     for file in files:
         path = Path(file)
@@ -92,7 +92,7 @@ def facts_of(files: Iterable[str]) -> dict[str, dict[str, LogFacts]]:
     return {folder: _with_ends(Path(folder), facts) for folder, facts in folders.items()}
 
 
-# -- where ----------------------------------------------------------------------------------------
+# -- paths ----------------------------------------------------------------------------------------
 
 
 def _local(place: str) -> str:
@@ -124,14 +124,14 @@ def _bytes_of(file: str) -> int:
     try:
         return Path(file).stat().st_size
     except OSError:
-        return 0  # gone: whose task it is will say so
+        return 0  # the file is gone: the task that reads it reports the error
 
 
 # -- the two ends ---------------------------------------------------------------------------------
 
 
 def _facts_of(path: Path) -> LogFacts:
-    """Read the head. Raises BinlogError, OSError."""
+    """Read the events at the start of a file. Raises BinlogError, OSError."""
     with path.open("rb") as file:
         opening = file.read(FIRST_POSITION + HEADER_BYTES)
 
@@ -153,13 +153,13 @@ def _facts_of(path: Path) -> LogFacts:
 
 
 def _version(description: FormatDescription) -> tuple[int, ...]:
-    """Return the numbers a version begins with: 5.6.24-log is (5, 6, 24)."""
+    """Return the leading numbers of a version: (5, 6, 24) for 5.6.24-log."""
     found = re.match(r"([0-9]+)\.([0-9]+)\.([0-9]+)", description.server_version)
     return tuple(map(int, found.groups())) if found else ()
 
 
 def _with_ends(folder: Path, facts: Mapping[str, LogFacts]) -> dict[str, LogFacts]:
-    """Add where each file's last event leads, if it leads to the next of these."""
+    """Add, for each file whose last event is a ROTATE to the next of these files, that fact."""
     names = sorted(facts)
     followers = dict(pairwise(names))
     return {name: _with_end(folder, facts[name], name, followers.get(name)) for name in names}
@@ -178,10 +178,10 @@ def _with_end(folder: Path, facts: LogFacts, name: str, follower: str | None) ->
 
 
 def _rotated_to(path: Path, follower: str) -> int | None:
-    """Return when a ROTATE to that file was written as the last event, if there is one.
+    """Return when the last event was written, if it is a ROTATE to that file; otherwise None.
 
-    Its length is known from the name, so its place is, with a checksum or without. Raises
-    CorruptBinlog, OSError.
+    The file name determines the length of the event, and so its position, with or without a
+    checksum. Raises CorruptBinlog, OSError.
     """
     body_bytes = 8 + len(follower.encode())  # Rotate_log_event: a position, and the name
     size = path.stat().st_size

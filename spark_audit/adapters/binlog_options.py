@@ -1,8 +1,8 @@
-"""What may be said in `.option(…)` to the data source `mysql_binlog`, read and checked.
+"""Reads and checks the `.option(…)` texts of the data source `mysql_binlog`.
 
-1. What all sources have in common is in option_texts.py.
-2. What restricts transactions (`gtids`, `since`, `until`, `table`) is answered exactly, before rows
-   reach Spark. Damage is told of every file that was read, whatever is asked for.
+1. option_texts.py has what all sources have in common.
+2. The options that restrict transactions (`gtids`, `since`, `until`, `table`) are applied exactly,
+   before rows reach Spark. A damaged file that was read is reported whatever the filter is.
 """
 
 import json
@@ -41,7 +41,7 @@ NOW: Final = "now"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table by its two names, as the log has them."""
+    """A table by schema and name, as the log records them."""
 
     schema: str
     table: str
@@ -58,21 +58,21 @@ class BinlogOptions:
     details: bool = False
     columns: tuple[str, ...] | None = None
     gtids: GtidSet | None = None
-    # Committed in this log; by the origin's clock where the log has no commit times (before 8.0.1).
+    # Commit time in this log. Logs before 8.0.1 have none: then the clock of the origin counts.
     since: datetime | None = None
-    until: datetime | None = None  # not included
+    until: datetime | None = None  # exclusive
     table: Table | None = None
     pushdown: bool = False
-    # Of a server.
+    # For a live server.
     credentials: Credentials = Credentials.DRIVER
-    start_at: str | GtidSet = OLDEST  # of a stream: OLDEST, NOW, or what has been read already
+    start_at: str | GtidSet = OLDEST  # of a stream: OLDEST, NOW, or the set read before
     transactions_max: int = TRANSACTIONS_MAX_DEFAULT  # of one batch of a stream
-    bytes_max: int = BYTES_MAX_DEFAULT  # of what is held of one transaction, and of one event
-    timeout_seconds_max: int = TIMEOUT_SECONDS_DEFAULT  # of one silence
+    bytes_max: int = BYTES_MAX_DEFAULT  # in memory, for one transaction and for one event
+    timeout_seconds_max: int = TIMEOUT_SECONDS_DEFAULT  # without any data from the server
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "BinlogOptions":
-        """Read options; names in any case, as Spark has them. Raises InventoryProblem."""
+        """Read the options; names in any case, as Spark passes them. Raises InventoryProblem."""
         given = by_lower_name(options)
         paths = _paths(given.pop("path", None), given.pop("paths", None))
         values, problems = read_options(given, READERS, account_is_in=_ACCOUNT_IS_IN)
@@ -84,18 +84,18 @@ class BinlogOptions:
 
     @property
     def reads_digests(self) -> bool:
-        """Tell whether digests must be made."""
+        """Return whether digests are needed."""
         return self.digests or "digest" in (self.columns or ())
 
     @property
     def reads_details(self) -> bool:
-        """Tell whether tables and statements must be read."""
+        """Return whether tables and statements are needed."""
         named = {"tables", "ddl"} & set(self.columns or ())
         return self.details or self.table is not None or bool(named)
 
 
 def _paths(one: str | None, several: str | None) -> tuple[str, ...]:
-    """Return what was given to `load`: Spark hands on a list as JSON. Raises InventoryProblem."""
+    """Return the paths given to `load`; Spark passes a list as JSON. Raises InventoryProblem."""
     try:
         listed = json.loads(several) if several else []
     except json.JSONDecodeError:
@@ -134,7 +134,7 @@ def _moment(text: str) -> datetime:
         raise ValueError(
             "expected a time such as 2026-01-02T12:00:00Z or 2026-01-02 12:00:00+01:00"
         ) from None
-    # A session's time zone is not ours to see; without a zone the time is UTC.
+    # The session's time zone is not known here. A time without a zone is UTC.
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

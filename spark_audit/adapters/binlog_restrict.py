@@ -1,6 +1,6 @@
-"""What options of `mysql_binlog` leave of the transactions that were read: exactly what is asked.
+"""Applies the options of `mysql_binlog` to the transactions that were read: exactly those remain.
 
-Pure, but for what it imports late: NumPy only where a set of GTIDs is asked for.
+Pure, except for late imports: NumPy is needed only if a set of GTIDs is asked for.
 """
 
 from dataclasses import replace
@@ -17,12 +17,12 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def with_columns(options: BinlogOptions, columns: pa.Schema) -> BinlogOptions:
-    """Return the options with the columns that are really asked for."""
+    """Return the options, with the columns that the query needs."""
     return replace(options, columns=tuple(columns.names))
 
 
 def sought_by_options(options: BinlogOptions) -> Sought:
-    """Return what options say of the transactions that are wanted."""
+    """Return what the options state about the wanted transactions."""
     until = options.until
     return Sought(
         gtids=options.gtids,
@@ -32,7 +32,7 @@ def sought_by_options(options: BinlogOptions) -> Sought:
 
 
 def restricted(rows: pa.Table, options: BinlogOptions) -> pa.Table:
-    """Return the rows that options ask for."""
+    """Return the rows that the options ask for."""
     if options.gtids is not None:
         from binlog.ledger.sets import rows_in
 
@@ -53,7 +53,7 @@ def _scalar(moment: datetime) -> pa.Scalar:
 
 
 def _touches(rows: pa.Table, table: Table) -> pa.Array:
-    """Tell of each row whether it changed rows of a table."""
+    """Return for each row whether the transaction changed rows of the table."""
     tables = rows.column("tables").combine_chunks()
     touched = pc.list_flatten(tables)
     is_it = pc.and_(

@@ -1,12 +1,12 @@
-"""One live server as a source of `mysql_binlog`: what it has, and the rows of a set of GTIDs.
+"""Reads one live server for `mysql_binlog`: its sets, and the rows of a set of GTIDs.
 
-1. The set that a task is given is what it gives, no more and no less. What the server cannot send
-   any more ends the query with the server's own words; a transaction that does not come although
-   nothing was refused is an error too, and never a row less.
-2. The server sends only what is wanted: it is told that we have all the rest
-   (binlog/adapters/stream.py). It is read, never registered with.
-3. The account travels in the pickled partition, as in snapshot_source.py; with credentials =
-   executor only its place does, and each executor looks there itself.
+1. A task returns exactly the set that it was given. If the server refuses to send it, the query
+   fails with the server's error text. If a transaction does not arrive and the server reported no
+   error, the query fails too. Rows are never left out silently.
+2. The server sends only the wanted transactions: the client announces all others as executed
+   (binlog/adapters/stream.py). The client does not register as a replica.
+3. The account travels in the pickled partition, as in snapshot_source.py. With credentials =
+   executor only its location travels, and each executor reads the account there.
 """
 
 import sys
@@ -26,8 +26,8 @@ from binlog.ledger.sets import gtids_of
 from gtid import GtidSet
 from spark_audit.adapters.binlog_options import BinlogOptions
 from spark_audit.adapters.binlog_restrict import restricted, with_columns
-from spark_audit.adapters.carried import packed, unpacked
 from spark_audit.adapters.option_texts import Credentials
+from spark_audit.adapters.pickled_accounts import packed, unpacked
 from spark_audit.binlog_schema import LedgerRows
 from topology.adapters.connection import Connection
 from topology.adapters.inventory.dsn import parse_dsn
@@ -45,16 +45,16 @@ T = TypeVar("T")
 
 
 class ServerUnread(Exception):
-    """The server does not answer, or does not let the account in. In its own words."""
+    """The server does not answer, or refuses the account. Has the server's error text."""
 
 
 class TransactionsLacking(Exception):
-    """The server sent all it has of what was wanted, and some did not come."""
+    """The server sent all it has of the wanted set, and some transactions did not arrive."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSets:
-    """What a server says it has."""
+    """The GTID sets and the UUID that a server reports."""
 
     server_uuid: UUID
     gtid_purged: GtidSet
@@ -62,7 +62,7 @@ class ServerSets:
 
 
 class ServerPartition(InputPartition):
-    """What one task reads from the server: `server` is its account, or its DSN."""
+    """What one task reads from the server. `server` is its account, or its DSN."""
 
     def __init__(self, server: ServerTarget | str, wanted: GtidSet) -> None:
         super().__init__(None)
@@ -82,13 +82,13 @@ def _unpacked(carried: bytes) -> ServerPartition:
 
 @dataclass(frozen=True, slots=True)
 class ServerReader(DataSourceReader):
-    """Reads what a server has now, and has not purged, in one task."""
+    """Reads all that a server has and has not purged, in one task."""
 
     options: BinlogOptions
     columns: pa.Schema
 
     def partitions(self) -> list[InputPartition]:
-        """Ask the server what it has. Raises InventoryProblem, ServerUnread."""
+        """Query the server's sets. Raises InventoryProblem, ServerUnread."""
         with closing(Questions(self.options)) as questions:
             sets = questions.sets()
         wanted = sets.gtid_executed - sets.gtid_purged
@@ -103,7 +103,7 @@ class ServerReader(DataSourceReader):
 
 
 def partition_of(options: BinlogOptions, wanted: GtidSet) -> ServerPartition:
-    """Return the task that reads a set, with the account or with where it is."""
+    """Return the task that reads a set, with the account or its location."""
     assert options.server is not None
     if options.credentials is Credentials.EXECUTOR:
         return ServerPartition(options.server, wanted)
@@ -122,9 +122,9 @@ def _target(server: str) -> ServerTarget:
 
 
 class Questions:
-    """Asks a server for its sets, again and again, over one connection for as long as that lasts.
+    """Queries a server's sets repeatedly, over one connection as long as it lasts.
 
-    The account is looked up for each connection: passwords change while streams run.
+    Each connection looks up the account again, because passwords change while streams run.
     """
 
     def __init__(self, options: BinlogOptions) -> None:
@@ -133,18 +133,18 @@ class Questions:
         self._target: ServerTarget | None = None
 
     def sets(self) -> ServerSets:
-        """Ask, in one statement. Raises ServerUnread, InventoryProblem."""
+        """Query the sets, in one statement. Raises ServerUnread, InventoryProblem."""
         if self._connection is not None and self._target is not None:
             try:
                 return _asked(self._connection, self._target)
             except ServerUnread:
-                self.close()  # it may be no more than wait_timeout: the next one will tell
+                self.close()  # perhaps only wait_timeout: the next connection shows it
         self._target = target_of(self._options)
         self._connection = _connected(self._target, self._options)
         return _asked(self._connection, self._target)
 
     def close(self) -> None:
-        """Leave the server, without waiting for it."""
+        """Close the connection without waiting for the server."""
         if self._connection is not None:
             self._connection._force_close()  # type: ignore[attr-defined]  # noqa: SLF001 - COM_QUIT waits
             self._connection = None
@@ -162,9 +162,9 @@ def _asked(connection: Connection, target: ServerTarget) -> ServerSets:
 def rows_from(
     partition: ServerPartition, options: BinlogOptions, columns: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Give the rows of exactly the wanted transactions, in the order of the log.
+    """Yield the rows of exactly the wanted transactions, in log order.
 
-    Raises BinlogError (DumpRefused with the server's own words), ServerUnread, InventoryProblem,
+    Raises BinlogError (DumpRefused with the server's error text), ServerUnread, InventoryProblem,
     and TransactionsLacking.
     """
     if not partition.wanted:
@@ -177,7 +177,7 @@ def rows_from(
             given |= gtids_of(rows)
             yield from LedgerRows(target.name, restricted(rows, options)).batches(columns)
             if partition.wanted <= given:
-                return  # and the server need not look through the rest of its logs
+                return  # so that the server does not search the rest of its logs
     lacking = partition.wanted - given
     if lacking:
         raise TransactionsLacking(
@@ -188,7 +188,7 @@ def rows_from(
 def _rows_of(
     target: ServerTarget, wanted: GtidSet, options: BinlogOptions
 ) -> Generator[pa.Table, None, None]:
-    """Give the rows as they come, with what of the contents is asked for."""
+    """Yield the rows as they arrive, with the parts of the contents that the options ask for."""
     batches = ledger_of_server(
         lambda: _connected(target, options),
         Only(wanted),
@@ -200,7 +200,7 @@ def _rows_of(
         event_bytes_max=options.bytes_max,
     )
     for batch in batches:
-        # One that was cut comes again, whole.
+        # A transaction that was cut at a batch boundary is sent again, whole.
         yield batch.rows.filter(batch.rows.column("is_complete"))
 
 
@@ -220,7 +220,7 @@ def _first_row(connection: Connection) -> dict[str, str]:
 
 
 def _told(target: ServerTarget, ask: Callable[[], T]) -> T:
-    """Ask, and turn what goes wrong into an error of ours. No message holds the password."""
+    """Run a query, and convert its errors into ServerUnread. No message contains the password."""
     try:
         return ask()
     except (pymysql.MySQLError, OSError) as error:

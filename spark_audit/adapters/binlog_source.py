@@ -2,16 +2,17 @@
 
     spark.read.format("mysql_binlog").load("archive/*/binlog.*")
 
-1. One task reads one file, or several small ones; rows come in the order of the log, and which
-   task reads what changes nothing in them.
-2. A file that cannot be read, or not to its end, gives the rows before the damage and one row that
-   says what is wrong, and where. A task fails only for a defect of ours.
-3. Files are listed, and their heads looked at, once for a `load()`.
-4. What options restrict is never read, or dropped before rows reach Spark. Filters of a query are
-   taken over only with the option `pushdown`: Spark 4.1 to 4.3 keep the filters of one query in the
-   loaded source, and apply them to the next query, or to the other side of a self-join, as well
-   (docs/binlog-on-spark.md, "Filters"). Without it Spark filters, and all is right.
-5. A live server is a source too (binlog_server.py), and the only one of a stream.
+1. One task reads one file, or several small ones. Rows come in log order. The assignment of files
+   to tasks does not change the rows.
+2. A file that is damaged yields the rows before the damage, and one row with the error and its
+   position. A task fails only for a defect of ours.
+3. Each `load()` lists the files, and reads their headers, once.
+4. Files that the options exclude are not read; rows that they exclude do not reach Spark. The
+   source takes over a query's filters only with the option `pushdown`. Reason: Spark 4.1 to 4.3
+   keep the filters of one query in the loaded source. They apply them to the next query as well, or
+   to the other side of a self-join (docs/binlog-on-spark.md, "Filters"). Without the option Spark
+   filters, and the results are correct.
+5. A live server is a source too (binlog_server.py). A stream reads live servers only.
 """
 
 import os
@@ -53,11 +54,11 @@ NAME: Final = "mysql_binlog"
 
 
 class MysqlBinlogSource(DataSource):
-    """What Spark asks for the schema and for a reader. Holds options, and no account."""
+    """The source that Spark asks for the schema and a reader. Holds options, and no account."""
 
     @classmethod
     def name(cls) -> str:
-        """Return what stands in `format(…)`."""
+        """Return the name for `format(…)`."""
         return NAME
 
     def schema(self) -> StructType:
@@ -72,7 +73,7 @@ class MysqlBinlogSource(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader. Raises InventoryProblem, also for columns that are not ours."""
+        """Return the reader. Raises InventoryProblem, also for unknown columns."""
         options = BinlogOptions.of(self.options)
         columns = _columns(schema)
         if options.server is not None:
@@ -103,13 +104,13 @@ class LedgerReader(DataSourceReader):
     conditions: tuple[Filter, ...] = field(default=())
 
     def partitions(self) -> list[InputPartition]:
-        """Find the files that may hold what is asked for. Raises InventoryProblem."""
+        """Find the files that may hold wanted rows. Raises InventoryProblem."""
         files = [file for file in files_of(self.options.paths) if self._is_wanted(file)]
         sought = sought_by(self.conditions, sought_by_options(self.options))
         if sought != Sought():
             folders = facts_of(files)
             files = [file for file in files if _may_hold(file, folders, sought)]
-        # Of no partition Spark makes one of its own, which is none of ours.
+        # Spark replaces an empty list by a partition of its own class.
         return [LogPartition(task) for task in tasks_of(files)] or [LogPartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -130,7 +131,7 @@ class LedgerReader(DataSourceReader):
                 verify=options.verify,
                 digests=options.reads_digests,
                 details=options.reads_details,
-                threads_max=1,  # a task is dealt one processor
+                threads_max=1,  # Spark assigns one core to a task
             )
         except OSError as error:
             yield from self._damage(Damage.of(error, path=place, file=name))
@@ -150,7 +151,7 @@ class LedgerReader(DataSourceReader):
             yield damage.batch(self.columns)
 
     def _is_wanted(self, file: str) -> bool:
-        """Tell whether what is asked of paths and names leaves room for this file."""
+        """Return whether the filters on path and file name allow this file."""
         where = Damage({"path": _shown(file), "file": _shown(Path(file).name)})
         mask = mask_of(filter(_is_of_files, self.conditions), where)
         return mask is None or mask.to_pylist() == [True]
@@ -158,10 +159,10 @@ class LedgerReader(DataSourceReader):
 
 @dataclass(slots=True)
 class PushingReader(LedgerReader):
-    """A reader that takes over filters: see rule 4."""
+    """A reader that takes over filters (rule 4)."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Keep what can be answered here exactly; return the rest."""
+        """Keep the filters that can be evaluated here exactly; return the others."""
         self.conditions = tuple(each for each in filters if is_exact(each))
         return [each for each in filters if not is_exact(each)]
 
@@ -173,7 +174,7 @@ class LogPartition(InputPartition):
     files: tuple[str, ...]
 
 
-# -- what is asked for ----------------------------------------------------------------------------
+# -- wanted columns and files ---------------------------------------------------------------------
 
 
 def _columns(schema: StructType) -> pa.Schema:
@@ -194,5 +195,5 @@ def _may_hold(file: str, folders: Mapping[str, Mapping[str, LogFacts]], sought: 
 
 
 def _shown(name: str) -> str:
-    """Return a name as text; bytes of it that are not UTF-8 are shown in hexadecimal, after `x`."""
+    """Return a name as text. Bytes that are not UTF-8 become hexadecimal, after `x`."""
     return os.fsencode(name).decode("utf-8", errors="backslashreplace")

@@ -1,19 +1,21 @@
-"""Spark's stream of a server's transactions. Where it stands is a GTID set.
+"""Spark's stream of a server's transactions. Its offset is a GTID set.
 
     spark.readStream.format("mysql_binlog").option("server", "mysql://audit@db1:3306").load()
 
-1. An offset is {"gtid_executed": text}: everything up to there has been given. A batch is the
-   difference of two offsets, asked for as a set: whatever happens between, a restart, a retry, a
-   rotation or a purge of files, the batch is those transactions or an error. So Spark's checkpoint
-   and a sink that takes a batch once (files, or foreachBatch by its number) make exactly once.
-2. Spark calls `initialOffset` again when it restarts before the first batch was finished, and the
-   server has moved on since. So the first batch is empty and only puts the start into the
-   checkpoint: nothing can be lost between two ideas of where "now" or "oldest" is.
-3. A batch is bounded by `transactions_max`. It takes the server's UUIDs and tags in their order and
-   within each the numbers in theirs; its rows come in the order of the log. Order across batches is
-   that of the log for a server with one writer and one batch at a time, and otherwise is not.
-4. If the server lacks transactions of its own that were read before, it has lost its tail and will
-   use their numbers again: the query ends, as the server would refuse a replica (error 1885).
+1. An offset is {"gtid_executed": text}: the GTIDs that the stream has delivered so far. A batch is
+   the difference of two offsets, and the reader requests it as a set. So after a restart, a retry,
+   a rotation or a purge of files, the batch is those transactions or an error. With Spark's
+   checkpoint and an idempotent sink (files, or foreachBatch by its number), delivery is exactly
+   once.
+2. Spark calls `initialOffset` again when it restarts before the first batch was finished. By then
+   the server has moved on, and "now" or "oldest" means another set. So the first batch is empty and
+   only writes the start into the checkpoint. No transaction can be lost between the two calls.
+3. `transactions_max` limits a batch. A batch takes UUIDs and tags in the order of the server's set,
+   and the lowest GNOs first. Its rows come in log order. The order across batches is log order for
+   a server with one writer and one batch at a time; otherwise it is not.
+4. The server may be missing transactions of its own that the stream has read. Then it lost the end
+   of its log and will reuse their GTIDs. The query fails, as the server would refuse a replica in
+   that state (error 1885).
 """
 
 import math
@@ -44,29 +46,29 @@ if TYPE_CHECKING:
 OFFSET: Final = "gtid_executed"
 POLL_SECONDS: Final = 0.25
 
-Offset = dict[str, Any]  # as Spark has it; ours holds one text
+Offset = dict[str, Any]  # Spark's type; ours has one entry
 
 
 class TailLost(Exception):
-    """The server does not have what it had: see rule 4."""
+    """The server no longer has transactions that it had (rule 4)."""
 
 
 @dataclass(slots=True)
 class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Says where the stream can go, and reads from here to there."""
+    """Reports how far the stream can read, and reads one batch."""
 
     options: BinlogOptions
     columns: pa.Schema
-    # What initialOffset said, until a batch has put it into the checkpoint: see rule 2.
+    # The result of initialOffset, until a batch has put it into the checkpoint (rule 2).
     initial: GtidSet | None = field(default=None)
     # With Trigger.AvailableNow: what the server had when the query began.
     target: GtidSet | None = field(default=None)
-    # Spark asks every 10 ms while there is nothing to read: over one connection, and not so often.
+    # Spark asks every 10 ms while there is nothing to read. One connection, at a lower rate.
     questions: Questions | None = field(default=None)
     asked_in_vain_at: float = field(default=-math.inf)  # of time.monotonic
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        """Return where a new stream starts. Raises ServerUnread, InventoryProblem."""
+        """Return the offset at which a new stream starts. Raises ServerUnread, InventoryProblem."""
         start_at = self.options.start_at
         if isinstance(start_at, GtidSet):
             self.initial = start_at
@@ -76,11 +78,11 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _offset(self.initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Return the bound of a batch."""
+        """Return the limit of a batch."""
         return ReadMaxRows(self.options.transactions_max)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        """Return where the next batch ends: `start` itself if there is nothing to read.
+        """Return the offset at which the next batch ends: `start` itself if nothing is new.
 
         Raises ServerUnread, TailLost, InventoryProblem.
         """
@@ -99,12 +101,12 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _offset(given | new)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Keep what the server has now: the stream ends there."""
+        """Keep the server's current set: the stream ends there."""
         self.target = self._questions().sets().gtid_executed
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Return the one task that reads a batch; none if it is empty."""
-        self.initial = None  # the checkpoint has one: Spark plans nothing before
+        self.initial = None  # the checkpoint has it: Spark writes it before it plans a batch
         wanted = _read(end) - _read(start)
         if wanted and self.options.gtids is not None:
             wanted &= self.options.gtids
@@ -116,7 +118,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return rows_from(partition, self.options, self.columns)
 
     def stop(self) -> None:
-        """Leave the server."""
+        """Close the connection."""
         if self.questions is not None:
             self.questions.close()
 

@@ -1,6 +1,6 @@
-"""The Java that Spark will run on: whether there is one, and where its class archive lies.
+"""Finds the Java for Spark, and the location of its class archive.
 
-Nothing here needs PySpark's own modules or starts Spark.
+This module neither imports PySpark nor starts Spark.
 """
 
 import hashlib
@@ -21,15 +21,15 @@ _ANSWER_SECONDS_MAX: Final = 30
 
 
 class JavaMissing(Exception):
-    """No Java, or one too old for Spark."""
+    """There is no Java, or it is too old for Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that will do."""
+    """A Java that Spark can run on."""
 
     program: Path
-    version_text: str  # all that `java -version` says
+    version_text: str  # the whole output of `java -version`
 
 
 def require_java(environment: Mapping[str, str]) -> Java:
@@ -57,7 +57,7 @@ def require_java(environment: Mapping[str, str]) -> Java:
     said = _VERSION.search(answer.stderr)
     if answer.returncode != 0 or said is None:
         raise JavaMissing(f"{needed}, and {found} does not tell its version; {_ADVICE}")
-    # Java 8 calls itself 1.8.
+    # Java 8 reports its version as 1.8.
     major = int(said["minor"] or 0) if said["major"] == "1" else int(said["major"])
     if major < JAVA_MAJOR_MIN:
         raise JavaMissing(f"{needed}, and {found} is Java {major}; {_ADVICE}")
@@ -65,10 +65,10 @@ def require_java(environment: Mapping[str, str]) -> Java:
 
 
 def class_archive(java: Java, environment: Mapping[str, str]) -> Path:
-    """Return where the class archive of this Java and this Spark lies, or would lie.
+    """Return the path of the class archive for this Java and this Spark; it may not exist.
 
-    Under GTID_AUDIT_CACHE, or the user's cache folder. The JVM itself checks that an archive fits
-    and goes on without one that does not.
+    It is under GTID_AUDIT_CACHE, or in the user's cache directory. The JVM checks whether an
+    archive fits, and ignores one that does not.
     """
     named = environment.get("GTID_AUDIT_CACHE")
     users = environment.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -1,11 +1,12 @@
-"""The Spark engine: stored snapshots in, results in Parquet out, judged on the executors.
+"""The Spark engine: stored snapshots in, results in Parquet out, evaluated on the executors.
 
-1. The driver finds the run and looks at the foot of each file; the rows are read, grouped, judged
-   and written by the executors. A summary comes back, however large the fleet. What was compared of
-   contents when the servers were read lies beside the rows; the driver hands on what tells.
-2. The same findings, byte for byte, as the local engine: both ask spark_audit/judge.py.
-3. A run of this machine whose results stay here is judged and written by the executors alone; any
-   other passes through DataFrames of AUDITS, with the same rows in the end.
+1. The driver finds the run and reads the footer of each file. Executors read, group, evaluate and
+   write the rows. The driver receives a summary, whose size does not depend on the fleet. Contents
+   were compared when the servers were read; the driver reads these results from the run.
+2. The findings are the same as the local engine's, byte for byte: both use
+   spark_audit/evaluate_cluster.py.
+3. If run and results are both on this machine, the executors evaluate and write without DataFrames.
+   Any other run passes through DataFrames of AUDITS. The rows are the same.
 """
 
 import re
@@ -19,13 +20,13 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_audit.adapters.judged_files import UnwritableTable, judged_files
+from spark_audit.adapters.evaluated_files import UnwritableTable, judged_files
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.run_checks import record_at
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
-from spark_audit.adapters.stored import Piece, audits_of_pieces, pieces_of
-from spark_audit.beside import Beside, Gaps
+from spark_audit.adapters.stored_pieces import Piece, audits_of_pieces, pieces_of
+from spark_audit.run_context import Beside, Gaps
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.columns import table_of_records
@@ -36,7 +37,7 @@ from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import audit_to_record
 
-# Both name the file: Spark's own reader, and ours on an executor.
+# The file name in an error: in Spark's own message, and in ours from an executor.
 _FILE_NOT_READ: Final = re.compile(
     r"(?:\[FAILED_READ_FILE[^]]*\]|\bUnreadableSnapshots:) (?P<said>.*)"
 )
@@ -46,12 +47,12 @@ _NOT_WRITTEN: Final = re.compile(r"\bUnwritableTable: (?P<said>.*)")
 def audits_of_run(
     session: SparkSession, run: str, *, policy: Policy, gaps: Gaps | None = None
 ) -> DataFrame:
-    """Return AUDITS of one complete snapshot run, nothing of it evaluated yet.
+    """Return AUDITS of one complete snapshot run; nothing is evaluated yet.
 
-    A run on this machine whose clusters are not mixed is read by the executors where it lies, which
-    must then be there for all of them; any other goes through Spark's own reader and an exchange.
-    `run` is a place as storage.py takes it. Raises NoSnapshots and UnreadableSnapshots for a run of
-    this machine; what is wrong with files elsewhere shows when they are read.
+    If the run is on this machine and its clusters are not mixed, executors read the files in place.
+    All executors must then see these files. Any other run goes through Spark's reader and an
+    exchange. `run` is a place in the sense of storage.py. Raises NoSnapshots and
+    UnreadableSnapshots for a run on this machine; errors in other files appear when they are read.
     """
     beside = Beside.telling(contents_of(session, run), gaps)
     pieces = _pieces_of_run(run)
@@ -72,8 +73,8 @@ def audit_stored(
 ) -> Results:
     """Audit the latest complete run below `snapshots` and write the results below `out`.
 
-    `more` are audits of clusters that should be in the run and are not, `gaps` are servers of its
-    clusters that are not in it. A cluster that cannot be judged has the verdict UNKNOWN. Raises
+    `more` are audits of clusters that should be in the run and are not; `gaps` are servers of its
+    clusters that are not in it. A cluster that cannot be evaluated has the verdict UNKNOWN. Raises
     NoSnapshots, UnreadableSnapshots (topology/adapters/stored_runs.py), ResultsDiffer (results.py)
     and OSError.
     """
@@ -101,7 +102,7 @@ def audit_stored(
 
 
 def contents_of(session: SparkSession, run: str) -> dict[str, ContentReading] | None:
-    """Return what was compared of a run's transactions, by cluster; None if nobody looked.
+    """Return the compared contents of a run, by cluster; None if no contents were compared.
 
     Raises UnreadableSnapshots.
     """
@@ -114,9 +115,9 @@ def contents_of(session: SparkSession, run: str) -> dict[str, ContentReading] | 
 
 
 def latest_snapshots(session: SparkSession, directory: str) -> str:
-    """Return the newest complete snapshot run below a place, or the place if it is a run itself.
+    """Return the newest complete snapshot run below a place, or the place itself if it is a run.
 
-    A run of selected clusters is taken only by its own place. Raises NoSnapshots and
+    A run of selected clusters is used only if its own place is given. Raises NoSnapshots and
     UnreadableSnapshots.
     """
     if _is_here(directory):
@@ -139,7 +140,7 @@ def _pieces_of_run(run: str) -> tuple[Piece, ...] | None:
 def _files_of(run: str) -> list[str]:
     if not _is_here(run):
         return [run]
-    # The scheme is said because a cluster's default file system may be another.
+    # With the scheme, because a cluster's default file system may be another one.
     return [f"file://{file.resolve()}" for file in files_of_run(_folder(run))]
 
 
@@ -153,10 +154,10 @@ def _is_here(place: str) -> bool:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Name the file that an executor could not read or write, as the local engine does."""
+    """Report the file that an executor could not read or write, as the local engine does."""
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:  # it comes as either
+    except (PySparkException, Py4JJavaError) as error:  # Spark raises either of them
         unwritten = _NOT_WRITTEN.search(str(error))
         if unwritten is not None:
             raise UnwritableTable(unwritten["said"]) from error

@@ -1,7 +1,8 @@
-"""The local engine: stored snapshots audited in this process, without Spark or Java.
+"""The local engine: audits stored snapshots in this process, without Spark or Java.
 
-It is what the Spark engine is compared with, and what all but large fleets use. A few clusters are
-judged one by one, because the compiled kernels take half a second to load; more, by whole columns.
+All but large fleets use it, and tests compare the Spark engine with it. It evaluates few clusters
+one at a time, because loading the compiled kernels takes half a second. More clusters are
+evaluated by whole columns.
 """
 
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from spark_audit.beside import Beside, Gaps
-from spark_audit.judge import judge_records
+from spark_audit.evaluate_cluster import judge_records
+from spark_audit.run_context import Beside, Gaps
 from topology.adapters.columns import records_of_table
 from topology.adapters.parquet import read_records
 from topology.adapters.stored_contents import contents_of_run
@@ -20,7 +21,7 @@ from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import Record, audit_from_record
 
-# Four rows to a pair: so many cost one by one what loading the kernels costs.
+# Four rows per pair. Evaluating this many rows one by one takes as long as loading the kernels.
 COLUMNS_ROWS_MIN: Final = 2_000
 
 
@@ -29,17 +30,16 @@ def audit_snapshots_locally(
 ) -> tuple[ClusterAudit, ...]:
     """Audit the latest complete run below `directory`, clusters in order of name.
 
-    `gaps` are servers of its clusters that the run should have and has not (spark_audit/beside.py).
-
-    A cluster that cannot be judged has the verdict UNKNOWN. Raises NoSnapshots and
-    UnreadableSnapshots (topology/adapters/parquet.py).
+    `gaps` are servers of its clusters that should be in the run and are not: see
+    spark_audit/run_context.py. A cluster that cannot be evaluated has the verdict UNKNOWN. Raises
+    NoSnapshots and UnreadableSnapshots (topology/adapters/stored_runs.py).
     """
     run = latest_run(directory)
     files = files_of_run(run)
     beside = Beside.telling(contents_of_run(run), gaps)
     row_count = sum(pq.read_metadata(file).num_rows for file in files)
     if row_count >= COLUMNS_ROWS_MIN:
-        from spark_audit.adapters.stored import judge_piece, pieces_of
+        from spark_audit.adapters.stored_pieces import judge_piece, pieces_of
 
         pieces = pieces_of(files)
         if pieces is not None:

@@ -1,9 +1,9 @@
-"""The results of a run written and read by the local engine: the same files, without Java.
+"""Writes and reads the results of a run for the local engine: the same files, without Java.
 
-1. What adapters/results.py promises holds here: whole or absent, once, and the same again. Either
-   engine goes on with the history that the other has written.
-2. Each engine has its own digest of rows. A run that the other has written is compared by digests
-   that this engine takes of the tables.
+1. The guarantees of adapters/results.py hold here too: a run is complete or absent, and is never
+   overwritten with other results. Each engine continues the history that the other has written.
+2. Each engine has its own digest of rows. For a run that the other engine wrote, this engine
+   computes its own digests of the tables, and compares these.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from spark_audit.adapters.results import (
 )
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before
 from spark_audit.adapters.storage import LocalStorage
-from spark_audit.batch import judged_rows
+from spark_audit.evaluate_batch import judged_rows
 from spark_audit.local_results import (
     LocalResults,
     contents_of_tables,
@@ -97,7 +97,7 @@ def _write(
 ) -> None:
     try:
         tables = tables_of(made.audits, made.carried)
-        # As judged, before history: what Spark's other tables are cut from.
+        # As evaluated, without history: Spark derives the other tables from these rows.
         records = [audit_to_record(audit) for audit in sorted(audits, key=lambda one: one.cluster)]
         _write_table(draft / "clusters", judged_rows(table_of_records(records, AUDIT_SCHEMA)))
         for name in ("findings", "unknown", "carried"):

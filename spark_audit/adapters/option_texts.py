@@ -1,9 +1,9 @@
-"""Texts given with `.option(…)` to a data source of ours, read and checked: what all share.
+"""Reads and checks the `.option(…)` texts of a data source: the part that all sources share.
 
-1. All problems are told at once, and no message repeats a value: options stand in plans, in Spark's
-   web pages and in event logs.
-2. No option takes a password, for the same reason; whoever tries is told where it belongs.
-3. Which options there are is the table of each source.
+1. All problems are reported at once. No message repeats a value: options appear in plans, in
+   Spark's web pages and in event logs.
+2. For the same reason no option takes a password; the error states where it belongs.
+3. Each source defines its own table of options.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,28 +11,31 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-# Reads the text of one option. Raises ValueError, which says what was expected.
+# Reads the text of one option. Raises ValueError with the expected form.
 Readers: TypeAlias = Mapping[str, Callable[[str], Any]]
 
 _PASSWORD_WORDS: Final = ("pass", "pwd", "secret")
 
 
 class Credentials(Enum):
-    """Who looks up user and password: the driver, which ships them, or each executor for itself."""
+    """Which process looks up user and password: the driver, or each executor for itself.
+
+    The driver sends them to the executors.
+    """
 
     DRIVER = "driver"
     EXECUTOR = "executor"
 
 
 def by_lower_name(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options by their names in lower case: Spark takes them in any."""
+    """Return the options by their names in lower case: Spark accepts any case."""
     return {name.lower(): value for name, value in options.items()}
 
 
 def read_options(
     given: Mapping[str, str], readers: Readers, *, account_is_in: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Read options by their table; give the values, each as its reader gives it, and problems."""
+    """Read options by their table; return the values by name, and the problems."""
     problems = [
         _unknown(name, readers, account_is_in) for name in sorted(given.keys() - readers.keys())
     ]
@@ -46,7 +49,7 @@ def read_options(
 
 
 def number_to(limit: int) -> Callable[[str], int]:
-    """Make the reader of a number from 1 to a limit."""
+    """Return a reader for a number from 1 to a limit."""
 
     def read(text: str) -> int:
         fits = text.isascii() and text.isdigit() and len(text) <= len(str(limit))
@@ -58,7 +61,7 @@ def number_to(limit: int) -> Callable[[str], int]:
 
 
 def credentials_in(text: str) -> Credentials:
-    """Read who looks up the account."""
+    """Read which process looks up the account."""
     try:
         return Credentials(text.lower())
     except ValueError:

@@ -1,12 +1,12 @@
-"""What the executors of a cluster need of this project, as two files.
+"""Writes the two files that the executors of a cluster need from this project.
 
     gtid-audit.zip   the packages, for `spark-submit --py-files`
     gtid-audit.py    the program that spark-submit runs; see spark_audit/adapters/submit.py
 
-1. The zip holds our packages as they are installed here, and nothing else: what they import (NumPy,
-   Numba, PyArrow, …) has machine code in it and belongs into the cluster's Python.
-2. The same sources give the same bytes: no moment and no path of this machine is in them.
-3. Both appear whole or not at all.
+1. The zip contains our packages as they are installed here, and nothing else. Their dependencies
+   (NumPy, Numba, PyArrow, …) contain machine code and must be installed in the cluster's Python.
+2. The same sources produce the same bytes: the zip has no times and no paths of this machine.
+3. Each file appears whole or not at all.
 """
 
 import io
@@ -19,9 +19,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final, NamedTuple
 
-# All that spark_audit imports of ours, whatever is called; a test holds this to it.
+# All of our packages that spark_audit imports, directly or indirectly. A test verifies it.
 PACKAGES: Final = ("binlog", "gtid", "spark_audit", "topology")
-# What these import from elsewhere, by the names under which it is installed.
+# What these import from elsewhere, by distribution name.
 REQUIREMENTS: Final = (
     "cryptography",
     "mysql-replication",
@@ -34,7 +34,7 @@ REQUIREMENTS: Final = (
     "pyyaml",
     "zstandard",
 )
-# Python would end in 1 if it lacked a module, which is what WARNING ends in.
+# For a missing module Python would exit with status 1, which means WARNING.
 PROGRAM: Final = """\
 \"\"\"Audits stored snapshots on the cluster it is submitted to; --help says how.\"\"\"
 
@@ -48,25 +48,25 @@ if __name__ == "__main__":
         sys.exit(70)
     sys.exit(main(sys.argv[1:]))
 """
-_MOMENT: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can tell
+_MOMENT: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _MODE: Final = 0o100644 << 16
 
 
 class Package(NamedTuple):
-    """Where the two files are."""
+    """The paths of the two files."""
 
     archive: Path
     program: Path
 
 
 class UnfitName(ValueError):
-    """A name that Python would not take for an archive of modules."""
+    """A name that Python would not accept for an archive of modules."""
 
 
 def write_package(archive: Path) -> Package:
     """Write the archive, and the program beside it under the same name. Raises UnfitName, OSError.
 
-    What was there before is replaced.
+    Existing files are replaced.
     """
     if archive.suffix != ".zip":
         raise UnfitName(f"{archive}: expected a name that ends in .zip")
@@ -83,14 +83,14 @@ def _zipped() -> bytes:
             for name, content in _files_of(resources.files(package), package):
                 entry = zipfile.ZipInfo(name, date_time=_MOMENT)
                 entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.create_system = 3  # Unix, wherever it is made: the mode below is one
+                entry.create_system = 3  # Unix on every platform, because the mode below is Unix's
                 entry.external_attr = _MODE
                 packed.writestr(entry, content)
     return held.getvalue()
 
 
 def _files_of(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    """Give what a package holds, in order of name, without what Python has compiled there."""
+    """Yield the files of a package, in order of name, without compiled Python files."""
     for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if each.is_dir():
             if each.name != "__pycache__":
@@ -106,7 +106,7 @@ def _replace(file: Path, content: bytes) -> None:
             written.close()
             umask = os.umask(0)
             os.umask(umask)
-            Path(written.name).chmod(0o666 & ~umask)  # a temporary file is for its maker alone
+            Path(written.name).chmod(0o666 & ~umask)  # a temporary file is private to its owner
             Path(written.name).replace(file)
         except BaseException:
             Path(written.name).unlink(missing_ok=True)

@@ -1,5 +1,7 @@
-"""The results of one audited run, as files: written whole or not at all, and read back.
+"""The results of one audited run, as files: written completely or not at all, and read back.
 
+How it works
+------------
     directory/audits/day=2026-01-02/run=20260102T120011.000000Z/clusters/part-….parquet
                                                                 findings/
                                                                 unknown/
@@ -7,15 +9,34 @@
                                                                 _summary.json
                                                                 _SUCCESS
 
-1. The run has the name of the snapshot run it judges. It is written under a hidden name, made
-   durable and renamed; where a rename is not atomic it is written in place (storage.py), and what
-   a dead writer left there is deleted by the next. Either way `_SUCCESS` comes last, and a run
-   without it is not there.
-2. A complete run is never written over. Judged again, it is kept if the new summary is the old
-   one; anything else is ResultsDiffer, which says how to do it over on purpose.
-3. The judging runs once and writes `clusters`, whose files hold what was found beside the columns
-   of CLUSTERS; the other tables are cut from them. Readers ask for CLUSTERS and do not touch it.
-4. To the driver comes a FleetSummary, and whatever a caller iterates over, in pieces.
+A results run has the name of the snapshot run it evaluates (runs.py). Invariants:
+
+1. A directory with `_SUCCESS` is complete and never changes again. A directory without it does not
+   exist for readers. So no reader ever sees half a run.
+2. The same snapshots, policy and earlier run produce the same summary. If a complete run is
+   evaluated again and the new summary equals the old one, the old files stay. If it differs, the
+   writer raises ResultsDiffer, whose text explains how to replace the run on purpose.
+3. The evaluation runs once and writes `clusters`. These files have the findings beside the columns
+   of CLUSTERS. The other tables are derived from them; readers of CLUSTERS skip the findings.
+4. The driver receives a FleetSummary, and in pieces what a caller iterates over.
+
+`write_results` writes in this order:
+
+    tables ─► count rows ─► _summary.json ─► fsync ─► _SUCCESS ─► fsync ─► rename
+
+* The tables go into a draft, `audits/_writing-<random>/`, whose name is no run. A process that dies
+  leaves such a draft; no reader looks at it.
+* Row counts: the executors report how many rows they wrote, and the driver reads as many back. An
+  executor that does not share the directory writes to its own disk, and Spark reports success.
+* fsync before `_SUCCESS`: after a power loss the mark could otherwise exist without the tables.
+* Rename: two writers of one run have two drafts. The second rename fails with FileExistsError.
+
+Where a rename is not atomic (s3a: a copy, file by file; storage.py), the run is written in place.
+The next writer deletes what a dead writer left there: without `_SUCCESS` it was never complete. Two
+writers at the same time are not detected on such storage.
+
+Why not simpler: Spark's own `_SUCCESS` marks one table. A run has four, and they must appear
+together.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,10 +52,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from pyspark.util import inheritable_thread_target
 
 from spark_audit import results as steps
-from spark_audit.adapters.items import items_of
+from spark_audit.adapters.json_rows import items_of
+from spark_audit.adapters.result_tables import RunTables, contents_of, summarise
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before, runs_newest_first
 from spark_audit.adapters.storage import Storage, storage_of
-from spark_audit.adapters.tables import RunTables, contents_of, summarise
 from spark_audit.history import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
 from spark_audit.summary import SPARK_DIGEST, FleetSummary, MalformedSummary, policy_digest
@@ -46,7 +67,7 @@ from topology.records import finding_from_record, time_to_text, unknown_from_rec
 AUDITS_BELOW: Final = "audits"
 SUMMARY: Final = "_summary.json"
 WRITING: Final = "_writing-"
-# Ours marks the run; one in every table would only be looked for in vain elsewhere.
+# Spark's own `_SUCCESS` is switched off: ours marks the whole run, and nothing reads one per table.
 _WRITE_OPTIONS: Final = {
     "compression": "zstd",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -58,11 +79,11 @@ Judgements: TypeAlias = DataFrame | Callable[[str], int]
 
 
 class NoResults(Exception):
-    """A directory without a complete results run."""
+    """A directory has no complete results run."""
 
 
 class ResultsDiffer(Exception):
-    """The run has results already, and they are not what would be written now."""
+    """The run has results already, and they differ from those that would be written now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +95,9 @@ class Results:
     summary: FleetSummary
 
     def worst_findings(self, limit: int) -> tuple[Finding, ...]:
-        """Return at most `limit` findings that are not mere information, the worst first.
+        """Return at most `limit` findings above severity INFO, the worst first.
 
-        What was not read (U1) is told by `first_unknown`.
+        Facts that were not read (U1) are in `first_unknown`.
         """
         rows = steps.worst_findings_first(self.tables.findings).limit(limit).toArrow()
         return tuple(finding_from_record(record) for record in records_of_table(rows))
@@ -87,7 +108,7 @@ class Results:
         return tuple(unknown_from_record(record) for record in records_of_table(rows))
 
     def report_items(self) -> dict[str, Iterator[str]]:
-        """Give the three lists of a report as items (json_items.py), in its order, in pieces.
+        """Return the three lists of a report as items (json_items.py), in report order, in pieces.
 
         The executors write the texts; the driver holds one partition of them at a time.
         """
@@ -111,12 +132,12 @@ def write_results(
     policy: Policy,
     contents_compared: int | None = None,
 ) -> Results:
-    """Judge and write one run below `directory`, with history, and return its results.
+    """Evaluate and write one run below `directory`, with history, and return its results.
 
-    `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Or it is what
-    writes the table of judged clusters to an address itself and gives its rows. The summary repeats
-    in how many clusters contents were compared; None: nobody looked. Raises ResultsDiffer, and
-    OSError where the directory cannot be written.
+    `audits` has the columns of AUDITS, with every cluster once; it is evaluated once. Or it is a
+    function that writes the table of evaluated clusters to an address and returns its row count.
+    `contents_compared` is the number of clusters whose contents were compared; None if contents
+    were not to be compared. Raises ResultsDiffer, and OSError if the directory is not writable.
     """
     storage, root = storage_of(directory, session)
     root = f"{root}/{AUDITS_BELOW}"
@@ -127,7 +148,7 @@ def write_results(
     previous = latest_before(storage, root, run)
     in_place = kept is None and not storage.renames_atomically
     if in_place:
-        storage.delete(place)  # what a writer that died left: it was never complete
+        storage.delete(place)  # what a dead writer left: it was never complete
     draft = place if in_place else f"{root}/{WRITING}{uuid4().hex}"
     tables = RunTables(session, storage.address(draft))
     try:
@@ -155,7 +176,7 @@ def write_results(
 def _write_tables(
     tables: RunTables, audits: Judgements, *, run: RunName, known: RunTables | None
 ) -> dict[str, int]:
-    """Write every table, and return how many rows the executors say they wrote of each."""
+    """Write every table, and return how many rows of each the executors report as written."""
     rows: dict[str, int] = {}
 
     def write(table: DataFrame, name: str) -> None:
@@ -190,9 +211,9 @@ def _write_tables(
 
 
 def _side_by_side(session: SparkSession, *writers: Callable[[], None]) -> None:
-    """Write what does not need each other at once: their jobs are too small for all cores.
+    """Run independent writers in parallel: a single job is too small for all cores.
 
-    Ends when all have ended, and raises what the first that failed raised.
+    Return when all have ended, and raise the exception of the first that failed.
     """
     with ThreadPoolExecutor(len(writers)) as pool:
         begun = [pool.submit(inheritable_thread_target(session)(write)) for write in writers]
@@ -201,10 +222,10 @@ def _side_by_side(session: SparkSession, *writers: Callable[[], None]) -> None:
 
 
 def _require_all(written: Mapping[str, int], made: FleetSummary, *, directory: str) -> None:
-    """Raise OSError if less was read back than was written.
+    """Raise OSError if fewer rows were read back than were written.
 
-    An executor on a machine that does not see the directory writes to one of its own, and Spark
-    takes that for done: the run would look complete, and lack what was found there.
+    An executor on a machine that does not see the directory writes to a local one, and Spark
+    reports success. Without this check the run would look complete, with findings missing.
     """
     rows = {content.table: content.rows for content in made.content}
     for table, count in written.items():
@@ -219,7 +240,7 @@ def _require_all(written: Mapping[str, int], made: FleetSummary, *, directory: s
 def publish(storage: Storage, summary: FleetSummary, *, draft: str, place: str) -> None:
     """Make the tables of a draft a complete run at a place."""
     storage.write_text(f"{draft}/{SUMMARY}", summary.to_text())
-    storage.make_durable(draft)  # or the mark could outlive what it marks
+    storage.make_durable(draft)  # otherwise the mark could survive a power loss without the tables
     storage.write_text(f"{draft}/{COMPLETE}", "")
     storage.make_durable(draft)
     if draft != place:
@@ -227,7 +248,7 @@ def publish(storage: Storage, summary: FleetSummary, *, draft: str, place: str) 
 
 
 def _digested_here(kept: FleetSummary, session: SparkSession, address: str) -> FleetSummary:
-    """Return a kept summary with Spark's digests, whichever engine has written it."""
+    """Return a kept summary with Spark's digests, whichever engine wrote it."""
     if kept.digest_by == SPARK_DIGEST:
         return kept
     content = contents_of(RunTables(session, address))
@@ -235,13 +256,13 @@ def _digested_here(kept: FleetSummary, session: SparkSession, address: str) -> F
 
 
 def differing(kept: FleetSummary, made: FleetSummary) -> list[str]:
-    """Return the names of what differs between two summaries."""
+    """Return the names of the fields in which two summaries differ."""
     names = [field.name for field in fields(FleetSummary)]
     return [name for name in names if getattr(kept, name) != getattr(made, name)]
 
 
 def advice(place: str, what: str) -> str:
-    """Say that results are kept, and how to replace them on purpose."""
+    """Return the text of an error: results exist, and how to replace them on purpose."""
     return (
         f"{place}: {what}. They are kept. To do the run over on purpose, move that directory away"
         " and audit again, then the later runs in their order: since when a finding lasts is taken"
@@ -266,10 +287,10 @@ def latest_results(session: SparkSession, directory: str) -> Results:
 def findings_between(
     session: SparkSession, directory: str, *, start: datetime, end: datetime
 ) -> DataFrame:
-    """Return the findings of every complete run from `start` up to, and without, `end`.
+    """Return the findings of every complete run from `start` up to, but excluding, `end`.
 
-    FINDINGS and the name of the run: a finding that lasts has a row in every run. Raises NoResults
-    if no run lies there.
+    FINDINGS and the name of the run. A finding that lasts has one row per run. Raises NoResults
+    if there is no such run.
     """
     storage, root = storage_of(directory, session)
     root = f"{root}/{AUDITS_BELOW}"
@@ -278,7 +299,7 @@ def findings_between(
         span = f"{time_to_text(start)} … {time_to_text(end)}"
         raise NoResults(f"{directory}: no complete results from {span}")
     address = storage.address(root)
-    # One reading of many directories; the name of the run is taken from the path.
+    # Spark reads many directories at once, and takes the name of the run from the path.
     reader = session.read.schema(_FINDINGS_OF_RUNS).option("basePath", address)
     found = reader.parquet(*(f"{address}/{run.path}/findings" for run in runs))
     return found.select(*FINDINGS.names, sf.concat(sf.lit("run="), "run").alias("run"))

@@ -1,7 +1,7 @@
-"""Whether a stored run may be audited, wherever it lies: its record, its rows and their times.
+"""Checks whether a stored run may be audited: its record, its rows and their times.
 
-A run of this machine is asked as the local engine asks it. Of any other place Spark counts the rows
-and finds the times, which reads one column.
+For a run on this machine the check is the local engine's. For any other place Spark counts the rows
+and finds the times; it reads one column for that.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def refusal_of(session: SparkSession, run: str, limit: AgeLimit) -> str | None:
     """Return why a run must not be audited as the current state; None if it may be.
 
-    Raises NoSnapshots and UnreadableSnapshots, also for a run that does not fit its record.
+    Raises NoSnapshots and UnreadableSnapshots, also for a run that does not match its record.
     """
     name = RunName.of_place(run)
     if urlsplit(run).scheme in ("", "file"):
@@ -50,7 +50,7 @@ def refusal_of(session: SparkSession, run: str, limit: AgeLimit) -> str | None:
                     f"{run}: {mismatch}. The run is damaged, or was not copied completely"
                 )
     if record is not None and record.partial is not None:
-        # Its results would be the latest of the fleet.
+        # Its results would become the latest of the fleet.
         return (
             f"{name.text} has selected clusters only ({', '.join(record.partial)}). Use"
             " `gtid-audit audit --snapshots` for it, which keeps its results apart"
@@ -70,7 +70,7 @@ def record_at(storage: Storage, run: str) -> RunRecord | None:
 
 
 def _rows_and_times(session: SparkSession, address: str) -> tuple[int, ReadSpan | None]:
-    # As numbers: a driver's own zone has no say in it.
+    # As numbers, so that the driver's time zone has no influence.
     ended = sf.unix_micros("read_ended")
     rows = session.read.schema(SNAPSHOTS).parquet(address)
     (found,) = rows.agg(

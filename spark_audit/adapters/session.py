@@ -1,11 +1,11 @@
-"""A Spark session on this machine: quiet, on loopback only, and gone afterwards.
+"""A Spark session on this machine: quiet, on loopback only, and removed afterwards.
 
-1. It needs Java and says so before Spark can say it worse.
-2. What the JVM prints goes to a file of the session, not to the terminal; its end is shown if the
-   start fails.
-3. What it started it stops, the JVM included; a session that was there before stays.
-4. The environment of this process is changed while the session lives, because Spark looks there
-   for its Python and its addresses, and is put back after it.
+1. It needs Java, and reports a missing Java before Spark fails with a less clear error.
+2. The output of the JVM goes to a log file of the session, not to the terminal. If the start fails,
+   the error shows the end of that file.
+3. It stops what it started, including the JVM. A session that existed before keeps running.
+4. It changes the environment of this process while the session exists, because Spark finds its
+   Python and its addresses there. Afterwards it restores the environment.
 """
 
 import os
@@ -29,10 +29,10 @@ __all__ = ["JavaMissing", "SparkNotStarted", "local_session"]
 
 _LOOPBACK: Final = "127.0.0.1"
 _STOP_SECONDS_MAX: Final = 30
-_ARCHIVE_SECONDS_MAX: Final = 300  # the JVM writes the archive while it stops
+_ARCHIVE_SECONDS_MAX: Final = 300  # the JVM writes the archive when it stops
 _LOG_TAIL_CHARS: Final = 2_000
 
-# What would lead Spark to another installation, another Python or another address than ours.
+# Variables that would lead Spark to another installation, Python or address.
 _ENVIRONMENT: Final[Mapping[str, str | None]] = {
     "PYSPARK_PYTHON": sys.executable,
     "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -42,8 +42,8 @@ _ENVIRONMENT: Final[Mapping[str, str | None]] = {
     "SPARK_REMOTE": None,
     "PYSPARK_SUBMIT_ARGS": None,
     "PYSPARK_GATEWAY_PORT": None,
-    # Batch after batch the same memory is asked for. Given back in between, and faulted in anew, it
-    # takes a tenth of the workers' time.
+    # Each batch needs the same memory. Returning it to the kernel, and faulting it in again, takes
+    # a tenth of the workers' time.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
@@ -62,13 +62,13 @@ _CONFIGURATION: Final[Mapping[str, str]] = {
 }
 
 
-# The JVM moves Arrow batches; what is expensive runs in Python. Without the optimising compiler and
-# a collector for big heaps it takes half the processor time to get to work.
+# The JVM only moves Arrow batches; the expensive work runs in Python. Without the optimising
+# compiler and a collector for large heaps, the JVM starts with half the processor time.
 _JVM_OPTIONS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 
 class _Gateway(Protocol):
-    """What we need to know of the way PySpark talks to a JVM."""
+    """The parts of PySpark's gateway to a JVM that this module uses."""
 
     proc: subprocess.Popen[bytes]
 
@@ -76,17 +76,17 @@ class _Gateway(Protocol):
 
 
 class SparkNotStarted(Exception):
-    """Java is there, and Spark did not start: with what it printed."""
+    """Java exists, but Spark did not start. Has the end of its output."""
 
 
 @contextmanager
 def local_session(
     *, cores: int | None = None, archive_to: Path | None = None
 ) -> Iterator[SparkSession]:
-    """Give a session on `cores` cores of this machine (default: all), and stop it afterwards.
+    """Provide a session on `cores` cores of this machine (default: all), and stop it afterwards.
 
-    If this process has a session already, give that one and leave it running. `archive_to` makes
-    the JVM write what it loaded to a class archive when it stops (spark_audit/adapters/archive.py).
+    If this process has a session already, provide that one and leave it running. With `archive_to`
+    the JVM writes its loaded classes to an archive when it stops (spark_audit/adapters/archive.py).
     Raises JavaMissing and SparkNotStarted.
     """
     running = SparkSession.getActiveSession()
@@ -127,7 +127,7 @@ def _started(
 ) -> Iterator[SparkSession]:
     gateway: _Gateway | None = None
     try:
-        if SparkContext._gateway is None:  # noqa: SLF001  (nobody's JVM is there to be used)
+        if SparkContext._gateway is None:  # noqa: SLF001  (this process has no JVM yet)
             with log.open("wb") as output:
                 gateway = launch_gateway(  # type: ignore[no-untyped-call]
                     configuration, popen_kwargs={"stdout": output, "stderr": output}
@@ -146,19 +146,19 @@ def _started(
 
 
 def _end_jvm(gateway: _Gateway | None, stop_seconds_max: float) -> None:
-    """End the JVM we started and wait until it is gone; PySpark itself would leave it running."""
+    """End the JVM that we started, and wait for its exit. PySpark would leave it running."""
     if gateway is None:
         return
     gateway.shutdown()
     process = gateway.proc
     if process.stdin is not None:
-        process.stdin.close()  # the gateway server takes this for its parent's death
+        process.stdin.close()  # the gateway server exits when its parent's pipe closes
     try:
         process.wait(stop_seconds_max)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    SparkContext._gateway = None  # noqa: SLF001  (or the next session would talk to the dead)
+    SparkContext._gateway = None  # noqa: SLF001  (or the next session would use the stopped JVM)
     SparkContext._jvm = None  # noqa: SLF001
 
 

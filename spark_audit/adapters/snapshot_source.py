@@ -2,16 +2,17 @@
 
     spark.read.format("mysql_snapshot").option("fleet", "/etc/fleet.yaml").load()
 
-1. Clusters are dealt to partitions on the driver; a task reads its clusters several at a time, each
+1. The driver assigns clusters to partitions. A task reads several of its clusters at a time, each
    with both readings and the barrier between them. All rows of a cluster come from one task.
-2. Nothing that happens to one server or cluster fails a task. What a server does is in its rows as
-   it ever is; a defect of ours, or an account that an executor lacks, becomes rows that say so, two
-   readings of every server concerned, of which nothing was read. UNKNOWN, never OK, never lost.
-3. A password is in no option, so in no plan and no event, and neither in the data source nor in the
-   reader. It travels in the pickled partitions, which Spark hands to the tasks and shows to nobody;
-   with credentials = executor it does not travel.
-4. Whatever is wrong with options or fleet file is said on the driver, all of it, at `load`.
-5. Every action reads the servers anew. Whoever needs the rows twice stores them first.
+2. No error of one server or cluster fails a task. Errors of a server are in its rows, as in every
+   reading. For a defect of ours, or an account that is missing on an executor, the rows state that
+   error: two readings of every server concerned, with nothing read. The verdict is then UNKNOWN;
+   it is never OK, and no cluster is left out.
+3. No option has a password, so no plan, event, data source or reader has one. The password travels
+   in the pickled partitions, which Spark gives to the tasks and does not show. With credentials =
+   executor it does not travel.
+4. The driver reports all problems of options and fleet file at once, at `load`.
+5. Every action reads the servers again. Store the rows first if you need them twice.
 """
 
 import heapq
@@ -24,8 +25,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from spark_audit.adapters.carried import packed, unpacked
 from spark_audit.adapters.option_texts import Credentials
+from spark_audit.adapters.pickled_accounts import packed, unpacked
 from spark_audit.adapters.source_options import SourceOptions
 from spark_audit.schema import SNAPSHOTS
 from topology.adapters.collect import CollectLimits, OpenReader, Reader, live_readers
@@ -40,21 +41,21 @@ from topology.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
 
 NAME: Final = "mysql_snapshot"
-# Reading waits for servers more than it computes: a few tasks are enough until somebody asks for
-# more, and each keeps a fair share of the connections.
+# Reading spends its time waiting for servers. A few tasks are enough, unless the caller asks for
+# more, and each gets an equal share of the connections.
 PARTITIONS_DEFAULT: Final = 8
 
 
 class MysqlSnapshotSource(DataSource):
-    """What Spark asks for the schema and for a reader. Holds options, and no account."""
+    """The source that Spark asks for the schema and a reader. Holds options, and no account."""
 
     @classmethod
     def name(cls) -> str:
-        """Return what stands in `format(…)`."""
+        """Return the name for `format(…)`."""
         return NAME
 
     def schema(self) -> StructType:
-        """Return SNAPSHOTS. Raises InventoryProblem for whatever is wrong with options and file."""
+        """Return SNAPSHOTS. Raises InventoryProblem for problems of options and fleet file."""
         plan_of(SourceOptions.of(self.options))
         return SNAPSHOTS
 
@@ -67,16 +68,16 @@ class MysqlSnapshotSource(DataSource):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotReader(DataSourceReader):
-    """Deals clusters on the driver, and reads them on the executors."""
+    """Assigns clusters to tasks on the driver, and reads them on the executors."""
 
     options: SourceOptions
 
     def partitions(self) -> list[InputPartition]:
-        """Read the fleet file and deal its clusters. Raises InventoryProblem."""
+        """Read the fleet file and assign its clusters. Raises InventoryProblem."""
         return [SnapshotPartition(part) for part in plan_of(self.options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the clusters of one partition: one batch for each, as they come."""
+        """Read the clusters of one partition, and yield one batch per cluster."""
         assert isinstance(partition, SnapshotPartition), "we dealt it"
         fleet, readers_of = _ready(partition.part)
         for snapshot in collect_fleet(fleet, readers_of=readers_of, asks_logs=True):
@@ -84,7 +85,7 @@ class SnapshotReader(DataSourceReader):
 
 
 class SnapshotPartition(InputPartition):
-    """The clusters of one task, and how to reach them: with their accounts, or where these are."""
+    """The clusters of one task, with their accounts or with the locations of these."""
 
     def __init__(self, part: Fleet | Roster) -> None:
         super().__init__(None)
@@ -105,7 +106,7 @@ def _unpacked(carried: bytes) -> SnapshotPartition:
 
 
 def plan_of(options: SourceOptions) -> Sequence[Fleet] | Sequence[Roster]:
-    """Read the fleet file and deal its clusters. Raises InventoryProblem."""
+    """Read the fleet file and assign its clusters to tasks. Raises InventoryProblem."""
     from topology.adapters.inventory.fleet_file import load_fleet, load_roster
 
     if options.credentials is Credentials.EXECUTOR:
@@ -118,10 +119,11 @@ Part = TypeVar("Part", Fleet, Roster)
 
 
 def dealt(fleet: Part, options: SourceOptions) -> list[Part]:
-    """Deal the clusters of a fleet to tasks: the largest first, each to whom has the least.
+    """Assign clusters to tasks: the largest first, each to the task with the fewest servers.
 
-    All tasks together keep to the fleet's `connections_max`, even if all run at once; with
-    `connections` each has so many. Raises InventoryProblem if there are fewer than one for each.
+    Together, all tasks keep to the fleet's `connections_max`, even if all run at once. With the
+    option `connections`, each task has that many. Raises InventoryProblem if a task would have
+    none.
     """
     largest = max(cluster.server_count for cluster in fleet.clusters)
     wanted = options.partitions or min(PARTITIONS_DEFAULT, fleet.connections_max // largest) or 1
@@ -157,13 +159,13 @@ def _warn(text: str) -> None:
 
 
 def batch_of(snapshot: ClusterSnapshot) -> pa.RecordBatch:
-    """Return the rows of one cluster, whatever became of it: see rule 2."""
+    """Return the rows of one cluster, whatever errors it had (rule 2)."""
     (batch,) = rows_of([snapshot]).combine_chunks().to_batches()
     return batch
 
 
 def _ready(part: Fleet | Roster) -> tuple[Fleet, Callable[[str, CollectLimits], OpenReader]]:
-    """Return clusters with accounts, and what reads them. Accounts not found are unread servers."""
+    """Return clusters with accounts, and their reader. A missing account is an unread server."""
     if isinstance(part, Fleet):
         return part, live_readers
     lacking: dict[tuple[str, str], UnreadFact] = {}

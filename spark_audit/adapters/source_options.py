@@ -1,4 +1,4 @@
-"""What may be said in `.option(…)` to the data source `mysql_snapshot`: see option_texts.py."""
+"""Reads and checks the options of the data source `mysql_snapshot`: see option_texts.py."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ COUNT_MAX: Final = 10_000
 class SourceOptions:
     """The options of one `load()`."""
 
-    fleet: Path  # as the driver sees it
+    fleet: Path  # on the driver
     cluster: str | None = None  # only this one
-    partitions: int | None = None  # at most so many tasks
-    connections: int | None = None  # of one task, at once
+    partitions: int | None = None  # maximum number of tasks
+    connections: int | None = None  # maximum for one task at a time
     credentials: Credentials = Credentials.DRIVER
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "SourceOptions":
-        """Read options; names in any case, as Spark has them. Raises InventoryProblem."""
+        """Read the options; names in any case, as Spark passes them. Raises InventoryProblem."""
         given = by_lower_name(options)
         values, problems = read_options(
             given, READERS, account_is_in="the fleet file says where it is"

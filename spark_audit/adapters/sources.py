@@ -1,4 +1,4 @@
-"""Makes the data sources of this project known to a Spark session."""
+"""Registers the data sources of this project with a Spark session."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,15 +8,15 @@ from pyspark.sql import SparkSession
 from spark_audit.adapters.binlog_source import MysqlBinlogSource
 from spark_audit.adapters.snapshot_source import MysqlSnapshotSource
 
-# Off as Spark comes, and then a source that takes filters over is refused. It changes nothing for
-# sources that do not, and mysql_binlog does only where it is told to.
+# Spark's default is off, and it then refuses a source that takes over filters. The setting does not
+# affect other sources, and mysql_binlog takes over filters only on request.
 _FILTERS = "spark.sql.python.filterPushdown.enabled"
 
 
 def register_sources(session: SparkSession) -> None:
-    """Register `mysql_snapshot` and `mysql_binlog` on a session. Safe to call again.
+    """Register `mysql_snapshot` and `mysql_binlog` on a session. Calling it again is safe.
 
-    Each session has sources of its own: what `newSession()` gives knows none until it is told.
+    Each session has its own sources: a session from `newSession()` must register them again.
     """
     with _active(session):
         session.dataSource.register(MysqlSnapshotSource)
@@ -26,11 +26,11 @@ def register_sources(session: SparkSession) -> None:
 
 @contextmanager
 def _active(session: SparkSession) -> Iterator[None]:
-    """Make a session the active one for a while.
+    """Make a session the active one for the duration of the context.
 
-    Spark looks in the active session whether a name is taken, and not in the one that is asked:
-    a new session could never have what another has (DATA_SOURCE_ALREADY_EXISTS). Making a frame is
-    the only public way to make a session the active one.
+    Spark checks in the active session, not in the one it is asked to change, whether a name is
+    taken. So a new session could not register a name of another (DATA_SOURCE_ALREADY_EXISTS).
+    Making a DataFrame is the only public way to make a session active.
     """
     before = SparkSession.getActiveSession()
     session.createDataFrame([], "nothing int")

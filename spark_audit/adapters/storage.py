@@ -1,20 +1,19 @@
-"""Where results lie: a directory of this machine, or of any file system that Hadoop speaks to.
+"""The storage of results: a directory on this machine, or on any file system that Hadoop supports.
 
 1. A place is a text: `/srv/gtid/x` here, `hdfs://host/gtid/x` or `s3a://bucket/gtid/x` elsewhere. A
    path without a scheme is on this machine, whatever the cluster's default file system is.
-2. Both storages do the same few things, and one set of tests holds them to it. What differs is what
-   is promised:
-
+2. Both storages have the same few operations, and the same tests verify both. They differ in their
+   guarantees:
    =================  ==================  =====================  =================================
    storage            rename              survives power loss    so a run appears
    =================  ==================  =====================  =================================
    this machine       atomic              after make_durable     whole, by rename
    hdfs               atomic              by replication         whole, by rename
    any other (s3a …)  a copy, file by     as the store promises  when `_SUCCESS` is there: it is
-                      file                                       written last, readers obey it
+                      file                                       written last, readers check it
    =================  ==================  =====================  =================================
 
-3. Nothing here knows what the files hold.
+3. This module does not know the contents of the files.
 """
 
 import os
@@ -32,39 +31,39 @@ _RENAMES_ATOMICALLY: Final = frozenset({"file", "hdfs"})
 
 
 class Storage(Protocol):
-    """What is needed of a file system."""
+    """The operations that results need of a file system."""
 
     @property
     def renames_atomically(self) -> bool:
-        """Tell whether a directory appears under its new name whole or not at all."""
+        """Return whether a directory appears under its new name whole or not at all."""
 
     def names_in(self, place: str) -> list[str]:
-        """Return the names in a directory, sorted; none if it is not there."""
+        """Return the names in a directory, sorted; none if it does not exist."""
 
     def exists(self, place: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory exists."""
 
     def write_text(self, place: str, text: str) -> None:
-        """Write a small file, and the directories it lies in."""
+        """Write a small file, and create its directories."""
 
     def read_text(self, place: str) -> str:
         """Read a small file. Raises FileNotFoundError."""
 
     def rename(self, place: str, new: str) -> None:
-        """Rename a directory and make those above it. Raises FileExistsError."""
+        """Rename a directory and create those above it. Raises FileExistsError."""
 
     def delete(self, place: str) -> None:
-        """Delete a directory with all in it; nothing happens if it is not there."""
+        """Delete a directory and everything in it; do nothing if it does not exist."""
 
     def make_durable(self, place: str) -> None:
-        """Return once what lies below a place would survive a loss of power, if that is ours."""
+        """Return once everything below a place would survive a power loss, if we control that."""
 
     def address(self, place: str) -> str:
-        """Return a place as Spark takes it."""
+        """Return a place in the form that Spark takes."""
 
 
 def storage_of(place: str, session: SparkSession) -> tuple[Storage, str]:
-    """Return what stores a place, and the place as that storage names it."""
+    """Return the storage of a place, and the place in the form that this storage takes."""
     scheme = urlsplit(place).scheme
     if scheme in ("", "file"):
         return LocalStorage(), str(Path(place.removeprefix("file://")).resolve())
@@ -72,24 +71,24 @@ def storage_of(place: str, session: SparkSession) -> tuple[Storage, str]:
 
 
 class LocalStorage:
-    """Directories of this machine."""
+    """Directories on this machine."""
 
     @property
     def renames_atomically(self) -> bool:
-        """Tell whether a directory appears under its new name whole or not at all."""
+        """Return whether a directory appears under its new name whole or not at all."""
         return True
 
     def names_in(self, place: str) -> list[str]:
-        """Return the names in a directory, sorted; none if it is not there."""
+        """Return the names in a directory, sorted; none if it does not exist."""
         folder = Path(place)
         return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
 
     def exists(self, place: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory exists."""
         return Path(place).exists()
 
     def write_text(self, place: str, text: str) -> None:
-        """Write a small file, and the directories it lies in."""
+        """Write a small file, and create its directories."""
         file = Path(place)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -99,37 +98,37 @@ class LocalStorage:
         return Path(place).read_text(encoding="utf-8")
 
     def rename(self, place: str, new: str) -> None:
-        """Rename a directory and make those above it. Raises FileExistsError."""
+        """Rename a directory and create those above it. Raises FileExistsError."""
         target = Path(new)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():  # an empty directory would be replaced in silence
+        if target.exists():  # rename would silently replace an empty directory
             raise FileExistsError(f"{new}: already there")
         Path(place).rename(target)
         for above in (target.parent, target.parent.parent):
             _sync(above)
 
     def delete(self, place: str) -> None:
-        """Delete a directory with all in it; nothing happens if it is not there."""
+        """Delete a directory and everything in it; do nothing if it does not exist."""
         if Path(place).exists():
             shutil.rmtree(place)
 
     def make_durable(self, place: str) -> None:
-        """Return once every file and directory below a place is on the disk."""
+        """Return once every file and directory below a place is on disk."""
         for folder, _, files in os.walk(place, topdown=False):
             for name in files:
                 _sync(Path(folder) / name)
             _sync(Path(folder))
 
     def address(self, place: str) -> str:
-        """Return a place as Spark takes it: the scheme is said."""
-        return f"file://{Path(place).resolve()}"  # not as_uri: Spark takes no %3D for =
+        """Return a place in the form that Spark takes, with the scheme."""
+        return f"file://{Path(place).resolve()}"  # not as_uri: Spark does not accept %3D for =
 
 
 class HadoopStorage:
-    """Directories of a file system that Spark's JVM speaks to."""
+    """Directories on a file system that Spark's JVM supports."""
 
     def __init__(self, session: SparkSession, *, scheme: str) -> None:
-        # PySpark has no public way to the JVM it drives; Spark Connect has none at all.
+        # PySpark has no public access to its JVM; Spark Connect has no access at all.
         context = session.sparkContext
         gateway: Any = context._gateway  # noqa: SLF001 - no public way
         self._gateway = gateway
@@ -139,11 +138,11 @@ class HadoopStorage:
 
     @property
     def renames_atomically(self) -> bool:
-        """Tell whether a directory appears under its new name whole or not at all."""
+        """Return whether a directory appears under its new name whole or not at all."""
         return self._scheme in _RENAMES_ATOMICALLY
 
     def names_in(self, place: str) -> list[str]:
-        """Return the names in a directory, sorted; none if it is not there."""
+        """Return the names in a directory, sorted; none if it does not exist."""
         with _as_ours(place):
             system, path = self._opened(place)
             if not system.exists(path) or not system.getFileStatus(path).isDirectory():
@@ -151,13 +150,13 @@ class HadoopStorage:
             return sorted(str(each.getPath().getName()) for each in system.listStatus(path))
 
     def exists(self, place: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory exists."""
         with _as_ours(place):
             system, path = self._opened(place)
             return bool(system.exists(path))
 
     def write_text(self, place: str, text: str) -> None:
-        """Write a small file, and the directories it lies in."""
+        """Write a small file, and create its directories."""
         with _as_ours(place):
             system, path = self._opened(place)
             stream = system.create(path, True)
@@ -177,29 +176,29 @@ class HadoopStorage:
                 stream.close()
 
     def rename(self, place: str, new: str) -> None:
-        """Rename a directory and make those above it. Raises FileExistsError."""
+        """Rename a directory and create those above it. Raises FileExistsError."""
         with _as_ours(new):
             system, target = self._opened(new)
             if system.exists(target):
                 raise FileExistsError(f"{new}: already there")
             system.mkdirs(target.getParent())
-            # FileSystem.rename would move into a target that has appeared meanwhile; FileContext's
-            # refuses it.
+            # If the target has appeared since, FileSystem.rename would move the directory into it.
+            # The rename of FileContext refuses that.
             options = self._gateway.new_array(self._hadoop.Options.Rename, 0)
             root = self._hadoop.FileContext.getFileContext(system.getUri(), self._conf)
             root.rename(self._hadoop.Path(place), target, options)
 
     def delete(self, place: str) -> None:
-        """Delete a directory with all in it; nothing happens if it is not there."""
+        """Delete a directory and everything in it; do nothing if it does not exist."""
         with _as_ours(place):
             system, path = self._opened(place)
             system.delete(path, True)
 
     def make_durable(self, place: str) -> None:
-        """Do nothing: the file system keeps its own promises once a file is closed."""
+        """Do nothing: the file system is responsible for a file once it is closed."""
 
     def address(self, place: str) -> str:
-        """Return a place as Spark takes it."""
+        """Return a place in the form that Spark takes."""
         return place
 
     def _opened(self, place: str) -> tuple[Any, Any]:
@@ -223,7 +222,7 @@ _OURS: Final = {
 
 @contextmanager
 def _as_ours(place: str) -> Iterator[None]:
-    """Turn what Java throws into the OSError that the local storage would raise."""
+    """Convert Java exceptions into the OSError that the local storage would raise."""
     try:
         yield
     except Py4JJavaError as error:

@@ -2,16 +2,16 @@
 
     spark-submit … --py-files gtid-audit.zip gtid-audit.py --snapshots PLACE --out PLACE
 
-1. Standard output carries the summary, one JSON document, and nothing else. In client mode Spark
-   merges standard error into it: there the document comes last.
+1. Standard output has the summary, one JSON document, and nothing else. In client mode Spark merges
+   standard error into it; the document is then the last part.
 2. The exit status is that of the whole project: 0 to 3 for a verdict, 64 for wrong usage, 70 for a
-   defect. Nothing but a verdict ends in 0 to 3; Python itself would end a defect in 1. Where
-   others take every status but 0 for a failure, and try again, `--exit done` gives 0 whatever was
-   found: YARN does, and a scheduler may.
-3. It asks Spark for the session there is, and sets nothing: settings are spark-submit's.
-4. A run that does not show the current state (topology/run_record.py) is not audited: status 3, or
-   64 with `--exit done`, the reason on standard error, and no summary.
-5. It needs the standard library, PySpark and what spark_audit imports; no command line of ours.
+   defect. Only a verdict ends in 0 to 3; Python itself would end a defect in 1. YARN, and some
+   schedulers, treat every status except 0 as a failure and retry. For these, `--exit done` returns
+   0 for every verdict.
+3. It uses the session that spark-submit configured, and changes no setting.
+4. A run that does not show the current state (topology/run_record.py) is not audited. The status is
+   then 3, or 64 with `--exit done`; the reason goes to standard error, and there is no summary.
+5. It needs the standard library, PySpark and what spark_audit imports, but not our command line.
 """
 
 import argparse
@@ -42,7 +42,7 @@ _PLACE: Final = "a directory that every executor sees, or an address that Hadoop
 
 
 class RunRefused(Exception):
-    """A run that does not show the current state: too old, from the future, without a record."""
+    """A run does not show the current state: it is too old, from the future, or has no record."""
 
 
 def _age(text: str) -> timedelta | None:
@@ -70,13 +70,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         summary = _summary_of(given.snapshots, given.out, policy, limit)
     except RunRefused as refused:
-        # Nothing was audited: not even `--exit done` may end in 0.
+        # No run was audited: not even `--exit done` may end in 0.
         sys.stderr.write(f"{NAME}: not evaluated: {refused}\n")
         return USAGE if given.exit == "done" else STATUS[Verdict.UNKNOWN]
     except (NoSnapshots, UnreadableSnapshots, ResultsDiffer, OSError) as problem:
         sys.stderr.write(f"{NAME}: {problem}\n")
         return USAGE
-    except Exception as defect:  # noqa: BLE001 - the last line of defence, see rule 2
+    except Exception as defect:  # noqa: BLE001 - every other exception is a defect, see rule 2
         traceback.print_exc()
         sys.stderr.write(f"{NAME}: a defect of gtid-audit or of the cluster: {defect}\n")
         return DEFECT

@@ -1,9 +1,9 @@
-"""Trends of what is stored: which runs count, and their rows as Spark reads them.
+"""Trends of stored runs: selects the runs, and reads their rows with Spark.
 
-1. The newest `runs_max` complete runs count; which days that is, the runs say.
-2. The sets are read and measured once, for both trends that are made of them.
-3. Findings are those of the results that lie below the same directory, or another; without results
-   there is no trend of findings, and that is said, not hidden.
+1. The newest `runs_max` complete runs count, whatever days they are from.
+2. The sets are read and measured once, for both trends that are derived from them.
+3. Findings come from the results below the same directory, or another one. Without results there is
+   no trend of findings, and the report states that.
 """
 
 from collections.abc import Iterator
@@ -19,32 +19,32 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_audit import trends as steps
-from spark_audit.adapters.items import items_of
+from spark_audit.adapters.json_rows import items_of
 from spark_audit.adapters.results import NoResults, findings_between
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
-from spark_audit.readings import readings_of
 from spark_audit.schema import SNAPSHOTS
+from spark_audit.trend_readings import readings_of
 from spark_audit.trends import TrendPolicy
 from topology.adapters.columns import records_of_table
 from topology.adapters.stored_runs import NoSnapshots
 from topology.records import Record
 
-RUNS_MAX_DEFAULT: Final = 30  # a month of nights
+RUNS_MAX_DEFAULT: Final = 30  # a month of nightly runs
 _SNAPSHOTS_OF_RUNS: Final = StructType([*SNAPSHOTS.fields, StructField("run", StringType())])
 
 
 @dataclass(frozen=True, slots=True)
 class Trends:
-    """What the runs say together; a DataFrame each, in the order in which one looks at them."""
+    """The trends of several runs; one DataFrame each, in the order in which to read them."""
 
     runs: tuple[RunName, ...]  # the oldest first
     intervals: DataFrame  # INTERVAL_TREND
     retirable: DataFrame  # RETIREMENTS
-    findings: DataFrame | None  # FINDING_TREND; None where no results are
+    findings: DataFrame | None  # FINDING_TREND; None if there are no results
 
     def items(self) -> dict[str, Iterator[str]]:
-        """Give the lists of a document, in pieces (topology/json_items.py)."""
+        """Return the lists of a document, in pieces (topology/json_items.py)."""
         return {
             "intervals": items_of(self.intervals),
             "retirable": items_of(self.retirable),
@@ -61,13 +61,13 @@ def trends_of(
     policy: TrendPolicy | None = None,
     runs_max: int = RUNS_MAX_DEFAULT,
 ) -> Iterator[Trends]:
-    """Give the trends of the runs below `directory`, as long as the context lasts.
+    """Provide the trends of the runs below `directory`, as long as the context lasts.
 
-    `results` is where the results lie, if not there too. Raises NoSnapshots.
+    `results` is the directory of the results, if it is another one. Raises NoSnapshots.
     """
     wanted = policy or TrendPolicy()
     runs, snapshots = _snapshots_of(session, directory, runs_max)
-    # On disk: a fleet's readings over a month are more than a driver's memory.
+    # On disk: the readings of a fleet over a month can exceed the driver's memory.
     readings = readings_of(snapshots).persist(StorageLevel.DISK_ONLY)
     try:
         findings = _findings_of(session, results or directory, runs)

@@ -38,7 +38,7 @@ def packets(payloads: Iterable[bytes]) -> bytes:
 
 
 def answer(events: Iterable[bytes], *, end: bytes = END) -> bytes:
-    """Give what a server sends for these events."""
+    """Return what a server sends for these events."""
     return packets([*(b"\0" + each for each in events), end])
 
 
@@ -132,7 +132,7 @@ class Answering:
 
 
 def split(events: bytes) -> list[bytes]:
-    """Give events one by one, as packets carry them."""
+    """Return events one by one, as packets carry them."""
     found = []
     while events:
         size = int.from_bytes(events[9:13], "little")

@@ -41,7 +41,7 @@ def twin_of(path: Path, *, details: bool = False) -> FileLedger:
 
 
 def rows_said(rows: pa.Table) -> list[dict[str, Any]]:
-    """Give rows as Python has them, moments as numbers: not every one of them has a date."""
+    """Return rows as Python has them, moments as numbers: not every one of them has a date."""
     for place, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
             rows = rows.set_column(place, field.name, rows.column(place).cast(pa.int64()))

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def content(path: Path) -> list[Any]:
-    """Give all that following logs has put there; ids, which count attempts, are left out."""
+    """Return all that following logs has put there; ids, which count attempts, are left out."""
     with closing(sqlite3.connect(path)) as database:
         tables = ("servers", "databases", "temporary_tables")
         rows = [

@@ -15,7 +15,7 @@ from binlog.content.compare import (
     are_one_commit,
     compare_versions,
 )
-from binlog.content.parts import LeftOut
+from binlog.content.compared_parts import LeftOut
 from binlog.errors import BinlogMisuse
 from binlog.event_types import EventType
 from binlog.transactions import TransactionKind

@@ -18,7 +18,7 @@ from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.event_types import EventType
 from binlog.kernels.images import TABLES_MAX
 from binlog.ledger import details
-from binlog.ledger.window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
 from binlog.transactions import STATEMENT_CHARACTERS_MAX
 from tests.binlog.builders import (
     Log,

@@ -273,7 +273,7 @@ def rotated(request: pytest.FixtureRequest) -> Iterator[Rotated]:
 
 
 def _counted(server: Server) -> tuple[Callable[[], Any], list[str]]:
-    """Give a way to connect, and what was asked over it."""
+    """Return a way to connect, and what was asked over it."""
     asked: list[str] = []
 
     class Counting(pymysql.cursors.Cursor):

@@ -18,7 +18,7 @@ from binlog.content.digest import digest_of
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
 from binlog.ledger.columns import FileLedger
-from binlog.ledger.window import _Window, ledger_of_window
+from binlog.ledger.ledger_window import _Window, ledger_of_window
 from compose.native.installation import Clients
 from compose.native.shapes import Pair
 from tests.binlog.builders import Log, event, gtid_body, query_body, table_map_body

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.events import ChecksumAlgorithm
-from binlog.ledger.window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
 from tests.binlog.ledger_shapes import SHAPES
 from tests.binlog.ledger_twin import ledger_of_bytes
 

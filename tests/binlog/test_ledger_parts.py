@@ -16,10 +16,10 @@ from benchmarks.generate.binlogs import Shape, write_binlog
 from binlog.adapters import ledger_files
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.events import ChecksumAlgorithm
-from binlog.ledger import parts
+from binlog.ledger import parallel_parts
 from binlog.ledger.columns import FileLedger
-from binlog.ledger.parts import joined, starts_of_parts
-from binlog.ledger.window import ledger_of_window
+from binlog.ledger.ledger_window import ledger_of_window
+from binlog.ledger.parallel_parts import joined, starts_of_parts
 from binlog.scan import read_head
 from tests.binlog.ledger_shapes import SHAPES
 from tests.binlog.ledger_twin import rows_said
@@ -35,7 +35,7 @@ def said(ledger: FileLedger) -> tuple[object, ...]:
 
 @pytest.fixture
 def _tiny_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES_MIN", 64)
+    monkeypatch.setattr(parallel_parts, "PART_BYTES_MIN", 64)
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from binlog.content.digest import Content, IncidentPart, Part, RowsPart, Session, StatementPart
-from binlog.content.parts import (
+from binlog.content.compared_parts import (
     LeftOut,
     Work,
     _compare_rows,
@@ -19,6 +18,7 @@ from binlog.content.parts import (
     ran_twice,
     rows_left_out,
 )
+from binlog.content.digest import Content, IncidentPart, Part, RowsPart, Session, StatementPart
 from binlog.event_types import RowKind
 
 

@@ -21,8 +21,8 @@ from compose.native.command import Settings
 from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from gtid import Gtid, GtidSet
+from tests.background import in_background
 from tests.binlog.material import connect_arguments
-from tests.meanwhile import meanwhile
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def grown(installation97: Installation) -> Iterator[Grown]:
         server.start()
         server.execute(*TABLES)
         # Another session commits all the while, before the long transaction and behind it.
-        with meanwhile(partial(_commit, server), every_seconds=0.05):
+        with in_background(partial(_commit, server), every_seconds=0.05):
             _write_past_4_gib(server)
         server.execute("INSERT INTO d.small VALUES (-2)")
         [first, *_] = server.query("SHOW BINARY LOGS")

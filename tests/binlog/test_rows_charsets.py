@@ -16,7 +16,7 @@ LONG = {"ujis": range(0x8FA1A1, 0x8FFEFF), "eucjpms": range(0x8FA1A1, 0x8FFEFF)}
 
 
 def read_by(server: Server, charset: str, numbers: range) -> dict[bytes, str | None]:
-    """Give what the server makes of the bytes of each number; None where it has no such character."""
+    """Return what the server makes of the bytes of each number; None if it has no character."""
     found = {}
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SET NAMES utf8mb4")
@@ -38,7 +38,7 @@ def read_by(server: Server, charset: str, numbers: range) -> dict[bytes, str | N
 
 
 def differing(server: Server, charset: str, numbers: range) -> dict[bytes, tuple[str, str | None]]:
-    """Give what we read and the server reads otherwise. What we cannot read is not among it."""
+    """Return what we read and the server reads otherwise. What we cannot read is not among it."""
     read = read_by(server, charset, numbers)
     assert len(read) > 90
     return {

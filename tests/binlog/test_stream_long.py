@@ -15,7 +15,7 @@ from binlog.adapters.stream_windows import Windows
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
 from binlog.kernels.packets import END
-from binlog.ledger.long import LongTransaction
+from binlog.ledger.long_transactions import LongTransaction
 from gtid import GtidSet
 from tests.binlog.builders import Log, rows_body, table_map_body
 from tests.binlog.dumps import Answering, answer, rotate_to, split

@@ -29,7 +29,7 @@ from binlog.content.digest import digest_of
 from binlog.errors import BinlogError, CorruptBinlog, LimitExceeded, UnsupportedBinlog
 from binlog.events import Event, GtidLog
 from binlog.header import HEADER_BYTES
-from binlog.ledger.window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
 from binlog.rows.values import rows_of_group
 from binlog.scan import EventGroup, group_events, scan_events
 from binlog.transactions import fold_transactions
@@ -159,7 +159,7 @@ def _check_places(events: tuple[Event, ...], file: bytes) -> None:
 
 
 def _groups(events: tuple[Event, ...]) -> tuple[EventGroup, ...]:
-    """Give the transactions that have GTIDs, up to the first thing wrong."""
+    """Return the transactions that have GTIDs, up to the first thing wrong."""
     wanted = GtidSet.of(
         event.body.gtid for event in events if isinstance(event.body, GtidLog) and event.body.gtid
     )
@@ -240,7 +240,7 @@ def _without_open(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _hops_are_sound(rows: list[dict[str, Any]], events: tuple[Event, ...]) -> bool:
-    """Tell whether every transaction is as long as it says, and no statement ended in an error."""
+    """Return whether each transaction has its stated length, and no statement ended in an error."""
     ends = {row["start"]: row["end"] for row in rows}
     lengths = {
         event.start: event.body.transaction_bytes

@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def seeds(logs: Iterable[bytes]) -> Iterator[bytes]:
-    """Give the inputs of some files that are not too long."""
+    """Yield the inputs of some files that are not too long."""
     for content in logs:
         group: list[Event] = []
         for event in scan_events([content], file=FILE):

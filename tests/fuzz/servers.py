@@ -110,7 +110,7 @@ class Odd:
             self.send(peer, list(self.answer(question)))
 
     def answer(self, question: bytes) -> Iterator[bytes]:
-        """Give the packets of a healthy answer."""
+        """Yield the packets of a healthy answer."""
         if question[:1] in (b"\x12", b"\x1e"):  # COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID
             yield from (b"\0" + event for event in events_in(self.log))
             yield END

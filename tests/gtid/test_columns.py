@@ -14,7 +14,7 @@ from gtid import GNO_MAX, GtidError, GtidSet, GtidSetTooLarge, MalformedGtidSet
 from gtid.arrow_text import uuid_words
 from gtid.columns import GtidSetColumn
 from tests.gtid.texts import mutated, valid_text
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 OTHER = "ffffffff-ffff-ffff-ffff-fffffffffff0"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gtid import GNO_END, GNO_MAX, GtidSet, MalformedBinary, Tsid, UnknownFormatVersion
 from gtid.binary import _little_endian, decode, encode
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gtid import boundaries as line
 from gtid.boundaries import Boundaries, TruthTable
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import Gtid, GtidSet, SetRelation, Tsid, relate
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
 

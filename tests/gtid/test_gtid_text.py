@@ -26,7 +26,7 @@ from gtid import (
 )
 from gtid.boundaries import Boundaries
 from gtid.text import in_order, parse_carefully, parse_entries
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
 

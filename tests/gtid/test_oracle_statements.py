@@ -17,7 +17,7 @@ import pytest
 from compose.native import shapes
 from gtid import GNO_END, GNO_MAX, Gtid, GtidSet, MalformedGtid, MalformedGtidSet
 from tests.gtid.texts import TAGS, UUIDS, mutated, valid_text
-from tests.laws import more_at_night
+from tests.hypothesis_profiles import more_at_night
 
 pytestmark = pytest.mark.mysql
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.lending import pair97, pairs97
 from tests.one_spark import spark
+from tests.server_pool import pair97, pairs97
 
 __all__ = ["pair97", "pairs97", "spark"]
 

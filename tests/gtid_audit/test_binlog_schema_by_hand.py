@@ -13,7 +13,7 @@ import pytest
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid_audit.cli import run
-from tests.gtid_audit.mortal import AFTER, command
+from tests.gtid_audit.crashing_command import AFTER, command
 
 WAIT_SECONDS_MAX = 30
 

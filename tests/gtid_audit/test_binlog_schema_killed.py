@@ -18,7 +18,7 @@ from compose.native.server import Server
 from gtid_audit.cli import run
 from tests.binlog.stores import content
 from tests.gtid_audit.build import GTID_AUDIT
-from tests.gtid_audit.mortal import AFTER, WITHIN, command
+from tests.gtid_audit.crashing_command import AFTER, WITHIN, command
 
 TABLES, RENAMES = 20, 24
 # Where processes are ended, one after the other: of some ten saves that the whole takes.

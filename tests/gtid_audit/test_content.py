@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from gtid_audit.content import read_contents
-from gtid_audit.content_due import RECENT, looked_back
 from gtid_audit.content_text import CLUSTERS_SHOWN_MAX, OTHERS, content_line, content_lines
+from gtid_audit.contents_to_compare import RECENT, looked_back
 from tests.gtid_audit.build import half_read, healthy
 from tests.snapshots import a_channel, a_cluster, a_server
 from topology.audit import audit_cluster

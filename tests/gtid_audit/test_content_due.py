@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from gtid_audit.content_due import (
+from gtid_audit.contents_to_compare import (
     LASTING,
     SUSPECTED,
     held_by_two,

@@ -13,16 +13,16 @@ from compose import faults, faults_content
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import Gtid, GtidSet
-from gtid_audit import content_due, content_fleet
+from gtid_audit import content_fleet, contents_to_compare
 from gtid_audit.cli import run
-from gtid_audit.content_due import (
+from gtid_audit.compared_restarts import LOOKS, DirectoryMemory
+from gtid_audit.contents_to_compare import (
     KnownDifference,
     Looked,
     Remembered,
     held_by_two,
     suspects_in,
 )
-from gtid_audit.content_memory import LOOKS, DirectoryMemory
 from gtid_audit.exits import UsageProblem
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.gtid_audit.test_content import NOON, started
@@ -328,7 +328,7 @@ def fleet_of(pair: Pair, folder: Path) -> Path:
 @pytest.fixture
 def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no server have restarted lately: the last day has no length."""
-    monkeypatch.setattr(content_due, "RECENT", timedelta())
+    monkeypatch.setattr(contents_to_compare, "RECENT", timedelta())
 
 
 @pytest.mark.usefixtures("long_ago")
@@ -391,7 +391,7 @@ def test_a_restart_since_the_last_audit_is_looked_behind_and_then_no_more(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """As if all of it were long ago: the last day, which is looked at always, has no length."""
-    monkeypatch.setattr(content_due, "RECENT", timedelta())
+    monkeypatch.setattr(contents_to_compare, "RECENT", timedelta())
     fleet, out = fleet_of(pair97, tmp_path), tmp_path / "history"
 
     def audited(*options: str) -> tuple[list[str], set[str]]:

@@ -12,7 +12,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import GtidSet
 from gtid_audit.cli import run
-from tests.lending import all_connected
+from tests.server_pool import all_connected
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:

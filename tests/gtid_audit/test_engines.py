@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import content_fleet, engines
+from gtid_audit import audit_engines, content_fleet
 from gtid_audit.cli import run
-from gtid_audit.content_due import Looked
+from gtid_audit.contents_to_compare import Looked
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine
 from gtid_audit.stored_run import StoredQuestion
@@ -25,22 +25,22 @@ from topology.target import ServerTarget
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    engines.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")), None)
+    audit_engines.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")), None)
     return tmp_path / "history"
 
 
 def test_auto_is_local_until_spark_is_worth_its_start() -> None:
-    few, many = engines.SPARK_CLUSTERS_MIN - 1, engines.SPARK_CLUSTERS_MIN
-    assert engines.engine_for("auto", cluster_count=few) is Engine.LOCAL
-    assert engines.engine_for("auto", cluster_count=many) is Engine.SPARK
-    assert engines.engine_for("local", cluster_count=many) is Engine.LOCAL
-    assert engines.engine_for("spark", cluster_count=few) is Engine.SPARK
+    few, many = audit_engines.SPARK_CLUSTERS_MIN - 1, audit_engines.SPARK_CLUSTERS_MIN
+    assert audit_engines.engine_for("auto", cluster_count=few) is Engine.LOCAL
+    assert audit_engines.engine_for("auto", cluster_count=many) is Engine.SPARK
+    assert audit_engines.engine_for("local", cluster_count=many) is Engine.LOCAL
+    assert audit_engines.engine_for("spark", cluster_count=few) is Engine.SPARK
 
 
 def test_stored_snapshots_give_the_same_bytes_each_time(
     stored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert engines.count_stored(stored) == 3
+    assert audit_engines.count_stored(stored) == 3
     answers = []
     for engine in ("auto", "local"):
         assert (
@@ -104,7 +104,7 @@ def test_what_is_missing_is_named_with_the_command(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(UsageProblem, match=r"pip install 'gtid-audit\[spark\]'"):
-        engines.require_parquet() if module == "pyarrow" else engines.require_spark()
+        audit_engines.require_parquet() if module == "pyarrow" else audit_engines.require_spark()
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ LIVE = Fleet((), CollectLimits(), 1, Policy())
 def collected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a live fleet be read from memory."""
     snapshots = [holed("b"), half_read("c"), healthy("a")]
-    monkeypatch.setattr(engines, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
+    monkeypatch.setattr(audit_engines, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
 
 
 @pytest.mark.spark
@@ -149,9 +149,9 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("keeps", [True, False])
 def test_spark_judges_a_live_fleet(tmp_path: Path, *, keeps: bool) -> None:
     directory = tmp_path / "kept" if keeps else None
-    with engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=directory) as answer:
+    with audit_engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=directory) as answer:
         on_spark = "".join(answer.document())
-    here = "".join(engines.audit_fleet(LIVE).document())
+    here = "".join(audit_engines.audit_fleet(LIVE).document())
     assert on_spark == here.replace('"engine": "local"', '"engine": "spark"')
     assert (tmp_path / "kept").exists() is keeps
     assert len(list((tmp_path / "kept").glob("audits/day=*/run=*/_SUCCESS"))) == keeps
@@ -171,9 +171,9 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_spark_judges_contents_as_the_local_engine_does_now_and_from_what_is_stored(
     tmp_path: Path,
 ) -> None:
-    with engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=tmp_path) as answer:
+    with audit_engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=tmp_path) as answer:
         on_spark = "".join(answer.document())
-    here = "".join(engines.audit_fleet(LIVE).document())
+    here = "".join(audit_engines.audit_fleet(LIVE).document())
     assert on_spark == here.replace('"engine": "local"', '"engine": "spark"')
     found = json.loads(here)
     assert [one["code"] for one in found["findings"] if one["cluster"] == "a"] == ["E4"]
@@ -181,7 +181,7 @@ def test_spark_judges_contents_as_the_local_engine_does_now_and_from_what_is_sto
     assert [one["cluster"] for one in found["contents"]] == ["a", "b", "c"]
     for engine, out in ((Engine.LOCAL, None), (Engine.SPARK, tmp_path)):
         asked = StoredQuestion(tmp_path, AgeLimit(NOON, None), Policy())
-        with engines.answer_of_stored(asked, engine=engine, out=out) as answer:
+        with audit_engines.answer_of_stored(asked, engine=engine, out=out) as answer:
             again = "".join(answer.document())
         assert again == here.replace('"engine": "local"', f'"engine": "{engine.value}"')
     (summary,) = tmp_path.glob("audits/day=*/run=*/_summary.json")
@@ -192,7 +192,7 @@ def test_spark_judges_contents_as_the_local_engine_does_now_and_from_what_is_sto
 def test_contents_are_not_compared_where_nobody_is_to_look(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    audited = engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
+    audited = audit_engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
     assert json.loads("".join(audited.document()))["contents"] is None
     assert run(("audit", "--max-age", "none", "--snapshots", str(tmp_path))) == 2
     said = " ".join(capsys.readouterr().out.split())
@@ -205,7 +205,7 @@ def test_a_defect_in_comparing_is_unknown_and_named(monkeypatch: pytest.MonkeyPa
         raise ZeroDivisionError("odd")
 
     monkeypatch.setattr("gtid_audit.content.read_contents", fail)
-    audited = engines.audit_fleet(LIVE, content=True)
+    audited = audit_engines.audit_fleet(LIVE, content=True)
     unknown = [one for one in audited.report.unknown if one.fact == CONTENT]
     assert {one.cluster for one in unknown} == {"a", "b", "c"}
     assert {one.reason for one in unknown} == {"defect of the auditor: ZeroDivisionError: odd"}
@@ -213,7 +213,7 @@ def test_a_defect_in_comparing_is_unknown_and_named(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("collected")
 def test_the_pictures_snapshots_are_in_order() -> None:
-    audited = engines.audit_fleet(LIVE)
+    audited = audit_engines.audit_fleet(LIVE)
     assert [snapshot.cluster for snapshot in audited.snapshots] == ["a", "b", "c"]
     assert [audit.cluster for audit in audited.report.audits] == ["a", "b", "c"]
 
@@ -223,15 +223,17 @@ def test_a_defect_in_reading_is_unknown_and_named_now_and_in_what_is_stored(
 ) -> None:
     cluster = Cluster("b", (ServerTarget("b1", "b1", 3306, user="u"),))
     failed = unread_by_defect(cluster, RuntimeError("boom"), at=NOON)
-    monkeypatch.setattr(engines, "collect_fleet", lambda _fleet, **_say: iter((failed, healthy())))
-    audited = engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
+    monkeypatch.setattr(
+        audit_engines, "collect_fleet", lambda _fleet, **_say: iter((failed, healthy()))
+    )
+    audited = audit_engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
     assert [audit.cluster for audit in audited.report.audits] == ["b", "pair"]
     assert [audit.verdict for audit in audited.report.audits] == [Verdict.UNKNOWN, Verdict.OK]
     assert {one.reason for one in audited.report.unknown} == {
         "error: defect of the auditor: RuntimeError: boom"
     }
     asked = StoredQuestion(tmp_path, AgeLimit(NOON, None), Policy())
-    with engines.answer_of_stored(asked, engine=Engine.LOCAL) as answer:
+    with audit_engines.answer_of_stored(asked, engine=Engine.LOCAL) as answer:
         assert "".join(answer.document()) == "".join(audited.document())
 
 
@@ -249,4 +251,4 @@ def test_a_defect_in_judging_is_unknown_and_named(monkeypatch: pytest.MonkeyPatc
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageProblem, match="file"):
-        engines.store(tmp_path / "file" / "x", (healthy(),), None)
+        audit_engines.store(tmp_path / "file" / "x", (healthy(),), None)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import log_operands
+from gtid_audit import logs_from_operands
 from gtid_audit.exits import UsageProblem
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     LogFiles,
     LogServer,
     one_source,
@@ -139,9 +139,9 @@ def test_what_is_ambiguous_is_asked_back(tmp_path: Path) -> None:
 
 def test_limits_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = _folder(tmp_path, "b.000001", "b.000002")
-    monkeypatch.setattr(log_operands, "FILES_MAX", 1)
+    monkeypatch.setattr(logs_from_operands, "FILES_MAX", 1)
     assert "2 files, more than the limit of 1" in _refusal(folder)
-    monkeypatch.setattr(log_operands, "INDEX_BYTES_MAX", 3)
+    monkeypatch.setattr(logs_from_operands, "INDEX_BYTES_MAX", 3)
     (folder / "b.index").write_text("./b.000001\n")
     assert "an index of more than 3 bytes" in _refusal(folder)
 

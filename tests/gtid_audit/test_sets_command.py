@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from gtid_audit import operands
+from gtid_audit import sets_from_operands
 from gtid_audit.cli import run
 from tests.gtid_audit.build import GTID_AUDIT, run_cli
 
@@ -225,7 +225,7 @@ def test_an_operand_has_limits(
         ("TSIDS", 1, "/a: 2 TSIDs, more than the limit of 1"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(operands, f"OPERAND_{limit}_MAX", value)
+            patch.setattr(sets_from_operands, f"OPERAND_{limit}_MAX", value)
             assert run(("sets", "count", operand)) == 64
         assert capsys.readouterr().err.endswith(f"{said}\n")
     assert run(("sets", "count", operand)) == 0

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import clock, engines
+from gtid_audit import audit_engines, clock
 from gtid_audit.cli import run
-from gtid_audit.content_due import Remembered
-from gtid_audit.content_memory import LOOKS, DirectoryMemory
+from gtid_audit.compared_restarts import LOOKS, DirectoryMemory
+from gtid_audit.contents_to_compare import Remembered
 from tests.contents import differing
 from tests.gtid_audit.build import healthy, holed
 from tests.snapshots import A
@@ -149,7 +149,7 @@ LIVE = Fleet(
 def read_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots = {"broken": holed("broken"), "well": healthy("well")}
     monkeypatch.setattr(
-        engines,
+        audit_engines,
         "collect_fleet",
         lambda fleet, **_say: (snapshots[each.name] for each in fleet.clusters),
     )
@@ -201,7 +201,7 @@ def test_a_run_of_selected_clusters_is_passed_over_wherever_it_lies(
 
 
 def renamed(run_at: Path, moment: datetime) -> Path:
-    """Give a run another name, below the day of that name."""
+    """Return a run another name, below the day of that name."""
     new = run_at.parents[1] / f"day={moment:%Y-%m-%d}" / f"run={moment:%Y%m%dT%H%M%S.%fZ}"
     new.parent.mkdir(exist_ok=True)
     run_at.rename(new)
@@ -370,7 +370,7 @@ def test_a_server_whose_answer_cannot_be_stored_is_unknown_and_the_others_are_st
         replace(one, uptime_seconds=10**30) if one.name == "b" else one for one in odd.last
     )
     snapshots = [ClusterSnapshot("odd", odd.first, spoiled), healthy("well")]
-    monkeypatch.setattr(engines, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
+    monkeypatch.setattr(audit_engines, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
     file = fleet_file(tmp_path / "fleet.yaml", "well")
     assert run(("snapshot", "--fleet", file, "--out", str(tmp_path / "runs"))) == 3
     capsys.readouterr()

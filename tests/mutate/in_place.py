@@ -89,7 +89,7 @@ def functions_of(paths: Iterable[str]) -> Functions:
 def put_functions(
     functions: Iterable[FunctionType], changed: Mapping[tuple[str, int], CodeType]
 ) -> int:
-    """Give functions of a file their new code. Return how many of those that changed there were.
+    """Return functions of a file their new code. Return how many of those that changed there were.
 
     A function inside another is put as well, unless two have the same name and line.
     """

@@ -165,7 +165,7 @@ def _in_statement(statement: ast.stmt, scope: str) -> Iterator[_Place]:
 
 
 def _in_expression(owner: ast.AST, name: str, at: int | None, scope: str) -> Iterator[_Place]:
-    """Give the places of an expression, which stands in a field of its owner."""
+    """Yield the places of an expression, which stands in a field of its owner."""
     held = getattr(owner, name)
     node: ast.expr = held if at is None else held[at]
 

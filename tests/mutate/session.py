@@ -45,7 +45,7 @@ PASSED = "passed"
 Place = tuple[str, int]  # a path, and the number of a mutant
 _OPTIONS = (*("-x", "-q", "-p", "no:cacheprovider"), *("-p", "no:xdist"))
 _MARKS = ("-m", "not mysql and not spark and not slow")
-_FEWER_EXAMPLES = ("-p", "tests.laws", "--hypothesis-profile=quick")
+_FEWER_EXAMPLES = ("-p", "tests.hypothesis_profiles", "--hypothesis-profile=quick")
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.rows.values import Image
 from gtid import GtidSet
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.model import Model
 from repair.replay import Replayed
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import ContentClass, NetRow, TransactionContent
 from tests.repair.build import gtids
 from tests.snapshots import NOON

@@ -29,7 +29,6 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
-from repair.case import SavedContent
 from repair.dialect import ChannelQuestions
 from repair.guard import Guard
 from repair.model import Model, simulate
@@ -48,6 +47,7 @@ from repair.render import render_files
 from repair.replay import Replayed
 from repair.row_versions import RowVersions
 from repair.steps import Step
+from repair.strategy_case import SavedContent
 from repair.touched_tables import TouchedTable
 from repair.transaction_content import NetRow
 from tests.digests import digest
@@ -135,7 +135,7 @@ def _created() -> Replayed:
 
 
 def cases() -> Iterator[tuple[str, Model, Action]]:
-    """Give each case a name that says what is special about it."""
+    """Yield each case a name that says what is special about it."""
     tagged = GtidSet.parse(f"{UUIDS['b']}:dba:1")
     for version in (OLD, NEW):
         yield f"empty transactions, {version}", pair(version), InjectEmpty("b", gtids("a:4-5"))

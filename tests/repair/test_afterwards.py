@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from repair.afterwards import audit_after
-from repair.case import LogEvidence
+from repair.audit_after_plan import audit_after
+from repair.initial_model import start_model
 from repair.model import Model
-from repair.start import start_model
+from repair.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit
@@ -87,7 +87,7 @@ def written(
         seen.append(snapshot)
         return audit_cluster(snapshot, policy)
 
-    monkeypatch.setattr("repair.afterwards.audit_cluster", audit)
+    monkeypatch.setattr("repair.audit_after_plan.audit_cluster", audit)
     audit_after(read, POLICY, started=begun, model=then)
     return seen[-1]
 

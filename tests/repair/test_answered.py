@@ -10,11 +10,11 @@ import pytest
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
-from repair.case import LogEvidence
+from repair.initial_model import start_model
 from repair.model import Model
 from repair.plan_parts import ORDER
 from repair.planner import _Work
-from repair.start import start_model
+from repair.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
 from topology.audit import audit_cluster

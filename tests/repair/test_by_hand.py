@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from repair.by_hand import BY_HAND, by_hand
 from repair.configuring import SETTINGS
+from repair.manual_instructions import BY_HAND, by_hand
 from repair.model import Model
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit import audit_cluster

@@ -17,7 +17,6 @@ from repair.actions import (
     StartChannel,
     StopChannel,
 )
-from repair.case import Hole, Refusal
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
 from repair.kept_out import KeptOut, brings_in
@@ -29,6 +28,7 @@ from repair.replaying import undo_on_replica
 from repair.rows_there import is_there_already
 from repair.starting import misfit_of_waiting, start_channel
 from repair.strategies import refetch
+from repair.strategy_case import Hole, Refusal
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from repair.unlogged import purges_what_it_receives
 from repair.waiting_ddl import Ddl

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from repair.actions import AppendPurged, AutoPositionOn, InjectEmpty, ResetAndPurge, StartChannel
-from repair.case import Case, Outcome, Refusal
 from repair.content_questions import ContentQuestion
 from repair.declaring import (
     INJECTED_GTIDS_MAX,
@@ -19,6 +18,7 @@ from repair.declaring import (
     reset_and_purge,
 )
 from repair.model import Model, settle
+from repair.strategy_case import Case, Outcome, Refusal
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from tests.repair.build import NEW, OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown

@@ -8,10 +8,10 @@ import pytest
 
 from binlog.transactions import TableChange
 from gtid import GtidSet
-from repair.case import Case
 from repair.doubted_content import doubted
 from repair.model import Model
 from repair.offered import offered
+from repair.strategy_case import Case
 from repair.transaction_content import (
     ContentClass,
     TransactionContent,

@@ -6,8 +6,8 @@ import pytest
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, InjectEmpty, StartChannel
-from repair.case import Proposal, Refusal
 from repair.doubtful_sources import unless_doubtful
+from repair.strategy_case import Proposal, Refusal
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_finding, reason
 

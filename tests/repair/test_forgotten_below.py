@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from repair.actions import InjectEmpty
-from repair.case import Case, Hole
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
 from repair.model import Model
 from repair.starting import start_channel
 from repair.strategies import refetch
+from repair.strategy_case import Case, Hole
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason, shown

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from repair.case import LogEvidence
-from repair.start import start_model
+from repair.initial_model import start_model
 from repair.starting import start_channel
+from repair.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from topology.audit import audit_cluster

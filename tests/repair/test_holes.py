@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from repair.case import Hole
 from repair.holes import depends_on_a_hole, passed_by
+from repair.strategy_case import Hole
 from repair.transaction_content import ContentClass, RowsOn, RowState, TransactionContent
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row

@@ -17,7 +17,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid_audit.cli import run
 from repair import Plan
-from repair.by_hand import by_hand
+from repair.manual_instructions import by_hand
 from repair.model import Model
 from tests.repair.live import (
     await_clean,

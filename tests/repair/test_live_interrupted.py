@@ -30,7 +30,7 @@ CHANGES = ("EXECUTE todo;", "COMMIT;", "SET SESSION gtid_next", "SET GLOBAL")
 
 
 def pieces(script: str) -> Iterator[str]:
-    """Give the beginnings of a script that end behind a change, shortest first."""
+    """Yield the beginnings of a script that end behind a change, shortest first."""
     lines = script.splitlines(keepends=True)
     for count, line in enumerate(lines, start=1):
         if line.startswith(CHANGES):

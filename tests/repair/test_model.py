@@ -14,8 +14,8 @@ from repair.actions import (
     StartChannel,
     StopChannel,
 )
-from repair.by_hand import BY_HAND
 from repair.invariants import INVARIANTS, broken_invariants
+from repair.manual_instructions import BY_HAND
 from repair.model import Model, ModelServer, refused, settle, simulate
 from repair.strategies import ANSWERS, PLANNERS
 from tests.repair.build import UUIDS, channel, gtids, model, server

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from repair.actions import Action, AutoPositionOn, InjectEmpty, StartChannel
-from repair.case import Proposal, Refusal
 from repair.compared_rows import compared_waiting, rows_of
 from repair.content_questions import ContentQuestion
 from repair.dialect import ChannelQuestions
@@ -19,6 +18,7 @@ from repair.procedure import Setting
 from repair.start_guards import commits_nothing_meanwhile, has_what_was_committing
 from repair.starting import misfit_of_waiting, start_channel
 from repair.still_to_come import unread_beside_own_work
+from repair.strategy_case import Proposal, Refusal
 from repair.transaction_content import ContentClass
 from repair.unlogged import refuses_replicas
 from repair.unshown import no_longer_shown

@@ -11,10 +11,10 @@ import pytest
 
 from repair import Plan, plan_repair
 from repair.actions import AutoPositionOn
-from repair.case import LogEvidence
+from repair.initial_model import start_model
 from repair.model import Model, settle
 from repair.planner import BY_OTHER_STEPS
-from repair.start import start_model
+from repair.strategy_case import LogEvidence
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from tests.repair.build import OLD, channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.script_cases import finding

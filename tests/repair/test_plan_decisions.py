@@ -10,8 +10,8 @@ import pytest
 from gtid import GtidSet
 from repair import Plan, UnknownChoice, plan_repair
 from repair.actions import InjectEmpty, StartChannel
-from repair.by_hand import by_hand
 from repair.invariants import broken_invariants
+from repair.manual_instructions import by_hand
 from repair.model import Model, settle, simulate
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
 from repair.transaction_content import ContentClass, RowsOn, RowState

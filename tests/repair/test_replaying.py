@@ -10,9 +10,9 @@ import pytest
 from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.actions import RedoTransactions, UndoRows
-from repair.case import Proposal
 from repair.model import Model
 from repair.replaying import redo_on_source, undo_on_replica
+from repair.strategy_case import Proposal
 from repair.transaction_content import (
     ContentClass,
     NetRow,

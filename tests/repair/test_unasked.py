@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from repair.afterwards import made_worse
-from repair.case import Case
+from repair.audit_after_plan import made_worse
 from repair.declaring import inject_empty
-from repair.evidence import FailingEvent
+from repair.failing_event import FailingEvent
 from repair.model import Model
 from repair.replaying import _where_it_stops
 from repair.rows_there import is_there_already
 from repair.strategies import refetch
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from repair.way_home import way_home
 from tests.repair.build import channel, gtids, model, server

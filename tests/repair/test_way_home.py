@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from repair.actions import AutoPositionOn, InjectEmpty, StartChannel
-from repair.case import Case
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
 from repair.model import Model
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from repair.way_home import misfits_at_home
 from tests.repair.build import channel, gtids, model, server

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import Gtid as ProductGtid
-from repair.case import LogEvidence
 from repair.replay import Replayed
 from repair.row_versions import RowsRead, RowVersions
+from repair.strategy_case import LogEvidence
 from repair.transaction_content import NetRow, TransactionContent, key_condition
 from tests.simulation import replication as act
 from tests.simulation.evidence import log_evidence, net_changes

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from repair.initial_model import start_model
 from repair.render import render_files
-from repair.start import start_model
 from tests.digests import digest, of_facts
 from tests.simulation import transcripts
 from tests.simulation.transcripts import Reported, Story, read_stories, reported

@@ -7,8 +7,8 @@ same servers, the same classes; from the true world. Rows are folded here once m
 from __future__ import annotations
 
 from gtid import GtidSet
-from repair.case import LogEvidence
 from repair.content_questions import HOLES, STOPPED, ContentQuestion, arrivals, question_of
+from repair.strategy_case import LogEvidence
 from repair.transaction_content import (
     ContentClass,
     RowsOn,

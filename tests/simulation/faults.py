@@ -218,7 +218,7 @@ def _choose_two(world: World, dice: random.Random) -> Args | None:
 
 
 def take_over(world: World, server: Server, image: Server) -> None:
-    """Give a server the data of another: rows and gtid_executed, all of it purged."""
+    """Replace the data of a server by that of another: rows and gtid_executed, all of it purged."""
     server.executed = set(image.executed)
     server.purged = set(image.executed)
     server.rows, server.works = dict(image.rows), image.works.copy()

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from spark_audit.batch import judge_batch
-from spark_audit.judge import judge_records
+from spark_audit.evaluate_batch import judge_batch
+from spark_audit.evaluate_cluster import judge_records
 from tests.topology.world import SHAPES, World
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.policy import Policy
@@ -94,7 +94,7 @@ def audits_of(piece: Any) -> list[Record]:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Give the path of every field within a record, however deep."""
+    """Yield the path of every field within a record, however deep."""
     yield path
     if isinstance(value, dict):
         for name, each in value.items():
@@ -113,7 +113,7 @@ def with_at(value: Any, path: tuple[Any, ...], put: Any) -> Any:
 
 
 def fits(rows: list[Record]) -> bool:
-    """Tell whether the rows can be columns at all: others never reach a file."""
+    """Return whether the rows can be columns at all: others never reach a file."""
     import pyarrow as pa
 
     try:

@@ -41,7 +41,7 @@ from spark_audit.binlog_schema import (
     spark_schema,
 )
 from spark_audit.binlog_sought import Sought, sought_by
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 
 A, B = (UUID(int=number << 120) for number in (0xAA, 0xBB))
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

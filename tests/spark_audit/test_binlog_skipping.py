@@ -22,7 +22,7 @@ from spark_audit.binlog_skipping import (
     may_hold,
 )
 from spark_audit.binlog_sought import Sought
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 
 A, B = (UUID(int=number << 120) for number in (0xAA, 0xBB))
 NOW_SECONDS = 1_767_355_200

@@ -20,7 +20,7 @@ from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
 from spark_audit.adapters.java import JavaMissing, require_java
-from tests.meanwhile import meanwhile
+from tests.background import in_background
 from tests.spark_audit import streamed_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -119,7 +119,7 @@ def test_every_gtid_once_though_everything_is_killed_again_and_again(
             f"CREATE USER watched@'%' IDENTIFIED BY '{PASSWORD}'",
             "GRANT REPLICATION SLAVE ON *.* TO watched@'%'",
         )
-        with meanwhile(partial(write, server), every_seconds=0.02):
+        with in_background(partial(write, server), every_seconds=0.02):
             in_mid_batch = [
                 killed_in_mid_batch(started(tmp_path, server, transactions_max=20), tmp_path)
                 for _ in range(KILLS)

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from gtid import GtidSet
-from spark_audit.batch import judge_batch
-from spark_audit.clean import (
+from spark_audit.clean_clusters import (
     ASKED,
     CLEAN_WHEN_SILENT,
     COLUMNS,
@@ -25,7 +24,8 @@ from spark_audit.clean import (
     other_columns,
 )
 from spark_audit.clean_identity import keep_distinct_ids
-from spark_audit.judge import judge_records
+from spark_audit.evaluate_batch import judge_batch
+from spark_audit.evaluate_cluster import judge_records
 from spark_audit.schema import AUDIT_SCHEMA
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
 from tests.spark_audit.clean_cases import (
@@ -204,7 +204,7 @@ def test_columns_that_evidence_quotes_are_read_for_such_findings_alone(
     for codes, names in ((("U4", "E3"), ("binary_logs", "version_text")), (("H1",), ())):
         quoting = [replace(findings[0], code=code) for code in codes]
         assert other_columns(quoting, has_evidence=False) == names
-    monkeypatch.setattr("spark_audit.clean.RULES", (*RULES, lambda _facts: iter(())))
+    monkeypatch.setattr("spark_audit.clean_clusters.RULES", (*RULES, lambda _facts: iter(())))
     assert other_columns((), has_evidence=False) == rest
 
 
@@ -220,12 +220,12 @@ def test_a_value_that_cannot_be_read_is_not_taken_for_an_absent_one() -> None:
 
 
 def test_every_rule_was_looked_at() -> None:
-    """Whoever adds a rule looks at spark_audit/clean.py; until then nothing is settled there."""
+    """Whoever adds a rule looks at spark_audit/clean_clusters.py; until then nothing is settled there."""
     assert set(CLEAN_WHEN_SILENT) == set(RULES)
 
 
 def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_audit.clean.RULES", (*RULES, lambda _facts: iter(())))
+    monkeypatch.setattr("spark_audit.clean_clusters.RULES", (*RULES, lambda _facts: iter(())))
     world = world_of(1)
     world.settle()
     rows = records_of(world.snapshot(restless=False), "one")

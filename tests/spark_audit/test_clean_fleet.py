@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from spark_audit.batch import judge_batch, judged_rows, whole_clusters
+from spark_audit.evaluate_batch import judge_batch, judged_rows, whole_clusters
 from spark_audit.schema import AUDIT_SCHEMA
 from tests.simulation.history import generate
 from tests.simulation.log_answers import with_answers

@@ -26,7 +26,7 @@ from benchmarks.generate.numbers import Fleet
 from gtid import jit
 from spark_audit.adapters.java import JavaMissing, require_java
 from spark_audit.adapters.package import Package, write_package
-from spark_audit.adapters.stored import judge_piece, pieces_of
+from spark_audit.adapters.stored_pieces import judge_piece, pieces_of
 from spark_audit.schema import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, standalone
@@ -50,9 +50,9 @@ if __name__ == "__main__":
     from spark_audit.adapters import submit
 
     def places(batches):
-        import os, gtid.jit, spark_audit.batch, topology
+        import os, gtid.jit, spark_audit.evaluate_batch, topology
         for batch in batches:
-            found = [gtid.jit.__file__, spark_audit.batch.__file__, topology.__file__]
+            found = [gtid.jit.__file__, spark_audit.evaluate_batch.__file__, topology.__file__]
             # A name in an archive is relative to where the executor works.
             found = [*map(os.path.abspath, [*found, sys.executable])]
             found = [*found, str(gtid.jit.cache_directory())]
@@ -198,7 +198,7 @@ def asked_places(
     return asked, str(cache)
 
 
-INSIDE = ("gtid/jit.py", "spark_audit/batch.py", "topology/__init__.py")
+INSIDE = ("gtid/jit.py", "spark_audit/evaluate_batch.py", "topology/__init__.py")
 
 
 def test_the_package_is_all_that_is_needed_of_us(

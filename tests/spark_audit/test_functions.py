@@ -221,7 +221,7 @@ def test_one_pass_through_python_serves_all_functions_of_a_select(
 
 
 def in_process(name: str, *, strict: bool = False) -> Callable[..., pa.Array]:
-    """Give the function as Spark's workers call it."""
+    """Return the function as Spark's workers call it."""
     function: Callable[..., pa.Array] = getattr(gtid_functions(strict=strict), name).func
     return function
 

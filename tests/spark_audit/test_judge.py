@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_audit.adapters.local import audit_snapshots_locally
-from spark_audit.judge import judge_records
+from spark_audit.evaluate_cluster import judge_records
 from topology import audit as judging
 from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_cluster
 from topology.findings import Unknown, Verdict

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from spark_audit.adapters import results
 from spark_audit.adapters.job import audits_of_run, latest_snapshots
+from spark_audit.adapters.result_tables import TABLES, RunTables, summarise
 from spark_audit.adapters.runs import RunName
-from spark_audit.adapters.tables import TABLES, RunTables, summarise
 from spark_audit.summary import FleetSummary
 from topology.policy import Policy
 

@@ -24,7 +24,7 @@ SECONDS_MAX = 540
 
 
 def forms_of(password: str) -> Iterator[bytes]:
-    """Give the password as it is, and as it looks in the usual disguises."""
+    """Yield the password as it is, and as it looks in the usual disguises."""
     # Beyond Latin-1 every writer has an escape of its own; the part before is the same in all.
     text = password.encode("ascii", "ignore").decode().removesuffix("uro").rstrip("-")
     yield text.encode()

@@ -24,7 +24,7 @@ from spark_audit.adapters.snapshot_source import (
     dealt,
 )
 from spark_audit.adapters.source_options import SourceOptions
-from spark_audit.judge import judge_records
+from spark_audit.evaluate_cluster import judge_records
 from spark_audit.schema import SNAPSHOTS
 from tests.snapshots import A, a_cluster, a_server
 from topology.adapters.collect import CollectLimits

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from gtid_audit.report import Engine, report_of
-from spark_audit.adapters import judged_files
+from spark_audit.adapters import evaluated_files
 from spark_audit.adapters.job import audit_stored, audits_of_run, latest_snapshots
 from spark_audit.adapters.local import audit_snapshots_locally
-from spark_audit.adapters.stored import Piece
-from spark_audit.beside import Beside
+from spark_audit.adapters.stored_pieces import Piece
+from spark_audit.run_context import Beside
 from spark_audit.schema import AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
@@ -164,7 +164,7 @@ def test_data_that_cannot_be_read_is_an_error_with_the_name_of_the_file(
 def test_an_executor_that_does_not_see_the_results_directory_says_so(
     stored: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = judged_files._judge_on_executors
+    judge = evaluated_files._judge_on_executors
 
     def judge_elsewhere(
         session: SparkSession,
@@ -177,8 +177,8 @@ def test_an_executor_that_does_not_see_the_results_directory_says_so(
         attempts.rmdir()  # as if it were a disk of the driver's machine only
         return judge(session, pieces, attempts, policy=policy, beside=beside)
 
-    monkeypatch.setattr(judged_files, "_judge_on_executors", judge_elsewhere)
-    with pytest.raises(judged_files.UnwritableTable, match=r"_attempts: .*No such file"):
+    monkeypatch.setattr(evaluated_files, "_judge_on_executors", judge_elsewhere)
+    with pytest.raises(evaluated_files.UnwritableTable, match=r"_attempts: .*No such file"):
         audit_stored(spark, snapshots=str(stored), out=str(stored), policy=POLICY)
     assert list((stored / "audits").glob("**/*.parquet")) == []
 

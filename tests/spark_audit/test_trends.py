@@ -12,7 +12,6 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from gtid import GtidSet
-from spark_audit.readings import readings_of
 from spark_audit.schema import (
     FINDING_SCHEMA,
     FINDING_TREND,
@@ -22,6 +21,7 @@ from spark_audit.schema import (
     RETIREMENTS,
     SNAPSHOTS,
 )
+from spark_audit.trend_readings import readings_of
 from spark_audit.trends import (
     HORIZON_DAYS,
     TrendPolicy,

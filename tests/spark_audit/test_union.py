@@ -10,10 +10,10 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-import spark_audit.union as folding
+import spark_audit.set_union as folding
 from gtid import GtidError, GtidSet
 from spark_audit.functions import gtid_functions
-from spark_audit.union import union_by
+from spark_audit.set_union import union_by
 
 A = "aaaaaaaa-0000-0000-0000-000000000001"
 B = "bbbbbbbb-0000-0000-0000-000000000002"

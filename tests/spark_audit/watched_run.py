@@ -77,7 +77,7 @@ def fetched(address: str) -> bytes:
 
 
 def pages_of(base: str) -> Iterator[tuple[str, bytes]]:
-    """Give every page that can be reached by links from the front page."""
+    """Yield every page that can be reached by links from the front page."""
     queued, seen = [f"{base}/jobs/", f"{base}/SQL/"], set[str]()
     queued.append(f"{base}/executors/threadDump/?executorId=driver")
     while queued and len(seen) < PAGES_MAX:
@@ -94,7 +94,7 @@ def pages_of(base: str) -> Iterator[tuple[str, bytes]]:
 
 
 def answers_of(base: str, application: str) -> Iterator[tuple[str, bytes]]:
-    """Give everything the REST interface says of this application."""
+    """Yield everything the REST interface says of this application."""
     root = f"{base}/api/v1/applications"
     yield root, fetched(root)
     for path in (

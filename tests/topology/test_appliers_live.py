@@ -13,7 +13,7 @@ from compose.native.installation import Clients
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid import GtidSet
-from gtid_audit.content_due import suspects_in
+from gtid_audit.contents_to_compare import suspects_in
 from topology.adapters.collect import collect_cluster
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict

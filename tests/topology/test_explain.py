@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 from topology.catalogue import CATALOGUE, FAMILIES, UnknownCode, entry_of
 from topology.error_texts import NUMBERS, TEXTS
 from topology.explain import Unexplained, explain

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 from tests.snapshots import NOON, a_channel, a_cluster, a_server
 from topology.audit import (
     EVERY_SERVER,

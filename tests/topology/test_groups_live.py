@@ -16,8 +16,8 @@ from compose.native.shapes import Topology, follow, wait_for
 from gtid import GtidSet
 from repair import Plan
 from repair.strategies import PLANNERS
-from tests.lending import is_connected
 from tests.repair.live import Examination, examine, executed, wait_until
+from tests.server_pool import is_connected
 from tests.topology.test_faults_live import audited, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit import audit_cluster

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 from topology.json_items import document_pieces, item_text, items_text
 
 SCALARS = (

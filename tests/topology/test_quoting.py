@@ -10,7 +10,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from compose.native.server import Server
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 from topology.quoting import quote_identifier, quote_number, quote_string
 
 Session: TypeAlias = "Connection[Cursor]"

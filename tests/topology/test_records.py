@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gtid import GNO_END, GtidSet, Tsid
 from spark_audit.schema import AUDIT_SCHEMA, FINDING_SCHEMA
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 from topology import findings, records, snapshot
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.findings import ClusterAudit, Evidence, Finding, Grade, Severity, Unknown, Verdict

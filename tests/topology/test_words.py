@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet, MalformedGtid, MalformedGtidSet, MalformedText, Tsid
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 from topology.adapters.status import (
     channel_from_row,
     hides_workers,

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gtid import GtidSet
-from tests.laws import laws
+from tests.hypothesis_profiles import laws
 from tests.topology.world import SHAPES, Channel, Transaction, World, gtids
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict

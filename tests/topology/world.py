@@ -80,7 +80,7 @@ class Channel:
         return True
 
     def take(self) -> bool:
-        """Give the next of the relay log to a worker; skip what the server has already."""
+        """Return the next of the relay log to a worker; skip what the server has already."""
         if not self.relay or len(self.working) >= self.worker_count:
             return False
         entry = self.relay[0]

@@ -1,1 +1,1 @@
-"""Where topology meets the world: live servers, pasted output, files, memory."""
+"""Adapters between topology and its inputs: live servers, pasted output, files, memory."""

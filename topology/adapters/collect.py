@@ -1,12 +1,48 @@
 """Reads all servers of a cluster twice, with a barrier between: the two-phase snapshot.
 
-1. Servers are read in parallel, each by a thread of its own; a server that does not answer costs
-   its time limit once, and nobody waits for it longer.
-2. No second reading begins before every first reading has ended: a thread that overran its limit
-   counts as ended, as unread.
-3. A reading that raises costs its own server: it is unread, with the exception as the reason.
-4. If a grave difference is left, the second reading is taken again until two show the same, or the
-   looks run out: what time can explain goes away, and what remains is reported.
+1. Each server has its own thread, so servers are read in parallel. A server that does not answer
+   costs its time limit once.
+2. No second reading begins before every first reading has ended. A thread that exceeded its limit
+   counts as ended, and its server as unread.
+3. A reading that raises an exception affects only its server, which is unread for that reason.
+4. If a severe difference remains, the second reading is repeated until two in a row show the same,
+   or until `looks_max` is reached. So differences that come from timing disappear.
+
+How it works
+------------
+Servers cannot be read at one instant, and they commit while they are read. With one reading per
+server, a difference of two sets may be a fault, or may only show which server was read first:
+
+    t=1  read source   A:1-100
+    t=2  the source commits A:101-105, and the replica applies them
+    t=3  read replica  A:1-105      one reading: the replica seems to have A:101-105 extra
+
+Locking the servers would avoid this, but gtid-audit only reads. Comparing the two sets twice does
+not help either: on a busy cluster the second comparison shows a new difference of the same kind.
+Instead the barrier makes the order of the readings known, and facts.py chooses the pair of readings
+that can only make a difference smaller:
+
+    first(s) for every server s  |  barrier  |  last(s) for every server s
+
+    extra on replica r    = first(r) - last(s)    s had the whole time from first(r) to catch up
+    missing on replica r  = first(s) - last(r)    r had the whole time from first(s) to catch up
+
+In the example, first(r) = A:1-105 and last(s) ⊇ A:1-105, because s was read again after t=3.
+
+Invariants:
+
+* Every first reading ends before any last reading begins. `_read_all` returns only after each
+  server has answered or is given up. A late answer to phase 1 is discarded, not used in phase 2.
+* gtid_executed of one server only grows between its readings. A server for which it shrank was
+  reset or restarted; tearing.py excludes it (U2).
+* Within one reading, the order of the statements matters as well: see adapters/mysql.py.
+* The first readings are never repeated, so a repetition can only remove differences that are due to
+  timing. Repeating both readings would start the comparison again each time.
+
+Repetition is only for severe differences (facts.grave_differences). A backlog is reported as it is.
+`looks_max` bounds the time: a difference that changes in every look is reported as last read.
+
+Binary logs are read after both phases, and only if the sets leave a question (log_questions.py).
 """
 
 import queue
@@ -24,16 +60,16 @@ from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
 
-# A reader reports what servers do. What it raises is a defect, or an answer nobody expected.
+# A reader reports what servers do. An exception from it is a defect or an unexpected answer.
 DEFECT_OR_PROTOCOL = "defect of the auditor, or an answer that is not MySQL's"
 
 
 @dataclass(frozen=True, slots=True)
 class CollectLimits:
-    """How long and how often. A hung server costs `server_seconds_max` and becomes unread."""
+    """Time limits and repetition. A hung server costs `server_seconds_max` and becomes unread."""
 
-    server_seconds_max: float = 5.0  # for one reading of one server, connecting included
-    looks_max: int = 5  # second readings, in all
+    server_seconds_max: float = 5.0  # for one reading of one server, including the connect
+    looks_max: int = 5  # the maximum number of second readings
     pause_seconds: float = 0.15  # between second readings
 
     def __post_init__(self) -> None:
@@ -42,13 +78,13 @@ class CollectLimits:
 
 
 class Reader(Protocol):
-    """Whoever can read one server: the live adapter, or its twin in memory."""
+    """A reader of one server: the live adapter, or the one in memory."""
 
     def read(self, *, phase: int) -> ServerSnapshot:
-        """Take one reading; what fails is named in it."""
+        """Take one reading; `unread` of the snapshot lists what failed."""
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Release the connection to the server."""
 
 
 OpenReader = Callable[[ServerTarget], Reader]
@@ -64,17 +100,17 @@ def collect_cluster(
     open_reader: OpenReader | None = None,
     asks_logs: bool | None = None,
 ) -> ClusterSnapshot:
-    """Take the two-phase snapshot of one cluster. What cannot be read is in it, by name.
+    """Take the two-phase snapshot of one cluster; it lists what could not be read.
 
     Args:
         cluster: its name in every report.
         targets: its servers; their names must differ.
-        limits: time and repetition.
-        policy: decides only whether a difference deserves another look.
-        progress: told in a few words what is going on.
-        open_reader: makes the reader of a target; the live one unless given.
-        asks_logs: whether the binary logs of the targets are asked what the readings leave open;
-            None: unless a reader is given.
+        limits: time limits and repetition.
+        policy: decides only whether a difference deserves another reading.
+        progress: called with a short text about the current step.
+        open_reader: makes the reader of a target; the live reader by default.
+        asks_logs: whether to read the targets' binary logs for open questions; by default only
+            if no `open_reader` is given.
     """
     limits = limits or CollectLimits()
     say = progress or (lambda _text: None)
@@ -90,7 +126,7 @@ def collect_cluster(
             snapshot = ClusterSnapshot(cluster, first, _read_all(posts, phase=2))
             grave = grave_differences(gather_facts(snapshot, policy or Policy()))
             if grave == before:
-                break  # nothing grave, or the same as a moment ago
+                break  # nothing severe, or the same as in the previous reading
             before = grave
             if look + 1 < limits.looks_max:
                 time.sleep(limits.pause_seconds)
@@ -100,7 +136,7 @@ def collect_cluster(
     asks_logs = open_reader is None if asks_logs is None else asks_logs
     questions = questions_of(gather_facts(snapshot, policy or Policy())) if asks_logs else {}
     if questions:
-        # What it takes to read binary logs is imported only where there is something to ask.
+        # The modules that read binary logs are imported only if there is a question for them.
         from topology.adapters.log_answers import with_history_evidence
 
         say(f"{cluster}: reading binary logs of {', '.join(questions)}")
@@ -111,7 +147,7 @@ def collect_cluster(
 
 
 def live_readers(cluster: str, limits: CollectLimits) -> OpenReader:
-    """Read the servers of a cluster over the network."""
+    """Return a function that opens live readers, over the network."""
     return lambda target: MysqlReader(
         target, cluster=cluster, timeout_seconds_max=limits.server_seconds_max
     )
@@ -125,9 +161,9 @@ def _read_all(posts: Sequence["_Post"], *, phase: int) -> tuple[ServerSnapshot, 
 
 
 class _Post:
-    """One server's thread: asked for a reading, it answers within its limit or is given up.
+    """One server's thread: it answers a request within its limit, or it is given up.
 
-    The thread is a daemon: one that hangs in a socket must not keep the process alive.
+    The thread is a daemon: a thread that hangs in a socket must not keep the process alive.
     """
 
     def __init__(
@@ -153,7 +189,7 @@ class _Post:
 
     def answer(self, *, begun: float) -> ServerSnapshot:
         if self._given_up is None:
-            # A little grace: the reader's own time limit gives the better words.
+            # Allow some extra time: the reader's own time limit gives the better message.
             left = begun + self._limits.server_seconds_max + 0.5 - time.monotonic()
             try:
                 answer = self._answers.get(timeout=max(left, 0.0))
@@ -171,7 +207,7 @@ class _Post:
         return self._unread(self._given_up)
 
     def _failed(self, error: BaseException) -> UnreadFact:
-        """Return the fact for a reading that raised. Raises what is no Exception: an interrupt."""
+        """Return the fact for a reading that raised. Re-raise an interrupt."""
         if not isinstance(error, Exception):
             raise error
         text = self._target.password.hidden_in(f"{type(error).__name__}: {error}")
@@ -196,7 +232,7 @@ class _Post:
         while (phase := self._questions.get()) is not None:
             try:
                 self._answers.put(self._reader.read(phase=phase))
-            except BaseException as error:  # noqa: BLE001 - handed to the asker, who raises it
+            except BaseException as error:  # noqa: BLE001 - passed to the caller, which raises it
                 self._answers.put(error)
         self._reader.close()
 

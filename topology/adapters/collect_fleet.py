@@ -1,12 +1,13 @@
 """Reads the clusters of a fleet, several at a time, within a number of connections.
 
-1. A cluster of n servers takes n of the connections while it is read; one with more servers than
-   there are connections takes them all. First come, first served.
+1. A cluster of n servers takes n of the connections while it is read. A cluster with more servers
+   than there are connections takes them all. Requests are served in order.
 2. A hung server holds its own cluster's connections for its time limit, and nothing else.
-3. A cluster whose reading fails by a defect of ours costs itself. It is a snapshot in which every
-   server is unread, with the reason: so it is stored and evaluated like any other, as UNKNOWN.
-4. The threads are daemons: an interrupt ends the process now, not when the last server answers.
-5. Whoever stops asking for the next snapshot stops the reading: no further cluster is begun.
+3. If a defect of gtid-audit makes the reading of a cluster fail, only that cluster is affected. It
+   becomes a snapshot in which every server is unread, with the reason. So it is stored and
+   evaluated like any other, as UNKNOWN.
+4. The threads are daemons: an interrupt ends the process at once, without waiting for servers.
+5. If the caller stops iterating, no further cluster is begun.
 """
 
 import queue
@@ -19,11 +20,11 @@ from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 
 Say = Callable[[str], None]
-ReadersOf = Callable[[str, CollectLimits], OpenReader]  # by name of the cluster
+ReadersOf = Callable[[str, CollectLimits], OpenReader]  # by cluster name
 
 
 class Permits:
-    """So many connections at once, given in the order in which they were asked for."""
+    """A fixed number of connections, granted in the order of the requests."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -44,7 +45,7 @@ class Permits:
         return taken
 
     def give_back(self, taken: int) -> None:
-        """Let others have them."""
+        """Release connections for other clusters."""
         with self._changed:
             self._free += taken
             assert self._free <= self._count, "nobody gives back more than was taken"
@@ -58,10 +59,10 @@ def collect_fleet(
     readers_of: ReadersOf = live_readers,
     asks_logs: bool | None = None,
 ) -> Iterator[ClusterSnapshot]:
-    """Read every cluster of a fleet; give one snapshot for each as they come, in any order.
+    """Read every cluster of a fleet; yield one snapshot for each as it completes, in any order.
 
-    `readers_of` makes the readers of a cluster's servers; over the network unless given.
-    `asks_logs` says whether their binary logs are asked as well; None: unless readers are given.
+    `readers_of` makes the readers of a cluster's servers; over the network by default. `asks_logs`
+    selects whether their binary logs are read as well; by default, only if no readers are given.
     """
     if asks_logs is None:
         asks_logs = readers_of is live_readers
@@ -100,10 +101,10 @@ def collect_fleet(
 
 
 def unread_by_defect(cluster: Cluster, defect: BaseException, *, at: datetime) -> ClusterSnapshot:
-    """Return a cluster of which nothing was read, because of a defect of ours.
+    """Return a cluster of which nothing was read, because of a defect of gtid-audit.
 
-    The same two readings of every server as ever, each saying why it is empty: whoever judges or
-    stores it comes to UNKNOWN, and nobody takes the cluster for one that is not there.
+    It has two readings of every server as usual, each with the reason why it is empty. So its
+    evaluation is UNKNOWN, and the cluster is not mistaken for one that does not exist.
     """
     text = f"{type(defect).__name__}: {defect}"
     for target in cluster.targets:
@@ -134,5 +135,5 @@ def _collect(
             open_reader=readers_of(cluster.name, fleet.limits),
             asks_logs=asks_logs,
         )
-    except Exception as defect:  # noqa: BLE001 - it is reported as the cluster's, not hidden
+    except Exception as defect:  # noqa: BLE001 - it is reported for the cluster, not hidden
         return unread_by_defect(cluster, defect, at=datetime.now(UTC))

@@ -1,7 +1,7 @@
-"""The columns of a stored snapshot, and records as columns and back.
+"""The columns of a stored snapshot, and the conversion of records to columns and back.
 
 1. SNAPSHOT_SCHEMA has the fields of a snapshot's record, typed. Times are UTC microseconds, GTID
-   sets MySQL's text.
+   sets are MySQL's text.
 2. Typing loses nothing: records_of_table(table_of_records(x)) is x, for any schema.
 """
 
@@ -21,7 +21,7 @@ Cell: TypeAlias = "bool | int | str | datetime | Decimal | list[Cell] | dict[str
 
 
 def list_of(item: pa.DataType) -> pa.DataType:
-    """Return the type of a list, with its item named as Parquet and Spark name it."""
+    """Return the type of a list, with its item named as in Parquet and Spark."""
     return pa.list_(pa.field("element", item))
 
 
@@ -154,7 +154,7 @@ SNAPSHOT_SCHEMA: Final = pa.schema(
 
 
 def table_of_records(records: Iterable[Record], schema: pa.Schema) -> pa.Table:
-    """Type the fields of records as columns: times and exact counts leave their text."""
+    """Return records as typed columns: times and exact counts are converted from text."""
     rows = list(records)
     columns = []
     for column in schema:
@@ -166,7 +166,7 @@ def table_of_records(records: Iterable[Record], schema: pa.Schema) -> pa.Table:
 
 
 def records_of_table(table: pa.Table | pa.RecordBatch) -> list[Record]:
-    """Turn columns back into records."""
+    """Return columns as records."""
     records: list[Record] = table.to_pylist()
     typed = {column.name: column.type for column in table.schema if _has_own_cells(column.type)}
     for record in records:
@@ -176,13 +176,13 @@ def records_of_table(table: pa.Table | pa.RecordBatch) -> list[Record]:
 
 
 def readings_of_table(table: pa.Table) -> list[Record]:
-    """Turn rows of SNAPSHOT_SCHEMA into what `snapshot_from_record` reads, times as they are."""
+    """Return rows of SNAPSHOT_SCHEMA as `snapshot_from_record` reads them, with times unchanged."""
     readings: list[Record] = table.to_pylist()
     return readings
 
 
 def _has_own_cells(kind: pa.DataType) -> bool:
-    """Tell whether cells of this type, or within it, are not what a record holds."""
+    """Return whether cells of this type, or within it, differ from the values of a record."""
     if pa.types.is_list(kind):
         return _has_own_cells(kind.value_type)
     if pa.types.is_struct(kind):
@@ -192,7 +192,10 @@ def _has_own_cells(kind: pa.DataType) -> bool:
 
 @cache
 def _cell_writer(kind: pa.DataType) -> Callable[[Any], Cell] | None:
-    """Return what makes a cell of this type of a record's value; None where it is that value."""
+    """Return the function that converts a record's value to a cell of this type, or None.
+
+    None means that the cell is the value itself.
+    """
     if pa.types.is_timestamp(kind):
         return _writing(str, time_from_text)
     if pa.types.is_decimal(kind):
@@ -202,7 +205,7 @@ def _cell_writer(kind: pa.DataType) -> Callable[[Any], Cell] | None:
         return None if item is None else _writing(list, lambda values: list(map(item, values)))
     if pa.types.is_struct(kind):
         parts = [(part.name, _cell_writer(part.type)) for part in kind.fields]
-        # Taken apart even where nothing changes: a field that is missing must not become a null.
+        # Rebuilt even where nothing changes: a missing field must not become a null.
         return _writing(
             dict,
             lambda record: {
@@ -236,7 +239,7 @@ def _from_cell(cell: Cell, kind: pa.DataType) -> Plain:
 
 
 def leaves_of(path: str, kind: pa.DataType) -> Iterator[str]:
-    """Name the columns as Parquet does, down to the values."""
+    """Yield the column paths as Parquet names them, down to the values."""
     if pa.types.is_list(kind):
         yield from leaves_of(f"{path}.list.element", kind.value_type)
     elif pa.types.is_struct(kind):

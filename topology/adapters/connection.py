@@ -1,34 +1,35 @@
-"""Opens connections to servers: what a server may receive from us, and how much it may send.
+"""Opens connections to servers, and limits what a server may receive and how much it may send.
 
 How it works
 ------------
-PyMySQL trusts the server that answers. It sends the account's password to any server that asks for
-it, reads a packet of any size, and waits the full timeout for each piece of an answer. This module
-keeps PyMySQL's protocol and puts three bounds around it, each at the one place through which every
-byte passes, so that they do not depend on a list of plugins or statements:
+PyMySQL accepts any server that answers. It sends the account's password to any server that requests
+it and reads a packet of any size. It waits the full timeout for each piece of an answer. This
+module keeps PyMySQL's protocol and adds three limits. Each limit is enforced in the one method
+through which every byte passes, so it does not depend on a list of plugins or statements:
 
-1. **The password itself** leaves only by TLS, by a Unix socket, or by an explicit option. Over
-   plain TCP three exchanges would disclose it to whatever listens on the port:
+1. **The password itself** is sent only over TLS, over a Unix socket, or with an explicit option.
+   Over plain TCP, three exchanges would disclose it to any process that listens on the port:
 
-   * `mysql_clear_password` and `dialog` send it as it is: `write_packet` sees that;
+   * `mysql_clear_password` and `dialog` send it as plain text: `write_packet` detects that;
    * `caching_sha2_password` and `sha256_password` encrypt it with a public key that the same server
-     has just sent: `server_public_key` sees that;
-   * `mysql_old_password` sends a hash that can be reversed: `_process_auth` sees that.
+     has just sent: `server_public_key` detects that;
+   * `mysql_old_password` sends a hash that can be reversed: `_process_auth` detects that.
 
-   What a challenge turns into a scramble (`mysql_native_password`, the fast path of
-   `caching_sha2_password`) discloses no password. The options have the names of the mysql client's:
+   A scramble of a challenge (`mysql_native_password`, the fast path of `caching_sha2_password`)
+   does not disclose the password. The options have the names of the mysql client's:
    `enable_cleartext_plugin` and `get_server_public_key`. A loopback address is no exception: any
-   user of the machine can listen on a port, and a forwarded port ends anywhere.
+   user of the machine can listen on a port, and a forwarded port may end on any host.
 
-2. **Bytes.** An answer may take ANSWER_BYTES_MAX, the packets until the session is ready together
-   HANDSHAKE_BYTES_MAX. A packet's length is known before its bytes, so nothing is allocated beyond
-   the limit. A row of NULLs has few bytes and becomes many objects: each row and value also counts
-   ROW_BYTES and VALUE_BYTES, about what Python needs for them.
+2. **Bytes.** An answer may have ANSWER_BYTES_MAX. All packets until the session is ready may have
+   HANDSHAKE_BYTES_MAX together. A packet's length is known before its bytes, so nothing above the
+   limit is allocated. A row of NULLs has few bytes and becomes many objects. So each row and value
+   also counts ROW_BYTES and VALUE_BYTES, which is about what Python needs for them.
 
-3. **Time.** A whole answer has the time limit, not each piece of it; so has the whole handshake.
+3. **Time.** The time limit applies to a whole answer, not to each part of it, and to the whole
+   handshake.
 
-What the limits exclude, and what is not MySQL's protocol at all, leaves as a `pymysql.MySQLError`
-with a client error number, like any other failure of a connection; the connection is closed.
+If an answer exceeds a limit, or is not MySQL's protocol, this module closes the connection. It
+raises a `pymysql.MySQLError` with a client error number, like any other connection failure.
 """
 
 import ssl
@@ -51,12 +52,12 @@ else:
     _Base = pymysql.connections.Connection
     _ResultBase = MySQLResult
 
-# A GTID set may have 64 MiB of text (gtid/text.py); everything else that we ask for is far less.
+# A GTID set may have 64 MiB of text (gtid/text.py). All other answers are far smaller.
 ANSWER_BYTES_MAX: Final = 64 * 1024**2
-# A greeting has some 100 bytes, a public key 500, an error 600.
+# A greeting has about 100 bytes, a public key 500, an error 600.
 HANDSHAKE_BYTES_MAX: Final = 64 * 1024
 COLUMNS_MAX: Final = 4096  # MySQL's own limit for a table: "Limits on Table Column Count"
-# Measured with CPython 3.11: a dict and a tuple for each row, an entry and a string for each value.
+# Measured with CPython 3.11: a dict and a tuple per row, an entry and a string per value.
 ROW_BYTES: Final = 256
 VALUE_BYTES: Final = 128
 COLUMN_BYTES: Final = 1024  # the description of a column
@@ -64,7 +65,7 @@ COLUMN_BYTES: Final = 1024  # the description of a column
 _PROTOCOL_VERSION: Final = 10  # Protocol::HandshakeV10, since MySQL 3.21
 _X_PROTOCOL: Final = 11  # the first message of X Plugin: a notice
 _PIECE_BYTES: Final = 1024**2
-_BUFFER_BYTES: Final = 8 * 1024  # io.DEFAULT_BUFFER_SIZE: above it, a buffer saves no call
+_BUFFER_BYTES: Final = 8 * 1024  # io.DEFAULT_BUFFER_SIZE: reads above it bypass the buffer
 _SHOWN_BYTES_MAX: Final = 40
 _HEADER_BYTES: Final = 4
 
@@ -79,7 +80,7 @@ class AnswerTooLong(pymysql.err.OperationalError):
 
 
 class NotMysql(pymysql.err.OperationalError):
-    """What listens on the port does not speak the classic MySQL protocol."""
+    """The service on the port does not use the classic MySQL protocol."""
 
     def __init__(self, what: str) -> None:
         super().__init__(CR.CR_SERVER_HANDSHAKE_ERR, f"not a MySQL server: {what}")
@@ -96,7 +97,7 @@ class MalformedAnswer(pymysql.err.OperationalError):
 
 
 class PasswordNotSent(pymysql.err.OperationalError):
-    """The server asked for the password itself, and the connection is not protected."""
+    """The server requested the password itself, and the connection is not protected."""
 
     def __init__(self, how: str, *, option: str) -> None:
         super().__init__(
@@ -107,15 +108,15 @@ class PasswordNotSent(pymysql.err.OperationalError):
         )
 
 
-# What a server may set for all sessions, and what would change its answers:
-# 1. sql_mode: PAD_CHAR_TO_FULL_LENGTH pads the names of channels, other modes change what a quoted
-#    text means.
-# 2. sql_select_limit: a SELECT loses rows without an error, as those of workers. DEFAULT would be
-#    the value of the server; this is MySQL's own (seen on 9.7.4 and 5.6.24).
+# Variables that a server may set for all sessions, and that would change its answers:
+# 1. sql_mode: PAD_CHAR_TO_FULL_LENGTH pads channel names; other modes change the meaning of a
+#    quoted text.
+# 2. sql_select_limit: a SELECT loses rows without an error, such as those of workers. DEFAULT would
+#    be the server's value; this is MySQL's own (seen on 9.7.4 and 5.6.24).
 # 3. sql_big_selects: max_join_size refuses even SHOW GLOBAL VARIABLES (1104) unless it is ON.
-# 4. sql_quote_show_create: without it SHOW CREATE TABLE leaves names as they are.
-# 5. max_execution_time interrupts a SELECT (3024). We have a timeout of our own. It is of 5.7.8; by
-#    the comment older servers, and MariaDB, do not see it.
+# 4. sql_quote_show_create: without it, SHOW CREATE TABLE does not quote names.
+# 5. max_execution_time interrupts a SELECT (3024). gtid-audit has its own timeout. The variable
+#    exists since 5.7.8; the version comment hides it from older servers and MariaDB.
 SESSION: Final = (
     "SET SESSION sql_mode = '', sql_select_limit = 18446744073709551615, sql_quote_show_create = 1,"
     " sql_big_selects = 1 /*!50708 , max_execution_time = 0 */"
@@ -123,12 +124,12 @@ SESSION: Final = (
 
 
 def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
-    """Open a connection with a bound on connecting and on every answer.
+    """Open a connection with a time limit for connecting and for every answer.
 
     Raises:
-        pymysql.MySQLError: the server is not there, is no MySQL server, or does not let the account
-            in; or it would have got the password unprotected.
-        OSError: an address that cannot be resolved, a certificate that cannot be read.
+        pymysql.MySQLError: the server is not reachable, is no MySQL server, or rejects the account;
+            or it would have received the password unprotected.
+        OSError: an address cannot be resolved, or a certificate cannot be read.
     """
     tls: ssl.SSLContext | None = None
     if target.ssl_ca:
@@ -142,8 +143,9 @@ def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
         port=target.port,
         unix_socket=target.unix_socket,
         user=target.user,
-        # As bytes: of a text PyMySQL knows only Latin-1, fails on the rest, and quotes it. A server
-        # compares what the client sent, and clients of today send UTF-8.
+        # As bytes: PyMySQL encodes a str as Latin-1, fails on other characters, and quotes the text
+        # in the error. A server compares the bytes that the client sent, and current clients send
+        # UTF-8.
         password=target.password.reveal().encode(),
         ssl=tls,
         connect_timeout=max(1, round(timeout_seconds_max)),
@@ -163,7 +165,7 @@ def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
 
 
 def _unverified_tls() -> ssl.SSLContext:
-    """Encrypt, and accept any certificate, as the mysql client does when no CA is given."""
+    """Return a context that accepts any certificate, as the mysql client without a CA."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -171,15 +173,15 @@ def _unverified_tls() -> ssl.SSLContext:
 
 
 class _Connection(_Base):
-    """PyMySQL's connection within the bounds of this module.
+    """PyMySQL's connection with the limits of this module.
 
-    PyMySQL's own names are used as they are since 1.1. Where one is renamed, the tests fail.
+    It uses PyMySQL's private names as of 1.1. If one is renamed, the tests fail.
     """
 
     _answer_deadline = 0.0  # of time.monotonic
     _bytes_left = 0
     _bytes_max = 0
-    _is_ready = False  # the handshake is over
+    _is_ready = False  # the handshake has ended
     _is_greeted = False
     _public_key: bytes | None = None
     may_send_cleartext = False
@@ -217,9 +219,9 @@ class _Connection(_Base):
         super()._write_bytes(data)  # type: ignore[misc]
 
     def _read_bytes(self, count: int) -> bytes:
-        """Read exactly so many bytes, before the deadline of the answer."""
+        """Read exactly this many bytes, before the deadline of the answer."""
         self.spend(count)
-        self._current_timeout = None  # PyMySQL sets its own again before it writes
+        self._current_timeout = None  # PyMySQL sets its own timeout again before it writes
         pieces: list[bytes] = []
         left = count
         while left:
@@ -241,7 +243,7 @@ class _Connection(_Base):
             if count < _BUFFER_BYTES:
                 self._rfile.peek()  # type: ignore[attr-defined]  # fills the buffer if it is empty
             piece: bytes = self._rfile.read1(count)  # type: ignore[attr-defined]
-        except OSError as error:  # TimeoutError among them
+        except OSError as error:  # includes TimeoutError
             self._lost(f"({error})", error)
         if not piece:
             self._lost("(the server closed it)")
@@ -257,7 +259,7 @@ class _Connection(_Base):
     # -- what is not MySQL ------------------------------------------------------------------------
 
     def _look_at_greeting(self, header: bytes) -> None:
-        """Refuse a service whose first bytes are no packet: 3 bytes of length, then number 0."""
+        """Reject a service whose first bytes are no packet: 3 bytes of length, then number 0."""
         length = int.from_bytes(header[:3], "little")
         if header[3] == 0 and length <= HANDSHAKE_BYTES_MAX:
             return
@@ -285,7 +287,7 @@ class _Connection(_Base):
     # -- the password -----------------------------------------------------------------------------
 
     def write_packet(self, payload: bytes) -> None:
-        """Send a packet, unless it is the password and the connection is not protected."""
+        """Send a packet, unless it contains the password and the connection is not protected."""
         is_password = not self._is_ready and payload == self.password + b"\0"
         if is_password and self._exposes_password and not self.may_send_cleartext:
             raise PasswordNotSent("as clear text", option="enable_cleartext_plugin")
@@ -293,7 +295,7 @@ class _Connection(_Base):
 
     @property
     def server_public_key(self) -> bytes | None:
-        """Return the key that the server sent: PyMySQL encrypts the password with it."""
+        """Return the key that the server sent, with which PyMySQL encrypts the password."""
         return self._public_key
 
     @server_public_key.setter
@@ -333,9 +335,9 @@ class _Connection(_Base):
     def _create_ssl_ctx(self, options: object) -> ssl.SSLContext:
         """Return the context that was given, or one that verifies nothing.
 
-        Where TLS is used if the server offers it, PyMySQL builds a context with every CA of the
-        system and then verifies nothing: 24 ms a connection. If PyMySQL renames the method, we are
-        only slower.
+        If TLS is used only where the server offers it, PyMySQL builds a context with every CA of
+        the system and then verifies nothing. That takes 24 ms per connection. If PyMySQL renames
+        the method, connecting only becomes slower.
         """
         if isinstance(options, ssl.SSLContext):
             return options

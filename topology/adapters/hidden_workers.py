@@ -1,16 +1,16 @@
 """Workers that performance_schema does not show: their states, from SHOW PROCESSLIST.
 
 With performance_schema = OFF, or with more threads than performance_schema_max_thread_instances,
-the table of workers has their transactions, and no thread to look at: no state, no age (seen on
-9.7.4). The process list has the states, and does not name the channel or the worker.
+the table of workers shows their transactions but no thread. So it has no state and no age (seen on
+9.7.4). The process list shows the states, but not the channel or the worker.
 
 How it works
 ------------
-Every thread of replication is a "system user". A receiver's state names its source. Of one channel,
-the applier starts before its workers, and these in their order: so the lowest id is the applier's,
-and the others are the workers', one by one. If the counts disagree (a thread has just ended, other
-threads run under this name), or several channels have such workers and one of their threads is at
-work, nothing is known.
+Every replication thread is a "system user". A receiver's state contains its source. The applier of
+a channel starts before its workers, and the workers start in their order. So the lowest id is the
+applier's, and the next ids belong to the workers in order. Nothing is concluded if the counts
+disagree (a thread has just ended, or other threads run as this user). Nothing is concluded either
+if several channels have such workers and one of their threads is busy.
 """
 
 import re
@@ -41,7 +41,8 @@ def hides_threads(rows: Sequence[Row]) -> bool:
 def with_listed_states(rows: Sequence[Row], threads: Sequence[Row]) -> list[Row] | None:
     """Return the rows of the workers with the states of their threads; None if not known.
 
-    `threads`: id (`thread`), seconds, state of each system user, perhaps `waits_for_row`.
+    `threads` has the id (`thread`), seconds and state of each system user, and possibly
+    `waits_for_row`.
     """
     hidden = [row for row in rows if _is_hidden(row)]
     found = _threads_of(hidden, [each for each in threads if not _RECEIVER.search(_state(each))])
@@ -58,7 +59,7 @@ def with_listed_states(rows: Sequence[Row], threads: Sequence[Row]) -> list[Row]
 
 
 def _threads_of(hidden: Sequence[Row], appliers: Sequence[Row]) -> list[Row] | None:
-    """Return the thread of each hidden worker; `appliers` are all threads but receivers."""
+    """Return the thread of each hidden worker; `appliers` are all threads except receivers."""
     if len({row["channel"] for row in hidden}) > 1:
         idle = [each for each in appliers if IDLE_WORKER.match(_state(each))]
         others = [each for each in appliers if each not in idle]

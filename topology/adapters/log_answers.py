@@ -1,10 +1,10 @@
-"""Asks binary logs the questions of topology/log_questions.py: only where the sets leave one.
+"""Answers the questions of topology/log_questions.py from binary logs, if the sets leave any.
 
-1. Some packets each; the servers send only what is asked for.
-2. What cannot be read (a privilege, a purged log, a time limit) is named in the evidence, and the
-   finding is then `likely` at most. Nothing is raised.
-3. The binlog reader is imported here, and here alone in this package: collect.py imports this file
-   only when it is needed.
+1. Each question takes a few packets; the servers send only the requested transactions.
+2. The evidence lists what cannot be read (a privilege, a purged log, a time limit). The finding is
+   then `likely` at most. No exception is raised.
+3. Only this module of the package imports the binlog reader. collect.py imports this module only
+   when it is needed.
 """
 
 import re
@@ -42,8 +42,8 @@ from topology.version import ServerVersion
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = (BinlogError, GtidError, pymysql.MySQLError, OSError)
-_FOUND_MAX: Final = 10_000  # transactions before a place: far more than an operator loses by hand
-# 5.6 makes an empty schema `test` with every new data directory.
+_FOUND_MAX: Final = 10_000  # transactions before a position: far more than are lost in practice
+# 5.6 creates an empty schema `test` with every new data directory.
 _OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})
 # ER_GTID_PURGED_WAS_UPDATED (share/messages_to_error_log.txt).
 _PURGED_CHANGES: Final = (
@@ -51,7 +51,7 @@ _PURGED_CHANGES: Final = (
     " WHERE ERROR_CODE = 'MY-010916' ORDER BY LOGGED"
 )
 _CHANGED: Final = re.compile(r"changed from '([^']*)' to '([^']*)'")
-_HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and previous GTIDs of any size
+_HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and Previous_gtids of any size
 
 
 def with_history_evidence(
@@ -61,7 +61,7 @@ def with_history_evidence(
     *,
     seconds_max: float,
 ) -> ClusterSnapshot:
-    """Return the snapshot with what the logs answer, in the last readings."""
+    """Return the snapshot with the answers from the logs in the last readings."""
     last = tuple(
         replace(
             server,
@@ -79,7 +79,7 @@ def with_history_evidence(
 def _answered(
     server: ServerSnapshot, target: ServerTarget, questions: Questions, *, seconds_max: float
 ) -> HistoryEvidence:
-    """Ask one server, one question for each set: a dump ends once it has given its set."""
+    """Query one server, once for each set: a dump ends when it has sent its set."""
     logs = _logs_of(server, target, seconds_max)
     first_log, schemas_count = None, None
     changes: tuple[PurgedChange, ...] | None = ()
@@ -124,7 +124,7 @@ def _answered(
 
 
 def _found(logs: ServerCompared, search: Search) -> LogSearch:
-    """Read the wanted transactions in the order of the log, until one ends beyond the place."""
+    """Read the wanted transactions in log order, until one ends after the position."""
     before, wanted = [], search.wanted & logs.known() - logs.unheld(search.wanted)
     for group in logs.groups_of(search.wanted):
         transaction = group.transaction
@@ -133,7 +133,7 @@ def _found(logs: ServerCompared, search: Search) -> LogSearch:
             break
         before.append(transaction.gtid)
         if len(before) == _FOUND_MAX:
-            wanted = GtidSet.of(before)  # of the rest it is not known
+            wanted = GtidSet.of(before)  # the rest is not known
             break
     return LogSearch(
         replica=search.replica,
@@ -147,8 +147,8 @@ def _found(logs: ServerCompared, search: Search) -> LogSearch:
 def _schemas_count(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -> int | None:
     """Return how many schemas the server has besides MySQL's own.
 
-    None if not all are shown, or if the server has committed, or begun to, since it was read: that
-    may have made them.
+    Return None if not all are shown, or if the server has committed or begun a transaction since it
+    was read, which may have created them.
     """
     way = connect(target, timeout_seconds_max=seconds_max)
     with closing(way) as connection, connection.cursor() as cursor:
@@ -181,7 +181,7 @@ def _logs_of(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -
 def _purged_changes(
     version: ServerVersion, target: ServerTarget, seconds_max: float
 ) -> tuple[PurgedChange, ...]:
-    """Return each SET GLOBAL gtid_purged of which the server's error log is still there."""
+    """Return each SET GLOBAL gtid_purged that the server's error log still has."""
     if not dialect_of(version).has_error_log_table:
         return ()
     way = connect(target, timeout_seconds_max=seconds_max)

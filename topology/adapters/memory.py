@@ -1,11 +1,11 @@
-"""Reads a server that exists in memory: the twin of the live reader, for whoever has no server.
+"""Reads a server that exists in memory: a replacement of the live reader for tests and benchmarks.
 
-1. It keeps the same contract as `MysqlReader` and is held to it by the same tests: names and phase
-   are the reader's, times are taken around the reading, a lost connection empties the reading and
-   is named in it, closing is safe at any time.
-2. What it answers is prepared, phase by phase; the last answer of a phase is repeated.
-3. It can be slow, hang until it is let go, lose its connection, or fail as code with a bug fails.
-   It judges nothing.
+1. It has the same contract as `MysqlReader`, and the same tests check it. Names and phase are the
+   reader's, and times are taken around the reading. A lost connection empties the reading and is
+   listed in it. Closing is safe at any time.
+2. Its answers are prepared for each phase; the last answer of a phase is repeated.
+3. It can be slow, hang until it is released, lose its connection, or raise like code with a bug. It
+   evaluates nothing.
 """
 
 import threading
@@ -20,11 +20,11 @@ from topology.target import ServerTarget
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One answer: the facts of a reading, the reason why there are none, or a bug to raise."""
+    """One answer: the facts of a reading, the reason why it has none, or an exception to raise."""
 
     answer: ServerSnapshot | UnreadFact | Exception
     after_seconds: float = 0.0  # a slow server
-    held_by: threading.Event | None = None  # a hung one: until the event is set
+    held_by: threading.Event | None = None  # a hung server: until the event is set
 
     def __post_init__(self) -> None:
         if self.after_seconds < 0:
@@ -33,23 +33,23 @@ class Prepared:
 
 @dataclass(slots=True)
 class MemoryReader:
-    """Answers what was prepared for each phase, in order.
+    """Returns the prepared answers for each phase, in order.
 
-    Of a prepared snapshot only the facts count: cluster, name, address, phase and times become
-    those of this reading, as they do with a live server.
+    Only the facts of a prepared snapshot are used. Cluster, name, address, phase and times are
+    those of this reading, as with a live server.
 
     Raises:
-        ValueError: nothing is prepared for a phase that is read.
+        ValueError: no answer is prepared for a phase that is read.
     """
 
     target: ServerTarget
     cluster: str
     prepared: Mapping[int, Sequence[Prepared]]
-    is_open: bool = field(init=False, default=False)  # a lost connection is opened by the next read
+    is_open: bool = field(init=False, default=False)  # the next read opens a lost connection
     _looks: dict[int, int] = field(init=False, default_factory=dict)
 
     def read(self, *, phase: int) -> ServerSnapshot:
-        """Take one reading. Raises only what was prepared to be raised."""
+        """Take one reading. Raise only the prepared exceptions."""
         started = datetime.now(UTC)
         self.is_open = True
         one = self._next(phase)
@@ -76,7 +76,7 @@ class MemoryReader:
         )
 
     def close(self) -> None:
-        """Let go of the server. Safe to call twice."""
+        """Release the server. Safe to call twice."""
         self.is_open = False
 
     def _next(self, phase: int) -> Prepared:

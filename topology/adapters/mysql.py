@@ -1,13 +1,17 @@
 """Reads one live server over PyMySQL: statements out, frozen facts back.
 
-1. Reads only. It sends SELECT and SHOW; the tests hold it to a list.
-2. Every fact is read on its own. One that cannot be read becomes an UnreadFact with the server's
-   own words, and the others are read all the same; only a lost connection ends the reading.
-3. The order of reading is part of the proof: gtid_owned, then gtid_purged, then gtid_executed (what
-   is committing meanwhile shows in at least one; purged stays within executed), then the channels
-   (SHOW REPLICA STATUS, then the workers), then the end of the binary log (everything executed lies
-   before it).
-4. No judgement. Old servers answer in old words; dialect.py translates.
+1. It only reads: it sends SELECT and SHOW, and the tests compare its statements with a list.
+2. Every fact is read on its own. A fact that cannot be read becomes an UnreadFact with the server's
+   message, and the other facts are still read. Only a lost connection ends the reading.
+3. The order of the statements is part of the proof; adapters/collect.py explains the two phases:
+
+   gtid_owned, gtid_purged, gtid_executed   one SELECT, in this order. A transaction that commits in
+       between is in at least one of owned and executed, and purged stays within executed.
+   SHOW REPLICA STATUS, then the workers    a worker that is idle here has finished what the applier
+       handed out before (applier_facts.py)
+   the end of the binary log                everything in gtid_executed lies before it
+
+4. It evaluates nothing. Old servers answer in old terms; dialect.py translates them.
 """
 
 import time
@@ -84,7 +88,7 @@ _OLDEST = ServerVersion(5, 6, 0)
 
 
 class LostServer(Exception):
-    """The connection is gone: nothing more can be read. Carries the fact to report."""
+    """The connection is lost, so nothing more can be read. Contains the fact to report."""
 
     def __init__(self, fact: UnreadFact) -> None:
         super().__init__(f"{fact.fact}: {fact.reason.value}: {fact.detail}")
@@ -101,7 +105,7 @@ class MysqlReader:
         self._connection: Connection | None = None
 
     def read(self, *, phase: int) -> ServerSnapshot:
-        """Take one reading. Never raises for what the server does; says it in `unread`."""
+        """Take one reading. Never raises for what the server does; `unread` lists it."""
         started = datetime.now(UTC)
         empty = ServerSnapshot(
             cluster=self._cluster,
@@ -124,14 +128,14 @@ class MysqlReader:
         return replace(snapshot, read_ended=datetime.now(UTC))
 
     def close(self) -> None:
-        """Close the connection, if there is one. Safe to call twice."""
+        """Close the connection, if any. Safe to call twice."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(pymysql.MySQLError, OSError):  # closing what is already broken
+            with suppress(pymysql.MySQLError, OSError):  # the connection is broken already
                 connection.close()
 
     def _reopen(self) -> Connection:
-        """Replace a connection that is out of step. Raises LostServer."""
+        """Replace a connection that is out of sync. Raises LostServer."""
         self.close()
         self._connection = self._connect()
         return self._connection
@@ -168,9 +172,11 @@ class _Reading:
     def read_all(self) -> None:
         dialect = self._read_identity()
         if dialect is not None:
-            # The start is the clock minus the uptime: nothing that may wait stands between the two.
+            # The start time is the clock minus the uptime: no statement that may wait is between
+            # the two.
             self._set(uptime_seconds=self._fact("uptime_seconds", self._uptime))
-            # Reading SHOW REPLICA STATUS before the log's end lets a receiver be compared with it.
+            # SHOW REPLICA STATUS is read before the log's end, so that a receiver can be compared
+            # with it.
             self._set(channels=self._fact("channels", lambda: self._channels(dialect)))
             self._set(log_end=self._fact("log_end", lambda: self._log_end(dialect)))
             self._set(binary_logs=self._fact("binary_logs", self._binary_logs))
@@ -179,7 +185,7 @@ class _Reading:
         self._set(unread=tuple(sorted(self._unread)))
 
     def _read_identity(self) -> Dialect | None:
-        """Read who the server is and its sets; None if it is not one we can judge."""
+        """Read the server's identity and sets; None if gtid-audit cannot evaluate the server."""
         version_texts = self._fact("version", self._version_texts)
         if version_texts is None:
             return None
@@ -222,7 +228,7 @@ class _Reading:
         return str(row["version"]), str(row["version_comment"])
 
     def _identity(self) -> tuple[Row, int, datetime]:
-        """Return the sets as texts, in a row that has them all; server_id, and the clock."""
+        """Return the row with the sets as texts, the server_id, and the clock."""
         row = self._one(IDENTITY)
         sets = [row[name] for name in ("gtid_owned", "gtid_purged", "gtid_executed", "gtid_mode")]
         if None in sets:
@@ -256,7 +262,7 @@ class _Reading:
         return workers_by_channel(rows)
 
     def _replication_threads(self) -> list[Row]:
-        """Return the threads of replication as the process list has them, receivers as well."""
+        """Return the replication threads of the process list, including receivers."""
         listed: list[Row] = [
             {"thread": int(row["Id"]), "seconds": int(row["Time"] or 0), "state": row["State"]}
             for row in self._all(PROCESSLIST, "State")
@@ -267,9 +273,9 @@ class _Reading:
         return listed
 
     def _group(self, dialect: Dialect) -> GroupSnapshot | None:
-        """Read this member's view of its group; None if it is in none, or OFFLINE.
+        """Return this member's view of its group; None if it is in none, or OFFLINE.
 
-        The plugin's own variable shows whether there is a group to ask for.
+        The plugin's own variable shows whether there is a group to query.
         """
         name = self.snapshot.setting("group_replication_group_name")
         if not name:
@@ -288,7 +294,7 @@ class _Reading:
     def _log_end(self, dialect: Dialect) -> LogPosition | None:
         rows = self._all(dialect.show_binary_log_status, "File")
         if not rows:
-            self._shows_no_log = True  # it is off, or was closed
+            self._shows_no_log = True  # binary logging is off, or the server closed the log
             return None
         self._binary_log_filters = tuple(
             (ours, str(rows[0][column]))
@@ -328,7 +334,7 @@ class _Reading:
         is_on = known.get("log_bin") in ("ON", "1")
         if is_on and self._shows_no_log and self.snapshot.binary_logs == ():
             known[BINARY_LOG] = LOG_CLOSED
-        if dialect.has_variables_info:  # without performance_schema it is empty (seen on 9.7.4)
+        if dialect.has_variables_info:  # empty without performance_schema (seen on 9.7.4)
             for row in self._all(VARIABLES_INFO, "name", "source"):
                 known[SOURCES_OF_VALUES[str(row["name"])]] = str(row["source"])
         return tuple(sorted({**known, **dict(self._binary_log_filters)}.items()))
@@ -337,17 +343,17 @@ class _Reading:
         return self._fact(name, lambda: GtidSet.parse(str(row[name])))
 
     def _fact(self, name: str, read: Callable[[], T]) -> T | None:
-        """Read one fact, or note why it could not be read.
+        """Return one fact, or record why it could not be read.
 
         Raises:
-            LostServer: the connection did not survive; no other fact can be read.
+            LostServer: the connection was lost; no other fact can be read.
         """
         begun = time.monotonic()
         try:
             return read()
         except (GtidError, ValueError) as error:
             self._note(name, UnreadReason.UNPARSEABLE, str(error))
-        # A proxy, or a server of another kind: a column is absent, or holds another type.
+        # A proxy or a server of another kind: a column is missing or has another type.
         except (LookupError, TypeError, AttributeError) as error:
             detail = f"an unexpected answer ({type(error).__name__}: {error})"
             self._note(name, UnreadReason.UNPARSEABLE, detail)
@@ -372,8 +378,8 @@ class _Reading:
     def _all(self, statement: str, *expected: str) -> list[Row]:
         """Return the rows of an answer that has one of the expected columns.
 
-        A proxy may answer SHOW with OK, or with rows of its own: no rows of that kind would read as
-        "no channel", "no log".
+        A proxy may answer SHOW with OK, or with its own rows. Without this check, no expected rows
+        would mean "no channel" or "no log".
         """
         with self._connection.cursor() as cursor:
             cursor.execute(statement)

@@ -1,19 +1,21 @@
-"""Stored snapshots: Parquet files in which a whole fleet, and its history, fits.
+"""Stored snapshots: Parquet files for a whole fleet and its history.
 
     directory/day=2026-01-02/run=20260102T030405.000006Z/part-00000.parquet
                                                          _run.json
                                                          _SUCCESS
 
 1. One row per server and phase, with the columns of SNAPSHOT_SCHEMA (columns.py).
-2. A run is named for the moment its last reading ended: names sort as time does, and the same
-   snapshots give the same run. `day=`/`run=` are what Spark takes for partitions.
-3. A run is written under a hidden name (`_writing-…`), made durable, and renamed; a writer that
-   dies leaves nothing that looks like a run. `_SUCCESS` comes last: without it a run is not read.
-4. Small texts may lie beside the rows, under names that readers of tables pass over (`_…`).
+2. A run is named after the time when its last reading ended. Names sort by time, and the same
+   snapshots give the same run. Spark reads `day=` and `run=` as partitions.
+3. A run is written under a hidden name (`_writing-…`), synchronized to disk, and renamed. A writer
+   that crashes leaves nothing that looks like a run. `_SUCCESS` is written last: a run without it
+   is not read.
+4. Small text files may be stored with the rows, under names that readers of tables ignore (`_…`).
    `_run.json` records the rows of each file and whether the run has the whole fleet
-   (topology/run_record.py). A run that does not fit its record is not read.
+   (topology/run_record.py). A run that does not match its record is not read.
 5. A run of selected clusters is never the latest run of a directory: its record marks it.
-6. Nothing here judges. A file or row that cannot be read is an error with its name.
+6. This module evaluates nothing. A file or row that cannot be read raises an error that identifies
+   it.
 """
 
 import filecmp
@@ -51,11 +53,12 @@ from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 PART: Final = "part-00000.parquet"
 _WRITING: Final = "_writing-"
-# What is read at once, and what tasks are cut at: 0.1 GB for pairs; more is read no faster.
+# The number of clusters that one read returns, and by which tasks are split. It takes 0.1 GB for
+# pairs; reading more at once is not faster.
 _CLUSTERS_PER_ROW_GROUP: Final = 5_000
-_CLUSTERS_AT_ONCE: Final = 500  # as records, which take ten times the room of columns
+_CLUSTERS_AT_ONCE: Final = 500  # as records, which take ten times the memory of columns
 
-# Columns whose values hardly ever repeat: no dictionary is made of them.
+# Columns whose values hardly ever repeat: they get no dictionary.
 _DISTINCT: Final = frozenset(
     {
         "name",
@@ -83,15 +86,15 @@ def write_snapshots(
 ) -> Path:
     """Write one run of these clusters and return its directory. `beside` has texts by file name.
 
-    `partial` names the clusters if they were selected from a fleet; None: they are all of it.
+    `partial` lists the clusters if they were selected from a fleet; None means all of it.
 
-    `snapshots` is consumed as it comes; a thousand clusters are in memory at once. Writing a run
-    that is already there, byte for byte, changes nothing.
+    `snapshots` is consumed as it arrives; a thousand clusters are in memory at once. Writing a run
+    that already exists, byte for byte, changes nothing.
 
     Raises:
-        ValueError: no cluster, a cluster without servers, or a cluster twice.
-        FileExistsError: another run ended at the very same microsecond, or an incomplete copy of
-            this one is in the way.
+        ValueError: there is no cluster, a cluster has no servers, or a cluster appears twice.
+        FileExistsError: another run ended at the same microsecond, or an incomplete copy of this
+            run exists.
     """
     directory.mkdir(parents=True, exist_ok=True)
     hidden = directory / f"{_WRITING}{uuid4().hex}"
@@ -121,7 +124,7 @@ def write_snapshots(
 
 
 def _write_part(path: Path, snapshots: Iterable[ClusterSnapshot]) -> tuple[datetime, int]:
-    """Write one file; return when the last reading in it ended, and the number of clusters."""
+    """Write one file; return when its last reading ended, and the number of clusters."""
     ended: datetime | None = None
     seen: set[str] = set()
     remaining = iter(snapshots)
@@ -151,7 +154,7 @@ def parquet_writer(path: Path) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path,
         SNAPSHOT_SCHEMA,
-        compression="lz4",  # read with a quarter less work than zstd, for 1.7 times the room
+        compression="lz4",  # reading takes 25% less CPU than zstd, for 1.7 times the space
         use_dictionary=[leaf for leaf in leaves if leaf not in _DISTINCT],
     )
 
@@ -181,7 +184,7 @@ def _make_durable(*paths: Path) -> None:
 
 
 def read_records(directory: Path) -> Iterator[tuple[str, Record]]:
-    """Give every row of the latest complete run as (where it stands, record), unchecked.
+    """Yield every row of the latest complete run as (location, record), without validation.
 
     Raises NoSnapshots and UnreadableSnapshots.
     """
@@ -200,8 +203,8 @@ def read_records(directory: Path) -> Iterator[tuple[str, Record]]:
 def read_snapshots(directory: Path) -> tuple[ClusterSnapshot, ...]:
     """Read the latest complete run, clusters in order of name.
 
-    All or nothing: whoever wants the readable clusters although one is damaged judges records
-    instead. Raises NoSnapshots and UnreadableSnapshots.
+    It returns all clusters or raises. A caller that wants the readable clusters although one is
+    damaged evaluates records instead. Raises NoSnapshots and UnreadableSnapshots.
     """
     servers: dict[str, list[ServerSnapshot]] = {}
     for where, record in read_records(directory):

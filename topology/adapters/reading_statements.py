@@ -1,6 +1,6 @@
-"""The statements of one reading: SELECT and SHOW, as texts of ours chosen by version.
+"""The statements of one reading: SELECT and SHOW, as fixed texts that are chosen by version.
 
-No value from outside reaches a statement here. What the columns mean is in status.py.
+No external value is part of a statement here. status.py defines what the columns mean.
 """
 
 from topology.dialect import Dialect
@@ -13,22 +13,22 @@ IDENTITY = (
 )
 VERSION = "SELECT @@GLOBAL.version AS version, @@GLOBAL.version_comment AS version_comment"
 UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
-# One row for each worker, or one row without a worker for a channel that has none. Times leave the
-# server as seconds since 1970, which no time zone changes. Row locks are looked at only for a
-# transaction that takes long: the table of lock waits is not free. With performance_schema = OFF no
+# One row for each worker, or one row without a worker for a channel that has none. Times are sent
+# as seconds since 1970, which no time zone changes. Row locks are queried only for a transaction
+# that takes long, because the table of lock waits is expensive. With performance_schema = OFF no
 # thread is shown, and the times are 0: see hidden_workers.py.
 _WORKERS = (
     "SELECT c.CHANNEL_NAME AS channel, w.WORKER_ID AS worker_id, w.LAST_ERROR_NUMBER AS errno,"
     " w.LAST_ERROR_MESSAGE AS error, t.PROCESSLIST_STATE AS state,"
     " w.SERVICE_STATE = 'ON' AND t.THREAD_ID IS NULL AS is_hidden"
 )
-# It has had no work since it started, and its channel has received what is not executed.
+# The worker has had no work since it started, and its channel has received what is not executed.
 _AWAITS = (
     "w.APPLYING_TRANSACTION = '' AND w.LAST_APPLIED_TRANSACTION = ''"
     " AND NOT GTID_SUBSET(c.RECEIVED_TRANSACTION_SET, @@GLOBAL.gtid_executed)"
 )
 _TRANSACTION_TIMES = (
-    ", w.APPLYING_TRANSACTION AS applying,"  # noqa: S608 - ours
+    ", w.APPLYING_TRANSACTION AS applying,"  # noqa: S608 - fixed text
     " IF(w.APPLYING_TRANSACTION <> '', GREATEST(0, UNIX_TIMESTAMP()"
     " - FLOOR(NULLIF(UNIX_TIMESTAMP(w.APPLYING_TRANSACTION_START_APPLY_TIMESTAMP), 0))),"
     f" IF({_AWAITS}, t.PROCESSLIST_TIME, NULL)) AS applying_seconds, {_AWAITS} AS awaits,"
@@ -42,8 +42,8 @@ _TRANSACTION_TIMES = (
     " WHERE l.REQUESTING_THREAD_ID = w.THREAD_ID) ELSE 0 END AS waits_for_row"
 )
 # An attempt that ended in 1205 (ER_LOCK_WAIT_TIMEOUT) is followed by a pause of up to 5 s
-# (sql/rpl_replica.h, MAX_SLAVE_RETRY_PAUSE) and the next attempt. One that has been running for
-# longer than innodb_lock_wait_timeout since waits for no row.
+# (sql/rpl_replica.h, MAX_SLAVE_RETRY_PAUSE) and the next attempt. An attempt that has been running
+# for longer than innodb_lock_wait_timeout is not waiting for a row.
 _RETRIES = (
     ", w.APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_NUMBER = 1205"
     " AND UNIX_TIMESTAMP(w.APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_TIMESTAMP) + 6"
@@ -55,13 +55,13 @@ _FROM_WORKERS = (
     " ON w.CHANNEL_NAME = c.CHANNEL_NAME"
     " LEFT JOIN performance_schema.threads t ON t.THREAD_ID = w.THREAD_ID"
 )
-# Every account may read it, and it is filled with performance_schema = OFF too.
+# Every account may read it, and it is also filled with performance_schema = OFF.
 VARIABLES_INFO = (
     "SELECT VARIABLE_NAME AS name, VARIABLE_SOURCE AS source FROM"
     " performance_schema.variables_info WHERE VARIABLE_NAME IN ('server_id', 'gtid_mode')"
 )
 PROCESSLIST = "SHOW PROCESSLIST"  # needs PROCESS; the table of it is deprecated since 8.0.35
-# 5.6 has no processlist state for a row lock: an applier that waits for one is in "System lock".
+# 5.6 has no thread state for a row lock: an applier that waits for one is in "System lock".
 ROW_LOCK_WAITS = (
     "SELECT trx_mysql_thread_id AS thread FROM information_schema.INNODB_TRX"
     " WHERE trx_state = 'LOCK WAIT'"
@@ -76,22 +76,22 @@ _FROM_GROUP = (
 
 
 def workers_statement(dialect: Dialect) -> str:
-    """Return the question about the applier's workers and what the receiver queued last."""
+    """Return the statement that reads the applier's workers and what the receiver queued last."""
     times = _TRANSACTION_TIMES if dialect.has_applying_transaction else ""
     retries = _RETRIES if dialect.has_transient_errors else ""
     return f"{_WORKERS}{times}{retries}{_FROM_WORKERS}"
 
 
 def group_statement(dialect: Dialect) -> str:
-    """Return the question about this member of a replication group."""
+    """Return the statement that reads this member of a replication group."""
     role = "m.MEMBER_ROLE" if dialect.has_applying_transaction else "''"
     return f"SELECT {role} AS member_role{_FROM_GROUP}"
 
 
 def processlist_statement(dialect: Dialect) -> str:
-    """Return the question about the threads of replication of 5.6.
+    """Return the statement that reads the replication threads of 5.6.
 
-    It has one row without a thread where the account may see none.
+    Its answer is one row without a thread if the account may see none.
     """
     workers = f"@@GLOBAL.{dialect.replica_variable_prefix}parallel_workers"
     return (

@@ -1,7 +1,7 @@
-"""Turns rows of SHOW REPLICA STATUS and of performance_schema into channels.
+"""Converts rows of SHOW REPLICA STATUS and of performance_schema to channels.
 
-Knows the columns of every version by dialect.py; knows nothing of connections, so that pasted
-output goes through the same door as a live answer.
+The columns of every version come from dialect.py. This module opens no connections, so pasted
+output takes the same path as a live answer.
 """
 
 import re
@@ -29,20 +29,20 @@ Row = Mapping[str, Any]
 
 _OWNER = re.compile(r"[0-9]+(?:,?(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}))?")
 _PROCESSLIST_STATE_CHARS = 64
-# States in which a thread of replication works on no row: it waits for events, for another thread,
-# for its source or for a lock that has a state of its own.
+# States in which a replication thread accesses no row: it waits for events, for another thread, for
+# its source, or for a lock that has a state of its own.
 _NO_WORK = re.compile("^$|^Waiting |has read all relay log|onnecting |^Queueing ", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelSnapshot:
-    """Build a channel from one row of SHOW REPLICA STATUS, in the words of any version.
+    """Build a channel from one row of SHOW REPLICA STATUS, in the terms of any version.
 
-    `workers` has the rows of performance_schema by channel: one for each worker, or a single one
-    without a worker, all of them with what the receiver queued last.
+    `workers` has the rows of performance_schema by channel: one for each worker, or a single row
+    without a worker. Each row has what the receiver queued last.
 
     Raises:
-        ValueError: a column is missing or holds what it cannot hold.
+        ValueError: a column is missing or has an impossible value.
     """
     name = str(_get(row, "channel", default=""))
     uuid_text = str(_get(row, "source_uuid", default=""))
@@ -63,7 +63,7 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         receiver_error_at=str(_get(row, "receiver_error_at", default="")),
         applier=ThreadState(_get(row, "applier_running")),
         applier_errno=int(_get(row, "applier_errno")),
-        # It quotes the statement, and a snapshot is stored and shown.
+        # The text quotes the statement, and a snapshot is stored and shown.
         applier_error=without_secrets(str(_get(row, "applier_error"))),
         applier_error_at=str(_get(row, "applier_error_at", default="")),
         received_to=_position(row, "received"),
@@ -98,11 +98,11 @@ def workers_by_channel(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def parse_owned(text: str) -> GtidSet:
-    """Read @@GLOBAL.gtid_owned: a GTID set in which every number carries `#thread`.
+    """Parse @@GLOBAL.gtid_owned: a GTID set in which `#thread` follows every GNO.
 
-    `UUID:5#12:6#13UUID2:1#9` means that threads 12, 13 and 9 are committing these. Nothing stands
+    `UUID:5#12:6#13UUID2:1#9` means that threads 12, 13 and 9 own these GTIDs. There is no separator
     between a thread and the next UUID (sql/rpl_gtid_owned.cc, Owned_gtids::to_string; seen on
-    5.6.24 and 9.7.4); only the UUID's fixed length tells where it begins.
+    5.6.24 and 9.7.4). Only the fixed length of a UUID shows where it begins.
 
     Raises:
         GtidError: the text is not of this form.
@@ -120,12 +120,12 @@ def parse_owned(text: str) -> GtidSet:
 
 
 def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the workers of 5.6, which shows them in the process list alone.
+    """Return the workers of 5.6, which only the process list shows.
 
-    Every thread of replication is a "system user". Those in the states that SHOW REPLICA STATUS
+    Every replication thread is a "system user". The threads in the states that SHOW REPLICA STATUS
     prints are the receiver and the applier itself; the others are workers. An applier without
-    workers that waits for a row lock is listed as a worker too: it is at work. The list cuts
-    states off after 64 characters. Without the privilege PROCESS there are no rows.
+    workers that waits for a row lock is also listed as a worker, because it is busy. The list
+    truncates states after 64 characters. Without the PROCESS privilege there are no rows.
     """
     known = {
         str(_get(status, state, default=""))[:_PROCESSLIST_STATE_CHARS]
@@ -150,10 +150,10 @@ def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict
 
 
 def may_wait_for_row(row: Row) -> bool:
-    """Return whether a thread of 5.6 has been at work for a second or more.
+    """Return whether a thread of 5.6 has been busy for a second or more.
 
-    InnoDB is asked about row locks only then: that is not free, and needs the privilege PROCESS,
-    without which there are no threads either.
+    Only then is InnoDB queried for row locks. That query is expensive, and needs the PROCESS
+    privilege, without which there are no threads either.
     """
     state = str(row["state"] or "")
     return row["thread"] is not None and int(row["seconds"]) >= 1 and not _NO_WORK.search(state)
@@ -176,15 +176,15 @@ def hides_workers(rows: Sequence[Row], statuses: Sequence[Row]) -> bool:
 
 
 def _server_ids(text: str) -> tuple[int, ...]:
-    """Read Replicate_Ignore_Server_Ids: server_ids with commas between them."""
+    """Parse Replicate_Ignore_Server_Ids: server_ids separated by commas."""
     return tuple(sorted(int(number) for number in text.split(",") if number.strip()))
 
 
 def _until(row: Row) -> str:
     """Return the condition of START REPLICA UNTIL; "" if the applier was started without one.
 
-    The place counts only for a condition that is one: another keeps the place of an earlier
-    statement (seen on 5.6.24).
+    The position counts only for a condition that has one: other conditions keep the position of an
+    earlier statement (seen on 5.6.24).
     """
     kind = str(_get(row, "until_condition", default="None") or "None")
     if kind in UNTIL_PLACES:
@@ -212,12 +212,12 @@ def _worker(row: Row) -> WorkerSnapshot:
 
 
 def _gtid(text: object) -> GtidSet:
-    """Read a column that names one transaction: ANONYMOUS, an empty text and NULL name no GTID."""
+    """Parse a column with one GTID; ANONYMOUS, an empty text and NULL are no GTID."""
     return GtidSet.of(Gtid.parse(text)) if isinstance(text, str) and ":" in text else GtidSet()
 
 
 def _time(seconds: object) -> datetime | None:
-    """Read UNIX_TIMESTAMP of a column; 0 stands for "never"."""
+    """Convert UNIX_TIMESTAMP of a column; 0 means "never"."""
     microseconds = int(Decimal(str(seconds)) * 1_000_000) if seconds is not None else 0
     return _EPOCH + timedelta(microseconds=microseconds) if microseconds else None
 

@@ -1,7 +1,7 @@
-"""Turns the readings of clusters into rows, whatever a server has answered.
+"""Converts the readings of clusters to rows, regardless of what a server answered.
 
-A number that no column can hold, or a text that is no Unicode, must not stop the others from being
-stored: such a server becomes unread, in both readings, with the reason.
+A number that no column can hold, or a text that is not Unicode, must not prevent other clusters
+from being stored. Such a server becomes unread, in both readings, with the reason.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.records import snapshot_to_record
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 
-# What Arrow, and writing a record, raise for a value that does not fit.
+# Exceptions of Arrow, and of writing a record, for a value that no column can hold.
 _DOES_NOT_FIT: Final = (
     pa.ArrowException,
     ArithmeticError,
@@ -27,7 +27,7 @@ _SHOWN_CHARS: Final = 200
 
 
 def rows_of(snapshots: Sequence[ClusterSnapshot]) -> pa.Table:
-    """Return the rows of some clusters: two for each server, none left out."""
+    """Return the rows of some clusters: two for each server, none omitted."""
     try:
         return _table(_readings(snapshots))
     except _DOES_NOT_FIT:
@@ -35,7 +35,7 @@ def rows_of(snapshots: Sequence[ClusterSnapshot]) -> pa.Table:
 
 
 def storable(snapshots: Sequence[ClusterSnapshot]) -> tuple[ClusterSnapshot, ...]:
-    """Return the clusters as they come back once they are stored."""
+    """Return the clusters as they are read back once they are stored."""
     try:
         _table(_readings(snapshots))
     except _DOES_NOT_FIT:

@@ -1,10 +1,10 @@
-"""What was compared of the contents of transactions, beside the readings of a stored run.
+"""Results of comparing transaction contents, stored with the readings of a run.
 
     directory/day=2026-01-02/run=20260102T030405.000006Z/_contents.json
 
-1. Whoever reads servers compares their contents, and keeps what was found with what was read: so
-   that the run is judged the same again when the servers are gone.
-2. A run without the file is one in which nobody looked; readers of tables pass over the name.
+1. The reader of servers compares their contents and stores the results with the readings. So the
+   run gives the same evaluation again when the servers no longer exist.
+2. A run without the file made no comparison. Readers of tables ignore the name.
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ CONTENTS: Final = "_contents.json"
 
 
 def kept_beside(contents: Mapping[str, ContentReading] | None) -> dict[str, str]:
-    """Return the files that keep what was compared, by name: none if nobody looked."""
+    """Return the files that store the comparison, by name; none if no comparison was made."""
     return {} if contents is None else {CONTENTS: contents_to_text(contents)}
 
 
 def contents_of_run(run: Path) -> dict[str, ContentReading] | None:
-    """Return what was compared, by cluster; None if nobody looked. Raises UnreadableSnapshots."""
+    """Return the comparison by cluster; None if none was made. Raises UnreadableSnapshots."""
     file = run / CONTENTS
     try:
         text = file.read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def contents_of_run(run: Path) -> dict[str, ContentReading] | None:
 
 
 def contents_in(text: str, *, place: str) -> dict[str, ContentReading]:
-    """Read the text of such a file. Raises UnreadableSnapshots."""
+    """Parse the text of such a file. Raises UnreadableSnapshots."""
     try:
         return contents_from_text(text)
     except MalformedRecord as error:

@@ -1,10 +1,10 @@
-"""The stored runs below a directory: which there are, which is the latest, and what is in it.
+"""The stored runs below a directory: the list of runs, the latest run, and its contents.
 
-1. A run without `_SUCCESS` does not exist for a reader. A directory that cannot be listed is an
-   error: it may hold a later run.
+1. A reader ignores a run without `_SUCCESS`. A directory that cannot be listed is an error: it may
+   hold a later run.
 2. A run of selected clusters is the latest run of no directory.
-3. A run that does not fit its record (topology/run_record.py) is not read.
-4. Nothing here reads a row, but for the times of the readings.
+3. A run that does not match its record (topology/run_record.py) is not read.
+4. This module reads only columns with times, names and addresses.
 """
 
 import re
@@ -31,15 +31,15 @@ class NoSnapshots(Exception):
 
 
 class UnreadableSnapshots(Exception):
-    """A file that is no snapshot file, or a row of it that is no snapshot."""
+    """A file that is not a snapshot file, or has a row that is not a snapshot."""
 
 
 def latest_run(directory: Path) -> Path:
     """Return the newest complete run below `directory`, or `directory` itself if it is a run.
 
-    A run of selected clusters is taken only if it is `directory` itself. Raises NoSnapshots, which
-    names the runs that are not complete, and UnreadableSnapshots: a directory that cannot be listed
-    may hold a later run.
+    A run of selected clusters is returned only if it is `directory` itself. Raises NoSnapshots,
+    which lists the incomplete runs, and UnreadableSnapshots: a directory that cannot be listed may
+    contain a later run.
     """
     if _RUN.fullmatch(directory.resolve().name):
         if _is_complete(directory):
@@ -97,7 +97,7 @@ def moment_of_run(run: Path) -> datetime:
 
 
 def record_of_run(run: Path) -> RunRecord | None:
-    """Return what a run records about itself; None if it has no record.
+    """Return the record of a run; None if it has none.
 
     Raises UnreadableSnapshots.
     """
@@ -110,7 +110,7 @@ def record_of_run(run: Path) -> RunRecord | None:
 
 
 def record_in(text: str, *, run: str) -> RunRecord:
-    """Read the text of a record. Raises UnreadableSnapshots."""
+    """Parse the text of a record. Raises UnreadableSnapshots."""
     try:
         return RunRecord.from_text(text)
     except NewerRunRecord as error:
@@ -120,12 +120,12 @@ def record_in(text: str, *, run: str) -> RunRecord:
 
 
 def files_of_run(run: Path) -> tuple[Path, ...]:
-    """Return the files of a run, each seen to hold the columns of SNAPSHOT_SCHEMA.
+    """Return the files of a run after checking that each has the columns of SNAPSHOT_SCHEMA.
 
-    Reads only the foot of each file. Raises UnreadableSnapshots, also for a run that does not fit
-    its record, and NoSnapshots if there is no file.
+    It reads only the footer of each file. Raises UnreadableSnapshots, also for a run that does not
+    match its record, and NoSnapshots if there is no file.
     """
-    record = record_of_run(run)  # first: the columns of a later version may be others
+    record = record_of_run(run)  # first: a later version may have other columns
     files = tuple(sorted(file for file in run.glob("*.parquet") if file.name[0] not in "._"))
     if not files:
         raise NoSnapshots(f"{run}: a run without a Parquet file")
@@ -167,7 +167,7 @@ def _rows_of_file(file: Path) -> int:
 
 
 def span_of_files(files: Sequence[Path]) -> ReadSpan | None:
-    """Return when the readings in some files ended; None if they hold no time.
+    """Return when the readings in some files ended; None if the files contain no time.
 
     Raises UnreadableSnapshots.
     """
@@ -204,9 +204,9 @@ def clusters_of_files(files: Sequence[Path]) -> tuple[str, ...]:
 def addresses_of_files(
     files: Sequence[Path], *, clusters: Sequence[str]
 ) -> dict[str, dict[str, tuple[str, int]]]:
-    """Return host and port of each server of these clusters, by cluster and name of the server.
+    """Return host and port of each server of these clusters, by cluster and server name.
 
-    A cluster of which the files have no row is left out. Raises UnreadableSnapshots.
+    Clusters without a row in the files are omitted. Raises UnreadableSnapshots.
     """
     wanted = pa.array(clusters, pa.string())
     found: dict[str, dict[str, tuple[str, int]]] = {}

@@ -1,4 +1,4 @@
-"""Why a fact could not be read, in our words: the one translation of a client's errors."""
+"""The reasons why a fact could not be read: the only translation of client errors."""
 
 from pymysql.constants import CR, ER
 
@@ -30,7 +30,7 @@ _LOST_CONNECTION = frozenset(
 
 
 def unread_fact(fact: str, error: Exception, *, timed_out: bool) -> UnreadFact:
-    """Return the fact with its reason. `timed_out`: the time for an answer was over."""
+    """Return the fact with its reason. `timed_out`: the time limit for an answer was reached."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     detail = str(error.args[1]) if len(error.args) > 1 else str(error)
     if isinstance(error, TimeoutError) or (timed_out and number in _LOST_CONNECTION):

@@ -1,7 +1,7 @@
-"""The visible table of rules: pure functions from the facts of a cluster to findings.
+"""The table of rules: pure functions from the facts of a cluster to findings.
 
-A new verdict is a new row here and a row in the catalogue. The order of the rows does not matter:
-findings are sorted afterwards, and what explains what is the business of suppression.py.
+To add a verdict, add a row here and a row in the catalogue. The order of the rows does not matter,
+because findings are sorted afterwards. suppression.py decides which finding explains which.
 """
 
 from collections.abc import Callable, Iterator

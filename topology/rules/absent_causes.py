@@ -1,11 +1,11 @@
-"""Why a replica does not have transactions that its channel has gone past: one table of causes.
+"""Why a replica is missing transactions that its channel has gone past: one table of causes.
 
-1. The sets look the same whatever the cause is, and the right repair is not the same: after a RESET
-   the rows are there, behind a file position they are not. A likely finding names each cause that
-   no evidence excludes; a proved one has a single cause left.
-2. A row is a cause: its words, and the evidence that excludes it. A condition excludes a cause only
-   where it is certain; what was not read excludes nothing.
-3. Some causes are possible for one kind of channel or place alone: `applies` says for which.
+1. The sets look the same for every cause, but the right repair differs. After a RESET the rows are
+   present; before a file position that was set too high they are missing. A likely finding lists
+   each cause that no evidence excludes; a proved finding has only one cause left.
+2. A row is a cause: its text, and the evidence that excludes it. A condition excludes a cause only
+   if it is certain; an unread fact excludes nothing.
+3. Some causes are possible only for one kind of channel or position: `applies` selects it.
 
 ===============  ==================================================================================
 cause            what excludes it
@@ -14,16 +14,15 @@ ignored          the channel has no IGNORE_SERVER_IDS
 ignored then     the replica has refused that option since before (8.0, with gtid_mode ON)
 reset            the replica has a binary log from before them, or one of its transactions that its
                  source logged before them, applied in order (reset_signs.py)
-file position    the channel runs by auto-position, and has done so since it was behind them
-skipped          it was received only later, and the replica has been running since before
-crash, copy      the replica has been running since before they were committed
-source reset     the place is one of the source's present log: its receiver is connected
-another source   the channel's address is that at which its source was read
-not logged       the log of the source shows them, or they were received
-same server_id   the log of the source shows other server_ids
-former id        the replica has not changed its server_id since before them
-former history   what was received is what the source has now (reset_signs.py)
-===============  ==================================================================================
+file position the channel uses auto-position, and did so already when it passed them skipped it was
+received only later, and the replica has been running since before crash, copy      the replica has
+been running since before they were committed source reset the position is in the source's current
+log: its receiver is connected another source   the channel's address is that at which its source
+was read not logged       the log of the source shows them, or they were received same server_id
+the log of the source shows other server_ids former id        the replica has not changed its
+server_id since before them former history   what was received is what the source has
+now (reset_signs.py) ===============
+==================================================================================
 """
 
 from collections.abc import Callable
@@ -49,13 +48,13 @@ from topology.unseen import group_uuids
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Transactions that a channel has gone past, and what shows where it was."""
+    """Transactions that a channel has gone past, and the facts that show its position."""
 
     facts: ClusterFacts
     edge: EdgeFacts
-    received: GtidSet  # the relay log had them, and the applier is behind them
-    unsent: GtidSet  # the receiver, or its next connection, is behind them
-    is_place_proved: bool  # of the receiver for what is unsent, of the applier for what is received
+    received: GtidSet  # the relay log had them, and the applier has passed them
+    unsent: GtidSet  # the receiver, or its next connection, is after them
+    is_place_proved: bool  # of the receiver for `unsent`, of the applier for `received`
 
     @property
     def gtids(self) -> GtidSet:
@@ -64,7 +63,7 @@ class Absence:
 
     @property
     def channel(self) -> ChannelSnapshot:
-        """Return the channel, as read last."""
+        """Return the channel of the last reading."""
         return self.edge.edge.channel
 
     @property
@@ -79,7 +78,7 @@ class Absence:
 
     @property
     def returns(self) -> bool:
-        """Return whether its next connection asks for them again."""
+        """Return whether its next connection requests them again."""
         is_connected = self.channel.receiver is ThreadState.RUNNING
         return bool(self.unsent) and self.channel.auto_position and not is_connected
 
@@ -91,19 +90,19 @@ class Absence:
 
     @property
     def has_received_next(self) -> bool:
-        """Return whether the channel has received what follows each hole."""
+        """Return whether the channel has received what follows each gap."""
         following = ((tsid, end, end + 1) for tsid, _, end in self.unsent.intervals())
         return GtidSet.from_intervals(following) <= self.channel.gtid_retrieved
 
     @property
     def keeps_server_id(self) -> bool:
-        """Return whether the replica has had its present server_id since before them."""
+        """Return whether the replica has had its current server_id since before them."""
         return self.keeps(SERVER_ID_SOURCE)
 
     def keeps(self, source_of_variable: str) -> bool:
         """Return whether the replica has had a variable's value since before they were committed.
 
-        `source_of_variable`: our name for where the server has the value from.
+        `source_of_variable` is our name for the source of the value, as the server reports it.
         """
         source = self.replica.setting(source_of_variable)
         return source not in (None, CHANGED_SINCE_START) and self.runs_since_before
@@ -129,7 +128,7 @@ def causes_text(absence: Absence) -> str:
 
 
 def logs_nothing_received(source: ServerSnapshot) -> bool:
-    """Return whether a source's log has only what it commits itself: its place proves no more."""
+    """Return whether a source's log has only its own commits: its position proves no more."""
     return "log_replica_updates" in notable_values(source.notable_settings)
 
 
@@ -165,7 +164,7 @@ def _shows_no_ignored(absence: Absence) -> bool:
 
 
 def _is_without_list(absence: Absence) -> bool:
-    """Return whether the channel has no IGNORE_SERVER_IDS now, and may have had it."""
+    """Return whether the channel has no IGNORE_SERVER_IDS now but may have had it."""
     return bool(absence.unsent) and not absence.channel.ignored_server_ids
 
 
@@ -190,24 +189,24 @@ def _excludes_reset(absence: Absence) -> bool:
 
 
 def _may_be_by_position(absence: Absence) -> bool:
-    """Return whether a file position is, or was, in force behind them.
+    """Return whether a file position is, or was, in effect after them.
 
-    One that was set before auto-position shows in nothing but the applier's place.
+    A file position that was set before auto-position shows only in the applier's position.
     """
     return absence.returns or not absence.channel.auto_position
 
 
 def _skips_then_or_now(absence: Absence) -> bool:
-    """Return whether the applier may have had them: the relay log shows it, or shows it no more."""
+    """Return whether the applier may have had them: the relay log shows it, or was deleted."""
     return bool(absence.received) or absence.returns or not absence.channel.auto_position
 
 
 def _excludes_skip(absence: Absence) -> bool:
-    """Return whether the applier never had them: only the receiver's place is behind them.
+    """Return whether the applier never had them: only the receiver's position is after them.
 
-    Otherwise it may have executed what follows before the position was set, and its applier may
-    have skipped the hole; or it received them, passed them in its relay log, and a restart with
-    relay_log_recovery deleted that.
+    Otherwise there are two possibilities. It may have executed what follows before the position was
+    set, and its applier may have skipped the gap. Or it received them and passed them in its relay
+    log, and a restart with relay_log_recovery deleted that.
     """
     is_by_place = not (absence.received or absence.returns)
     return is_by_place and absence.has_received_next and absence.runs_since_before
@@ -223,7 +222,7 @@ def _crash_words(absence: Absence) -> str:
 
 
 def _excludes_crash(absence: Absence) -> bool:
-    """Return whether no crash lost them: where InnoDB has rows and GTIDs, the place goes along."""
+    """Return whether no crash lost them: if InnoDB has rows and GTIDs, it has the position too."""
     is_placed = absence.is_place_proved and not absence.unsent and keeps_gtids(absence.replica)
     return is_placed or absence.runs_since_before
 
@@ -236,9 +235,9 @@ def _source_reset_words(absence: Absence) -> str:
 
 
 def _may_be_former_log(absence: Absence) -> bool:
-    """Return whether a place may be one of a former log.
+    """Return whether a position may be in a former log.
 
-    A receiver that has connected since reads the new log, whose places may equal former ones.
+    A receiver that has connected since reads the new log, whose positions may equal former ones.
     """
     edge, channel = absence.edge, absence.channel
     is_connected = channel.receiver is ThreadState.RUNNING
@@ -259,8 +258,9 @@ def _other_source_words(absence: Absence) -> str:
 def _may_be_a_copy(absence: Absence) -> bool:
     """Return whether a copy of the source may be at the address of the channel.
 
-    Two servers with one server_uuid and one server_id are separated by their address alone, and a
-    server may have several. Of what was not received a place in the log of a copy says nothing.
+    Only the address distinguishes two servers with the same server_uuid and server_id, and a server
+    may have several addresses. A position in a copy's log shows nothing about what was not
+    received.
     """
     return bool(absence.unsent) or received_elsewhere(absence)
 
@@ -298,7 +298,7 @@ def _same_id_words(absence: Absence) -> str:
 
 
 def _are_of_others(absence: Absence) -> bool:
-    """Return whether other server_ids are shown, and nothing of the same UUID has the replica's."""
+    """Return whether other server_ids are shown, and none of that UUID is the replica's."""
     own = {each.uuid for each in absence.edge.own_id.tsids}
     is_shown = _ids_are_known(absence) and absence.replica.server_id not in _ids(absence)
     return is_shown and not own & {*absence.unsent.uuids}
@@ -312,7 +312,7 @@ def _former_id_words(absence: Absence) -> str:
 
 
 def _may_be_former_id(absence: Absence) -> bool:
-    """Return whether that is possible and not among the words of a skip."""
+    """Return whether a former server_id is possible and the text of a skip does not include it."""
     is_named = _skips_then_or_now(absence) and not _excludes_skip(absence)
     return _is_unsent(absence) and not is_named
 
@@ -322,7 +322,7 @@ def _ids(absence: Absence) -> set[int]:
 
 
 def _ids_are_known(absence: Absence) -> bool:
-    """Return whether the ends of each interval stand for the whole: one server committed it."""
+    """Return whether the ends of each interval represent all of it: one server committed it."""
     is_whole = len(ends_of(absence.unsent)) == absence.unsent.gtid_count
     groups = group_uuids(absence.facts.last.values())
     return _are_in_log(absence) and (is_whole or not groups & {*absence.unsent.uuids})

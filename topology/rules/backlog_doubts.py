@@ -1,10 +1,10 @@
-"""What keeps a backlog from being certain to arrive: one table for T1, T2 and T3.
+"""Reasons why a backlog is not certain to arrive: one table for T1, T2 and T3.
 
-1. A row is one doubt: the findings that it concerns, and its words; "" where the readings exclude
-   it. A backlog without a doubt that moves is proved to clear by itself.
-2. Nearly none of this is a sign of a fault: it is what the readings do not exclude. Where they show
-   that something has happened the row warns, and the finding is a warning without a strategy.
-3. The words are in backlog_words.py, out_of_order.py and settings.py, the findings in backlogs.py.
+1. A row is one doubt: the findings that it concerns, and its text, which is "" if the readings
+   exclude it. A backlog that moves and has no doubt is proved to clear without intervention.
+2. Most rows are not signs of a fault: they are what the readings do not exclude. If the readings
+   show that something has happened, the row warns, and the finding is a warning without a strategy.
+3. The texts are in backlog_words.py, out_of_order.py and settings.py, the findings in backlogs.py.
 """
 
 from collections.abc import Callable
@@ -51,12 +51,12 @@ from topology.snapshot import ServerSnapshot, ThreadState
 from topology.unseen import address_of
 
 _NOTHING: Final = GtidSet()
-_RUNS_MAX: Final = 64  # of a source, that are looked at: a backlog is in the last ones
+_RUNS_MAX: Final = 64  # of a source, that are checked: a backlog is in the last ones
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What a T finding is about."""
+    """The backlog that a T finding reports."""
 
     code: str
     facts: ClusterFacts
@@ -75,20 +75,20 @@ class Backlog:
 
     @property
     def of_others(self) -> GtidSet:
-        """Return what the relay log of another channel has; none of what nobody has received."""
+        """Return what only another channel's relay log has; nothing that is in no relay log."""
         return _NOTHING if self.code == "T3" else of_other_channels(self.edge, self.gtids)
 
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """What is left of the table for one backlog."""
+    """The doubts that apply to one backlog."""
 
-    text: str  # "" if nothing is: sentences, each behind a space
-    warns: bool  # something shows a fault
+    text: str  # sentences, each after a space; "" if there are none
+    warns: bool  # a reading shows a fault
 
 
 def doubts_of(backlog: Backlog) -> Doubts:
-    """Return what keeps a backlog from being certain to arrive."""
+    """Return the reasons why a backlog is not certain to arrive."""
     rows = [row for row in _ROWS if backlog.code in row.codes]
     warnings = "".join(row.words(backlog) for row in rows if row.warns)
     others = "".join(row.words(backlog) for row in rows if not row.warns)
@@ -99,29 +99,29 @@ def doubts_of(backlog: Backlog) -> Doubts:
 
 
 def of_other_channels(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
-    """Return what of it this channel has not received: the relay log of another one has it."""
+    """Return the part that this channel has not received: the relay log of another one has it."""
     mine = edge.edge.channel.gtid_retrieved | edge.edge.channel.gtid_applying
     return queue - mine
 
 
 def owned_unreceived(backlog: Backlog) -> GtidSet:
-    """Return what a thread of the replica owns that no channel has received whole."""
+    """Return what a thread of the replica owns and no channel has received completely."""
     at_work = backlog.edge.applying_above | backlog.edge.applying_below
     return backlog.of_others & at_work - backlog.replica.gtid_retrieved
 
 
 def may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
-    """Return what a running applier that was moved by RELAY_LOG_POS may have skipped.
+    """Return what a running applier may have skipped if RELAY_LOG_POS moved it.
 
-    It needs a file position: with auto-position on, what lies below is in the queue of a worker.
-    Where no worker is at a transaction (between two, or held back by SOURCE_DELAY), nothing shows
-    the applier's place among the GTIDs, and it may have skipped all of them; so it is with those of
-    an origin none of whose transactions a worker has.
+    It needs a file position: with auto-position, everything below is in a worker's queue. If no
+    worker is busy (between two transactions, or held back by SOURCE_DELAY), nothing shows the
+    applier's position among the GTIDs. It may have skipped all of them. The same applies to the
+    GTIDs of an origin of which no worker has a transaction.
     """
     channel = edge.edge.channel
     if channel.auto_position or channel.applier is not ThreadState.RUNNING:
         return GtidSet()
-    at_work = edge.applying_above | edge.applying_below  # 5.6 shows no worker: what is owned
+    at_work = edge.applying_above | edge.applying_below  # 5.6 shows no worker: use what is owned
     shown = at_work | channel.gtid_applying
     of_others = GtidSet.from_intervals(
         (tsid, start, end) for tsid, start, end in queue.intervals() if tsid not in shown.tsids
@@ -130,19 +130,19 @@ def may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
 
 
 def is_to_come(backlog: Backlog) -> bool:
-    """Return whether a RESET of the replica is excluded: by its logs, or by the source's log.
+    """Return whether a RESET of the replica is excluded, by its own logs or by the source's log.
 
-    What lies ahead of this channel in its source's log (`ahead`) says nothing of what another
-    channel has received and may have applied before. Where the replica has executed anything, it
-    says nothing at all: a receiver that connects again after a RESET reads the log from its
-    beginning. Nor where the receiver moved between the readings and received nothing: its source
-    left out what the replica had when it connected.
+    What lies after this channel's position in its source's log (`ahead`) shows nothing about
+    transactions that another channel has received and may have applied before. If the replica has
+    executed anything, it shows nothing at all: a receiver that reconnects after a RESET reads the
+    log from its beginning. The same applies if the receiver moved between the readings and received
+    nothing: its source omitted what the replica had when it connected.
     """
     edge, replica, gtids = backlog.edge, backlog.replica, backlog.gtids
     if _has_earlier_of_the_run(backlog):
         return True
     channel = edge.edge.channel
-    # Received, and the applier is where the receiver is: the place is one of a former log.
+    # Received, and the applier is at the receiver's position: the position is in a former log.
     at_end = channel.applied_to == channel.received_to and bool(gtids & channel.gtid_retrieved)
     skips = at_end or leaves_out(backlog.facts.first[replica.name], channel)
     is_ahead = gtids <= edge.ahead - backlog.of_others and not skips
@@ -150,11 +150,11 @@ def is_to_come(backlog: Backlog) -> bool:
 
 
 def _has_earlier_of_the_run(backlog: Backlog) -> bool:
-    """Return whether a replica has logged what its source numbered before each of these.
+    """Return whether a replica has logged a transaction of lower GNO before each of these.
 
-    Numbers show that within a run of the source alone: one that was given by hand may be in its log
-    before lower ones. And what the replica numbers itself (a group may have its UUID) begins again
-    with 1 after a reset.
+    GNOs show that only within a run of the source: a GTID that was set with gtid_next may be in its
+    log before lower ones. And the GNOs that the replica assigns itself (a group may have its UUID)
+    begin again with 1 after a reset.
     """
     edge, replica, gtids = backlog.edge.edge, backlog.replica, backlog.gtids
     if replica.server_uuid is None or gtids.from_uuid(replica.server_uuid):
@@ -162,7 +162,7 @@ def _has_earlier_of_the_run(backlog: Backlog) -> bool:
     has, facts = logged(replica), backlog.facts
     if not has_earlier(has, gtids):
         return False
-    # What a source is still committing has a number and is in its log.
+    # A transaction that a source is still committing has a GNO and is in its log.
     readings = (facts.first[edge.source], facts.last[edge.source])
     sets = ((each.gtid_executed, each.gtid_owned) for each in readings)
     committed = GtidSet.union_of(each for pair in sets for each in pair if each)
@@ -198,7 +198,7 @@ def _other(backlog: Backlog) -> str:
         return text
     text += OTHER.format(what=many(found), replica=backlog.replica.name)
     replica = backlog.replica.name
-    # Where the source of a channel was not read, nothing shows the place of its applier among them.
+    # If the source of a channel was not read, nothing shows its applier's position among them.
     compared = {
         each.edge.channel.name for each in backlog.facts.edges if each.edge.replica == replica
     }
@@ -211,7 +211,7 @@ def _other(backlog: Backlog) -> str:
 
 
 def _copy(backlog: Backlog) -> str:
-    """Explain that a copy of the source may be at the address: its address alone separates it."""
+    """Explain that a copy of the source may be at the address, which alone distinguishes it."""
     channel, source = backlog.edge.edge.channel, backlog.facts.last[backlog.edge.edge.source]
     if is_at_address(channel, source):
         return ""
@@ -236,7 +236,7 @@ def _skips(backlog: Backlog) -> str:
 
 
 def _not_searched(backlog: Backlog) -> str:
-    """Explain that an applier that stands still may have skipped, where no log shows its place."""
+    """Explain that a standing applier may have skipped some, if no log shows its position."""
     applier, source = backlog.applier, backlog.facts.last[backlog.edge.edge.source]
     answers = source.history_evidence
     is_running = applier.channel.applier is ThreadState.RUNNING
@@ -253,7 +253,7 @@ def _not_searched(backlog: Backlog) -> str:
 
 
 def _left_behind(backlog: Backlog) -> str:
-    """Explain that a crash may have left the applier behind, where no log shows its place."""
+    """Explain that a crash may have left the applier behind, if no log shows its position."""
     edge, source = backlog.edge, backlog.facts.last[backlog.edge.edge.source]
     is_running = backlog.applier.channel.applier is ThreadState.RUNNING
     if not is_running or not crash_may_leave_place(backlog.replica):
@@ -271,7 +271,7 @@ def _left_behind(backlog: Backlog) -> str:
 
 
 def _asks_again(backlog: Backlog) -> str:
-    """Explain that 5.6 asks for a transaction again that it has received, and its source purged."""
+    """Explain that 5.6 requests a received transaction again, which its source has purged."""
     channel, source = backlog.edge.edge.channel, backlog.facts.last[backlog.edge.edge.source]
     replica = backlog.replica
     is_stopped = channel.receiver is ThreadState.STOPPED  # A4 and A7 report it
@@ -285,14 +285,14 @@ def _asks_again(backlog: Backlog) -> str:
 
 
 def _in_part(backlog: Backlog) -> str:
-    """Explain that the facts that show a part of a transaction were not all read."""
+    """Explain that the facts that show a partly received transaction were not all read."""
     channel, source = backlog.edge.edge.channel, backlog.facts.first[backlog.edge.edge.source]
     is_open = may_be_half_received(backlog.replica, channel, log_end=source.log_end)
     return IN_PART if is_open else ""
 
 
 def _at_begin(backlog: Backlog) -> str:
-    """Explain that a stopped applier was where its receiver is, which may have begun again."""
+    """Explain that a stopped applier was at its receiver, which may have begun again."""
     channel, source = backlog.edge.edge.channel, backlog.edge.edge.source
     place = channel.applied_to
     is_there = place is not None and place == channel.received_to

@@ -1,4 +1,4 @@
-"""Words about an applier and a receiver that are behind: what is known, and no promise."""
+"""Texts about an applier and a receiver that are behind: known facts, without promises."""
 
 from typing import Final
 
@@ -92,7 +92,7 @@ IN_PART: Final = (
 
 
 def outlook(applier: ApplierFacts) -> str:
-    """Explain whether the backlog shrinks: what is known, and no promise beyond it."""
+    """Explain whether the backlog shrinks, as far as it is known."""
     channel, wait = applier.channel, applier.longest
     if channel.applier is not ThreadState.RUNNING:
         return "Its applier is stopped: nothing is applied until it is started."
@@ -126,7 +126,7 @@ def outlook(applier: ApplierFacts) -> str:
 
 
 def arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
-    """Explain whether the receiver will bring what is expected."""
+    """Explain whether the receiver will fetch what is expected."""
     if channel.receiver is ThreadState.RUNNING and moved:
         text = "Its receiver is on the way."
     elif channel.receiver is ThreadState.RUNNING:
@@ -152,5 +152,5 @@ def arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
 
 
 def at(gtids: GtidSet) -> str:
-    """Return at which transaction, as a part of a sentence; "" if that is not known."""
+    """Return the transaction as a phrase of a sentence; "" if it is not known."""
     return f" at {gtids.shortened(ranges_max=1)}" if gtids else ""

@@ -1,12 +1,12 @@
-"""Rules on what a replica has not applied yet: what clears by itself, and what does not.
+"""Rules on what a replica has not applied yet: what clears without intervention, and what does not.
 
-1. "Clears by itself" (T1, T2, T3) needs evidence of progress, not only of place: the applier moved
-   between the readings, a worker has the transaction in hand, SOURCE_DELAY holds it back. Without
-   any the grade is `likely`, and the text promises nothing.
-2. What the applier has passed never clears: passed.py (H8).
-3. An applier that stands still is A5 if its state names a lock, A8 if it does not, after the limits
-   of the policy. Ages are the server's where it shows them (8.0 and later); otherwise they are
-   estimated by the lag, and count only if nothing moved.
+1. "Clears by itself" (T1, T2, T3) needs evidence of progress, not only of a position: the applier
+   moved between the readings, a worker has the transaction, or SOURCE_DELAY holds it back. Without
+   any, the grade is `likely`, and the text promises nothing.
+2. What the applier has passed never clears by itself: passed.py (H8).
+3. An applier that stands still for longer than the policy allows is A5 if its state shows a lock,
+   otherwise A8. Ages are the server's where it shows them (8.0 and later). Otherwise they are
+   estimated from the lag, and count only if nothing moved.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from topology.unread_relay_log import has_had_no_work
 
 
 def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
-    """T1: gaps that the applier is filling."""
+    """Yield T1: gaps that the applier is filling."""
     for edge in facts.edges:
         gap = edge.applying_below
         if edge.edge.channel.applier is ThreadState.RUNNING:
@@ -61,10 +61,11 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
-    """T2: received and not applied.
+    """Yield T2: received and not applied.
 
-    Proved if the applier makes progress, or if what holds it back is known, and if an earlier
-    transaction of the same origin excludes a RESET: it would have removed that one as well.
+    Proved if two conditions hold. The applier makes progress, or the cause of its wait is known.
+    And an earlier transaction of the same origin excludes a RESET, which would have removed that
+    transaction as well.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -89,7 +90,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                 queue,
                 grade=Grade.PROVED if known else Grade.LIKELY,
                 severity=Severity.WARNING if doubts.warns else None,
-                # A stopped applier, and one that stops on its way, clear nothing by themselves.
+                # A stopped applier, and one that will stop on its way, clear nothing without
+                # intervention.
                 strategies=() if doubts.warns or channel.until or not _runs(channel) else None,
                 proof=(
                     evidence("missing; received or being applied", queue, replica),
@@ -109,12 +111,12 @@ def _holds(backlog: Backlog) -> str:
 
 
 def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
-    """T3: not received yet, by a receiver that runs.
+    """Yield T3: not received yet, by a receiver that runs.
 
-    With auto-position the source sends what is missing, so that a running receiver that moves is
-    proof. One that does not move although there is something to read may never move again: its
-    connection may be dead. A file position may lie behind the transactions: until the receiver has
-    read there, that is not known.
+    With auto-position the source sends what is missing, so a running receiver that moves is proof.
+    A receiver that does not move although there is something to read may never move again: its
+    connection may have failed. A file position may be after the transactions. Until the receiver
+    has read up to there, that is not known.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -147,7 +149,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
-    """A5: a thread of the applier waits for a lock for longer than the policy allows."""
+    """Yield A5: a thread of the applier waits for a lock for longer than the policy allows."""
     for source, name, applier in _appliers(facts):
         wait = blocked_by_lock(applier, facts.policy)
         if wait is None:
@@ -180,7 +182,7 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _way_out(wait: ApplierWait, name: str) -> str:
-    """Explain how the wait ends; where a session owns the GTID, how it must not end."""
+    """Explain how the wait ends; if a session owns the GTID, also how it must not end."""
     if is_gtid_wait(wait.state):
         return (
             f" A session on {name} owns this GTID (see @@GLOBAL.gtid_owned: GTID#thread). End it"
@@ -196,7 +198,7 @@ def _way_out(wait: ApplierWait, name: str) -> str:
 
 
 def _holder(name: str) -> str:
-    """Name both that may hold a lock: a prepared XA transaction outlives its session (9.7.4)."""
+    """Return both possible lock holders: a prepared XA transaction outlives its session (9.7.4)."""
     return (
         f"A session in SHOW PROCESSLIST of {name} holds the lock, or a prepared XA transaction"
         " without a session (see XA RECOVER)"
@@ -209,7 +211,7 @@ def _retries(wait: ApplierWait) -> bool:
 
 
 def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
-    """A8: nothing was applied for longer than the policy allows, and no lock explains it."""
+    """Yield A8: nothing was applied for longer than the policy allows, and no lock explains it."""
     for source, name, applier in _appliers(facts):
         wait = stalled(applier, facts.policy)
         if wait is None:
@@ -242,9 +244,9 @@ def _unread_text(channel: ChannelSnapshot) -> str:
 
 
 def _stall_causes(wait: ApplierWait, replica: ServerSnapshot) -> str:
-    """Name what a state without a lock leaves; one state names its cause itself.
+    """Return the causes that remain in a state without a lock; one state shows its cause itself.
 
-    From 8.0.13 on a server shows the last transient error: a row lock that is met again is A5.
+    From 8.0.13 on a server shows the last transient error: a repeated row lock wait is A5.
     """
     if _SEMI_SYNC in wait.state:
         return (
@@ -315,7 +317,7 @@ def _runs(channel: ChannelSnapshot) -> bool:
 
 
 def _is_at_work(applier: ApplierFacts) -> bool:
-    """Return whether the workers are seen, and none waits for a lock."""
+    """Return whether the workers are shown, and none waits for a lock."""
     return states_are_seen(applier.channel) and applier.lock_wait is None
 
 

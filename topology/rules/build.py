@@ -1,4 +1,4 @@
-"""How a rule writes down what it found: catalogue words, evidence, sets short enough to print."""
+"""Helpers that build findings: catalogue texts, evidence, and GTID sets short enough to print."""
 
 from datetime import datetime
 
@@ -9,11 +9,11 @@ from topology.findings import Evidence, Finding, Grade, Severity, Strategy
 from topology.snapshot import ServerSnapshot
 from topology.strategies import STRATEGIES
 
-EVIDENCE_RANGES_MAX = 64  # a proof somebody reads; the finding's own gtid_set is always whole
+EVIDENCE_RANGES_MAX = 64  # for human readers; the finding's gtid_set is always complete
 
 
 def evidence(fact: str, value: object, server: ServerSnapshot) -> Evidence:
-    """Quote a fact: its value, which server said so, and when that reading ended."""
+    """Return a fact as evidence: its value, the server, and when that reading ended."""
     if isinstance(value, GtidSet):
         value = value.shortened(ranges_max=EVIDENCE_RANGES_MAX) or "(empty)"
     return Evidence(fact, str(value), server.name, server.read_ended)
@@ -33,7 +33,7 @@ def finding(
     severity: Severity | None = None,
     strategies: tuple[str, ...] | None = None,
 ) -> Finding:
-    """Make a finding in the words of its catalogue row."""
+    """Return a finding with the texts of its catalogue row."""
     entry = entry_of(code)
     assert entry.judged, f"{code} is marked as not judged"
     moment = _moment(facts)
@@ -71,7 +71,7 @@ def on_edge(
     strategies: tuple[str, ...] | None = None,
     severity: Severity | None = None,
 ) -> Finding:
-    """Make a finding about the channel of an edge."""
+    """Return a finding about the channel of an edge."""
     return finding(
         facts,
         code,
@@ -88,13 +88,13 @@ def on_edge(
 
 
 def many(gtid_set: GtidSet) -> str:
-    """Say how many transactions: "1 transaction", "20 transactions"."""
+    """Return the number of transactions as text: "1 transaction", "20 transactions"."""
     count = gtid_set.gtid_count
     return f"{count:,} transaction" if count == 1 else f"{count:,} transactions"
 
 
 def _doubt(facts: ClusterFacts, replica: str | None, channel: str | None) -> str:
-    """Return why the source of a finding's channel may be another server; "" if nothing does."""
+    """Return why the source of a finding's channel may be another server; "" without a doubt."""
     for edge in facts.graph.edges:
         if edge.doubt and (edge.replica, edge.channel.name) == (replica, channel):
             return edge.doubt

@@ -1,8 +1,9 @@
-"""H1: a hole behind the place of a channel that runs by file position.
+"""H1: a gap before the position of a channel that uses a file position.
 
-1. A file position asks for nothing below it: what the channel has gone past does not come by it.
-2. Proved only where the position is the one cause that is left (absent_causes.py). The text names
-   those that remain, and says only of a proved hole that it stays: another channel may bring it.
+1. A file position requests nothing before it: this channel does not deliver what it has passed.
+2. Proved only if the position is the one cause that is left (absent_causes.py). The text lists the
+   causes that remain. Only for a proved gap does it state that the gap stays: otherwise another
+   channel may fill it.
 """
 
 from collections.abc import Iterator
@@ -23,15 +24,16 @@ from topology.snapshot import ServerSnapshot
 
 
 def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
-    """H1: a hole that stays, because the channel has gone past it.
+    """Yield H1: a gap that stays, because the channel has gone past it.
 
-    Proved when the receiver's position in the source's log is beyond the place where the source's
-    log ended after the transactions were in it, the replica still does not have them, and nothing
-    else explains it: no RESET and no crash of the replica, no equal server_id, no log that never
-    had them. And the channel has received what follows each hole: otherwise the replica may have
-    executed that before the position was set, and its applier may have skipped the hole. With
-    auto-position on it is H8. A place in a former log of a source that was reset proves nothing.
-    Another address than that of the source is not enough for a doubt: servers have several.
+    Proved if all of the following hold. The receiver's position is after the point where the
+    source's log ended when it already had the transactions. The replica still does not have them.
+    Nothing else explains it: no RESET and no crash of the replica, no equal server_id, no log that
+    never had them. The channel has received what follows each gap; otherwise the replica may have
+    executed that before the position was set, and its applier may have skipped the gap.
+
+    With auto-position the finding is H8. A position in a former log of a source that was reset
+    proves nothing. A different address alone is no reason for doubt: servers have several.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -79,7 +81,7 @@ def _yes(value: object) -> str:
 
 
 def _text(edge: EdgeFacts, replica: ServerSnapshot, *, is_proved: bool) -> str:
-    """Explain what the receiver's place says of the transactions, and what it does not."""
+    """Explain what the receiver's position shows about the transactions, and what it does not."""
     source, place = edge.edge.source, edge.edge.channel.received_to
     text = f"{replica.name} does not have {many(edge.bypassed)} of {source}"
     if is_proved:

@@ -1,7 +1,8 @@
-"""The rule on content: one GTID, two transactions.
+"""The rule on content: two transactions under one GTID.
 
-It evaluates what the binary logs showed (contents.py), which the readings of a cluster do not hold:
-so it is not among the rules on readings, and reports nothing where contents were not compared.
+It evaluates what the binary logs showed (contents.py). The readings of a cluster do not contain
+that, so this rule is not in the table of rules on readings. It reports nothing if contents were not
+compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,25 +23,25 @@ from topology.contents import (
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.rules.build import many
 
-# The evidence quotes both versions of so many GTIDs; the finding's set has all.
+# The evidence quotes both versions for this many GTIDs; the finding's set has all of them.
 VERSIONS_QUOTED_MAX: Final = 8
 
 _SEVERITY: Final = {
     Difference.CONTENT: Severity.CRITICAL,
-    # One commit, no GTID reused: the rows had drifted apart before it.
+    # One commit, no GTID reused: the rows had already drifted apart.
     Difference.DRIFT: Severity.WARNING,
-    # One commit, of which one server applied less: the rows are missing there.
+    # One commit, of which one server applied less: its rows are missing there.
     Difference.SKIPPED: Severity.WARNING,
     # An operator committed it empty: the rows may be missing there.
     Difference.EMPTY: Severity.WARNING,
-    # ANALYZE, FLUSH and their like change no data.
+    # ANALYZE, FLUSH and similar statements change no data.
     Difference.UPKEEP: Severity.INFO,
-    # The filters say that the server leaves these tables out.
+    # The filters show that the server omits these tables.
     Difference.FILTERED: Severity.INFO,
-    # Redone under its GTID, or its GTID reused for the same work: the transactions agree.
+    # Executed again under its GTID, or its GTID reused for the same changes: the rows agree.
     Difference.COMMIT: Severity.INFO,
 }
-# Findings of transactions that one of two servers has and the other has not.
+# Findings about transactions that one of two servers has and the other does not.
 _EXTRA: Final = frozenset({"E1", "E2", "E3", "H7", "J3"})
 _ROWS_DIFFER: Final = frozenset({Difference.CONTENT, Difference.DRIFT, Difference.SKIPPED})
 
@@ -52,12 +53,13 @@ def same_gtid_different_content(
     acceptance: Acceptance = NOTHING_ACCEPTED,
     others: Sequence[Finding] = (),
 ) -> Iterator[Finding]:
-    """E4: two servers hold different transactions under one GTID.
+    """Yield E4: two servers hold different transactions under one GTID.
 
-    `others` are the findings on the readings: an errant transaction may be why rows drifted apart.
+    `others` are the findings on the readings: an errant transaction may explain why rows drifted.
 
-    What the operator has accepted is a finding of its own only where nothing else differs: a pair
-    of servers has one E4. Otherwise it is left out of the finding's set, and mentioned.
+    A pair of servers has one E4. What the operator has accepted is a finding of its own only if the
+    pair does not differ otherwise. In the other case the finding's set omits it, and the text
+    mentions it.
     """
     ordered = sorted(contents.differences, key=_servers)
     for _, group in groupby(ordered, key=_servers):
@@ -95,7 +97,7 @@ def same_gtid_different_content(
 def _finding(
     contents: ContentReading, cluster: str, shown: list[ContentDifference], explanation: str
 ) -> Finding:
-    """Return the finding about some differences between two servers, as information."""
+    """Return the info finding about some differences between two servers."""
     entry = entry_of("E4")
     is_proved = any(each.is_proved for each in shown)
     source, replica = _servers(shown[0])
@@ -132,7 +134,7 @@ def _not_accepted(decision: Decision, differences: list[ContentDifference]) -> s
 
 
 def _extra_between(source: str, replica: str, others: Sequence[Finding]) -> str:
-    """Name the errant transactions of the same audit, which explain that rows drifted apart."""
+    """Return the audit's errant transactions, which explain that rows drifted apart, as text."""
     named = dict.fromkeys(
         f"{each.code} ({many(each.gtid_set)} only on {each.replica})"
         for each in others
@@ -147,7 +149,7 @@ def _extra_between(source: str, replica: str, others: Sequence[Finding]) -> str:
 
 
 def _can_be_repaired(shown: list[ContentDifference]) -> bool:
-    """Return whether rows differ, and the replica's may be made like the source's."""
+    """Return whether rows differ, and the replica's can be changed to match the source's."""
     return shown[0].difference in _ROWS_DIFFER and all(
         each.lesser != each.source.server for each in shown
     )
@@ -174,7 +176,7 @@ def _quoted(version: TransactionVersion) -> str:
     return f"{version.place}, {moment}: {version.content}"
 
 
-# Without this a reclone that keeps the server_uuid would be reported for ever, with no way out.
+# Without this, a reclone that keeps the server_uuid would be reported permanently.
 _REMEMBERED: Final = (
     " An earlier audit proved a difference that this one could not compare again, so it does not"
     " show whether the rows were repaired since. Compare the rows. Once they are alike, delete the"

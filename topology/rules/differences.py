@@ -1,7 +1,7 @@
-"""Rules on the sets: transactions that a replica will not get, and extra ones.
+"""Rules on the sets: transactions that a replica will not receive, and extra ones.
 
-1. Each rule looks at one part of the difference; facts.py has made the parts disjoint.
-2. `proved` is said only where the evidence excludes every benign cause; each place says which.
+1. Each rule evaluates one part of the difference; facts.py makes the parts disjoint.
+2. A finding is `proved` only if the evidence excludes every benign cause; each rule documents them.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from topology.rules.history import distance_to
 from topology.snapshot import ServerSnapshot
 from topology.unseen import group_uuids
 
-# The fact that a channel on the way from the replica to its source is stopped by hand.
+# The fact that a channel from the replica towards its source was stopped by an operator.
 WAY_BACK = "channel on the way there"
-# The fact that what is errant has a GTID of a server that did not commit it (H7).
+# The fact that an errant GTID has the UUID of a server that did not commit it (H7).
 MADE_BY_HAND = "never committed by the server whose server_uuid it has"
 
 
 def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
-    """T4: the replica has what its source is still committing."""
+    """Yield T4: the replica has what its source is still committing."""
     for lost in facts.lost:
         if lost.leading:
             origin, hangs = facts.last[lost.origin], hanging(facts, lost)
@@ -78,7 +78,7 @@ _OWNED_BY_SESSION = (
 
 
 def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
-    """T6: extra transactions that the policy permits."""
+    """Yield T6: extra transactions that the policy permits."""
     for edge in facts.edges:
         if edge.allowed:
             yield on_edge(
@@ -94,7 +94,7 @@ def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def errant_available(facts: ClusterFacts) -> Iterator[Finding]:
-    """E1: extra, and still in the replica's binary logs."""
+    """Yield E1: extra, and still in the replica's binary logs."""
     for edge in facts.edges:
         holder = _holder(facts, edge)
         available = _errant_set(facts, edge) - (holder.gtid_purged or GtidSet())
@@ -103,7 +103,7 @@ def errant_available(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def errant_purged(facts: ClusterFacts) -> Iterator[Finding]:
-    """E2: extra, and no longer in the replica's binary logs."""
+    """Yield E2: extra, and no longer in the replica's binary logs."""
     for edge in facts.edges:
         purged = _errant_set(facts, edge) & (_holder(facts, edge).gtid_purged or GtidSet())
         if purged and not _is_reported_elsewhere(facts, edge):
@@ -111,10 +111,10 @@ def errant_purged(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _errant_set(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
-    """Return what is errant, without what the source no longer lists since its history was reset.
+    """Return the errant set, without what a reset removed from the source's list.
 
-    A reset (E6) also drops the GTIDs that the source received from others. Of the extra set only
-    what the replica committed itself may then be errant.
+    A reset (E6) also removes the GTIDs that the source received from others. Then only the extra
+    transactions that the replica committed itself may be errant.
     """
     was_reset = edge.errant and any(
         loss.cause is Cause.RESET and loss.origin == edge.edge.source for loss in losses_of(facts)
@@ -126,9 +126,9 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
     """Return whether another finding has the cause of an errant set.
 
     1. Another source of the same replica, before this one by UUID, does not have the set either.
-    2. The set waits behind a channel that is stopped by hand (A7): starting that channel brings it.
-       Where the channel is the direct way back from the replica to its source, and has brought
-       nothing of that origin before, the write itself may be the fault: E1 stands and names it.
+    2. The set waits in a channel that an operator stopped (A7): starting that channel delivers it.
+       If that channel leads directly from the replica to its source, and has never delivered
+       anything of that origin, the write itself may be the fault: E1 is reported with the channel.
     """
     for other in facts.edges:
         channel = other.edge
@@ -148,19 +148,19 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
 
 
 def _is_first_work(facts: ClusterFacts, edge: EdgeFacts) -> bool:
-    """Return whether a source has nothing yet of an origin of what its replica has beyond it.
+    """Return whether a source still has nothing of an origin of the replica's extra GTIDs.
 
-    A pair in which both are written to has earlier work of both on both.
+    In a pair in which clients write to both servers, each has earlier transactions of both.
     """
     had = facts.last[edge.edge.source].gtid_executed or GtidSet()
     return any(not had.from_uuid(tsid.uuid) for tsid in edge.errant.tsids)
 
 
 def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:
-    """Write down an errant set: one story whether it is purged or not.
+    """Return the finding of an errant set, with the same text whether it is purged or not.
 
-    Proved unless a channel stopped by hand keeps it from the source (then it is a matter of what
-    was intended), or its origin is no server of the audit.
+    Proved, with two exceptions. A channel that an operator stopped keeps the set from the source:
+    then the intention decides. Or its origin is no server of the audit.
     """
     holder, source = _holder(facts, edge), facts.last[edge.edge.source]
     strategies = {
@@ -200,7 +200,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
                 f" {holder.name} then skips the new transaction."
             )
     hiding = that_may_hide(facts, edge)
-    is_hidden = gtid_set.gtid_count <= len(hiding)  # of each the last one, no more
+    is_hidden = gtid_set.gtid_count <= len(hiding)  # one per server, the last one
     if hiding:
         way_back += hidden_text(gtid_set, hiding)
     foreign = _of_no_server(facts, gtid_set)
@@ -218,7 +218,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         gtid_set,
         grade=Grade.LIKELY if is_likely else Grade.PROVED,
         severity=Severity.WARNING if is_hidden else None,
-        # Which of several is on its way is not known: none is declared unneeded.
+        # If there are several, it is unknown which is on its way: none is declared unneeded.
         strategies=() if hiding and not is_hidden else strategies,
         proof=proof,
         explanation=f"{edge.edge.replica} has {many(gtid_set)} ({origin}) that its source"
@@ -239,7 +239,7 @@ _OF_NO_SERVER = (
 
 
 def _way_back_text(edge: EdgeFacts, code: str) -> str:
-    """Explain what starting the stopped way back does: the holder of an E2 cannot send it."""
+    """Explain the effect of starting the stopped channel: the holder of an E2 cannot send it."""
     source, holder = edge.edge.source, edge.edge.replica
     if code == "E2":
         return (
@@ -254,11 +254,12 @@ def _way_back_text(edge: EdgeFacts, code: str) -> str:
 
 
 def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:
-    """Report an errant set of a topology that was read in part: it may still be on its way.
+    """Return the finding of an errant set if the audit did not read the whole topology.
 
-    A server that was not read delivers to the source, directly or through others. Until it is read
-    nothing may be declared unneeded, redone or undone. While it delivers what the replica committed
-    before, in order, the rest is a backlog of servers that nothing else shows.
+    The set may still be on its way: a server that was not read delivers to the source, directly or
+    through others. Until it is read, the operator must not declare, redo or undo anything. While it
+    delivers, in order, what the replica committed earlier, the rest is a backlog of servers that
+    nothing else shows.
     """
     holder, source = _holder(facts, edge), facts.last[edge.edge.source]
     unseen = ", ".join(edge.unseen)
@@ -293,7 +294,7 @@ def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: G
 def _earlier_ones_arrive(facts: ClusterFacts, edge: EdgeFacts, gtid_set: GtidSet) -> bool:
     """Return whether a source executed, between the readings, what precedes an extra set.
 
-    The extra set must be the tail of each origin: a hole was passed over on the way.
+    The extra set must be the tail of each origin: a gap was passed on the way.
     """
     name = edge.edge.source
     now = facts.last[name].gtid_executed or GtidSet()
@@ -302,10 +303,11 @@ def _earlier_ones_arrive(facts: ClusterFacts, edge: EdgeFacts, gtid_set: GtidSet
 
 
 def _of_no_server(facts: ClusterFacts, gtid_set: GtidSet) -> GtidSet:
-    """Return what of a set has the UUID of no server that was read, and of no group of them.
+    """Return what of a set has the UUID of no audited server, and of no group of them.
 
-    Its origin cannot be asked: what a client wrote by hand looks like what a server lost that has
-    another server_uuid since (its auto.cnf was removed, or an empty server stands at its address).
+    Its origin cannot be queried. A GTID that a client set with gtid_next looks like a lost one of a
+    server whose server_uuid has changed. That happens if its auto.cnf was removed, or if an empty
+    server is at its address.
     """
     for server in facts.last.values():
         if server.server_uuid is not None:
@@ -322,5 +324,5 @@ def _own(gtid_set: GtidSet | None, server: ServerSnapshot) -> GtidSet:
 
 
 def _holder(facts: ClusterFacts, edge: EdgeFacts) -> ServerSnapshot:
-    """Return the reading that claims of excess are made of: the replica's first."""
+    """Return the reading from which extra GTIDs are computed: the replica's first."""
     return facts.first[edge.edge.replica]

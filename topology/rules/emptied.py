@@ -1,21 +1,21 @@
 """A replica whose GTID history is empty although its channel has applied transactions.
 
-RESET BINARY LOGS AND GTIDS did that, and the rows are there. It is also what a `reset_and_purge`
-script of a repair leaves for a moment, between its two statements: if it stopped there, the whole
-set is in the script and on no server. A replica that is new looks like it by its sets; its channel
-has no place in a log yet.
+RESET BINARY LOGS AND GTIDS causes this, and the rows are present. A `reset_and_purge` script of a
+repair also leaves this state for a moment, between its two statements. If the script stopped there,
+the whole set is in the script and on no server. The sets of a new replica look the same, but its
+channel has no position in a log yet.
 """
 
 from topology.snapshot import ChannelSnapshot, ServerSnapshot
 
-_LOG_BEGINS = 4  # behind the magic number: the first place of a binary log
+_LOG_BEGINS = 4  # after the magic number: the first position of a binary log
 
 
 def emptied_text(replica: ServerSnapshot, channel: ChannelSnapshot) -> str:
-    """Return what to do about an emptied replica, as a sentence behind others; "" elsewhere.
+    """Return what to do about an emptied replica, as a sentence to append; "" in other cases.
 
-    A place does not prove that anything was applied: it may be one of a former log of the source,
-    an operator may have set it, or the source logged nothing before it.
+    A position does not prove that anything was applied. It may be in a former log of the source, an
+    operator may have set it, or the source logged nothing before it.
     """
     place = channel.applied_to
     if replica.gtid_executed is None or replica.gtid_executed:

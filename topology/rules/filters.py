@@ -1,13 +1,14 @@
-"""The rule on filters that keep transactions from replicas (C11).
+"""The rule on filters that withhold transactions from replicas (C11).
 
 1. binlog_do_db and binlog_ignore_db on a server that has replicas. The server logs the GTID without
-   the changes, so that the sets of its replicas agree with its own and their rows do not (seen on
-   9.7.4: the end of a chain misses rows for good). Benign twin: the same options on a server
-   without replicas. A filter of the replica itself (replicate_*) is the operator's choice for that
-   replica, and no finding.
+   the changes, so its replicas have the same sets but not the same rows (seen on 9.7.4: the end of
+   a chain misses rows permanently). Harmless variant: the same options on a server without
+   replicas. A filter of the replica itself (replicate_*) is the operator's choice for that replica,
+   and no finding.
 2. IGNORE_SERVER_IDS of a channel (refused with GTIDs from 8.0 on; seen on 5.6.24). The receiver
-   drops the events of these servers and does not count them as received: the GTIDs stay missing.
-   Benign twins: the option on a channel that misses nothing, and another channel that brings them.
+   drops the events of these servers and does not count them as received, so the GTIDs stay missing.
+   Harmless variants: the option on a channel that misses nothing, and another channel that delivers
+   them.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ _LEFT_OUT = {
 
 
 def binary_log_filtered(facts: ClusterFacts) -> Iterator[Finding]:
-    """C11: a server with replicas that does not log all of its changes."""
+    """Yield C11: a server with replicas that does not log all of its changes."""
     for name in sorted(facts.last):
         server = facts.last[name]
         values = notable_values(server.notable_settings)
@@ -53,7 +54,7 @@ def binary_log_filtered(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
-    """C11: transactions that a receiver drops because of IGNORE_SERVER_IDS."""
+    """Yield C11: transactions that a receiver drops because of IGNORE_SERVER_IDS."""
     for edge in facts.edges:
         channel = edge.edge.channel
         if not edge.ignored:
@@ -98,7 +99,7 @@ def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _unread_sources(facts: ClusterFacts, replica: str) -> list[str]:
-    """Return the sources of a replica whose transactions were not read: they may bring anything."""
+    """Return the unread sources of a replica: they may deliver any transaction."""
     sources = {edge.source for edge in facts.graph.edges if edge.replica == replica}
     return sorted(name for name in sources if facts.last[name].gtid_executed is None)
 

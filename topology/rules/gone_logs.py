@@ -1,8 +1,8 @@
-"""Binary log files that a server lists and no longer has: deleted by hand, not by PURGE.
+"""Binary log files that a server lists but no longer has: deleted from disk, not by PURGE.
 
-SHOW BINARY LOGS prints 0 bytes for a file that cannot be opened (seen on 9.7.4); a log that is
-there has a header. gtid_purged does not have what was in it, so no set shows that the server cannot
-send it: a receiver that needs it stops with 1236.
+SHOW BINARY LOGS prints 0 bytes for a file that cannot be opened (seen on 9.7.4); every existing log
+has a header. gtid_purged does not have the contents of that file, so no set shows that the server
+cannot send it. A receiver that needs it stops with 1236.
 """
 
 from topology.snapshot import ServerSnapshot
@@ -14,7 +14,7 @@ def gone_logs(server: ServerSnapshot) -> tuple[str, ...]:
 
 
 def gone_logs_text(source: ServerSnapshot, *, replica: str) -> str:
-    """Explain what a source cannot send any more; "" if it has all files that it lists."""
+    """Explain what a source can no longer send; "" if it has all files that it lists."""
     gone = gone_logs(source)
     if not gone:
         return ""

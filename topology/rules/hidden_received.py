@@ -1,8 +1,8 @@
-"""What a relay log of MySQL before 5.7 may hold that no set shows: words of an E1.
+"""What a relay log of MySQL before 5.7 may hold that no set shows: texts of an E1.
 
-5.6 forgets the last GTID that it has received when its receiver connects (seen on 5.6.24). So what
-a server seems to have beyond its source may be on its way there, in the relay log of the source or
-of a server above it: of each the last one, no more.
+5.6 forgets the last GTID that it has received when its receiver connects (seen on 5.6.24). So GTIDs
+that seem extra may be on their way to the source, in the relay log of the source or of a server
+upstream of it: at most the last transaction of each.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ _TEXT: Final = (
 
 
 def that_may_hide(facts: ClusterFacts, edge: EdgeFacts) -> list[str]:
-    """Return the servers on the way to a source that may have received what no set shows."""
+    """Return the servers upstream of a source that may have received what no set shows."""
     source = edge.edge.source
     way = {source, *facts.graph.upstream_of(source, stopped_too=True)} - {edge.edge.replica}
     return [name for name in sorted(way) if may_hide_received(facts.last[name])]

@@ -1,7 +1,7 @@
-"""Rules on a server's own history: transactions of its UUID that it has no more, or never had.
+"""Rules on a server's own history: transactions of its UUID that it no longer has, or never had.
 
-Which cause a loss has, and how sure that is, comes from lost.py; here are the words. What the
-evidence does not exclude is named in the finding.
+lost.py finds the cause of a loss and its certainty; this module has the texts. The finding lists
+every cause that the evidence does not exclude.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,9 +37,9 @@ _ROWS_KEPT = (
 
 
 def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
-    """E3: the origin itself has lost what another server holds.
+    """Yield E3: the origin itself has lost what another server holds.
 
-    Proved where the origin restarted after the transactions were committed and its logs exclude a
+    Proved if the origin restarted after the transactions were committed and its logs exclude a
     reset of its history since.
     """
     for loss in losses_of(facts):
@@ -62,9 +62,9 @@ def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
-    """E6: the origin's history was reset, and its data was not.
+    """Yield E6: the origin's history was reset, and its data was not.
 
-    Proved where the origin has been running since before the transactions were committed: a crash
+    Proved if the origin has been running since before the transactions were committed: a crash
     needs a restart.
     """
     for loss in losses_of(facts):
@@ -93,7 +93,7 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _neither_text(facts: ClusterFacts, loss: Loss) -> str:
-    """Explain a loss where neither a crash nor a reset is possible: the UUID was used elsewhere."""
+    """Explain a loss if neither a crash nor a reset is possible: the UUID was used elsewhere."""
     origin = facts.last[loss.origin]
     others = [str(each) for each in loss.executed_by if each != origin.server_id]
     shown = (
@@ -111,7 +111,7 @@ def _neither_text(facts: ClusterFacts, loss: Loss) -> str:
 
 
 def _replayed_text(loss: Loss) -> str:
-    """Explain a loss behind which binary logs were replayed: the lost rows are probably gone."""
+    """Explain a loss after which binary logs were replayed: the lost rows are probably gone."""
     return (
         f"{loss.origin} does not list {many(loss.gtid_set)} of its own that {loss.holder} holds."
         f" Its GTID history began again, and binary logs were replayed into it: {loss.history}."
@@ -122,10 +122,10 @@ def _replayed_text(loss: Loss) -> str:
 
 
 def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:
-    """H7: a GTID of a server's UUID that this server has not reached.
+    """Yield H7: a GTID of a server's UUID that this server has not reached.
 
-    Proved where the binary log of the holder shows another server_id than the origin's, and numbers
-    below them that no server has: a copied server_uuid would have used these up first.
+    Proved if the holder's binary log shows another server_id than the origin's, and there are lower
+    GNOs that no server has: a server with a copied server_uuid would have used these first.
     """
     for loss in losses_of(facts):
         if loss.cause is not Cause.BY_HAND:
@@ -186,9 +186,9 @@ def _proof(facts: ClusterFacts, loss: Loss) -> Iterator[Evidence]:
 
 
 def distance_to(loss: Loss) -> str:
-    """Say when the GTIDs are used again: a distance in commits of the origin, not a count."""
+    """Return when the GTIDs will be reused: a distance in commits of the origin, not a count."""
     first, every = loss.commits_until_first, loss.commits_until_all
-    # Each tag has GNOs of its own: transactions without it, or with another one, use none of them.
+    # Each tag has its own GNOs: transactions without it, or with another one, use none of them.
     is_tagged = any(tsid.tag for tsid in loss.gtid_set.tsids)
     counts = " Only transactions with the same tag count." if is_tagged else ""
     if first == every:
@@ -205,7 +205,7 @@ def _ordinal(number: int) -> str:
     return f"{number:,}{ending}"
 
 
-# Each cause, and what excludes it.
+# Each cause, and the function that excludes it.
 _EXCLUDED_BY: Final[Mapping[str, Callable[[Loss], bool]]] = {
     _CRASH: lambda loss: loss.restart is Restart.NOT_SINCE,
     _REPLAYED: lambda loss: not loss.is_replayed,
@@ -217,7 +217,7 @@ _EXCLUDED_BY: Final[Mapping[str, Callable[[Loss], bool]]] = {
 
 
 def _left(loss: Loss) -> tuple[str, ...]:
-    """Return the causes that no evidence excludes; of GTIDs made by hand, that one first."""
+    """Return the causes that no evidence excludes; for GTIDs set with gtid_next, that one first."""
     left = [cause for cause, is_excluded in _EXCLUDED_BY.items() if not is_excluded(loss)]
     at = left.index(_BY_HAND) if loss.cause is Cause.BY_HAND else 0
     return (*left[at:], *left[:at])

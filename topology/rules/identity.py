@@ -1,4 +1,4 @@
-"""Rules on the readings themselves: who answered, and what did not."""
+"""Rules on the readings themselves: which servers answered, and what could not be read."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from topology.version import Vendor
 
 
 def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:
-    """C1: two servers under one UUID. One finding for each server after the first of the group."""
+    """Yield C1: two servers with one UUID, one finding per server after the first of the group."""
     for first, *others in facts.twins:
         for other in others:
             if (first, other) in facts.same:
@@ -37,7 +37,7 @@ def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def unreadable_facts(facts: ClusterFacts) -> Iterator[Finding]:
-    """U1: one finding for each server that did not answer everything."""
+    """Yield U1: one finding for each server that did not answer everything."""
     for name in sorted(facts.last):
         unread = {
             fact: server
@@ -68,7 +68,7 @@ def _is_of_a_kind_not_evaluated(server: ServerSnapshot) -> bool:
 
 
 def torn_reading(facts: ClusterFacts) -> Iterator[Finding]:
-    """U2: the server was not the same undisturbed one in both readings."""
+    """Yield U2: the server was reset, restarted or replaced between the two readings."""
     for name, sign in facts.torn:
         yield finding(
             facts,

@@ -1,4 +1,4 @@
-"""Rules on servers that no channel links: which could join the others, and which could not."""
+"""Rules on servers that no channel links: which of them could join the others."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ from topology.snapshot import ServerSnapshot
 
 
 def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
-    """A7 once more: parts that no channel links, and that cannot be evaluated."""
+    """Yield A7: parts that no channel links, and that cannot be evaluated."""
     parts = evaluate_parts(facts).unevaluated
     if len(parts) > 1:
         servers = [facts.last[name] for group in parts for name in group]
@@ -42,7 +42,7 @@ def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def can_join(facts: ClusterFacts) -> Iterator[Finding]:
-    """J1: it does not replicate, and could."""
+    """Yield J1: a server that does not replicate, and could."""
     for joining in evaluate_parts(facts).joinings:
         if joining.extra or joining.purged or joining.lost:
             continue
@@ -68,10 +68,10 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:
-    """J2: every candidate has purged what it needs.
+    """Yield J2: every candidate has purged what the server needs.
 
-    `likely` where the candidate has only received it, and does not log it: until it has applied
-    that, it accepts the connection.
+    `likely` if the candidate has only received it, and does not log it: the candidate accepts the
+    connection until it has applied that.
     """
     for joining in evaluate_parts(facts).joinings:
         if joining.purged and not (joining.extra or joining.lost):
@@ -90,7 +90,7 @@ def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
-    """J3: it has transactions that the best candidate does not have."""
+    """Yield J3: a server with transactions that the best candidate does not have."""
     for joining in evaluate_parts(facts).joinings:
         if joining.extra:
             server, candidate = joining.server, joining.candidate
@@ -125,11 +125,11 @@ def _have_nothing_in_common(facts: ClusterFacts, joining: Joining) -> bool:
 
 
 def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:
-    """Return why the server may hold the data of what it would receive; "" if it does not.
+    """Return why the server may already hold the data that it would receive; "" if it does not.
 
-    A server whose binary logs have nothing has just been made, or provisioned, or RESET BINARY LOGS
-    AND GTIDS removed its history (and SET GLOBAL gtid_purged put a part of it back). Without any
-    schema of its own it is new.
+    If a server's binary logs have nothing, it has just been created or provisioned. Or RESET BINARY
+    LOGS AND GTIDS removed its history (and SET GLOBAL gtid_purged restored part of it). If it has
+    no schema of its own, it is new.
     """
     server = facts.last[joining.server]
     if not joining.missing or excludes_reset(server, joining.missing):
@@ -170,7 +170,7 @@ def _on(
         replica=joining.server,
         gtid_set={"J1": joining.missing, "J2": joining.purged, "J3": joining.extra}[code],
         grade=Grade.LIKELY if likely or joining.unread else Grade.PROVED,
-        # What may be on its way is neither redone nor undone.
+        # Transactions that may be on their way are neither redone nor undone.
         severity=Severity.WARNING if joining.unread else None,
         strategies=_BEFORE_ALL_IS_READ[code] if joining.unread else None,
         proof=_proof(facts, joining)
@@ -202,7 +202,7 @@ def _schemas(server: ServerSnapshot) -> str:
 
 
 def _state(facts: ClusterFacts, joining: Joining) -> str:
-    """Return the state of the server; one that executed nothing is new only without a schema."""
+    """Return the state of the server; if it executed nothing, it is new only without a schema."""
     if facts.first[joining.server].gtid_executed:
         return joining.state
     return "without GTIDs" if _reset_doubt(facts, joining) else "new"

@@ -1,8 +1,9 @@
-"""Why a server that no channel links would be refused where its sets allow it to join (J1).
+"""Why an unlinked server would be refused although its sets allow it to join (J1).
 
-1. A row is a reason, as text; all that apply are named, and J1 is `likely` with any.
-2. The sets show what would be asked for. Whether the connection is accepted depends on identity,
-   logs, settings and versions.
+1. A row is a reason, as text. All reasons that apply are listed, and with any of them J1 is
+   `likely`.
+2. The sets show what the server would request. Identity, logs, settings and versions decide whether
+   the connection is accepted.
 """
 
 from typing import Final
@@ -88,7 +89,7 @@ def _mode(candidate: ServerSnapshot) -> str:
 
 
 def _versions(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
-    """Doubt a pair of versions that MySQL does not support; 5.6 and 9.7 refuse each other."""
+    """Explain that MySQL does not support a pair of versions; 5.6 and 9.7 refuse each other."""
     if server.version is None or candidate.version is None:
         return ""
     if follows(server.version, candidate.version):

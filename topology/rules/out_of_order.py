@@ -1,25 +1,25 @@
-"""Transactions that arrive behind later ones of the same source: a row may become older again.
+"""Transactions that arrive after later ones of the same source: a row may become older again.
 
 How it works
 ------------
-A source logs its own transactions in the order of their numbers (one TSID, one run without a gap),
-and sends them in this order. An applier with one worker, or with replica_preserve_commit_order,
-commits them in this order and leaves no gap, not even after a crash. So a replica that has executed
-a:7 and not a:6 did not come to that by replication. The applier skipped a:6
-(sql_replica_skip_counter, RELAY_LOG_POS, a file position), or RESET BINARY LOGS AND GTIDS removed
-it from gtid_executed and its rows are there. While a:6 does not come at all it is H1 or H8. A
-restart with relay_log_recovery, or a new connection by sets, fetches it again. It is then applied
-behind a:7: `UPDATE … SET v = 6` puts an older row over the newer one, or the applier stops (1062,
-1032). Afterwards the sets are equal, and nothing shows it any more.
+A source logs its own transactions in ascending GNO order (one TSID, one run without a gap), and
+sends them in this order. An applier with one worker, or with replica_preserve_commit_order, commits
+them in this order and leaves no gap, not even after a crash. So replication alone cannot produce a
+replica that has executed a:7 and not a:6. The applier skipped a:6 (sql_replica_skip_counter,
+RELAY_LOG_POS, a file position), or RESET BINARY LOGS AND GTIDS removed it from gtid_executed and
+its rows are present. While a:6 does not arrive, the finding is H1 or H8. A restart with
+relay_log_recovery, or a new connection with auto-position, fetches it again. It is then applied
+after a:7: `UPDATE … SET v = 6` overwrites the newer row with an older one, or the applier stops
+(1062, 1032). Afterwards the sets are equal, and nothing shows it.
 
-A receiver that has a:3 and neither a:1 nor a:2, which the replica has not executed either, shows
-the same: its source left them out, because the replica had them when it connected. Only a RESET
-has removed them since, and on this connection they do not come.
+The same is true if a receiver has a:3 but neither a:1 nor a:2, and the replica has not executed
+them either. Its source omitted them because the replica had them when it connected. Only a RESET
+can have removed them since, and this connection will not deliver them.
 
-Transactions of other origins may be in the source's log in another order than that of their
-numbers: its log is asked (topology/log_order.py). Left out: a parallel applier without commit order
-(its gaps do not depend on what was committed above them); GTIDs of a group, whose members have
-blocks of numbers.
+Transactions of other origins may be in the source's log in another order than that of their GNOs,
+so that log is read (topology/log_order.py). Two cases are excluded: a parallel applier without
+commit order, whose gaps do not depend on what was committed above them, and the GTIDs of a group,
+whose members have blocks of GNOs.
 """
 
 from typing import Final
@@ -57,15 +57,15 @@ _WITHOUT_HISTORY: Final = (
 def behind_later_ones(
     facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet, *, received: GtidSet | None = None
 ) -> GtidSet:
-    """Return which GTIDs arrive behind later ones of the same origin that the replica has.
+    """Return which GTIDs arrive after later ones of the same origin that the replica has.
 
-    `received`: where none of `gtids` was received, what was.
+    `received` is what was received, if none of `gtids` was.
     """
     replica, source = facts.first[edge.edge.replica], facts.last[edge.edge.source]
     uuid = source.server_uuid
     if uuid is None or uuid in group_uuids(facts.last.values()):
         return GtidSet()
-    later = (received or GtidSet()) - gtids  # 5.6 lists what has begun to arrive
+    later = (received or GtidSet()) - gtids  # 5.6 lists what has only begun to arrive
     if commits_in_order(facts.last[edge.edge.replica]):
         later |= replica.gtid_executed or GtidSet()
     found = gtids & logged_before(facts, edge)
@@ -78,17 +78,16 @@ def behind_later_ones(
 
 
 def out_of_order_text(edge: EdgeFacts, gtids: GtidSet) -> str:
-    """Explain what is wrong with them; empty if there are none."""
+    """Explain the problem with these GTIDs; "" if there are none."""
     if not gtids:
         return ""
     return _TEXT.format(replica=edge.edge.replica, source=edge.edge.source, what=many(gtids))
 
 
 def unread_order(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
-    """Explain that an applier may have skipped some, where the log that shows it was not read.
+    """Explain that an applier may have skipped some, if the log that shows it was not read.
 
-    Only where both servers commit in order and an applier may skip: there a gap is no matter of
-    course.
+    Only if both servers commit in order and an applier may skip: otherwise a gap is expected.
     """
     source, replica = facts.last[edge.edge.source], edge.edge.replica
     answers = source.history_evidence
@@ -103,12 +102,13 @@ def unread_order(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
 
 
 def rows_without_history(facts: ClusterFacts, edge: EdgeFacts) -> str:
-    """Explain that a replica without any GTID has data already; empty if it has none.
+    """Explain that a replica without any GTID already has data; "" if it has none.
 
-    RESET BINARY LOGS AND GTIDS leaves it so, and a dump that was loaded without gtid_purged. The
-    receiver of a replica that was reset after it had connected gets nothing of it any more; one
-    that connects afterwards gets everything again. A new replica that begins to apply what it has
-    received has its first schema a moment later: what was received leaves nothing open.
+    RESET BINARY LOGS AND GTIDS leaves this state, and so does a dump that was loaded without
+    gtid_purged. If the replica was reset after its receiver had connected, the receiver gets
+    nothing of it again; a receiver that connects afterwards gets everything again. A new replica
+    that begins to apply has its first schema a moment later: what was received settles the
+    question.
     """
     server = facts.last[edge.edge.replica]
     history = server.history_evidence

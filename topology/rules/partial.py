@@ -1,7 +1,7 @@
-"""Rules on what the audit does not see: sources outside it, and servers of kinds not evaluated.
+"""Rules on what the audit does not read: sources outside it, and servers of unevaluated kinds.
 
-1. Both make the verdict UNKNOWN: `not_compared` lists what for, one entry for each finding.
-2. A declared external source (policy) is not reported.
+1. Both make the verdict UNKNOWN. `not_compared` lists the reasons, one entry for each finding.
+2. An external source that the policy declares is not reported.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from topology.unseen import (
 
 
 def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
-    """J4: a channel from a server that is not part of this audit."""
+    """Yield J4: a channel from a server that is not part of this audit."""
     for name, channel in _undeclared(facts):
         replica, address = facts.last[name], address_of(channel)
         copies = _same_uuid(facts, name, channel)
@@ -64,7 +64,7 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def kind_not_evaluated(facts: ClusterFacts) -> Iterator[Finding]:
-    """U4: a group member, a Galera node, a MariaDB server."""
+    """Yield U4: a group member, a Galera node, or a MariaDB server."""
     for name in sorted(facts.last):
         server = facts.last[name]
         kind = unevaluated_kind(server)
@@ -114,7 +114,7 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
 
 
 def _replaced(facts: ClusterFacts) -> Iterator[Edge]:
-    """Yield the channels that connect to another server than they did, as behind a clone.
+    """Yield the channels that connect to another server than before, as after a clone.
 
     A stopped receiver is not among them: A4 and A7 report it, and nothing arrives until it starts.
     """

@@ -1,19 +1,21 @@
-"""H8: transactions that the applier has passed, or that a started channel would fetch again.
+"""H8: transactions that the applier has passed, or that a channel would fetch again when it starts.
 
-1. What looks the same, and what separates it:
+1. Causes that look the same, and what distinguishes them:
 
-   * benign: a transaction in the hands of a worker or owned by a session (never counted as passed);
-     one that was received after the first reading (only the first reading's set counts); the delay
-     of SOURCE_DELAY (the applier's state is another);
-   * malign: RESET BINARY LOGS AND GTIDS on the replica (the rows are there); RELAY_LOG_POS,
-     sql_replica_skip_counter, a purged relay log (the rows are missing). The sets do not separate
-     these, so the text names all that absent_causes.py leaves. Before 8.0.17 also a crash that cut
-     the binary log: GTIDs are in that log only, the rows and the applier's place are elsewhere (the
-     rows are there; tried on 5.6.24). Only a replica that has been running since before the commits
-     excludes it. And a reset of the source: Retrieved_Gtid_Set is then of its former history, and
-     the present transactions were never received (their rows are missing; tried on both versions).
-2. A channel that is stopped shows where its applier has come to in the source's log. What the log
-   has before this place was behind the applier: to start the channel would do it a second time.
+   * harmless: a transaction that a worker has or a session owns (never counted as passed); one that
+     was received after the first reading (only the first reading's set counts); the delay of
+     SOURCE_DELAY (the applier's state differs);
+   * harmful: RESET BINARY LOGS AND GTIDS on the replica (the rows are present); RELAY_LOG_POS,
+     sql_replica_skip_counter, a purged relay log (the rows are missing). The sets do not
+     distinguish these, so the text lists all causes that absent_causes.py leaves. Two causes need
+     more evidence:
+     - Before 8.0.17, a crash that lost the end of the binary log. Only that log has the GTIDs; the
+       rows and the applier's position are elsewhere (the rows are present; tried on 5.6.24). Only a
+       replica that has been running since before the commits excludes it.
+     - A reset of the source. Retrieved_Gtid_Set then belongs to its former history, and the current
+       transactions were never received (their rows are missing; tried on both versions).
+2. A stopped channel shows its applier's position in the source's log. The applier has passed what
+   the log has before this position, so starting the channel would execute it a second time.
 """
 
 from collections.abc import Iterator
@@ -36,16 +38,16 @@ from topology.rules.build import evidence, many, on_edge
 from topology.rules.emptied import emptied_text
 from topology.snapshot import ServerSnapshot
 
-# The fact that the applier's place is behind what its channel counts as received.
+# The fact that the applier's position is after transactions that its channel counts as received.
 IS_BEHIND: Final = "its applier is behind them"
 # The fact that a copy of the source may be at the address of its channel.
 OTHER_ADDRESS: Final = "the channel's address, where the source was not read"
 
 
 def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
-    """H8: a hole that stays although auto-position is on or the transactions were received.
+    """Yield H8: a gap that stays although auto-position is on or the transactions were received.
 
-    Proved by the applier's place: topology/applier_facts.py has the argument.
+    The applier's position proves it: topology/applier_facts.py explains why.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -96,7 +98,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=_passed_text(absence, is_placed=is_placed, is_proved=is_proved, again=again)
             + causes_text(absence)
             + ("" if logs_nothing_received(source) else emptied),
-            # What a receiver ignores does not come again.
+            # What a receiver ignores is not sent again.
             strategies=("configure", "inject_empty")
             if unsent and channel.ignored_server_ids
             else None,
@@ -104,7 +106,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _first_log_of(source: ServerSnapshot) -> tuple[Evidence, ...]:
-    """Return where the source's history begins, as far as it was read: a RESET begins it anew."""
+    """Return where the source's history begins, as far as it was read: a RESET begins it again."""
     found = source.history_evidence
     if found is None or found.first_log is None:
         return ()
@@ -117,11 +119,11 @@ def _first_log_of(source: ServerSnapshot) -> tuple[Evidence, ...]:
 
 
 def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
-    """Return that a receiver may come to the transactions again; "" if not.
+    """Return that a receiver may reach the transactions again, as text; "" if not.
 
-    By file position: RELAY_LOG_POS moves the applier alone; where it ends auto-position, the
-    receiver goes on at the applier's former place. By sets: before 5.7 the next connection asks for
-    the last one again. `source` is its first reading.
+    With a file position: RELAY_LOG_POS moves only the applier; if it ends auto-position, the
+    receiver continues at the applier's former position. With auto-position: before 5.7 the next
+    connection requests the last one again. `source` is its first reading.
     """
     channel = absence.edge.edge.channel
     if asks_for_last_again(absence.replica, channel):
@@ -141,7 +143,7 @@ def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
 
 
 def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool, again: str) -> str:
-    """Explain what the channel's places say of the transactions."""
+    """Explain what the channel's positions show about the transactions."""
     name = absence.replica.name
     text = f"{name} does not have {many(absence.gtids)} of {absence.source.name}"
     if absence.returns:
@@ -149,7 +151,7 @@ def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool, again: s
             f"{text}, and its applier has been behind them before. Its receiver does not run; once"
             " it is started, it fetches them again."
         )
-    others = len(absence.replica.channels or ()) > 1  # one of them may bring them yet
+    others = len(absence.replica.channels or ()) > 1  # one of them may still deliver them
     way = f" by channel {absence.edge.edge.channel.name or 'default'}" if others else ""
     if is_proved:
         return (

@@ -1,18 +1,19 @@
-"""Rules on servers that do not pass transactions on to their replicas: no log, or not of all.
+"""Rules on servers that do not forward transactions to their replicas, or not all of them.
 
-1. C6: log_replica_updates = OFF on a server between others. What it receives is in no binary log of
-   it, so its replicas get only what it commits itself, without an error while they are connected
-   (seen on 9.7.4). Benign twins: a pair in which each commits for the other, a server without
-   replicas, and a replica that receives the same transactions by another way.
-2. A4: a source without a binary log (log_bin = OFF). It refuses every receiver; until a receiver
-   has tried, no thread shows it.
+1. C6: log_replica_updates = OFF on an intermediate server. Its binary logs do not have what it
+   receives, so its replicas get only its own commits, without an error while they are connected
+   (seen on 9.7.4). Harmless variants: a pair in which each commits for the other, a server without
+   replicas, and a replica that receives the same transactions from another server.
+2. A4: a source without a binary log (log_bin = OFF). It refuses every receiver. Until a receiver
+   has tried to connect, no thread shows it.
 3. C4: a source with gtid_mode other than ON. A receiver with auto-position compares the source's
    mode with ON when it connects (sql/rpl_replica.cc, get_master_version_and_clock), and stops with
-   13117 (seen on 9.7.4). One that is connected goes on, so nothing shows the fault until then.
+   13117 (seen on 9.7.4). A connected receiver continues, so nothing shows the fault until it
+   reconnects.
 4. A9: a server that closed its binary log after an error, with binlog_error_action = IGNORE_ERROR
-   (the default before 5.7.7). It goes on: log_bin is ON, connected receivers stay connected, and
-   what clients commit gets no GTID, so that all sets stay equal (seen on 9.7.4). No benign twin:
-   a log that is rotated or reset is shown all the time.
+   (the default before 5.7.7). It continues to run: log_bin is ON, connected receivers stay
+   connected, and transactions of clients get no GTID, so that all sets stay equal (seen on 9.7.4).
+   There is no harmless variant: a log that is rotated or reset is always shown.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from topology.unseen import address_of, outside_channels
 
 
 def updates_not_logged(facts: ClusterFacts) -> Iterator[Finding]:
-    """C6: transactions do not reach a replica, because a server on the way does not log them."""
+    """Yield C6: transactions do not reach a replica, because an upstream server does not log."""
     passing = frozenset(name for name, server in facts.last.items() if _logs_updates(server))
     for edge in facts.graph.edges:
         if edge.source in passing:
@@ -68,7 +69,7 @@ def updates_not_logged(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
-    """A4: the source of a channel has no binary log, and the receiver has not noticed yet."""
+    """Yield A4: a channel's source has no binary log, and the receiver has not detected it yet."""
     for edge in facts.graph.edges:
         channel, source = edge.channel, facts.last[edge.source]
         noticed = channel.receiver_errno or channel.receiver_error
@@ -95,8 +96,8 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
 def _copy_text(channel: ChannelSnapshot, source: ServerSnapshot) -> str:
     """Explain that another server may be at the channel's address; "" if the source was read there.
 
-    A channel shows the server_uuid and server_id with which its source answered last. A copy may
-    have the same ones: the receiver is connected to it, or its next connection is.
+    A channel shows the server_uuid and server_id that its source last reported. A copy may have the
+    same ones: the receiver is connected to it, or its next connection will be.
     """
     if is_at_address(channel, source):
         return ""
@@ -109,7 +110,7 @@ def _copy_text(channel: ChannelSnapshot, source: ServerSnapshot) -> str:
 
 
 def log_closed(facts: ClusterFacts) -> Iterator[Finding]:
-    """A9: a server closed its binary log and goes on without it."""
+    """Yield A9: a server closed its binary log and continues without it."""
     for name in sorted(facts.last):
         server = facts.last[name]
         if not has_closed_log(server):
@@ -136,7 +137,7 @@ def log_closed(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def source_refuses_sets(facts: ClusterFacts) -> Iterator[Finding]:
-    """C4: the next connection of a channel with auto-position stops with an error."""
+    """Yield C4: the next connection of a channel with auto-position will stop with an error."""
     for edge in facts.graph.edges:
         channel, source, replica = edge.channel, facts.last[edge.source], facts.last[edge.replica]
         mode = mode_not_on(source)
@@ -175,13 +176,13 @@ def mode_not_on(server: ServerSnapshot) -> str | None:
 
 
 def _logs_updates(server: ServerSnapshot) -> bool:
-    """Return whether a server logs what it receives, or nothing else is known."""
+    """Return whether a server logs what it receives, or the setting is unknown."""
     notable = notable_values(server.notable_settings).keys()
     return not {"log_replica_updates", "log_bin"} & notable
 
 
 def _arriving(graph: Graph, replica: str, passing: frozenset[str]) -> frozenset[str]:
-    """Return the servers whose transactions arrive at a replica by servers that pass them on."""
+    """Return the servers whose transactions reach a replica through servers that forward them."""
     found: set[str] = set()
     frontier = {replica}
     while frontier:

@@ -1,7 +1,8 @@
 """P1: what a replica is missing, and its source has purged.
 
-A source refuses a receiver that asks by its sets (1236). One by file position asks for a file: the
-source refuses it only if that file is purged as well, and the transactions before it do not come.
+A source refuses a receiver with auto-position (1236). A receiver with a file position requests a
+file. The source refuses it only if that file is purged as well, and does not send the transactions
+before the position.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +36,7 @@ _UNLOGGED: Final = (
 
 
 def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
-    """P1: the source can no longer send what the replica lacks."""
+    """Yield P1: the source can no longer send what is missing on the replica."""
     for edge in facts.edges:
         if not edge.purged:
             continue
@@ -85,7 +86,7 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
-    """Return whether a source still has the file at which a channel reads; None if not known."""
+    """Return whether a source still has the file that a channel reads; None if not known."""
     place = edge.edge.channel.received_to
     kept = [LogPosition.of(file=log.name, position=0) for log in source.binary_logs or ()]
     if place is None or not kept or kept[0] is None:

@@ -1,7 +1,8 @@
-"""The rule on receivers that run and bring nothing: receivers.py and former_logs.py have the proof.
+"""The rule on receivers that run and receive nothing.
 
-What looks the same and is healthy: a receiver that is about to bring what was just committed. Only
-a place that the source's log does not have, or the age of what is due, separates them.
+topology/receivers.py and former_logs.py have the proof. A healthy case looks the same: a receiver
+that is about to fetch what was just committed. Only two facts distinguish them: a position that the
+source's log does not have, or the age of what is due.
 """
 
 from collections.abc import Iterator
@@ -21,10 +22,10 @@ _NAME: Final = "receiver receives nothing"
 
 
 def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
-    """A4: the receiver runs, and brings nothing.
+    """Yield A4: the receiver runs, and receives nothing.
 
-    Proved where its place is behind the end of its source's log: that log is another one. At
-    another address than that of its source it may be the log of a copy.
+    Proved if its position is after the end of its source's log, because that log is another one. At
+    another address than that of its source, it may be the log of a copy.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -56,7 +57,7 @@ def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=_hanging_text(edge, source, waiting, is_former=is_former),
         )
-        yield replace(hangs, name=_NAME)  # it did not stop, as the catalogue's A4 says
+        yield replace(hangs, name=_NAME)  # it did not stop, unlike the catalogue's A4
 
 
 def _copy_text(edge: EdgeFacts, source: ServerSnapshot) -> str:

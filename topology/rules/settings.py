@@ -1,11 +1,11 @@
 """Rules on identity numbers and settings that make a replica lose transactions without an error.
 
-1. C2: servers with one server_id. A replica drops every event that carries its own server_id: it
-   takes the transactions of the other server for its own. Where transactions can flow from one of
-   them to the other that is a loss without an error (seen on 9.7.4 in a chain a → b → c with equal
-   ids of a and c); a receiver refuses it only where the two are linked directly (13117, 1593).
-2. C15: settings with which the applier skips errors or converts values. The GTID is logged, the
-   row is not changed, and the sets agree.
+1. C2: servers with one server_id. A replica drops every event that carries its own server_id,
+   because it treats the other server's transactions as its own. If transactions can flow from one
+   of them to the other, that is a loss without an error. (Seen on 9.7.4 in a chain a → b → c with
+   equal ids of a and c.) A receiver refuses it only if the two are linked directly (13117, 1593).
+2. C15: settings with which the applier skips errors or converts values. The server logs the GTID,
+   does not change the row, and the sets agree.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,11 +25,11 @@ from topology.same_ids import accepts_own_server_id, may_accept_own_server_id
 from topology.snapshot import ServerSnapshot, ThreadState
 from topology.unseen import group_uuids
 
-EQUAL_IDS: Final = "equal MySQL server ids"  # in the error of a receiver: 1593, since 8.0 13117
+EQUAL_IDS: Final = "equal MySQL server ids"  # in a receiver's error: 1593, since 8.0 13117
 
 _COUNTER: Final = "sql_replica_skip_counter"
 
-# Setting, and what it does unless its value is harmless: see notable_settings.py.
+# Each setting, and its effect unless the value is harmless: see notable_settings.py.
 _SKIPS: Final = {
     "replica_skip_errors": "the applier ignores these errors and does not apply the change",
     "replica_exec_mode": "the applier ignores duplicate keys and missing rows",
@@ -39,14 +39,14 @@ _SKIPS: Final = {
 
 
 def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
-    """C2: two servers of one topology with one server_id."""
+    """Yield C2: two servers of one topology with one server_id."""
     by_uuid = sorted(facts.last, key=lambda name: (str(facts.last[name].server_uuid), name))
     for left, right in combinations(by_uuid, 2):
         one, other = facts.last[left], facts.last[right]
         if not one.server_id or one.server_id != other.server_id:
-            continue  # with server_id 0 a server neither sends nor receives
+            continue  # a server with server_id 0 neither sends nor receives
         if one.server_uuid == other.server_uuid:
-            continue  # C1, which includes it
+            continue  # C1 includes it
         flows = [
             (origin, replica)
             for origin, replica in ((left, right), (right, left))
@@ -74,9 +74,9 @@ def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
-    """C2: transactions upstream of a replica that carry its own server_id, of no present UUID.
+    """Yield C2: transactions upstream of a replica with its own server_id, of no current UUID.
 
-    Those of a group are reported by the rule above where another server has the same server_id now.
+    If another server has the same server_id now, the rule above reports those of a group.
     """
     groups = group_uuids(facts.last.values())
     for edge in facts.edges:
@@ -174,23 +174,23 @@ _CHANGED_ID: Final = (
 
 
 def are_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
-    """Explain that a receiver drops what carries the replica's server_id; empty if none does."""
+    """Explain that a receiver drops what carries the replica's server_id; "" if nothing does."""
     own = shown_with_own_server_id(edge.edge, servers=facts.last) & edge.expected
     names = {"name": edge.edge.replica, "source": edge.edge.source}
     return _SHOWN_OWN.format(what=many(own), **names) if own else ""
 
 
 def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
-    """Explain that a receiver may drop what it is sent; empty if nothing shows that.
+    """Explain that a receiver may drop what it is sent; "" if nothing shows that.
 
-    It drops what the replica itself committed, and what a server with the same server_id did. Of a
+    It drops what the replica itself committed, and what a server with the same server_id did. For a
     server that was not read, only the earlier transactions show that.
     """
     own = maybe_own_server_id(edge.edge, graph=facts.graph, servers=facts.last) & edge.expected
     if own:
         return _MAYBE_OWN.format(name=edge.edge.replica, what=many(own))
     read_past = edge.bypassed if edge.edge.channel.auto_position else GtidSet()
-    is_alike = {*read_past.uuids} & {*edge.expected.uuids}  # a tag is of the same server
+    is_alike = {*read_past.uuids} & {*edge.expected.uuids}  # a tag belongs to the same server
     if is_alike:
         return _AS_EARLIER_ONES.format(name=edge.edge.replica)
     replica, channel = facts.last[edge.edge.replica], edge.edge.channel
@@ -200,7 +200,7 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     shown = ""
     has = channel.gtid_retrieved
     others = {each for each in of_groups.tsids if each.uuid in has.uuids} - {*has.tsids}
-    if others or of_groups & has.filled():  # a tag is of the same group
+    if others or of_groups & has.filled():  # a tag belongs to the same group
         shown = "has received others of them, and not these"
     elif of_groups and leaves_out(facts.first[replica.name], channel):
         shown = "has read on between the readings, and received nothing"
@@ -212,9 +212,9 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
 def may_be_passed(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
     """Explain that an applier may drop what was received under another server_id.
 
-    The applier compares as the receiver does (sql/log_event.cc, do_shall_skip), and SET GLOBAL
-    changes the server_id of a replica that runs. Equal ids of servers that were read are C2; those
-    of other servers no set shows. Before 8.0 no server shows where it has the value from.
+    The applier compares server_ids like the receiver (sql/log_event.cc, do_shall_skip), and SET
+    GLOBAL changes the server_id of a running replica. Equal ids of audited servers are C2; no set
+    shows those of other servers. Before 8.0 no server shows the source of the value.
     """
     replica = facts.last[edge.edge.replica]
     source_of_id = replica.setting(SERVER_ID_SOURCE)
@@ -231,17 +231,17 @@ def may_be_passed(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
 
 
 def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
-    """C15: a replica that skips errors or converts values without an error."""
+    """Yield C15: a replica that skips errors or converts values without an error."""
     for name in sorted(facts.last):
         server = facts.last[name]
         values = {**notable_values(server.notable_settings)}
         harmful = [setting for setting in _SKIPS if setting in values]
         if "gtid_mode" not in values and _COUNTER in harmful:
             harmful.remove(_COUNTER)  # with gtid_mode = ON it skips nothing (seen on 9.7.4)
-        # One that was used up between the readings has skipped a transaction then.
+        # A counter that was used up between the readings skipped a transaction then.
         channels = (*(facts.first[name].channels or ()), *(server.channels or ()))
         waiting = max((channel.skip_counter for channel in channels), default=0)
-        if waiting:  # START REPLICA SQL_THREAD takes the value over and sets the variable to 0
+        if waiting:  # START REPLICA SQL_THREAD copies the value and sets the variable to 0
             values[_COUNTER] = str(waiting)
             harmful.append(_COUNTER)
         if server.channels and harmful:
@@ -274,7 +274,7 @@ def _may_accept(facts: ClusterFacts, origin: str, replica: str) -> bool:
 
 
 def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
-    """Report servers between which transactions flow, or would flow."""
+    """Return the finding of servers between which transactions flow, or would flow."""
     dropped = GtidSet.union_of(_dropped(facts, origin, replica) for origin, replica in flows)
     origin, replica = flows[0]
     servers = (facts.last[origin], facts.last[replica])
@@ -303,10 +303,10 @@ def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
 
 
 def _effect(facts: ClusterFacts, origin: str, replica: str) -> str:
-    """Explain what equal server_ids do to the transactions of one server on the other.
+    """Explain the effect of equal server_ids on the transactions of one server on the other.
 
     A receiver refuses a source with its own server_id when it connects: it stops with an error and
-    receives nothing. Everywhere else the replica drops the events, without an error.
+    receives nothing. In all other cases the replica drops the events, without an error.
     """
     for edge in facts.graph.edges:
         if (edge.source, edge.replica) != (origin, replica):
@@ -326,7 +326,7 @@ def _effect(facts: ClusterFacts, origin: str, replica: str) -> str:
 
 
 def _dropped(facts: ClusterFacts, origin: str, replica: str) -> GtidSet:
-    """Return what the replica's sources hold of the origin's own, and the replica does not."""
+    """Return the origin's own transactions that the replica's sources hold and it does not."""
     uuid = facts.last[origin].server_uuid
     if uuid is None:
         return GtidSet()

@@ -1,4 +1,4 @@
-"""Rules on the threads of a channel: stopped, failed, or steered by file position."""
+"""Rules on the threads of a channel: stopped, failed, or controlled by a file position."""
 
 import re
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from topology.rules.emptied import emptied_text
 from topology.rules.gone_logs import gone_logs_text
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
-# sql/log_event.cc, Query_log_event::do_apply_event: the two texts of "the error is not the expected
-# one". With this text Last_SQL_Errno is 0 (seen on 5.6.24), so the text is the only sign.
+# sql/log_event.cc, Query_log_event::do_apply_event: the two texts for an error that is not the
+# expected one. With this text Last_SQL_Errno is 0 (seen on 5.6.24), so the text is the only sign.
 _DIFFERENT_ERRORS = re.compile(
     r"caused different errors on (?:master|source) and (?:slave|replica)", re.IGNORECASE
 )
 _ROW_CONFLICTS = {1032: "the row is not there", 1062: "the key is already there"}
 RECEIVER_ERROR = "receiver error"  # the evidence of A4 that quotes the server
-_WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's word for any worker's error
+_WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's error for any worker's
 
-# The client's errors for a source that is away (no socket, no host, unknown host, gone, lost): the
-# receiver tries again and may succeed by itself. A refused account (1045) never does.
+# The client's errors for an unreachable source (no socket, no host, unknown host, gone, lost). The
+# receiver tries again and may succeed by itself. With a refused account (1045) it never does.
 _AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
 _UNTIL_NAME = "applier runs with UNTIL"
@@ -43,7 +43,7 @@ def _until(condition: str) -> str:
     return _UNTIL.format(condition=condition, who=who_set_until(condition))
 
 
-# The fact that a transaction counts as executed although it failed; see content_due.py.
+# The fact that a transaction counts as executed although it failed; see contents_to_compare.py.
 FAILED_AND_EXECUTED = "failed, and counted as executed"
 _IN_PART = (
     " {what} counts as executed on {replica} although it failed: a table without transactions"
@@ -54,7 +54,7 @@ _IN_PART = (
 
 
 def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
-    """A1, A2, A3: the applier stopped with an error."""
+    """Yield A1, A2, A3: the applier stopped with an error."""
     for source, replica, channel in _channels(facts):
         if not (channel.applier_errno or channel.applier_error):
             continue
@@ -91,7 +91,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
-    """A4: the receiver stopped with an error, or cannot connect."""
+    """Yield A4: the receiver stopped with an error, or cannot connect."""
     for source, replica, channel in _channels(facts):
         if _has_receiver_error(channel):
             stopped = channel.receiver is ThreadState.STOPPED
@@ -119,7 +119,7 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def may_connect(channel: ChannelSnapshot) -> bool:
-    """Return whether the source is away, and the receiver may connect by itself."""
+    """Return whether the source is unreachable, and the receiver may connect by itself."""
     return channel.receiver is not ThreadState.STOPPED and channel.receiver_errno in _AWAY
 
 
@@ -129,18 +129,19 @@ def has_no_log(server: ServerSnapshot) -> bool:
 
 
 def has_closed_log(server: ServerSnapshot) -> bool:
-    """Return whether a server closed its binary log after an error, and went on without it."""
+    """Return whether a server closed its binary log after an error, and continued without it."""
     return BINARY_LOG in notable_values(server.notable_settings)
 
 
 def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
-    """A7: a thread that somebody stopped."""
+    """Yield A7: a thread that an operator stopped."""
     for source, replica, channel in _channels(facts):
         is_by_hand = channel.receiver is ThreadState.STOPPED and not _has_receiver_error(channel)
         if channel.has_error and not is_by_hand:
             continue
         stopped = ["receiver"] if channel.receiver is ThreadState.STOPPED else []
-        # An applier with an error of its own is A1, A2 or A3; beside it a receiver stays as it is.
+        # An applier with an error of its own is A1, A2 or A3; its stopped receiver is still
+        # reported.
         if channel.applier is ThreadState.STOPPED and not channel.has_error:
             stopped.append("applier")
         stops = "applier" in stopped and bool(channel.until)
@@ -170,7 +171,7 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _gone_logs(facts: ClusterFacts, *, source: str | None, replica: str) -> str:
-    """Explain that a source lists logs that it no longer has, where anything waits."""
+    """Explain that a source lists logs that it no longer has, if any transactions wait."""
     if source is None or not _waiting(facts, source=source, replica=replica):
         return ""
     return gone_logs_text(facts.last[source], replica=replica)
@@ -181,10 +182,10 @@ def _has_receiver_error(channel: ChannelSnapshot) -> bool:
 
 
 def _written_below(facts: ClusterFacts, *, source: str | None, replica: str) -> str:
-    """Explain what waits that a replica of this server has written; empty if there is none.
+    """Explain that what waits was written on a replica of this server; "" if there is none.
 
-    In a pair with channels both ways it is the work of a primary. If only one of the two is meant
-    to be written to, it is errant: the sets and channels do not show which.
+    In a pair with channels in both directions these are the transactions of a primary. If clients
+    should write to only one of the two, they are errant: sets and channels do not show which.
     """
     for edge in facts.edges:
         ends = (edge.edge.source, edge.edge.replica)
@@ -198,10 +199,10 @@ def _written_below(facts: ClusterFacts, *, source: str | None, replica: str) -> 
 
 
 def _had_any(facts: ClusterFacts, replica: ServerSnapshot, channel: ChannelSnapshot) -> bool:
-    """Return whether a replica had transactions, or its channel lies behind some that it misses.
+    """Return whether a replica had transactions, or its channel is after some that it misses.
 
-    The place of a new replica lies behind the header of its source's log, and nothing else (158 on
-    9.7.4, 151 on 5.6.24). Its source may have purged the first transactions since.
+    The position of a new replica is directly after the header of its source's log (158 on 9.7.4,
+    151 on 5.6.24). Its source may have purged the first transactions since.
     """
     is_behind_any = channel.applied_to is not None and not channel.applied_to.is_before_all
     return bool(facts.first[replica.name].gtid_executed) or any(
@@ -212,7 +213,7 @@ def _had_any(facts: ClusterFacts, replica: ServerSnapshot, channel: ChannelSnaps
 
 
 def stops_at_until(facts: ClusterFacts) -> Iterator[Finding]:
-    """A7 as information: an applier runs, and stops at a place that an operator has set."""
+    """Yield A7 as info: a running applier that will stop at a position set by an operator."""
     for source, replica, channel in _channels(facts):
         if channel.until and channel.applier is ThreadState.RUNNING:
             found = finding(
@@ -231,11 +232,11 @@ def stops_at_until(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"The applier of {replica.name} runs with START REPLICA UNTIL"
                 f" {channel.until}: it stops there, and applies nothing from then on.",
             )
-            yield replace(found, name=_UNTIL_NAME)  # it has not stopped, as the catalogue says
+            yield replace(found, name=_UNTIL_NAME)  # it has not stopped, unlike the catalogue's A7
 
 
 def auto_position_off(facts: ClusterFacts) -> Iterator[Finding]:
-    """C3: a file position steers the channel."""
+    """Yield C3: the channel uses a file position."""
     for source, replica, channel in _channels(facts):
         if not channel.auto_position:
             yield finding(
@@ -299,13 +300,13 @@ def _errant(facts: ClusterFacts, source: str | None, replica: str) -> GtidSet:
 
 
 def _applier_text(channel: ChannelSnapshot) -> str:
-    """Return the fullest text: with workers, the channel's own often only points at theirs."""
+    """Return the fullest text: with workers, the channel's own often only refers to theirs."""
     texts = [worker.error for worker in channel.workers if worker.error]
     return "; ".join([channel.applier_error, *texts])
 
 
 def _failed(channel: ChannelSnapshot) -> GtidSet:
-    """Return the GTIDs the failed workers were at; empty where the version does not tell."""
+    """Return the GTIDs that the failed workers executed; empty if the version does not show it."""
     return GtidSet.union_of(worker.applying for worker in channel.workers if worker.errno)
 
 

@@ -1,8 +1,8 @@
-"""The rule on GTIDs that a server has executed and never logged: nothing shows what it has of them.
+"""The rule on GTIDs that a server has executed and never logged, whose contents nothing shows.
 
-Their content can be compared with nothing, and the sets are equal. So this is E4 without a second
-version: a warning, `likely`, until an operator has compared the rows or accepts the plan that
-declared them.
+Their content cannot be compared, and the sets are equal. So this is E4 without a second version. It
+is a warning, `likely`, until an operator has compared the rows or accepts the plan that declared
+them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ _NAME: Final = "executed without its content"
 
 
 def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
-    """E4: other servers have the transactions; this one has only their GTIDs, or never logged them.
+    """Yield E4: a server has only the GTIDs of transactions that others have, or never logged them.
 
-    What only this server has is reported as lost, made by hand or errant, and not here.
+    GTIDs that only this server has are reported as lost, H7 or errant, and not here.
     """
     candidates = _candidates(facts)
     for name in sorted(facts.judgeable & candidates.keys()):
@@ -44,7 +44,7 @@ def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def set_before_committed(facts: ClusterFacts) -> Iterator[Finding]:
-    """E4: a server had them in gtid_purged before their origin committed them (declared.py)."""
+    """Yield E4: gtid_purged had GTIDs before their origin committed them (declared.py)."""
     other_signs = _candidates(facts)
     for each in declared_early(facts.snapshot):
         server, origin = facts.last[each.server], facts.last[each.origin]
@@ -90,7 +90,7 @@ def _accepted(
 
 
 def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
-    """Yield the servers of which the first log, or the error log, could not be read."""
+    """Yield the servers whose first log, or error log, could not be read."""
     candidates = _candidates(facts)
     for name in sorted(facts.judgeable & candidates.keys()):
         server = facts.last[name]
@@ -108,7 +108,7 @@ def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
 
 
 def _candidates(facts: ClusterFacts) -> Mapping[str, GtidSet]:
-    """Return the candidates, of a cluster of which binary logs were read at all."""
+    """Return the candidates; none if no binary logs of the cluster were read."""
     has_evidence = any(server.history_evidence is not None for server in facts.last.values())
     if not has_evidence:
         return {}
@@ -122,7 +122,7 @@ def _candidates(facts: ClusterFacts) -> Mapping[str, GtidSet]:
 def _held_with_content(
     facts: ClusterFacts, name: str, candidates: Mapping[str, GtidSet]
 ) -> GtidSet:
-    """Return what other servers have logged at some time, as far as sets show it."""
+    """Return what other servers have logged at any time, as far as sets show it."""
     return GtidSet.union_of(
         (server.gtid_executed or GtidSet()) - candidates.get(other, GtidSet())
         for other, server in facts.last.items()
@@ -150,7 +150,7 @@ def _about(
         explanation=text,
         strategies=(),
     )
-    return replace(made, name=_NAME)  # nothing is known of a second version
+    return replace(made, name=_NAME)  # no second version is known
 
 
 def _explanation(name: str, gtids: GtidSet) -> str:

@@ -1,1 +1,1 @@
-"""Which servers there are and how to get in: DSNs, option files, environment, fleet file."""
+"""Lists of servers, and how to connect to them: DSNs, option files, environment, fleet file."""

@@ -1,4 +1,4 @@
-"""Reads the plans whose outcome a policy accepts: plan.json, or the directory that holds it."""
+"""Reads the plans whose outcome a policy accepts: plan.json, or the directory that contains it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ _BYTES_MAX: Final = 256 << 20
 
 
 def read_accepted(paths: Iterable[Path]) -> tuple[AcceptedRepair, ...]:
-    """Read plans, in order. Raises InventoryProblem with every one that cannot be read."""
+    """Read plans, in order. Raises InventoryProblem that lists every unreadable plan."""
     found, problems = [], []
     for path in paths:
         try:

@@ -1,8 +1,8 @@
-"""Servers whose account is still to be looked up: where user and password are, not what they are.
+"""Servers whose account is not looked up yet: the source of user and password, not their values.
 
-1. Nothing here is a secret until `look_up` is called, and it may be called on another machine than
-   the one that read the fleet file.
-2. The order in which places are asked is that of secrets.py.
+1. Nothing here is a secret until `look_up` is called. That may happen on another machine than the
+   one that read the fleet file.
+2. secrets.py defines the order in which the sources of a password are used.
 """
 
 from collections.abc import Mapping
@@ -25,16 +25,16 @@ NO_USER: Final = "no user: not here, not in an option file, not in the defaults"
 
 @dataclass(frozen=True, slots=True)
 class AccountSource:
-    """Where the account of one server is."""
+    """The source of one server's account."""
 
-    user: str | None = None  # the server's own word, before the option file's
-    user_default: str | None = None  # the defaults' word, after it
+    user: str | None = None  # set for the server; precedes the option file
+    user_default: str | None = None  # set in the defaults; follows the option file
     env: str | None = None
     option_file: str | None = None
     group: str | None = None
 
     def look_up(self, *, environment: Mapping[str, str], warn: Warn) -> tuple[str | None, Secret]:
-        """Return user, None if nobody names one, and password. Raises InventoryProblem."""
+        """Return the user, None if no source has one, and the password. Raises InventoryProblem."""
         file_user: str | None = None
         password: Secret | None = None
         if self.env is not None:
@@ -49,19 +49,19 @@ class AccountSource:
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """One server of a fleet file: its name, its address, and where its account is."""
+    """One server of a fleet file: its name, its address, and the source of its account."""
 
     name: str
     dsn: Dsn
     account: AccountSource
 
     def target(self, *, environment: Mapping[str, str], warn: Warn) -> ServerTarget:
-        """Look up the account and put it to the address. Raises InventoryProblem."""
+        """Return the address with its account, looked up now. Raises InventoryProblem."""
         user, password = self.account.look_up(environment=environment, warn=warn)
         if user is None:
             raise InventoryProblem(NO_USER)
         return target_of(self.dsn, name=self.name, user=user, password=password)
 
     def target_without_account(self) -> ServerTarget:
-        """Return what can be said of a server nobody can connect to."""
+        """Return the target of a server to which no connection can be made."""
         return target_of(self.dsn, name=self.name, user="", password=Secret(""))

@@ -1,9 +1,9 @@
-"""Reads `mysql://user@host:port/?option=value`: where a server is, and where its password lies.
+"""Reads `mysql://user@host:port/?option=value`: a server's address, and the source of its password.
 
-1. A DSN is seen by everybody who can list processes. One with a password in it is refused.
+1. Every user who can list processes sees a DSN. A DSN with a password in it is refused.
 2. No message repeats any part of a DSN: what looks like a port may be the end of a password with a
    slash in it.
-3. This file reads no file and no environment; secrets.py does.
+3. This module reads no files and no environment; secrets.py does.
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ OPTIONS: Final = (
     "ssl_key",
     "unix_socket",
 )
-# Options of which only one value has a meaning.
+# Options that have only one meaningful value.
 _ONLY_VALUES: Final = {
     "enable_cleartext_plugin": "1",
     "get_server_public_key": "1",
@@ -40,7 +40,7 @@ _ONLY_VALUES: Final = {
 _PASSWORD_OPTIONS: Final = frozenset({"password", "passwd", "pwd", "pass"})
 _PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
-# `host:port/?option=` with an @ further on, in an option's value.
+# `host:port/?option=` with a later @, in an option's value.
 _HOST_AND_QUERY = re.compile(r"(\[[^\]]*\]|[^:/?]*):\d+/?\?.*", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -52,7 +52,7 @@ _INDISCREET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Dsn:
-    """An address as written, with no secret in it."""
+    """An address as it was written, without any secret."""
 
     host: str
     port: int
@@ -69,15 +69,16 @@ class Dsn:
 
     @property
     def endpoint(self) -> str:
-        """Return what tells this server from others: socket, or host and port."""
+        """Return what distinguishes this server from others: socket, or host and port."""
         return endpoint_of(host=self.host, port=self.port, unix_socket=self.unix_socket)
 
     @property
     def identity(self) -> str:
-        """Return the same text for every way to write one address.
+        """Return the same text for all spellings of one address.
 
         Letter case, a final dot and the notation of an IP address make no difference. Two names of
-        one host do: a name is not looked up here, and the reading finds that (server_uuid).
+        one host do: this method does not resolve names, and the reading detects that case
+        (server_uuid).
         """
         if self.unix_socket is not None:
             return posixpath.normpath(self.unix_socket)
@@ -91,7 +92,7 @@ class Dsn:
 
 
 def endpoint_of(*, host: str, port: int, unix_socket: str | None) -> str:
-    """Return the one text for an address: the socket, or `host:port`, IPv6 in brackets."""
+    """Return the canonical text of an address: the socket, or `host:port`, IPv6 in brackets."""
     if unix_socket is not None:
         return unix_socket
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -101,7 +102,7 @@ def parse_dsn(text: str) -> Dsn:
     """Read a DSN.
 
     Raises:
-        InventoryProblem: it is not one, or there is a password in it. The message quotes nothing.
+        InventoryProblem: the text is not a DSN, or contains a password. The message quotes nothing.
     """
     if len(text) > DSN_CHARACTERS_MAX:
         raise _problem(f"is longer than {DSN_CHARACTERS_MAX} characters")
@@ -143,7 +144,7 @@ def parse_dsn(text: str) -> Dsn:
 
 
 def _refuse_password(rest: str) -> None:
-    """Refuse `user:anything@`. A password may hold @, /, ? and # of its own."""
+    """Refuse `user:anything@`. A password may itself contain @, /, ? and #."""
     before, at_sign, _ = rest.partition("@")
     if at_sign and ":" in before and not _HOST_AND_QUERY.fullmatch(before):
         raise InventoryProblem(_INDISCREET)

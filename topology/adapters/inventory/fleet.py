@@ -1,7 +1,7 @@
-"""A fleet as values: which clusters there are, of which servers, and within which limits.
+"""A fleet as values: its clusters, their servers, and the limits.
 
-1. A `Roster` is what a fleet file says; a `Fleet` is the same with every account looked up.
-2. This file reads nothing: fleet_file.py makes both from a file. Nothing heavy is imported here,
+1. A `Roster` has the contents of a fleet file. A `Fleet` is the same with every account looked up.
+2. This module reads nothing: fleet_file.py makes both from a file. It imports no large modules,
    because every executor that reads servers imports it.
 """
 
@@ -26,35 +26,35 @@ class Cluster:
 
     @property
     def server_count(self) -> int:
-        """Return how many servers it has."""
+        """Return the number of servers."""
         return len(self.targets)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
-    """One cluster whose accounts are still to be looked up: servers in order of name."""
+    """One cluster whose accounts are not looked up yet: servers in order of name."""
 
     name: str
     servers: tuple[ServerEntry, ...]
 
     @property
     def server_count(self) -> int:
-        """Return how many servers it has."""
+        """Return the number of servers."""
         return len(self.servers)
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Everything a fleet file says: clusters in order of name."""
+    """The contents of a fleet file: clusters in order of name."""
 
     clusters: tuple[Cluster, ...]
     limits: CollectLimits
     connections_max: int
     policy: Policy
-    is_partial: bool = False  # clusters were selected, and there are others
+    is_partial: bool = False  # some clusters were selected; the fleet has others
 
     def only(self, name: str | None) -> "Fleet":
-        """Return the fleet with one cluster left; as it is for None. Raises InventoryProblem."""
+        """Return the fleet with one cluster; the whole fleet for None. Raises InventoryProblem."""
         if name is None:
             return self
         kept = _named(self.clusters, name)
@@ -63,7 +63,7 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Everything a fleet file says, and no password: clusters in order of name."""
+    """The contents of a fleet file without passwords: clusters in order of name."""
 
     clusters: tuple[ClusterEntry, ...]
     limits: CollectLimits
@@ -71,7 +71,7 @@ class Roster:
     policy: Policy
 
     def only(self, name: str | None) -> "Roster":
-        """Return the roster with one cluster left; as it is for None. Raises InventoryProblem."""
+        """Return the roster with one cluster; all of it for None. Raises InventoryProblem."""
         return self if name is None else replace(self, clusters=_named(self.clusters, name))
 
 

@@ -1,8 +1,8 @@
-"""From a fleet file to clusters of servers: read, checked, and complete.
+"""Reads a fleet file, checks it, and completes its clusters of servers.
 
-1. All problems of a file are reported at once, each with its line and path.
-2. No message repeats a value: it may be a password that was put in the wrong place.
-3. Where every server's account is, is settled here; after this file nobody asks which place counts.
+1. It reports all problems of a file at once, each with its line and path.
+2. No message repeats a value: it may be a password in the wrong field.
+3. It decides the source of every server's account. Later code does not choose between sources.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,9 +50,10 @@ def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: W
 
 
 def load_roster(path: Path) -> Roster:
-    """Read a fleet file and look up no account: for whoever does so elsewhere.
+    """Read a fleet file without looking up accounts, for callers that do so elsewhere.
 
-    Raises InventoryProblem with every problem in it, but for passwords that are not where it says.
+    Raises InventoryProblem with every problem in it, except passwords that their source does not
+    have.
     """
     reading, section = _begin(_text_of(path), str(path))
     return reading.roster(section)
@@ -70,7 +71,7 @@ def _begin(text: str, name: str) -> tuple["_Reading", FleetSection]:
         found = error.errors(include_url=False, include_input=False)
         for each in found:
             place = each["loc"]
-            # A list all of whose items were refused counts as empty; that is no problem of its own.
+            # A list whose items were all refused counts as empty; that is not a separate problem.
             inside = any(other["loc"][: len(place)] == place for other in found if other != each)
             if each["type"] != "too_short" or not inside:
                 reading.note(place, _in_words(each))
@@ -93,7 +94,7 @@ def _text_of(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A server, and where the file speaks of it and of its password."""
+    """A server, and the places in the file that define it and its password."""
 
     entry: ServerEntry
     place: Place
@@ -102,7 +103,7 @@ class _Placed:
 
 @dataclass(slots=True)
 class _Reading:
-    """One file being read, and its problems so far."""
+    """The state of reading one file, with the problems so far."""
 
     file: YamlFile
     name: str
@@ -122,7 +123,7 @@ class _Reading:
         return InventoryProblem(*lines)
 
     def roster(self, section: FleetSection) -> Roster:
-        """Return what the file says. Raises InventoryProblem."""
+        """Return the contents of the file. Raises InventoryProblem."""
         clusters = self._clusters(section)
         settings = self._settings(section)
         self._raise_problems()
@@ -135,7 +136,7 @@ class _Reading:
         )
 
     def fleet(self, section: FleetSection, environment: Mapping[str, str], warn: Warn) -> Fleet:
-        """Return what the file says with every account. Raises InventoryProblem."""
+        """Return the contents of the file with every account. Raises InventoryProblem."""
         clusters = self._clusters(section)
         once = WarnOnce(warn)
         found = tuple(
@@ -162,7 +163,7 @@ class _Reading:
             yield target_of(each.entry.dsn, name=each.entry.name, user=user, password=password)
 
     def _settings(self, section: FleetSection) -> tuple[CollectLimits, int, Policy]:
-        """Return limits and policy. Plans that are accepted lie relative to the fleet file."""
+        """Return limits and policy. Paths of accepted plans are relative to the fleet file."""
         accepted = []
         for number, text in enumerate(section.policy.accepted):
             try:
@@ -177,7 +178,7 @@ class _Reading:
             raise self.refusal()
 
     def _clusters(self, section: FleetSection) -> list[tuple[str, list[_Placed]]]:
-        """Return clusters and servers in order of name; note every problem but of accounts."""
+        """Return clusters and servers in order of name; record all but account problems."""
         self._password_source(section.defaults.password, ("defaults", "password"))
         clusters: dict[str, Place] = {}
         endpoints: dict[str, Place] = {}
@@ -243,7 +244,7 @@ class _Reading:
     def _placed(
         self, server: ServerSection, dsn: Dsn, defaults: Account, place: Place
     ) -> _Placed | None:
-        """Settle where the account is. The server's own word counts before that of the defaults."""
+        """Return a server with the source of its account; its own settings precede the defaults."""
         if (dsn.ssl_cert is None) != (dsn.ssl_key is None):
             self.note(place, "has one of ssl_cert and ssl_key; both are needed")
             return None
@@ -299,7 +300,7 @@ def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
 
 
 def _with_defaults(dsn: Dsn, defaults: Account) -> Dsn:
-    """Fill in what the server leaves to the defaults, except the account."""
+    """Return a DSN completed from the defaults, except for the account."""
     own_certificate = dsn.ssl_cert is not None or dsn.ssl_key is not None
     return Dsn(
         host=dsn.host,
@@ -335,7 +336,7 @@ _WORDS: Final = {
 
 
 def _in_words(error: Any) -> str:  # noqa: ANN401 - a dict of Pydantic's
-    """Say what is wrong, without the value."""
+    """Return the problem as text, without the value."""
     place = error["loc"]
     key = str(place[-1]) if place else ""
     if error["type"] == "extra_forbidden":

@@ -1,7 +1,7 @@
-"""The shape of a fleet file: which keys there are, of which type, within which limits.
+"""The schema of a fleet file: its keys, their types, and their limits.
 
-Pydantic checks one value at a time here; what takes two values to see is in fleet_file.py. A
-password has no place in this file: `password` says where to find it.
+Pydantic checks single values here. fleet_file.py checks what depends on two values. This module
+holds no password: `password` states where to find it.
 """
 
 import re
@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-# YAML has lists where we keep tuples: hence strict=False on those.
+# YAML has lists where this module has tuples: hence strict=False on those.
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -32,7 +32,7 @@ class _Section(BaseModel):
 
 
 class PasswordSource(_Section):
-    """Where a password is: an environment variable, or an option file."""
+    """The source of a password: an environment variable, or an option file."""
 
     env: Text | None = None
     option_file: Text | None = None
@@ -40,7 +40,7 @@ class PasswordSource(_Section):
 
 
 class Account(_Section):
-    """What a server and the defaults have in common."""
+    """The keys that a server and the defaults have in common."""
 
     user: Text | None = None
     password: PasswordSource | None = None
@@ -54,7 +54,7 @@ class Account(_Section):
 
 
 class ServerSection(Account):
-    """One server: a DSN, or host and the rest; what is not said comes from the defaults."""
+    """One server: a DSN, or host and other keys; the defaults supply what is missing."""
 
     name: Name
     dsn: Text | None = None
@@ -70,7 +70,7 @@ class ClusterSection(_Section):
 
 
 class LimitsSection(_Section):
-    """How long and how much; each with its reason in docs/fleet.md."""
+    """Limits of time and size; docs/fleet.md has the reason for each."""
 
     server_seconds_max: Annotated[float, Field(gt=0, le=3600)] = 5.0
     looks_max: Annotated[int, Field(ge=1, le=100)] = 5
@@ -80,7 +80,7 @@ class LimitsSection(_Section):
 
 
 class PolicySection(_Section):
-    """Differences that are no faults here."""
+    """Differences that are not faults in this fleet."""
 
     allowed_uuids: Annotated[
         tuple[Annotated[UUID, Field(strict=False)], ...], Field(strict=False)
@@ -102,7 +102,7 @@ class FleetSection(_Section):
     clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1, strict=False)]
 
 
-# Which keys are known where, by the words of the path: for "did you mean".
+# The known keys by path, for "did you mean".
 SECTIONS: dict[tuple[str, ...], type[BaseModel]] = {
     (): FleetSection,
     ("defaults",): Account,

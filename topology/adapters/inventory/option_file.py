@@ -1,15 +1,15 @@
 r"""Reads option files, in the syntax of ~/.my.cnf.
 
-As mysys/my_default.cc reads them (Reference Manual, "Using Option Files"):
+It follows mysys/my_default.cc (Reference Manual, "Using Option Files"):
 
 1. `#` or `;` begins a comment line; an unquoted `#` ends any line. `[group]`, `name`, `name=value`;
-   blanks around each do not count; dashes and underscores in names are the same.
-2. A value may stand in quotes of either kind. `\b \t \n \r \\ \s \" \'` are escapes; before any
-   other character the backslash stays.
+   blanks around each are ignored; dashes and underscores in names are equivalent.
+2. A value may be in quotes of either kind. `\b \t \n \r \\ \s \" \'` are escapes; before any other
+   character the backslash stays.
 3. `!include FILE` and `!includedir DIRECTORY` (its *.cnf, in order of name), ten deep at most.
-4. The last line of a name wins; of two groups asked for, the later one.
+4. The last line of a name takes precedence; of two requested groups, the later one.
 
-No message repeats a line: it may hold a password.
+No message repeats a line: it may contain a password.
 """
 
 import re
@@ -31,12 +31,12 @@ _ESCAPE = re.compile(r"\\(.)")
 
 
 class OptionFileProblem(Exception):
-    """A file that cannot be read, or a line that is none of the above: which, and where."""
+    """A file that cannot be read, or a line that has none of these forms, and its location."""
 
 
 @dataclass(slots=True)
 class OptionFile:
-    """What the groups asked for say, and which groups there are."""
+    """The options of the requested groups, and the names of all groups."""
 
     values: dict[str, str] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ def _included(text: str, *, where: str, beside: Path) -> list[Path]:
 
 
 def _without_comment(text: str) -> str:
-    """Cut an unquoted `#` and what follows it (my_default.cc, remove_end_comment)."""
+    """Return a text without an unquoted `#` and what follows it (remove_end_comment there)."""
     quote = ""
     escaped = False
     for index, character in enumerate(text):

@@ -1,12 +1,12 @@
-"""What is wrong with an address, an account or a fleet file, in words for whoever wrote it."""
+"""The error for an invalid address, account or fleet file, as text for its author."""
 
 from collections.abc import Sequence
 
 
 class InventoryProblem(Exception):
-    """Something the user gave is wrong: an address, an option file, a fleet file, the environment.
+    """A user's input is wrong: an address, an option file, a fleet file, the environment.
 
-    `problems` are shown one per line; none of them holds a secret.
+    `problems` are shown one per line; none of them contains a secret.
     """
 
     def __init__(self, *problems: str) -> None:

@@ -1,8 +1,8 @@
-"""Finds passwords: environment, option file, prompt. What it returns is a `Secret`.
+"""Finds passwords: environment, option file, prompt. It returns each as a `Secret`.
 
-1. In this order: what was typed at the prompt; the option file that the DSN or the configuration
-   names; GTID_AUDIT_PASSWORD; MYSQL_PWD; the empty password.
-2. Only a file that somebody named is read. There is no reading of ~/.my.cnf behind anybody's back.
+1. The order is: the input at the prompt; the option file in the DSN or the configuration;
+   GTID_AUDIT_PASSWORD; MYSQL_PWD; the empty password.
+2. It reads only a file that the operator specified, never ~/.my.cnf.
 3. No message repeats a line of an option file.
 """
 
@@ -26,14 +26,14 @@ Warn = Callable[[str], None]
 
 
 class WarnOnce:
-    """Says each warning once, however many servers share an option file."""
+    """Prints each warning once, even if many servers share an option file."""
 
     def __init__(self, warn: Warn) -> None:
         self._warn = warn
         self._said: set[str] = set()
 
     def __call__(self, text: str) -> None:
-        """Say it, unless it was said before."""
+        """Print a warning, once for each text."""
         if text not in self._said:
             self._said.add(text)
             self._warn(text)
@@ -57,16 +57,16 @@ def password_from_variable(name: str, environment: Mapping[str, str]) -> Secret:
 def account_from_option_file(
     file: str, *, group: str | None, warn: Warn
 ) -> tuple[str | None, Secret | None]:
-    """Return user and password of an option file, None for what it does not say.
+    """Return user and password of an option file, None for what it does not contain.
 
     Without a group, [client] and then [gtid-audit] are read; with one, only that.
 
     Raises:
-        InventoryProblem: the file cannot be read, may be changed by anybody, or has no such group.
+        InventoryProblem: the file cannot be read, is writable by any user, or has no such group.
     """
     try:
         path = Path(file).expanduser()
-    except RuntimeError:  # a process without a home, as on a cluster's executors
+    except RuntimeError:  # a process without a home directory, as on a cluster's executors
         raise InventoryProblem(f"{file}: no home directory is known here") from None
     _look_at_mode(path, warn)
     groups = (group,) if group is not None else GROUPS_DEFAULT
@@ -93,8 +93,8 @@ def _look_at_mode(path: Path, warn: Warn) -> None:
         raise InventoryProblem(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(mode):
         raise InventoryProblem(f"{path}: not a regular file")
-    # The server's own clients ignore such a file (mysys/my_default.cc); ignoring it here would end
-    # in an access denied that nobody understands.
+    # The server's own clients ignore such a file (mysys/my_default.cc). Ignoring it here would lead
+    # to an "access denied" error without a visible cause.
     if mode & stat.S_IWOTH:
         raise InventoryProblem(f"{path}: every user of this machine may change it; chmod 600 it")
     if mode & stat.S_IROTH:

@@ -1,6 +1,7 @@
-"""From addresses to servers that can be connected to: names, accounts, passwords.
+"""Converts addresses to servers to which gtid-audit can connect: names, accounts, passwords.
 
-The place where a `Dsn` meets its secret. Used by `pair`; fleet_file.py does the same for a fleet.
+This module combines a `Dsn` with its secret. `pair` uses it; fleet_file.py does the same for a
+fleet.
 """
 
 from collections.abc import Mapping
@@ -18,14 +19,14 @@ from topology.target import Secret, ServerTarget
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """Where passwords come from in this run: see secrets.py for the order."""
+    """The sources of passwords in this run: see secrets.py for the order."""
 
     environment: Mapping[str, str]
     warn: Warn
     typed: Secret | None = None
 
     def target(self, name: str, dsn: Dsn) -> ServerTarget:
-        """Find user and password of one address. Raises InventoryProblem."""
+        """Return one address with its user and password. Raises InventoryProblem."""
         user, password = dsn.user, None
         if dsn.option_file is not None:
             file_user, password = account_from_option_file(
@@ -41,7 +42,7 @@ class Accounts:
 
 
 def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarget:
-    """Put an address and an account together."""
+    """Return the target of an address and an account."""
     return ServerTarget(
         name=name,
         host=dsn.host,
@@ -59,7 +60,7 @@ def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarg
 
 
 def pair_targets(dsn_a: str, dsn_b: str, accounts: Accounts) -> tuple[ServerTarget, ServerTarget]:
-    """Return the two servers of a pair, named by their addresses. Raises InventoryProblem."""
+    """Return the two servers of a pair, with their addresses as names. Raises InventoryProblem."""
     first, second = _parsed("A", dsn_a), _parsed("B", dsn_b)
     if first.identity == second.identity:
         raise InventoryProblem("both DSNs name the same server")

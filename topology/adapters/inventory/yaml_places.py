@@ -1,9 +1,9 @@
-"""Reads YAML into plain values, and knows on which line each of them stands.
+"""Reads YAML into plain values, with the line of each value.
 
-1. A small YAML on purpose: mappings, sequences and scalars. Anchors and aliases are refused (a few
-   lines of them can unfold to gigabytes), and so is a key that appears twice (PyYAML keeps the last
-   without a word).
-2. Knows nothing of what the values mean.
+1. It accepts only mappings, sequences and scalars. It refuses anchors and aliases, a few lines of
+   which can expand to gigabytes. It also refuses a key that appears twice, of which PyYAML silently
+   keeps the last.
+2. It is independent of what the values mean.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from typing import Any, Final
 import yaml
 
 Path = Sequence[str | int]
-# A fleet file has five levels. Where Python refuses to go deeper, a text has more than this.
+# A fleet file has five levels. Python's own limit is reached only by a deeper text.
 DEPTH_MAX: Final = 100
 
 
 class YamlProblem(Exception):
-    """Text that is not YAML, or not the YAML we take. Shows the line, never its content."""
+    """Text that is not YAML, or not the accepted subset. Shows the line, never its content."""
 
 
 class YamlFile:
@@ -36,11 +36,11 @@ class YamlFile:
             mark = error.problem_mark or error.context_mark
             where = f"line {mark.line + 1}: " if mark else ""
             raise YamlProblem(f"{where}not YAML: {error.problem or 'malformed'}") from None
-        except (yaml.YAMLError, ValueError):  # a character YAML forbids; a date that is none
+        except (yaml.YAMLError, ValueError):  # a character that YAML forbids, or an invalid date
             raise YamlProblem("not YAML: a character or value that YAML does not allow") from None
 
     def line(self, path: Path) -> int:
-        """Return the line of a value, or of the nearest thing around it that exists."""
+        """Return the line of a value, or of the closest enclosing value that exists."""
         node, line = self._root, 1
         for step in path:
             found = _inside(node, step)

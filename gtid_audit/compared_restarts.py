@@ -1,0 +1,121 @@
+"""Stores, beside the runs, what the next audit must compare.
+
+    directory/_content_looks.json
+
+1. By server_uuid: when an audit last compared a server, by our clock. A server that has restarted
+   since then is due, however long ago the restart was (contents_to_compare.py). A failed comparison
+   that may succeed later is not stored.
+2. By cluster: GTIDs that are suspect, to be compared as soon as two servers have them.
+3. By cluster: proved differences, and their two servers (known_differences.py).
+4. Without the file, the last 24 hours are compared.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+from uuid import UUID, uuid4
+
+from gtid import GtidError, GtidSet
+from gtid_audit.contents_to_compare import KnownDifference, Remembered
+from gtid_audit.exits import UsageProblem
+from topology.content_records import ADDED_TO_DIFFERENCE, DIFFERENCE
+from topology.record_codec import MalformedRecord
+from topology.records import time_from_text, time_to_text
+
+LOOKS: Final = "_content_looks.json"
+_WRITING: Final = "_content_looks.json.writing-"
+LAYOUT: Final = 1
+_MALFORMED: Final = (ValueError, TypeError, KeyError, AttributeError, MalformedRecord, GtidError)
+
+
+class Memory(Protocol):
+    """Where audits keep what they remember. Both methods raise UsageProblem."""
+
+    def read(self) -> Remembered:
+        """Return what earlier audits stored; empty if there were none."""
+
+    def write(self, remembered: Remembered) -> None:
+        """Store it for the next audit."""
+
+
+def _plain(known: KnownDifference) -> dict[str, Any]:
+    uuids = [str(uuid) for uuid in known.server_uuids]
+    return {"server_uuids": uuids, "difference": DIFFERENCE.write(known.difference)}
+
+
+def _known(plain: dict[str, Any]) -> KnownDifference:
+    source, replica = map(UUID, plain["server_uuids"])
+    difference = {**ADDED_TO_DIFFERENCE, **plain["difference"]}
+    return KnownDifference(DIFFERENCE.read(difference), (source, replica))
+
+
+@dataclass(slots=True)
+class ProcessMemory:
+    """Memory for the lifetime of a process: the service."""
+
+    remembered: Remembered = field(default_factory=Remembered)
+
+    def read(self) -> Remembered:
+        """Return what the last audit of this process stored."""
+        return self.remembered
+
+    def write(self, remembered: Remembered) -> None:
+        """Store it for the next audit of this process."""
+        self.remembered = remembered
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryMemory:
+    """Memory in a directory of stored runs."""
+
+    directory: Path
+
+    def read(self) -> Remembered:
+        """See Memory."""
+        file = self.directory / LOOKS
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+            if found["layout"] != LAYOUT:
+                raise UsageProblem(f"{file}: expected layout {LAYOUT}, found {found['layout']!r}")
+            looked_at, suspects = found["looked_at"], found.get("suspects", {})
+            differences = found.get("differences", {})
+            return Remembered(
+                {UUID(uuid): time_from_text(text) for uuid, text in looked_at.items()},
+                {cluster: GtidSet.parse(text) for cluster, text in suspects.items()},
+                {cluster: tuple(map(_known, each)) for cluster, each in differences.items()},
+            )
+        except FileNotFoundError:
+            return Remembered()
+        except OSError as error:
+            raise UsageProblem(f"{file}: {error.strerror or error}") from error
+        except _MALFORMED as error:
+            raise UsageProblem(f"{file}: not a record of earlier audits: {error!r}") from error
+
+    def write(self, remembered: Remembered) -> None:
+        """See Memory. The file is replaced as a whole."""
+        looked_at = {str(uuid): time_to_text(at) for uuid, at in remembered.looks.items()}
+        suspects = {cluster: str(gtids) for cluster, gtids in remembered.suspects.items()}
+        document = {
+            "layout": LAYOUT,
+            "looked_at": {uuid: looked_at[uuid] for uuid in sorted(looked_at)},
+            "suspects": {cluster: suspects[cluster] for cluster in sorted(suspects)},
+            "differences": {
+                cluster: [_plain(each) for each in remembered.differences[cluster]]
+                for cluster in sorted(remembered.differences)
+            },
+        }
+        # A unique name: two audits may write at once. The last one replaces the whole file.
+        hidden = self.directory / f"{_WRITING}{uuid4().hex}"
+        try:
+            with hidden.open("w", encoding="utf-8") as written:
+                written.write(json.dumps(document, indent=1) + "\n")
+                written.flush()
+                os.fsync(written.fileno())
+            hidden.replace(self.directory / LOOKS)
+        except OSError as error:
+            with suppress(OSError):  # the error that broke the write may break this too
+                hidden.unlink()
+            raise UsageProblem(f"{hidden}: {error.strerror or error}") from error

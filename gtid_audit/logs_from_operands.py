@@ -1,0 +1,296 @@
+"""Log operands: a file, a directory, an index, a glob, or the DSN of a server.
+
+1. A directory is read by its index if it has one (the server's own list, in the server's order).
+   Otherwise its numbered files are read, in the order of their numbers.
+2. This module decides whether a file exists; a missing one is a UsageProblem (exit status 64). The
+   code that reads a file finds out whether its bytes are a log.
+3. A server is looked up (account, password, TLS) as for `pair`. No connection is made yet.
+4. If reading fails later, because of the bytes, the server or the network, the error is reported
+   and the status is UNKNOWN: `said_if_unread`.
+"""
+
+import re
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from gtid_audit import exits
+from gtid_audit.exits import UsageProblem
+from gtid_audit.output import warn, without_credentials
+from topology.findings import Verdict
+from topology.target import ServerTarget
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+INDEX_BYTES_MAX: Final = 64 * 1024**2
+FILES_MAX: Final = 1_000_000
+
+_DSN: Final = re.compile(r"mysql:/", re.IGNORECASE)
+# Perhaps a DSN whose scheme is missing or mistyped: no message may show its password.
+_LIKE_AN_ACCOUNT: Final = re.compile(r":.*@", re.DOTALL)
+# Log file names end in a number of six digits, or more above 999999 (MYSQL_BIN_LOG::new_file_impl).
+_NUMBERED: Final = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,})", re.DOTALL)
+_INDEX_SUFFIX: Final = ".index"
+_KINDS: Final = (
+    (stat.S_ISFIFO, "a pipe"),  # also <(…) in a shell
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+SECONDS_DEFAULT: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """Files in log order. `operand` is the text that the user typed."""
+
+    operand: str
+    paths: tuple[Path, ...]
+
+    def __post_init__(self) -> None:
+        assert self.paths, "an operand without files is a UsageProblem"
+
+    @property
+    def name(self) -> str:
+        """Return the name for reports."""
+        return self.operand
+
+
+@dataclass(frozen=True, slots=True)
+class LogServer:
+    """A server whose logs are to be read."""
+
+    target: ServerTarget
+
+    @property
+    def name(self) -> str:
+        """Return the name for reports: the address, without account."""
+        return self.target.name
+
+    def connector(self, *, seconds_max: float = SECONDS_DEFAULT) -> "Callable[[], Connection[Any]]":
+        """Return a function that makes a connection; each wait takes at most `seconds_max`."""
+
+        def connect() -> "Connection[Any]":
+            from topology.adapters.mysql import connect as connect_to
+
+            return connect_to(self.target, timeout_seconds_max=seconds_max)
+
+        return connect
+
+
+LogOperand: TypeAlias = LogFiles | LogServer
+
+
+def read_log_operands(texts: Sequence[str], *, ask: bool = False) -> tuple[LogOperand, ...]:
+    """Resolve each text to files or a server. With `ask`, prompt for the password once.
+
+    Raises UsageProblem, InventoryProblem (both end in exit status 64).
+    """
+    if not texts:
+        raise UsageProblem("expected a file, a directory, a glob, or mysql://user@host:port/")
+    target_of = _accounts(ask=ask) if any(map(_DSN.match, texts)) else None
+    if ask and target_of is None:
+        raise UsageProblem("--ask-password: none of the logs is on a server")
+    found: list[LogOperand] = []
+    for text in texts:
+        if target_of is not None and _DSN.match(text):
+            found.append(LogServer(target_of(text)))
+        else:
+            found.append(LogFiles(text, _files_of(text)))
+    return tuple(found)
+
+
+def read_log_operand(text: str, *, ask: bool = False) -> LogOperand:
+    """Resolve one text to files or a server. Raises UsageProblem, InventoryProblem."""
+    [found] = read_log_operands((text,), ask=ask)
+    return found
+
+
+def paths_of(operands: Iterable[LogOperand]) -> tuple[Path, ...]:
+    """Return the files of the operands, each once. A server among them is refused.
+
+    Raises UsageProblem.
+    """
+    paths: list[Path] = []
+    for operand in operands:
+        if isinstance(operand, LogServer):
+            raise UsageProblem(f"{operand.name}: a server cannot be read together with files")
+        paths += operand.paths
+    return tuple(dict.fromkeys(paths))
+
+
+def one_source(operands: Sequence[LogOperand]) -> LogServer | tuple[Path, ...]:
+    """Return the only server, or all the files. Raises UsageProblem for a mixture."""
+    servers = [operand for operand in operands if isinstance(operand, LogServer)]
+    if len(servers) > 1:
+        raise UsageProblem("more than one server: name one, or files")
+    if servers and len(operands) == 1:
+        return servers[0]
+    return paths_of(operands)
+
+
+def require_columns() -> None:
+    """Raise UsageProblem if this installation cannot make ledgers."""
+    from importlib.util import find_spec
+
+    missing = [name for name in ("numpy", "numba", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise UsageProblem(
+            f"reading files needs {', '.join(missing)}: pip install 'gtid-audit[columns]'"
+        )
+
+
+def said_if_unread(work: Callable[[], int]) -> int:
+    """Run a command's work. If reading fails, report the error and return UNKNOWN (3)."""
+    from pymysql import MySQLError
+
+    from binlog.errors import BinlogError
+
+    try:
+        return work()
+    except BinlogError as error:
+        warn(str(error))
+    except MySQLError as error:
+        warn(f"the server could not be read: {without_credentials(server_words(error))}")
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        warn(f"{place}{error.strerror or error}")
+    return exits.status_of(Verdict.UNKNOWN)
+
+
+def server_words(error: Exception) -> str:
+    """Return the error of a server or driver: number and text."""
+    if len(error.args) > 1:
+        return f"error {error.args[0]}: {error.args[1]}"
+    return str(error)
+
+
+def order_of(path: Path) -> tuple[str, int, str]:
+    """Return the sort key of a file: base name, then number, as the server counts them."""
+    numbered = _NUMBERED.fullmatch(path.name)
+    if numbered is None:
+        return (str(path), 0, "")
+    return (str(path.with_name(numbered["base"])), int(numbered["number"]), path.name)
+
+
+def _accounts(*, ask: bool) -> Callable[[str], ServerTarget]:
+    from gtid_audit.prompt import ask_password
+    from topology.adapters.inventory.dsn import parse_dsn
+    from topology.adapters.inventory.secrets import environment
+    from topology.adapters.inventory.targets import Accounts
+
+    accounts = Accounts(environment(), warn, ask_password() if ask else None)
+
+    def target_of(text: str) -> ServerTarget:
+        dsn = parse_dsn(text)
+        return accounts.target(dsn.endpoint, dsn)
+
+    return target_of
+
+
+def _files_of(text: str) -> tuple[Path, ...]:
+    if not text:
+        raise UsageProblem("expected a file, a directory, a glob or a DSN, found an empty text")
+    path = Path(text).expanduser()
+    if _LIKE_AN_ACCOUNT.search(text) and not _exists(path):
+        raise UsageProblem(
+            "an operand with ':' and '@' is no file, and does not begin with mysql://; expected"
+            " mysql://user@host:port/?option=value (it is not shown: it may hold a password)"
+        )
+    try:
+        if path.is_dir():
+            return _files_in(path)
+        if path.exists():
+            _require_regular(path, text)
+            return _listed_in(path) if path.suffix == _INDEX_SUFFIX else (path,)
+        if has_magic(text):
+            return _matching(text, pattern=str(path))
+    except OSError as error:
+        raise UsageProblem(f"{text}: {error.strerror or error}") from error
+    raise UsageProblem(f"{text}: no such file or directory")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # the name is too long for a file
+        return False
+
+
+def _require_regular(path: Path, text: str) -> None:
+    """Refuse what is not seekable, or not readable twice; opening a FIFO may wait forever."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
+        raise UsageProblem(
+            f"{text}: {kind}, not a regular file; logs are read from files: copy it into one first"
+        )
+
+
+def _matching(text: str, *, pattern: str) -> tuple[Path, ...]:
+    matches = glob(pattern, recursive=True)  # noqa: PTH207 - the pattern may be absolute
+    found = [path for path in map(Path, matches) if path.is_file()]
+    # The index is in the same directory as the files it lists, and `binlog.*` means the files.
+    logs = [path for path in found if path.suffix != _INDEX_SUFFIX]
+    if not logs:
+        raise UsageProblem(f"{text}: no file matches")
+    return _sorted(text, logs)
+
+
+def _files_in(folder: Path) -> tuple[Path, ...]:
+    entries = [path for path in folder.iterdir() if path.is_file()]
+    indexes = sorted(path for path in entries if path.suffix == _INDEX_SUFFIX)
+    if len(indexes) > 1:  # a replica's data directory has both binary logs and relay logs
+        names = ", ".join(str(path) for path in indexes)
+        raise UsageProblem(f"{folder}: more than one index; name one of them: {names}")
+    if indexes:
+        return _listed_in(indexes[0])
+    numbered = [path for path in entries if _NUMBERED.fullmatch(path.name)]
+    bases = sorted({order_of(path)[0] for path in numbered})
+    if not numbered:
+        raise UsageProblem(f"{folder}: neither an index nor files like binlog.000001")
+    if len(bases) > 1:
+        names = ", ".join(f"{base}.*" for base in bases)
+        raise UsageProblem(f"{folder}: logs of more than one name; choose by a glob: {names}")
+    return _sorted(str(folder), numbered)
+
+
+def _listed_in(index: Path) -> tuple[Path, ...]:
+    """Read an index: one path per line, relative to the server's data directory or absolute.
+
+    A copied index has paths of another machine, so a file of that name beside it takes precedence.
+    """
+    with index.open("rb") as file:
+        content = file.read(INDEX_BYTES_MAX + 1)
+    if len(content) > INDEX_BYTES_MAX:
+        raise UsageProblem(f"{index}: an index of more than {INDEX_BYTES_MAX:,} bytes")
+    paths: list[Path] = []
+    for line in content.splitlines():
+        if not line.strip():
+            continue
+        listed = Path(line.decode("utf-8", errors="surrogateescape"))
+        beside = index.parent / listed.name
+        paths.append(beside if beside.is_file() else index.parent / listed)
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise UsageProblem(
+            f"{index}: lists {missing[0].name}{more}, not there; name those that are by a glob"
+        )
+    if not paths:
+        raise UsageProblem(f"{index}: lists no file")
+    return _bounded(str(index), paths)
+
+
+def _sorted(text: str, paths: list[Path]) -> tuple[Path, ...]:
+    return _bounded(text, sorted(paths, key=order_of))
+
+
+def _bounded(text: str, paths: list[Path]) -> tuple[Path, ...]:
+    if len(paths) > FILES_MAX:
+        raise UsageProblem(f"{text}: {len(paths):,} files, more than the limit of {FILES_MAX:,}")
+    return tuple(paths)

@@ -1,0 +1,320 @@
+"""Manual instructions: one text for each strategy for which no script is written.
+
+1. An instruction is complete: executed literally, it loses no transaction that it does not list
+   first. Statements are in backticks, in order, after the server on which to run them. Values that
+   the operator fills in are in parentheses. Tests run the instructions on real servers.
+2. If an instruction deletes data, the text is computed from the servers' sets. It lists what would
+   be lost, or refuses the direction in which it must not be used.
+"""
+
+from collections.abc import Mapping
+
+from gtid import GtidSet
+from repair.configuring import configure
+from repair.instruction_context import Situation, Text, always, in_order
+from repair.model import Model, ModelServer
+from topology.applier_errors import RELAY_LOG_UNREADABLE
+from topology.catalogue import UnknownCode
+from topology.explain import Unexplained, explain
+from topology.findings import Finding
+from topology.gtid_waits import owning_channel, waits_for_gtid
+
+
+def by_hand(name: str, finding: Finding, model: Model) -> str:
+    """Return the manual instruction for a strategy that has no script."""
+    return BY_HAND[name](Situation(finding, model))
+
+
+def _attaching(situation: Situation, source: str) -> tuple[str, ...]:
+    """Return the statements that point the finding's channel to a server, and start it."""
+    words, where = situation.dialect, situation.channel
+    prefix = words.option_prefix
+    options = (
+        f"{prefix}HOST = '(host of {source})', {prefix}PORT = (port of {source}),"
+        f" {prefix}USER = '(account of the channel)', {prefix}AUTO_POSITION = 1"
+    )
+    return f"{words.change_source} {options}{where}", f"{words.start_replica}{where}"
+
+
+def _reclone(situation: Situation) -> str:
+    finding, servers = situation.finding, situation.model.servers
+    source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
+    if source is None or replica is None:
+        return (
+            "replace the server's data by a backup or a clone of its source, but only after you"
+            " have compared their GTID sets: what only this server has is lost by it"
+        )
+    here = replica.name
+    remove = f"{situation.dialect.reset_replica} ALL"
+    attach = (
+        f"take a backup of {source.name} that has its GTID set, or a clone, from now on; stop"
+        f" {here}; replace its data directory by it, but keep its own auto.cnf and its own"
+        " configuration file; start it without its replication threads (skip_replica_start,"
+        " skip_slave_start before 8.0.26). The copy may have the channels of"
+        f" {source.name}: on {here} run {in_order(remove, *_attaching(situation, source.name))}"
+    )
+    if len(replica.channels) > 1:
+        attach += " and configure its other channels again"
+    if finding.code == "E4":
+        attach += (
+            f". {here} keeps its server_uuid by this, as it does with CLONE INSTANCE. If you audit"
+            " with `--out`, delete the cluster's entry under `differences` in _content_looks.json"
+            " afterwards: an audit that cannot compare these GTIDs any more reports them as before"
+        )
+    only_here = replica.executed - source.executed
+    if not only_here:
+        return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
+    if finding.code == "E6":
+        return (
+            f"compare the data first: {only_here.shortened()} is only in the list of {here}. The"
+            f" finding shows whether its rows are probably on {source.name}. Do not redo them there"
+            f" before that. Where the rows are there, {attach}. Nothing is lost then. Where they"
+            f" are not, only {here} has them, and this would delete them"
+        )
+    return (
+        f"do NOT restore {here} from {source.name} as it is: {only_here.shortened()} is only on"
+        f" {here}, and its data would be lost; {_saving(situation, only_here, replica)}. Keep a"
+        f" copy of {here}'s data directory. Never restore both servers: one of them must keep its"
+        f" data. Only then {attach}"
+    )
+
+
+def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> str:
+    """Return how to save what only the replica has."""
+    source, kept = situation.finding.source, only_here - replica.purged
+    if kept:
+        return (
+            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo --schema-from SERVER`"
+            f" (SERVER is the DSN of {replica.name}), and decide whether to run that script on"
+            f" {source} before you clone. Do not run it if the rows are there already, as they are"
+            f" after RESET BINARY LOGS AND GTIDS on {source}"
+        )
+    return (
+        f"{replica.name} has purged them too: their rows exist only in its tables, so compare the"
+        f" tables and copy what is wanted to {source} before you clone"
+    )
+
+
+def _donor_refetch(situation: Situation) -> str:
+    finding, model = situation.finding, situation.model
+    replica, wanted = model.servers.get(finding.replica or ""), finding.gtid_set
+    donors = [
+        each
+        for each in model.servers.values()
+        if each.name not in (finding.source, finding.replica)
+        and wanted <= each.available
+        and (replica is None or each.purged <= replica.executed)
+    ]
+    if not donors:
+        return "no server of this snapshot has all that the replica needs in its binary logs"
+    # The first donor that would accept the connection, and send nothing else.
+    refused, more, name = min(_obstacles(situation, each) for each in donors)
+    words, where = situation.dialect, situation.channel
+    stop = f"{words.stop_replica}{where}"
+    text = (
+        f"on {finding.replica} run {in_order(stop, *_attaching(situation, name))}; wait until"
+        f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
+        f" {finding.source}: run {in_order(stop, *_attaching(situation, finding.source or ''))}"
+    )
+    if more:
+        text = (
+            f"{name} would also send {more}, which {finding.source} does not have: decide about"
+            f" that first. Then {text}"
+        )
+    text += (
+        f". {finding.replica} then gets what {name} applied: what {name} left out by a filter, an"
+        " ignored error or an empty transaction is missing there too, and no later audit shows it."
+        f" `gtid-audit binlog show '{wanted}' SERVER` (SERVER is the DSN of {name}) shows what its"
+        " log has"
+    )
+    if refused:
+        text += f". The donor refuses: {refused} is of its own UUID and missing there"
+    return text
+
+
+def _obstacles(situation: Situation, donor: ModelServer) -> tuple[str, str, str]:
+    """Return what a donor refuses, what else it sends, and its name; the best is the smallest."""
+    servers, finding = situation.model.servers, situation.finding
+    ends = [servers.get(finding.source or ""), servers.get(finding.replica or "")]
+    known = GtidSet.union_of(each.executed for each in ends if each is not None)
+    replica = ends[1]
+    refused = (
+        replica.executed.from_uuid(donor.server_uuid) - donor.executed
+        if replica is not None
+        else GtidSet()
+    )
+    more = donor.executed - known
+    return (
+        refused.shortened() if refused else "",
+        more.shortened() if more else "",
+        donor.name,
+    )
+
+
+def _until_after_gaps(situation: Situation) -> str:
+    words, where = situation.dialect, situation.channel
+    stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
+    until = f"{words.start_replica} UNTIL SQL_AFTER_MTS_GAPS{where}"
+    return (
+        f"on {situation.finding.replica} run {in_order(stop, until)}; wait until the applier has"
+        f" stopped by itself; then run {in_order(start)}"
+    )
+
+
+def _attach(situation: Situation) -> str:
+    model, finding = situation.model, situation.finding
+    source, replica = (
+        model.servers.get(finding.source or ""),
+        model.servers.get(finding.replica or ""),
+    )
+    if source is None or replica is None:
+        return "compare the GTID sets and the data of the two servers first"
+    extra = replica.executed - source.executed
+    if extra:
+        return (
+            f"do NOT attach it yet: {extra.shortened()} is missing on the candidate; decide about"
+            " these transactions first"
+        )
+    return (
+        "compare the data of the two servers first: where the rows are there, the transactions"
+        f" would be applied a second time. Then on {replica.name} run"
+        f" {in_order(*_attaching(situation, source.name))}, and audit again"
+    )
+
+
+def _rebuild_position(situation: Situation) -> str:
+    words, where = situation.dialect, situation.channel
+    statements = in_order(
+        f"{words.stop_replica}{where}",
+        words.reset_binary_logs_and_gtids,
+        f"SET GLOBAL gtid_purged = '(@@GLOBAL.gtid_executed of {situation.finding.source})'",
+        # This deletes the relay log: the receiver would request what was received of the old
+        # history.
+        f"{words.change_source} {words.option_prefix}AUTO_POSITION = 1{where}",
+        f"{words.start_replica}{where}",
+    )
+    return (
+        "only if the data of both servers is equal and no client writes on the source: on"
+        f" {situation.finding.replica} run {statements}, and audit again. It deletes the binary"
+        " logs of this server. Servers that replicate from it need the same"
+    )
+
+
+def _new_server_uuid(situation: Situation) -> str:
+    # A receiver that stopped with 13117 (1593 before 8.0) does not try again (seen on 9.7.4).
+    return (
+        "only on the server whose data directory was copied: stop it, remove auto.cnf from its data"
+        " directory, start it. Then, on each server whose receiver has stopped, run"
+        f" {in_order(situation.dialect.start_replica)}"
+    )
+
+
+def _explain(situation: Situation) -> str:
+    otherwise = "read the error text; `gtid-audit explain TEXT` prints what it means and what to do"
+    facts = {fact.fact: fact.value for fact in situation.finding.evidence}
+    # The text first: one number has several causes.
+    for fact in ("applier error", "receiver error", "applier errno", "receiver errno"):
+        try:
+            found = explain(facts.get(fact, ""))
+        except (Unexplained, UnknownCode):
+            continue
+        if found.title == RELAY_LOG_UNREADABLE:
+            return _received_again(situation)
+        return " ".join((found.meaning, *found.advice))
+    return otherwise
+
+
+def _received_again(situation: Situation) -> str:
+    """Return how to replace an unreadable relay log, which may be the last copy of some GTIDs."""
+    finding, words, where = situation.finding, situation.dialect, situation.channel
+    source, replica = (
+        situation.model.servers.get(name or "") for name in (finding.source, finding.replica)
+    )
+    channels = () if replica is None else replica.channels
+    channel = next((each for each in channels if each.name == finding.channel), None)
+    if source is None or replica is None or channel is None:
+        return (
+            "the relay log cannot be read, and the source was not: compare what is missing with its"
+            " binary logs before you delete the relay log"
+        )
+    gone = channel.retrieved - (replica.executed - replica.due) - source.available
+    if gone:
+        return (
+            f"do NOT delete the relay log of {replica.name}: {gone.shortened()} is not in the"
+            f" binary logs of {source.name} any more. Save the relay log files, and get these"
+            " transactions from another server, or clone; only then let the source send the rest"
+            " again"
+        )
+    if channel.auto_position:
+        options = f"{words.option_prefix}AUTO_POSITION = 1"
+    else:
+        options = (
+            f"{words.option_prefix}LOG_FILE = '(Relay_{words.option_prefix.title()}Log_File)',"
+            f" {words.option_prefix}LOG_POS = (Exec_{words.option_prefix.title()}Log_Pos)"
+        )
+    statements = in_order(
+        f"{words.stop_replica}{where}",
+        f"{words.change_source} {options}{where}",
+        f"{words.start_replica}{where}",
+    )
+    how = "" if channel.auto_position else f", with the values of {words.show_replica_status}"
+    return (
+        f"no transaction is the cause, and {source.name} still has all of them: on {replica.name}"
+        f" run {statements}{how}. This deletes the relay log, and the source sends them again. Find"
+        " out what damaged the file"
+    )
+
+
+_OWNED, _KILL = in_order("SELECT @@GLOBAL.gtid_owned"), in_order("KILL (id of the thread)")
+
+
+def _kill_blocker(situation: Situation) -> str:
+    if owning_channel(situation.finding) is not None:
+        return (
+            f"on {situation.finding.replica} run {_OWNED}: it lists GTID#thread; the threads are"
+            " workers of two channels that bring the same transactions and wait for each other: run"
+            f" {_KILL} for the one with the lowest number; its applier stops with error 1317, and"
+            " what it had in hand is applied by the other channel. When that has caught up, start"
+            " the stopped one again"
+        )
+    if waits_for_gtid(situation.finding):
+        return (
+            f"on {situation.finding.replica} run {_OWNED}: it lists GTID#thread; end the session of"
+            f" that thread with ROLLBACK, or run {_KILL}. It must not commit: the transaction would"
+            " then be executed without its rows"
+        )
+    return (
+        "find the session that holds the lock, not a replication thread:"
+        " performance_schema.metadata_locks or data_locks (before 8.0:"
+        " information_schema.INNODB_TRX and SHOW PROCESSLIST); make sure that its transaction may"
+        f" be rolled back; then on {situation.finding.replica} run {_KILL}. A prepared XA"
+        " transaction holds its locks without a session (information_schema.INNODB_TRX shows thread"
+        f" 0): run {in_order('XA RECOVER')}, and end it with {in_order('XA COMMIT (xid)')} or"
+        f" {in_order('XA ROLLBACK (xid)')}"
+    )
+
+
+# Keyed as in topology/strategies.py.
+BY_HAND: Mapping[str, Text] = {
+    "wait": always("nothing to run: audit again in a few minutes"),
+    "read_again": always("nothing to run: audit again"),
+    "until_after_gaps": _until_after_gaps,
+    "donor_refetch": _donor_refetch,
+    "reclone": _reclone,
+    "raise_retention": always(
+        "SET GLOBAL binlog_expire_logs_seconds (expire_logs_days before 8.0) to a higher value on"
+        " the source now, and in its configuration file"
+    ),
+    "kill_blocker": _kill_blocker,
+    "new_server_uuid": _new_server_uuid,
+    "configure": configure,
+    "grant": always("grant the privilege or repair the access, and audit again"),
+    "explain": _explain,
+    "attach": _attach,
+    "add_servers": always("add the servers that the finding names, and audit again"),
+    "check_data": always(
+        "compare the rows of the tables that the transactions changed on both servers (`gtid-audit"
+        " binlog show` lists the tables and rows), then audit again"
+    ),
+    "rebuild_position": _rebuild_position,
+}

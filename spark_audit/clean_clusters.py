@@ -1,0 +1,397 @@
+"""Finds the clusters about which no rule reports anything, for a whole batch at once.
+
+1. A cluster is clean here only if every rule would report nothing: each condition is at least as
+   strict as the rules. A cluster that fails one is left to the rules. So this module may be too
+   careful, but never calls a cluster clean wrongly. evaluate_batch.py has the proof.
+2. CLEAN_WHEN_SILENT lists the rules that were compared with these conditions. With any other rule
+   no cluster is clean, until a developer has compared that rule with these conditions.
+3. Facts that no rule reads (the values of other settings and of filters, lists of binary logs) are
+   not read here either: see COLUMNS, ASKED, QUOTED and _OF_A_CHANNEL.
+4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
+from gtid.columns import GtidSetColumn
+from gtid.kernels.words import Flags, Numbers
+from spark_audit import kernels
+from spark_audit.arrow_arrays import filled, is_there, is_true, numbers, one
+from spark_audit.clean_identity import keep_distinct_ids
+from spark_audit.clean_places import keep_places_in_log, whole_places
+from topology.adapters.columns import SNAPSHOT_SCHEMA
+from topology.findings import Finding
+from topology.record_codec import VERSION, Codec, MalformedRecord, word
+from topology.rules import (
+    RULES,
+    backlogs,
+    bypassed,
+    differences,
+    filters,
+    history,
+    identity,
+    joining,
+    partial,
+    passed,
+    passing_on,
+    purged,
+    receivers,
+    settings,
+    threads,
+    unlogged,
+)
+from topology.snapshot import ALWAYS_READ, ThreadState
+from topology.version import Vendor
+
+# The columns that decide whether a cluster is clean, from SNAPSHOT_SCHEMA of topology/adapters.
+COLUMNS: Final = (
+    "cluster",
+    "name",
+    "host",
+    "port",
+    "phase",
+    "read_started",
+    "read_ended",
+    "server_uuid",
+    "server_id",
+    "version",
+    "vendor",
+    "uptime_seconds",
+    "gtid_executed",
+    "gtid_purged",
+    "gtid_owned",
+    "log_end",
+    "channels",
+    "unread",
+    "group",
+    "notable_settings",
+    "server_clock",
+    "history_evidence",
+)
+
+CLEAN_WHEN_SILENT: Final = (
+    backlogs.tail_gap,
+    backlogs.applier_backlog,
+    backlogs.receiver_backlog,
+    passed.passed_by_applier,
+    backlogs.applier_blocked,
+    backlogs.applier_stalled,
+    differences.unconfirmed_lead,
+    differences.allowed_extra,
+    bypassed.bypassed_by_position,
+    differences.errant_available,
+    differences.errant_purged,
+    history.crash_lost,
+    history.history_reset,
+    history.made_by_hand,
+    purged.purged_on_source,
+    threads.applier_error,
+    threads.receiver_error,
+    threads.replication_not_running,
+    threads.stops_at_until,
+    joining.servers_not_linked,
+    joining.can_join,
+    joining.cannot_join_purged,
+    joining.cannot_join_diverged,
+    partial.source_outside,
+    partial.kind_not_evaluated,
+    threads.auto_position_off,
+    settings.duplicate_server_id,
+    receivers.receiver_hangs,
+    passing_on.source_without_log,
+    passing_on.log_closed,
+    passing_on.source_refuses_sets,
+    passing_on.updates_not_logged,
+    filters.binary_log_filtered,
+    filters.ignored_by_receiver,
+    settings.former_server_id,
+    settings.silent_errors,
+    unlogged.executed_without_content,
+    unlogged.set_before_committed,
+    identity.duplicate_server_uuid,
+    identity.unreadable_facts,
+    identity.torn_reading,
+)
+
+# Also needed by rules, for a cluster that is not clean: commit order, ports, directories.
+ASKED: Final = ("settings",)
+
+# Columns in neither list that the evidence of a finding quotes, by code.
+QUOTED: Final = {
+    "U4": ("version_text",),
+    **dict.fromkeys(("A7", "E3", "E6", "H7", "J1", "P1"), ("binary_logs",)),
+}
+_OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in (*COLUMNS, *ASKED))
+
+_ALWAYS_THERE: Final = (
+    *("cluster", "name", "host", "port", "phase", "read_started", "read_ended", "unread"),
+    *ALWAYS_READ,
+)
+assert set(_ALWAYS_THERE) <= set(COLUMNS), "what every reading has is looked at here"
+_OF_A_CHANNEL: Final = (
+    "name",
+    "source_host",
+    "source_port",
+    "source_uuid",
+    "auto_position",
+    "gtid_retrieved",
+    "receiver_error_at",
+    "applier_error_at",
+    "applier_state",
+    "receiver_state",
+    "delay_seconds",
+)
+_OF_A_WORKER: Final = ("worker_id", "applying", "state", "last_applied")
+_VENDOR: Final = word(Vendor)
+_RUNNING: Final = ThreadState.RUNNING.value
+
+
+class Channels(NamedTuple):
+    """The channels of all rows, one after the other."""
+
+    starts: Numbers  # where the channels of each row begin
+    source: UuidWords
+    source_id: Numbers  # server_id, 0 where it is unknown
+    retrieved: GtidSetColumn
+    received_to: pa.Array
+
+
+class Batch(NamedTuple):
+    """Whole clusters: their rows together, in the order of the batch."""
+
+    table: pa.Table  # with COLUMNS at least, each in one piece
+    starts: Numbers  # where the rows of each cluster begin; one more for the end
+
+
+def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[str, ...]:
+    """Return the columns that must still be read before the rules can report everything.
+
+    `has_evidence`: a server has evidence of its history. The rule on it also needs binary logs
+    (topology/unlogged.py), and would report nothing without them.
+    """
+    if has_evidence or not _every_rule_is_known():
+        return _OTHERS
+    quoted = {name for finding in findings for name in QUOTED.get(finding.code, ())}
+    return tuple(sorted(quoted))
+
+
+class Sets(NamedTuple):
+    """The sets of a batch, as they were parsed."""
+
+    executed: GtidSetColumn
+    purged: GtidSetColumn
+    purged_at: Numbers  # the row of `purged` for each row of the batch
+    channel_starts: Numbers
+    retrieved: GtidSetColumn  # of the channels, one after the other
+
+
+def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
+    """Return for each cluster of a batch whether every rule is silent, and the parsed sets."""
+    clean = np.full(len(batch.starts) - 1, _every_rule_is_known())
+    table = batch.table
+    row_ok = _whole_rows(table)
+    uuid = uuid_words(table["server_uuid"])
+    row_ok &= uuid.exact
+    executed = GtidSetColumn.parse(table["gtid_executed"])
+    row_ok &= executed.is_exact()
+    # GTIDs are rarely owned, and the empty text is canonical: parse the other texts only.
+    owned_text = flat_text(table["gtid_owned"])
+    owners = np.flatnonzero(np.diff(text_buffers(owned_text)[1]))
+    row_ok[owners] &= GtidSetColumn.parse(owned_text.take(pa.array(owners))).is_exact()
+    # Logs are rarely purged between two readings: parse a text that did not change only once.
+    purged_text = flat_text(table["gtid_purged"])
+    is_new = np.empty(len(purged_text), np.bool_)
+    data, offsets = text_buffers(purged_text)
+    kernels.differing(batch.starts, data.ctypes.data, offsets, is_new)
+    purged_rows = np.flatnonzero(is_new)
+    purged = GtidSetColumn.parse(purged_text.filter(pa.array(is_new)))
+    row_ok[purged_rows] &= purged.is_exact()
+    channels = _channels(table, row_ok)
+    data, name_offsets = text_buffers(flat_text(table["name"]))
+    kernels.arranged(
+        batch.starts,
+        numbers(table["phase"]),
+        data.ctypes.data,
+        name_offsets,
+        numbers(table["read_started"]),
+        numbers(table["read_ended"]),
+        row_ok,
+        clean,
+    )
+    ids = numbers(table["server_id"])
+    sources = (*channels.source[:2], ids, channels.source_id)
+    kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *sources, clean)
+    keep_places_in_log(
+        batch.starts,
+        uuid,
+        channel_starts=channels.starts,
+        source=channels.source,
+        received_to=channels.received_to,
+        log_end=one(table["log_end"]),
+        clean=clean,
+    )
+    keep_distinct_ids(batch.starts, one(table["server_id"]), clean)
+    uptime = numbers(table["uptime_seconds"])
+    _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
+    _keep_purged_within(batch.starts, purged, purged_rows, executed=executed, clean=clean)
+    _keep_equal(batch.starts, executed=executed, channels=channels, clean=clean)
+    halves = np.repeat(np.diff(batch.starts) // 2, np.diff(batch.starts))
+    rows = np.arange(len(is_new))
+    purged_at = (np.cumsum(is_new) - 1)[np.where(is_new, rows, rows - halves)]
+    return clean, Sets(executed, purged, purged_at, channels.starts, channels.retrieved)
+
+
+def _every_rule_is_known() -> bool:
+    return set(RULES) <= set(CLEAN_WHEN_SILENT)
+
+
+def _keep_uninterrupted(
+    starts: Numbers,
+    uptime: Numbers,
+    *,
+    executed: GtidSetColumn,
+    clean: Flags,
+) -> None:
+    """Keep the clusters in which no server was reset or restarted between its readings."""
+    clusters = _clusters_of_rows(starts)
+    rows = np.flatnonzero(clean[clusters])
+    halves = np.diff(starts) // 2
+    firsts = rows[rows < (starts[:-1] + halves)[clusters[rows]]]
+    lasts = firsts + halves[clusters[firsts]]
+    shrunk = firsts[~executed.is_subset_at(firsts, executed, lasts)]
+    restarted = firsts[uptime[lasts] < uptime[firsts]]
+    for each in (shrunk, restarted):
+        clean[clusters[each]] = False
+
+
+def _keep_purged_within(
+    starts: Numbers,
+    purged: GtidSetColumn,
+    purged_rows: Numbers,
+    *,
+    executed: GtidSetColumn,
+    clean: Flags,
+) -> None:
+    """Keep the clusters in which every server has executed all that it has purged.
+
+    `purged` has the rows `purged_rows`. A text that did not change between the readings is checked
+    in the first reading only: that is enough, because gtid_executed has not shrunk.
+    """
+    clusters = _clusters_of_rows(starts)
+    chosen = np.flatnonzero(clean[clusters[purged_rows]])
+    within = purged.is_subset_at(chosen, executed, purged_rows[chosen])
+    clean[clusters[purged_rows[chosen[~within]]]] = False
+
+
+def _keep_equal(
+    starts: Numbers, *, executed: GtidSetColumn, channels: Channels, clean: Flags
+) -> None:
+    """Keep the clusters in which no server is missing a GTID of another server.
+
+    Every server has in its last reading what every other had in its first. So no GTID is missing or
+    extra between any two servers. Every server also has what the relay logs of the others had in
+    their first reading, so none has lost a transaction that came from it.
+    """
+    clusters = _clusters_of_rows(starts)
+    count = kernels.cross_pairs(starts, clean, _NONE, _NONE)
+    firsts, lasts = np.empty(count, np.int64), np.empty(count, np.int64)
+    kernels.cross_pairs(starts, clean, firsts, lasts)
+    clean[clusters[lasts[~executed.is_subset_at(firsts, executed, lasts)]]] = False
+    count = kernels.spread(firsts, lasts, channels.starts, _NONE, _NONE)
+    channel, holders = np.empty(count, np.int64), np.empty(count, np.int64)
+    kernels.spread(firsts, lasts, channels.starts, channel, holders)
+    held = channels.retrieved.is_subset_at(channel, executed, holders)
+    clean[clusters[holders[~held]]] = False
+
+
+def _clusters_of_rows(starts: Numbers) -> Numbers:
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+_NONE: Final = np.empty(0, np.int64)
+
+
+def _whole_rows(table: pa.Table) -> Flags:
+    """Return which rows can be converted back to readings, with every fact read."""
+    ok = np.ones(table.num_rows, np.bool_)
+    for name in _ALWAYS_THERE:
+        ok &= is_there(one(table[name]))
+    ok &= is_true(pc.equal(pc.list_value_length(one(table["unread"])), 0))
+    ok &= _readable(one(table["version"]), VERSION)
+    ok &= _readable(one(table["vendor"]), _VENDOR)
+    ok &= whole_places(one(table["log_end"]))
+    for name in ("group", "history_evidence"):  # group members and losses: left to the rules
+        ok &= ~is_there(one(table[name]))
+    ok &= is_true(pc.not_equal(one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
+    return ok & is_true(pc.equal(one(table["notable_settings"]), ""))
+
+
+def _channels(table: pa.Table, row_ok: Flags) -> Channels:
+    """Read the channels. Clear `row_ok` for a row with a channel that fails a condition."""
+    column = one(table["channels"])
+    lengths = filled(pc.list_value_length(column), 0)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    channel = column.flatten()
+    ok = is_there(channel)
+    part = {each.name: pc.struct_field(channel, each.name) for each in channel.type.fields}
+    for name in _OF_A_CHANNEL:
+        ok &= is_there(part[name])
+    for name in ("receiver", "applier"):
+        ok &= is_true(pc.equal(part[f"{name}_errno"], 0))
+        ok &= is_true(pc.equal(part[f"{name}_error"], ""))
+    # A receiver that is not connected may have another source than its SOURCE_UUID (graph.py).
+    ok &= is_true(pc.equal(part["receiver"], _RUNNING))
+    ok &= is_true(pc.equal(part["applier"], _RUNNING))
+    ok &= is_true(part["auto_position"])
+    # An applier that has worked on one transaction for a second or more may be stalled (A5, A8).
+    ok &= filled(part["lag_seconds"], 0) <= 0
+    ok &= is_there(part["filters"]) & is_there(part["workers"])
+    ok &= is_true(pc.equal(pc.list_value_length(part["ignored_server_ids"]), 0))
+    ok &= is_true(pc.equal(part["skip_counter"], 0))
+    ok &= is_true(pc.equal(part["until"], ""))
+    named = pc.list_parent_indices(part["filters"])
+    ok[np.asarray(named)[~is_there(part["filters"].flatten())]] = False
+    ok[np.asarray(pc.list_parent_indices(part["workers"]))[~_quiet(part["workers"])]] = False
+    for name in ("received_to", "applied_to", "relay_applied_to"):
+        ok &= whole_places(part[name])
+    for name in ("last_queued", "last_applied"):
+        ok &= GtidSetColumn.parse(part[name]).is_exact()
+    source = uuid_words(part["source_uuid"])
+    retrieved = GtidSetColumn.parse(part["gtid_retrieved"])
+    ok &= source.exact & retrieved.is_exact()
+    row_ok[np.repeat(np.arange(len(lengths)), lengths)[~ok]] = False
+    source_ids = filled(part["source_server_id"], 0)
+    return Channels(starts, source, source_ids, retrieved, part["received_to"])
+
+
+def _quiet(workers: pa.Array) -> Flags:
+    """Return which workers are complete, without an error, and not in a long transaction."""
+    worker = workers.flatten()
+    part = {each.name: pc.struct_field(worker, each.name) for each in worker.type.fields}
+    ok = is_there(worker)
+    for name in _OF_A_WORKER:
+        ok &= is_there(part[name])
+    ok &= is_true(pc.equal(part["errno"], 0)) & is_true(pc.equal(part["error"], ""))
+    for name in ("applying", "last_applied"):
+        ok &= GtidSetColumn.parse(part[name]).is_exact()
+    return ok & ~is_true(pc.greater(part["applying_seconds"], 0))
+
+
+def _readable(column: pa.Array, codec: Codec[Any]) -> Flags:
+    """Return which values of a column are null or readable by their codec. Few are distinct."""
+    encoded = column.dictionary_encode()
+    fine = np.array([_reads(codec, value) for value in encoded.dictionary.to_pylist()] + [True])
+    return fine[filled(encoded.indices, len(fine) - 1)]
+
+
+def _reads(codec: Codec[Any], value: str) -> bool:
+    try:
+        codec.read(value)
+    except MalformedRecord:
+        return False  # the rules report it, with its place
+    return True

@@ -1,0 +1,47 @@
+"""Facts about the clusters of a run that are not in its rows and must reach the executors.
+
+1. `contents` is the result of comparing the transactions of some clusters. A cluster without an
+   entry was not compared, or has no result that an evaluation needs.
+2. `gaps` are servers of the fleet file for which the run has no reading, or a reading of another
+   address. An audit must not be OK about a server that was not read.
+3. A cluster with such facts goes to the rules, even if its columns are clean.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from topology.contents import ContentReading
+from topology.findings import Unknown
+
+Contents: TypeAlias = Mapping[str, ContentReading]
+Gaps: TypeAlias = Mapping[str, tuple[Unknown, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Facts beside the rows, by cluster."""
+
+    contents: Contents = field(default_factory=dict)
+    gaps: Gaps = field(default_factory=dict)
+
+    @classmethod
+    def telling(cls, contents: Contents | None, gaps: Gaps | None = None) -> "Beside":
+        """Keep the facts that an evaluation needs: gaps, and contents that differ or are unread.
+
+        None as `contents`: no contents were compared.
+        """
+        differing = {
+            cluster: reading
+            for cluster, reading in (contents or {}).items()
+            if reading.differences or reading.unread
+        }
+        return cls(differing, dict(gaps or {}))
+
+    @property
+    def clusters(self) -> list[str]:
+        """Return the clusters with such facts, in order of name."""
+        return sorted({*self.contents, *self.gaps})
+
+
+NOTHING: Final = Beside()

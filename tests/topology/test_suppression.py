@@ -229,3 +229,10 @@ def test_an_errant_gtid_made_by_hand_is_reported_once_if_the_text_names_the_hand
         assert not is_explained(finding(code, "a", "d", **fact(MADE_BY_HAND)), by_hand)
         more = finding("H7", "c", "b", severity=Severity.WARNING, gtid_set=MORE)
         assert not is_explained(finding(code, "a", "b", **fact(MADE_BY_HAND)), more)
+
+
+def test_no_row_removes_a_cause_of_an_earlier_row() -> None:
+    """A suppressed finding suppresses nothing: the order of the rows is what holds that."""
+    for at, (causes, _, _) in enumerate(EXPLAINS):
+        later = {code for _, symptoms, _ in EXPLAINS[at:] for code in symptoms}
+        assert not later & set(causes), f"row {at}"

@@ -1,7 +1,5 @@
 """Computes the differences between the GTID sets of a cluster, edge by edge: set algebra only.
 
-This module has no severities, texts or thresholds: the rules (rules/) have them.
-
 How it works
 ------------
 Every server is read twice, and all first readings end before any last reading begins
@@ -12,8 +10,6 @@ Every server is read twice, and all first readings end before any last reading b
 
 gtid_executed only grows (tearing.py excludes a server that was reset or restarted between the
 readings). So each difference can only shrink with time, and the order of reading cannot create one.
-A single reading can: if the source is read at A:1-100, and the replica a second later at A:1-105,
-then A:101-105 looks errant. With two readings the source's last set already holds it.
 
 `missing` is divided by the question where each GTID is now. Each step takes its part from what the
 previous steps left, so the parts are disjoint:
@@ -27,10 +23,9 @@ previous steps left, so the parts are disjoint:
     bypassed                 not received, and the receiver's position is after it
     expected                 the rest: the receiver will fetch it
 
-A transaction that arrived only in part counts as not received (half_received.py). Each of
-`applying` and `queued` is split at the replica's highest GTID of the TSID. Above it is the normal
-backlog. Below it is a gap, which an applier that commits in order never leaves. Example: the source
-has A:1-100, the replica has executed A:1-40:60-70 and received A:1-90, and a worker owns A:41:
+A transaction that arrived only in part counts as not received (half_received.py). `applying` and
+`queued` are split at the replica's highest GTID of the TSID: above it is the normal backlog, below
+it a gap. Example: the source has A:1-100, the replica A:1-40:60-70, received A:1-90, owns A:41:
 
     applying_below A:41    queued_below A:42-59    queued_above A:71-90    expected A:91-100
 

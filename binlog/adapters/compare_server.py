@@ -5,7 +5,7 @@
    and then the files that did not begin because the file before was full.
 2. Purged transactions are never requested: the server would reject the whole request (1236).
 
-Privileges needed: REPLICATION SLAVE to read binary logs, and REPLICATION CLIENT to list them.
+Privileges needed: that of a replica to read binary logs, and REPLICATION CLIENT to list them.
 """
 
 from __future__ import annotations

@@ -146,8 +146,7 @@ def walk(
 
     `walked` has the addresses of numbers, shorts, flags of completeness, and payloads. Results:
     NO_MORE: the rest is not a whole event; DESCRIPTION: a format description is at AT; UNSURE: the
-    decoder must read on; FULL: no space for another row. The row of an open group has only its
-    START.
+    decoder must read on; FULL: no space for another row. An open group's row has only its START.
     """
     at, row, base, least = state[AT], state[ROW], state[BASE], _HEADER + state[TRAILER]
     is_open, begun, kind = state[IS_OPEN], state[BEGUN], state[KIND]

@@ -88,7 +88,7 @@ def errant_transaction(
     """Write rows on a server that should not be written to.
 
     In a dual-primary pair the server's source also replicates from it. That channel is stopped
-    first: otherwise the write flows back and is no fault. Afterwards: the server has rows and GTIDs
+    first: otherwise the write replicates back. Afterwards: the server has rows and GTIDs
     of its own server_uuid that its source is missing; in a chain they flow downstream.
     """
     server = topology[on]

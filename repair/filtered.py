@@ -22,9 +22,9 @@ def without_rows(channel: str, setting: Setting) -> Iterator[str]:
     if setting.server.log_filters and setting.arriving:
         options = ", ".join(f"{option} = {value}" for option, value in setting.server.log_filters)
         yield (
-            f"{name} does not log all that it applies ({options}): its replicas get these"
-            f" transactions of {setting.arriving.shortened()} without their rows, and nothing sends"
-            " the rows later. Remove the option first, and restart it"
+            f"{name} does not log all that it applies ({options}): its replicas get"
+            f" {setting.arriving.shortened()} without the rows that it leaves out, and no source"
+            f" sends these later. Remove the option and restart {name} first"
         )
     if found and setting.arriving:
         yield (

@@ -4,7 +4,7 @@ A finding is the fact it states, and its `id` is that of the fact, not of its si
 topology/findings.py). So across runs:
 
 1. A finding that the previous run also had keeps its `first_seen`. It inherits nothing else.
-2. A finding that the previous run did not have begins anew, even if an older run had it: the run in
+2. A finding that the previous run did not have is new, even if an older run had it: the run in
    between looked for it, and did not find it.
 3. Exception: the run in between could not look. A run disproves nothing about a cluster if it could
    not read all facts of it, or does not have it at all. The cluster's earlier findings are then
@@ -22,7 +22,7 @@ Example: a finding of cluster c, and what four runs record about it.
     1    found                  since 1
     2    a server unreachable               since 1   run 2 cannot disprove it (rule 3)
     3    found                  since 1               it keeps its first_seen
-    4    read, not found                              it has ended; found again, it begins anew
+    4    read, not found                              it has ended; if found again, it starts again
 """
 
 from datetime import datetime, timedelta

@@ -73,7 +73,7 @@ class EdgeFacts:
 
     edge: Edge
     applying_below: GtidSet  # a thread or worker of the replica owns it; below its highest GTID
-    applying_above: GtidSet  # owned likewise, above the highest GTID: the normal next transaction
+    applying_above: GtidSet  # owned, above the highest GTID: the normal next transaction
     queued_below: GtidSet  # in the relay log, below the highest applied GTID: gaps
     queued_above: GtidSet  # in the relay log, above the highest applied GTID: backlog
     passed: GtidSet  # received, and passed by the applier (applier_facts.py, or the source's log)

@@ -33,7 +33,7 @@ def test_a_plan_says_what_a_server_in_the_middle_does_not_log(pair97: Pair) -> N
     faults.await_status(pair97.b, lambda status: status["Replica_IO_Running"] == "Yes")
     plan = examine(pair97).plan()
     [warning] = [each for each in plan.warnings if "does not log all that it applies" in each]
-    assert "(binlog_ignore_db = bypassed): its replicas get these" in warning
+    assert "(binlog_ignore_db = bypassed): its replicas get " in warning
 
 
 @pytest.mark.parametrize("is_emptied", [False, True])

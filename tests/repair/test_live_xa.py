@@ -5,6 +5,8 @@ from compose.native.shapes import Pair, wait_for
 from tests.repair.live import examine, executed, rows, run_plan, run_step
 from topology.explain import explain
 
+PREPARE = ("XA END 'x'", "XA PREPARE 'x'")
+
 
 def test_what_leaves_an_xa_prepare_out_names_its_commit(pair97: Pair) -> None:
     a, b = pair97.a, pair97.b
@@ -27,3 +29,21 @@ def test_what_leaves_an_xa_prepare_out_names_its_commit(pair97: Pair) -> None:
     run_plan(pair97, plan)
     wait_for(b, executed(a))
     assert rows(b, "xa.t") == [(10, "mine")]
+
+
+def test_what_a_left_out_xa_commit_leaves_locked_is_ended_by_hand(pair97: Pair) -> None:
+    """The statements of the warning, run literally: the rows come, and no GTID is made."""
+    a, b = pair97.a, pair97.b
+    table_on(a, b, "xa")
+    wait_for(b, commit(a, "XA START 'x'", "INSERT INTO xa.t VALUES (10, 'x')", *PREPARE))
+    b.execute(b.dialect.stop_applier)
+    ended = commit(a, "XA COMMIT 'x'")
+    b.execute(f"SET SESSION gtid_next = '{ended}'", "BEGIN", "COMMIT")
+    b.execute(b.dialect.start_applier)
+    assert executed(b) == executed(a)
+    assert [row[-1] for row in b.query("XA RECOVER")] == ["x"]
+    assert rows(b, "xa.t") == []
+    b.execute("SET sql_log_bin = 0", "XA COMMIT 'x'")
+    assert b.query("XA RECOVER") == []
+    assert rows(b, "xa.t") == rows(a, "xa.t") == [(10, "x")]
+    assert executed(b) == executed(a)

@@ -220,7 +220,7 @@ def test_a_value_that_cannot_be_read_is_not_taken_for_an_absent_one() -> None:
 
 
 def test_every_rule_was_looked_at() -> None:
-    """Whoever adds a rule looks at spark_audit/clean_clusters.py; until then nothing is settled there."""
+    """No cluster is clean until a new rule is listed in spark_audit/clean_clusters.py."""
     assert set(CLEAN_WHEN_SILENT) == set(RULES)
 
 

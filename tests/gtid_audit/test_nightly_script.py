@@ -1,4 +1,4 @@
-"""The script of docs/spark-cluster.md does what the page says, in a shell."""
+"""The script of docs/nightly.md does what the page says, in a shell."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark-cluster.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "nightly.md"
 
 # Stands for gtid-audit: writes down how it was called, and ends as the test says.
 STAND_IN = """#!/bin/sh

@@ -1,4 +1,4 @@
-"""docs/same-gtid.sql finds every number that was used twice, and nothing else."""
+"""docs/same-gtid.sql finds every GTID that was reused, and nothing else."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SCRIPT = (DOCS / "same-gtid.sql").read_text()
-PAGE = (DOCS / "binlog-on-spark.md").read_text()
+PAGE = (DOCS / "same-gtid-fleet.md").read_text()
 ORIGIN = "aaaaaaaa-0000-0000-0000-000000000001"
 COMMITTED = 1_767_355_200_000_000
 

@@ -190,7 +190,7 @@ def _status_variables(cursor: Cursor, size: int) -> tuple[dict[int, int], str | 
 def _zero_terminated(cursor: Cursor, what: str) -> None:
     length = cursor.data.find(b"\0", cursor.at) - cursor.at
     if length < 0:
-        raise cursor.fail(f"expected a zero byte behind {what}")
+        raise cursor.fail(f"expected a zero byte after {what}")
     cursor.take(length + 1, what)
 
 

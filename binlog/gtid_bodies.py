@@ -96,7 +96,7 @@ def read_gtid_tagged(cursor: Cursor, _header: EventHeader, _format: FormatDescri
         else:
             numbers[field] = cursor.varlen_unsigned(f"field {field}")
     if not uuid or _TAGGED_GNO not in numbers:
-        raise cursor.fail("the message names no UUID or no GNO")
+        raise cursor.fail("the message has no UUID or no GNO")
     immediate, immediate_version = numbers.get(6), numbers.get(9)
     return GtidLog(
         gtid=_make_gtid(cursor, uuid=UUID(bytes=uuid), tag=tag, gno=numbers[_TAGGED_GNO]),

@@ -134,7 +134,7 @@ class _Draft:
 
     def check(self, column: int) -> int:
         if column >= len(self.types):
-            raise _NoSuchColumn(f"names column {column} of {len(self.types)}")
+            raise _NoSuchColumn(f"refers to column {column} of {len(self.types)}")
         return column
 
     def finish(self) -> TableMetadata:

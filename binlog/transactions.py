@@ -194,7 +194,7 @@ class _Group:
             raise CorruptBinlog(
                 file=event.file,
                 position=event.start,
-                what=f"rows of table id {rows.table_id}, which no TABLE_MAP announced",
+                what=f"rows of table id {rows.table_id} without a TABLE_MAP event before them",
             )
         try:
             count = count_rows(rows, table)

@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="pause between two transactions of a session of the load (default: full load)",
+        help="pause between two transactions of a load session (default: full load)",
     )
     pause_seconds: float = parser.parse_args(arguments).pause_seconds
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stage.head(f"FAILED: {failure}")
         return 1
     except KeyboardInterrupt:
-        stage.head("interrupted; every server has been stopped")
+        stage.head("interrupted; all servers were stopped")
         return 130
 
 
@@ -108,9 +108,7 @@ def _run(stage: Stage, stack: ExitStack, pause_seconds: float) -> int:
     stage.head("Faults: breaking two of the pairs")
     injected = _break(stage, pairs)
 
-    stage.head(
-        "First audit: snapshot to Parquet, judged by Spark, and once more by the local engine"
-    )
+    stage.head("First audit: snapshot to Parquet, evaluated by Spark and again by the local engine")
     store = folder / "snapshots"
     with _under_load(stage, pairs["healthy"], clients, pause_seconds):
         auditor.run("snapshot", "--fleet", fleet, "--out", store, status=(0,))
@@ -120,7 +118,7 @@ def _run(stage: Stage, stack: ExitStack, pause_seconds: float) -> int:
         raise DemoFailed("Spark and the local engine do not agree on the findings")
     auditor.run("audit", "--snapshots", store, "--engine", "local", status=(2,))
     _expect(by_spark, injected)
-    stage.say(f"found exactly the {len(injected)} faults that were injected; engines agree")
+    stage.say(f"found exactly the {len(injected)} faults that were injected; both engines agree")
 
     for cluster in sorted({fault.cluster for fault in injected}):
         stage.head(f"Repair of {cluster}: plan, then the plain mysql client")
@@ -135,7 +133,7 @@ def _run(stage: Stage, stack: ExitStack, pause_seconds: float) -> int:
     with _under_load(stage, pairs["healthy"], clients, pause_seconds):
         auditor.run("audit", "--fleet", fleet, status=(0,))
         _expect(auditor.json("audit", "--fleet", fleet, status=(0,)), ())
-    stage.head("Clean: every fault was found, explained and repaired, and nothing else was touched")
+    stage.head("Clean: every fault was found, explained and repaired, and nothing else was changed")
     return 0
 
 
@@ -172,7 +170,7 @@ def _under_load(stage: Stage, pair: Pair, clients: Clients, pause_seconds: float
         .gtid_count
         for server, earlier, later in zip((pair.a, pair.b), before, after, strict=True)
     ]
-    stage.say(f"healthy: {counts[0]:,} and {counts[1]:,} transactions committed meanwhile")
+    stage.say(f"healthy: {counts[0]:,} and {counts[1]:,} transactions committed during the demo")
     if not all(counts):
         raise DemoFailed("the healthy pair was not under load on both sides")
 
@@ -181,7 +179,7 @@ def _break(stage: Stage, pairs: dict[str, Pair]) -> tuple[Fault, ...]:
     bypass = faults.position_bypass(pairs["orders"])
     stage.say(f"orders: b was moved past {bypass.skipped} by file position")
     errant = faults.errant_transaction(pairs["orders"])
-    stage.say(f"orders: a's channel was stopped, and somebody wrote {errant.errant} on b")
+    stage.say(f"orders: a's channel was stopped, and a client wrote {errant.errant} on b")
     view = faults.failing_create_view(pairs["legacy"])
     stage.say(f"legacy: a CREATE VIEW failed on a with 1050 and succeeds on b: {view.failed}")
     return (
@@ -212,7 +210,7 @@ def _expect(audit: dict[str, Any], faults_injected: Sequence[Fault]) -> None:
 def _run_scripts(stage: Stage, clients: Clients, plan: Path, pair: Pair) -> None:
     scripts = sorted(plan.glob("[0-9][0-9]-*.sql"))
     if not scripts:
-        raise DemoFailed(f"{plan.name} holds no script")
+        raise DemoFailed(f"{plan.name} contains no script")
     for script in scripts:
         server = _server_of(script, pair)
         command = [

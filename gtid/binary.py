@@ -62,7 +62,7 @@ def decode(encoded: bytes) -> GtidSet:
     if version not in _DECODERS:
         raise UnknownFormatVersion(version)
     if version and header[0] != version:
-        raise MalformedBinary(f"format version {version} once more", 0)
+        raise MalformedBinary(f"format version {version} again", 0)
     tsid_count = int.from_bytes(header[1:7] if version else header[:7], "little")
     parts: dict[str, list[Boundaries]] = {}
     decoder, tsid_bytes_min = _DECODERS[version]
@@ -163,7 +163,7 @@ class _Reader:
     def check_count(self, count: int, *, bytes_each: int, what: str) -> None:
         room = (len(self._encoded) - self._position) // bytes_each
         if count > room:
-            raise MalformedBinary(f"{count} {what}, with room for {room},", self._position)
+            raise MalformedBinary(f"at most {room} {what}, not {count},", self._position)
 
     def check_end(self) -> None:
         if self._position != len(self._encoded):
@@ -195,7 +195,7 @@ def _decode_compact(reader: _Reader, tsid_count: int, parts: dict[str, list[Boun
     for _ in range(tsid_count):
         code = reader.take_varint()  # lowest bit: a UUID follows; the other bits: index of the tag
         if code >> 1 >= tag_count:
-            raise reader.error(f"one of {tag_count} tags before")
+            raise reader.error(f"the index of one of {tag_count} tags")
         if code % 2:
             uuid = reader.take_uuid()
         elif not uuid:

@@ -144,7 +144,7 @@ def look_up_rows(
     except (BinlogError, OSError) as error:
         found.note(f"the rows could not be read: {error}")
     if looked_up != gtids:
-        found.note(f"rows of the first {transactions_max} transactions only")
+        found.note(f"only the rows of the first {transactions_max} transactions were read")
     return found
 
 
@@ -223,7 +223,11 @@ def _is_partial(part: RowChanges, image: Image) -> bool:
 
 def _where(table: RowTable, image: Image, found: AffectedRows) -> str | None:
     if not table.key or not table.has_names:
-        why = "it has no key" if table.key == () else "its key is not known (no SELECT on it?)"
+        why = (
+            "it has no key"
+            if table.key == ()
+            else "its key is not known (no SELECT privilege on it?)"
+        )
         found.note(f"{table.name}: its rows cannot be found: {why}")
         return None
     try:
@@ -255,7 +259,7 @@ def read_row(
     documents = _documents(table, _shown(table, row))
     for (name, path), type_ in untold_types(connection, _quoted(table), where, documents).items():
         if type_ != "STRING":
-            raise CannotRender(f"{name}: {path} is a {type_}, which no JSON text holds")
+            raise CannotRender(f"{name}: {path} is a {type_}, which JSON text cannot show")
     image = tuple(
         _logged(column, value)
         for column, value in zip(table.columns, row[len(table.columns) :], strict=True)
@@ -345,7 +349,7 @@ def _document(text: str) -> JsonValue:
 
     root = read(json.loads(text))
     if json_text(root) != text:
-        raise CannotRender("a JSON document holds values that its text does not tell")
+        raise CannotRender("a JSON document has values that its text does not show exactly")
     return root
 
 

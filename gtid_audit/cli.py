@@ -128,6 +128,6 @@ def _say_defect(defect: Exception, *, debug: bool) -> int:
         text = "".join(traceback.format_exception(defect))
         sys.stderr.write(without_credentials(text))
     text = f"{type(defect).__name__}: {without_credentials(str(defect))}"
-    hint = "" if debug else "; run 'gtid-audit --debug …' for the place"
+    hint = "" if debug else "; run 'gtid-audit --debug …' for the traceback"
     warn(f"a defect of gtid-audit, not of your servers: {text}{hint}")
     return exits.DEFECT

@@ -122,7 +122,7 @@ def _shown_rows(rows: AffectedRows, *, left: str, right: str) -> Iterator[Render
     differing = [row for row in rows.rows if row.differs]
     equal = len(rows.rows) - len(differing)
     yield Text(
-        f"Rows they touched, as they are now: {counted(len(differing), 'row')} not the same,"
+        f"Changed rows, as they are now: {counted(len(differing), 'row')} not the same,"
         f" {equal:,} equal",
         style="bold",
     )

@@ -58,10 +58,10 @@ if TYPE_CHECKING:  # needs more packages than live servers do
 # The cluster name in findings about two logs, which have no fleet.
 CLUSTER: Final = "compare"
 
-NONE_IN_COMMON: Final = "no GTID was compared: the two logs hold none of them in common"
+NONE_IN_COMMON: Final = "no GTID was compared: the two logs have no GTID in common"
 NONE_AROUND_RESTARTS: Final = (
-    "no GTID was compared: the two logs hold no own transactions around a restart in common;"
-    " --everywhere compares all that both hold"
+    "no GTID was compared: around their restarts, the two logs have no transactions in common that"
+    " one of the servers committed; --everywhere compares every GTID that both have"
 )
 
 Side: TypeAlias = "ServerCompared | FilesCompared"

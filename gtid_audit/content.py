@@ -130,7 +130,7 @@ def _is_held(server: ServerSnapshot, snapshot: ClusterSnapshot, names: Sequence[
 
 def _own(server: ServerSnapshot, gtids: GtidSet) -> GtidSet:
     """Return which of these GTIDs the server, or its group, committed first."""
-    assert server.server_uuid is not None, "only judgeable servers are compared"
+    assert server.server_uuid is not None, "only fully read servers are compared"
     return own_gtids(gtids, server.server_uuid, _group_of(server))
 
 
@@ -231,11 +231,11 @@ class _Logs:
             self.remarks.append(UnreadContent(server.name, reason))
             return None
         if (mode := server.setting("gtid_mode")) not in (None, "ON"):
-            reason = f"it sends no transactions by GTID (gtid_mode is {mode})"
+            reason = f"it cannot send transactions by GTID (gtid_mode is {mode})"
             self.remarks.append(UnreadContent(server.name, reason))
             return None
         if server.name not in self.ways:
-            self.unread.append(UnreadContent(server.name, "no way to it is known"))
+            self.unread.append(UnreadContent(server.name, "no connection to it is configured"))
             return None
         starts = _starts_of(server, self.wanted.back)
         if (server.name, starts) not in self.opened:
@@ -315,7 +315,7 @@ def _compare_newest(
 ) -> None:
     """Compare the newest transactions, if the packages for it are installed."""
     if any(find_spec(module) is None for module in ("numpy", "numba", "pyarrow")):
-        text = "compared around restarts only: pip install 'gtid-audit[columns]'"
+        text = "compared only around restarts; to compare more: pip install 'gtid-audit[columns]'"
         search.note(Unread(f"{left.name}, {right.name}", text, is_lasting=True))
         return
     from binlog.adapters.compare_all import compare_newest
@@ -339,9 +339,9 @@ def _in_order(one: str, other: str) -> tuple[str, str]:
 
 
 def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
-    assert server.server_uuid is not None, "only judgeable servers are compared"
-    assert server.gtid_executed is not None, "only judgeable servers are compared"
-    assert server.gtid_purged is not None, "only judgeable servers are compared"
+    assert server.server_uuid is not None, "only fully read servers are compared"
+    assert server.gtid_executed is not None, "only fully read servers are compared"
+    assert server.gtid_purged is not None, "only fully read servers are compared"
     folds = server.setting("lower_case_table_names")
     up_since = None
     if server.server_clock is not None and server.uptime_seconds is not None:

@@ -12,21 +12,20 @@ CLUSTERS_SHOWN_MAX = 10
 REMARKS_SHOWN_MAX = 4
 # A stored run without contents was read with --no-content, or by an older version.
 NOT_STORED: Final = (
-    "Content not compared when these servers were read, and equal sets may hide different"
-    " transactions. `gtid-audit audit --fleet FILE --content` compares."
+    "Content not compared when these servers were read. Equal GTID sets may contain different"
+    " transactions. To compare the content, run `gtid-audit audit --fleet FILE --content`."
 )
 NOT_ASKED_FOR: Final = "Content not compared: --no-content."
 NONE_DUE: Final = (
-    "Content not compared: gtid-audit found no two linked servers of which one is known to have"
-    " restarted within 24 hours (with --out: or since the last audit that compared). --content"
-    " compares around every restart."
+    "Content not compared: no linked server is known to have restarted within 24 hours (with --out:"
+    " or since the last audit that compared it). --content compares around every restart."
 )
 OTHERS: Final = (
-    "Other GTIDs were not compared, and equal sets may hide different transactions. --content"
-    " compares the newest of each UUID."
+    "Other GTIDs were not compared. Equal GTID sets may contain different transactions. --content"
+    " also compares the newest GTIDs of each UUID."
 )
 
-_SUSPECT: Final = "that an earlier audit reported, or that a replica executed and did not receive"
+_SUSPECT: Final = "that an earlier audit reported, or that a replica executed without receiving"
 
 
 def content_lines(
@@ -50,7 +49,7 @@ def content_lines(
     if len(readings) > CLUSTERS_SHOWN_MAX:
         count = sum(each.compared_count for each in readings.values())
         in_all = number_of(count, "GTID")
-        yield f"Contents compared in {len(readings):,} clusters, {in_all} in all."
+        yield f"Content compared in {len(readings):,} clusters: {in_all} in total."
     yield from _others(readings)
 
 
@@ -68,9 +67,9 @@ def content_line(reading: ContentReading) -> str:
     ]
     if len(reading.starts) > STARTS_SHOWN_MAX:
         starts.append(f"{len(reading.starts) - STARTS_SHOWN_MAX:,} more")
-    where = "the own transactions around the restart of " + ", ".join(starts)
+    where = "own transactions around the restart of " + ", ".join(starts)
     if not starts:
-        where = "nothing: no restart of a server was found"
+        where = "nothing, because no restart of a server was found"
     if reading.suspect_count:
         earlier = f"{number_of(reading.suspect_count, 'GTID')} {_SUSPECT}"
         where = f"{where}, and {earlier}" if starts else earlier

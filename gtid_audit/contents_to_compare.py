@@ -125,7 +125,7 @@ def looked_back(
 
 def _since_start(server: ServerSnapshot, seen: Mapping[UUID, datetime]) -> timedelta | None:
     """Return how far back to compare; None if the server has not restarted within that time."""
-    assert server.server_uuid is not None, "only judgeable servers are asked about"
+    assert server.server_uuid is not None, "only fully read servers are passed"
     if server.uptime_seconds is None:
         return None  # the audit reports it
     back = RECENT

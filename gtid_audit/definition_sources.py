@@ -69,7 +69,7 @@ def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
                 raise UsageProblem(f"{path}: {error}") from error
             found[definition.schema, definition.table] = definition
     if not found:
-        raise UsageProblem(f"{path}: no CREATE TABLE in it")
+        raise UsageProblem(f"{path}: contains no CREATE TABLE")
     return found
 
 
@@ -144,8 +144,8 @@ class GivenDefinitions:
         for name in ((schema, table), ("", table)):
             if name in self._given:
                 self._caveats[
-                    f"The columns of {schema}.{table} are those of the file that was given; no log"
-                    " shows that they were the same at these transactions."
+                    f"The columns of {schema}.{table} come from the file of --definitions. No log"
+                    " shows that the table had these columns at these transactions."
                 ] = None
                 return self._given[name]
         if self._tracked is not None:
@@ -169,15 +169,15 @@ class GivenDefinitions:
         changed = self._changed_behind(definition.schema, definition.table, file, position)
         if changed is not None:
             self._say_once(
-                f"{name}: its columns were changed at {changed}, behind a transaction that is asked"
-                f" for ({file}:{position}): the definition on {self._server_name} now is not used;"
-                " use --store (binlog schema follow) or --definitions with the older one"
+                f"{name}: its columns were changed at {changed}, after the requested transaction at"
+                f" {file}:{position}. The definition on {self._server_name} now is not used. Use"
+                " --store (binlog schema follow), or --definitions with the older definition"
             )
             return None
         self._caveats[
-            f"The columns of {name} are those on {self._server_name} when this script was made. In"
-            " the logs that were read nothing changes them behind these transactions; a change"
-            " that is not in these logs is not seen."
+            f"The columns of {name} are those on {self._server_name} when this script was written."
+            " The logs that were read do not change them after these transactions. A change that"
+            " is not in these logs is not detected."
         ] = None
         return definition
 

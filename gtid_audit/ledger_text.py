@@ -178,7 +178,7 @@ def _facts(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
     yield "largest", _largest(summary)
     remarks = {
         "without GTID": summary.anonymous,
-        "without their end": summary.incomplete,
+        "whose end is missing": summary.incomplete,
         "with a statement that ended in an error on its source": summary.with_errors,
     }
     for what, count in remarks.items():

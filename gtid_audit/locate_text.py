@@ -24,11 +24,11 @@ PLACES_SHOWN_MAX: Final = 10
 ERRORS_SHOWN_MAX: Final = 10
 
 _WHY: Final = {
-    Absence.PURGED: "purged: the server has executed them, and their files are gone",
-    Absence.BEFORE_FIRST: "before the first file: it lists them as logged before it began",
-    Absence.NOT_EXECUTED: "not executed: the server does not have them, or not yet",
+    Absence.PURGED: "purged: the server executed them, and their files no longer exist",
+    Absence.BEFORE_FIRST: "before the first file: its header lists them as logged earlier",
+    Absence.NOT_EXECUTED: "not executed: the server does not have them (yet)",
     Absence.IN_NO_FILE: "in none of the files",
-    Absence.UNREAD: "not found in what could be read; something could not be",
+    Absence.UNREAD: "not found in the files that could be read; some could not be read",
 }
 
 
@@ -103,7 +103,7 @@ def _headline(located: Located, source: str) -> Text:
     said = (
         f"{found:,} of {counted(located.wanted.gtid_count, 'GTID')} located",
         f"in {len(located.files):,} of {counted(located.file_count, 'file')}",
-        f"{counted(located.heads_read, 'head')} read",
+        f"{counted(located.heads_read, 'header')} read",
     )
     line.append(f"  {' · '.join((source, *said))}", style="default")
     return line
@@ -130,7 +130,7 @@ def _places(places: Iterable[Place]) -> RenderableType:
         grid.add_column(justify="right", no_wrap=True)
     grid.add_row("GTID", "from byte", "to", "", style=QUIET)
     for place in places:
-        remark = "" if place.is_complete else "its end is not there"
+        remark = "" if place.is_complete else "its end is missing"
         grid.add_row(
             str(place.gtid), str(place.start), str(place.end), Text(remark, style="yellow")
         )

@@ -127,7 +127,7 @@ def one_source(operands: Sequence[LogOperand]) -> LogServer | tuple[Path, ...]:
     """Return the only server, or all the files. Raises UsageProblem for a mixture."""
     servers = [operand for operand in operands if isinstance(operand, LogServer)]
     if len(servers) > 1:
-        raise UsageProblem("more than one server: name one, or files")
+        raise UsageProblem("more than one server: give one server, or files")
     if servers and len(operands) == 1:
         return servers[0]
     return paths_of(operands)
@@ -194,12 +194,12 @@ def _accounts(*, ask: bool) -> Callable[[str], ServerTarget]:
 
 def _files_of(text: str) -> tuple[Path, ...]:
     if not text:
-        raise UsageProblem("expected a file, a directory, a glob or a DSN, found an empty text")
+        raise UsageProblem("expected a file, a directory, a glob or a DSN, found an empty operand")
     path = Path(text).expanduser()
     if _LIKE_AN_ACCOUNT.search(text) and not _exists(path):
         raise UsageProblem(
-            "an operand with ':' and '@' is no file, and does not begin with mysql://; expected"
-            " mysql://user@host:port/?option=value (it is not shown: it may hold a password)"
+            "an operand with ':' and '@' is not a file and does not begin with mysql://; expected"
+            " mysql://user@host:port/?option=value (not shown: the operand may contain a password)"
         )
     try:
         if path.is_dir():
@@ -227,7 +227,7 @@ def _require_regular(path: Path, text: str) -> None:
     if not stat.S_ISREG(mode):
         kind = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
         raise UsageProblem(
-            f"{text}: {kind}, not a regular file; logs are read from files: copy it into one first"
+            f"{text}: {kind}, not a regular file; copy its content into a regular file first"
         )
 
 
@@ -246,16 +246,18 @@ def _files_in(folder: Path) -> tuple[Path, ...]:
     indexes = sorted(path for path in entries if path.suffix == _INDEX_SUFFIX)
     if len(indexes) > 1:  # a replica's data directory has both binary logs and relay logs
         names = ", ".join(str(path) for path in indexes)
-        raise UsageProblem(f"{folder}: more than one index; name one of them: {names}")
+        raise UsageProblem(f"{folder}: more than one index file; select one of them: {names}")
     if indexes:
         return _listed_in(indexes[0])
     numbered = [path for path in entries if _NUMBERED.fullmatch(path.name)]
     bases = sorted({order_of(path)[0] for path in numbered})
     if not numbered:
-        raise UsageProblem(f"{folder}: neither an index nor files like binlog.000001")
+        raise UsageProblem(f"{folder}: contains neither an index file nor files like binlog.000001")
     if len(bases) > 1:
         names = ", ".join(f"{base}.*" for base in bases)
-        raise UsageProblem(f"{folder}: logs of more than one name; choose by a glob: {names}")
+        raise UsageProblem(
+            f"{folder}: logs of more than one base name; select one with a glob: {names}"
+        )
     return _sorted(str(folder), numbered)
 
 
@@ -267,7 +269,9 @@ def _listed_in(index: Path) -> tuple[Path, ...]:
     with index.open("rb") as file:
         content = file.read(INDEX_BYTES_MAX + 1)
     if len(content) > INDEX_BYTES_MAX:
-        raise UsageProblem(f"{index}: an index of more than {INDEX_BYTES_MAX:,} bytes")
+        raise UsageProblem(
+            f"{index}: larger than the limit of {INDEX_BYTES_MAX:,} bytes for an index file"
+        )
     paths: list[Path] = []
     for line in content.splitlines():
         if not line.strip():
@@ -279,7 +283,8 @@ def _listed_in(index: Path) -> tuple[Path, ...]:
     if missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise UsageProblem(
-            f"{index}: lists {missing[0].name}{more}, not there; name those that are by a glob"
+            f"{index}: lists {missing[0].name}{more}, which cannot be found; select the existing"
+            " files with a glob"
         )
     if not paths:
         raise UsageProblem(f"{index}: lists no file")

@@ -27,12 +27,12 @@ METRICS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     ),
     "mysql_gtid_verdict": ("0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.", ("cluster",)),
     "mysql_gtid_transactions": (
-        "Transactions that findings are about, by edge.",
+        "Transactions in findings, by source and replica.",
         ("cluster", "source", "replica", "code"),
     ),
     "mysql_gtid_unread_facts": ("Facts that could not be read.", ("cluster", "server")),
-    "mysql_gtid_audit_timestamp_seconds": ("When the last audit finished, Unix time.", ()),
-    "mysql_gtid_audit_duration_seconds": ("How long the last audit took.", ()),
+    "mysql_gtid_audit_timestamp_seconds": ("Unix time at which the last audit finished.", ()),
+    "mysql_gtid_audit_duration_seconds": ("Duration of the last audit in seconds.", ()),
 }
 _NOT_KNOWN: Final = float("nan")
 _JUDGED: Final = tuple(

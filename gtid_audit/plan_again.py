@@ -124,7 +124,7 @@ def wanted_by(directory: Path) -> Wanted:
     except OSError as error:
         raise UsageProblem(f"{path}: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageProblem(f"{path}: not a plan that this version wrote") from error
+        raise UsageProblem(f"{path}: not a plan of this version of gtid-audit") from error
 
 
 def wanted_of(written: Mapping[str, Any]) -> Wanted:

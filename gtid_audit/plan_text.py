@@ -29,10 +29,12 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
         what = f"Not read: {unknown.server}, {unknown.fact}: {unknown.reason}"
         yield Text(printable(what), style="yellow")
     if not audit.findings and audit.unknown:
-        yield Text(f"Nothing is planned for {printable(plan.cluster)}: not all of it was read.")
+        yield Text(
+            f"No repair was planned for {printable(plan.cluster)}: some facts were not read."
+        )
         return
     if not audit.findings:
-        yield Text(f"Nothing was found in {printable(plan.cluster)}: nothing to repair.")
+        yield Text(f"No findings in {printable(plan.cluster)}: there is nothing to repair.")
         return
     head = Text(f"Plan {plan.id}", style="bold")
     about = f"{counted(plan.scripts_count, 'step')}, about {plan.estimated_seconds} s"
@@ -50,13 +52,13 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
             yield Text(f"! {printable(warning)}", style="yellow")
     if plan.afterwards and plan.steps:
         yield Text()
-        yield Text("The audit will show afterwards:", style="bold")
+        yield Text("After these steps an audit will report:", style="bold")
         for left in plan.afterwards:
             what = f"{left.code} {left.name}, {left.about or 'the cluster'}"
             yield Text(printable(f"  {what} ({'new' if left.is_new else 'as now'})"))
     if plan.not_planned:
         yield Text()
-        yield Text("Without steps:", style="bold")
+        yield Text("Findings without steps:", style="bold")
         grid = Table.grid(padding=(0, 2, 0, 0))
         for each in plan.not_planned:
             ways = "".join(f"\n{printable(way)}" for way in each.by_hand)
@@ -89,7 +91,7 @@ def _rows(plan: Plan) -> Iterator[RenderableType]:
 def _check(step: Step, check: Check) -> RenderableType:
     title = f"{step.check_number(check)}. check {check.server} before step {step.number}"
     rows = (
-        ("on", f"{check.server} ({address_of(check)}); it changes nothing"),
+        ("on", f"{check.server} ({address_of(check)}); the check changes nothing"),
         ("why", check.why),
         ("script", step.check_name(check)),
     )

@@ -111,7 +111,7 @@ def make_plan(
     say: Callable[[str], None],
 ) -> Planned:
     """Plan the repair of what was read. Raises UsageProblem for a choice that fits no finding."""
-    say("looking into the binary logs")
+    say("reading the binary logs")
     targets = {target.name: target for target in read.targets}
     events = read_events(read.snapshot, read.audit, targets, timeout_seconds_max=EVENT_SECONDS_MAX)
     found = _transactions(read, targets)

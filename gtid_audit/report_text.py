@@ -244,7 +244,7 @@ def _evidence(evidence: Iterable[Evidence]) -> RenderableType:
     for each in evidence:
         value = printable(each.value)
         if len(value) > EVIDENCE_CHARACTERS_MAX:
-            value = value[:EVIDENCE_CHARACTERS_MAX] + "… (--json has all of it)"
+            value = value[:EVIDENCE_CHARACTERS_MAX] + "… (--json has the whole text)"
         line = Text(f"{each.fact}: ")
         line.append(value, style="bold")
         said_by = f"  {printable(each.read_from)}, {each.read_at:%H:%M:%S}"
@@ -272,7 +272,10 @@ def unknown_parts(
     # The two readings usually fail for the same reason: one line for both.
     seen = dict.fromkeys((each.cluster, each.server, each.fact, each.reason) for each in unknown)
     yield Text()
-    yield Text("Not read, and so not judged (gtid-audit explain U1):", style="bold magenta")
+    yield Text(
+        "Not read, so what depends on it was not evaluated (gtid-audit explain U1):",
+        style="bold magenta",
+    )
     grid = Table.grid(padding=(0, 2, 0, 0))
     for cluster, server, fact, reason in list(seen)[:UNKNOWN_SHOWN_MAX]:
         name = f"{cluster}/{server}" if name_cluster else server

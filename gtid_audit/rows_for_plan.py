@@ -20,7 +20,7 @@ def read_rows(
     names = (finding.source or "", finding.replica or "")
     unknown = [name for name in names if name not in targets]
     if unknown:
-        return RowsRead(unread=tuple(f"no way to {name} is known" for name in unknown))
+        return RowsRead(unread=tuple(f"no connection to {name} is configured" for name in unknown))
     left, right = (_way_to(targets[name], seconds_max) for name in names)
     ours, theirs = (ServerLogs(way, timeout_seconds_max=seconds_max) for way in (left, right))
     logs = ours.events_of, theirs.events_of

@@ -94,7 +94,7 @@ class RowReader:
         for row in rows:
             images = (row.before, row.after, *row.between)
             if any(image is not None and ABSENT in image for image in images):
-                what = f"{row.table.name}: the log does not hold the whole row"
+                what = f"{row.table.name}: the log does not contain the whole row"
                 return RowsOn(RowState.UNREAD, f"{what} (binlog_row_image is not FULL)"), ()
         for row in rows:
             try:
@@ -148,13 +148,10 @@ class RowReader:
         try:
             with self._connection.cursor(Cursor) as cursor:
                 if cursor.execute(_FOREIGN_KEYS, names):
-                    why = f"{table.name}: foreign keys bind its rows to those of other tables"
+                    why = f"{table.name}: foreign keys link its rows to rows of other tables"
                     return RowsOn(RowState.UNREAD, why, is_bound=True)
                 if cursor.execute(_INEXACT_KEYS, names):
-                    why = (
-                        f"{table.name}: a unique key has only the beginning of a column, or an"
-                        " expression"
-                    )
+                    why = f"{table.name}: a unique key uses a column prefix or an expression"
                     return RowsOn(RowState.UNREAD, why)
         except pymysql.MySQLError as error:
             return RowsOn(RowState.UNREAD, f"{table.name}: {server_words(error)}")
@@ -174,7 +171,7 @@ class RowReader:
             state, off = self.state_of(old)
             if state.state is not RowState.AS_AFTER:
                 return state, off
-            return RowsOn(RowState.CONFLICT, "only a part of the rows is there"), off
+            return RowsOn(RowState.CONFLICT, "only some of the rows exist"), off
         named = ", ".join(".".join(filter(None, name)) for name in there[:_ROWS_NAMED_MAX])
         is_created = len(there) == len(created) and not rows
         return RowsOn(RowState.CONFLICT, f"{named} exists already", is_created=is_created), ()

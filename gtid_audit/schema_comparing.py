@@ -137,9 +137,9 @@ def compare(
     at: str | None,
 ) -> Comparison:
     """Evaluate the four views."""
-    event = View(EVENT, why="not asked for: give --at", is_asked=False)
+    event = View(EVENT, why="not requested: add --at", is_asked=False)
     if at is not None:
-        event = View(EVENT, why=f"no rows of {key} at {at}")
+        event = View(EVENT, why=f"no rows of {key} in the transaction at {at}")
     if logged is not None:
         event = View(EVENT, shown_columns(logged.table))
     why = "not tracked" if tracked is None else explain(tracked)
@@ -173,18 +173,18 @@ def _explain(
     if logged is not None:
         yield from _explain_event(logged, tracked, views)
     elif tracked is None or tracked.definition is None:
-        yield "the table is not tracked: rows of it cannot be given names"
+        yield "the table is not tracked: the columns of its rows have no names"
     source, _, held, replica = (view.definition for view in views)
     if source is not None and held is not None and source.columns != held.columns:
         yield (
-            "the source has another definition now than the one tracked: statements that change it"
-            " lie between, or the tracker was told something else (binlog schema list shows since"
-            " when)"
+            "the definition on the source now differs from the tracked one: statements changed it"
+            " after the tracked position, or the tracked definition was set by hand (binlog schema"
+            " list shows since when it holds)"
         )
     if source is not None and replica is not None and source.columns != replica.columns:
         yield (
-            "source and replica differ now: a DDL that one of them has not executed yet, or that"
-            " was not replicated"
+            "the definitions on source and replica differ now: one server has not executed a DDL"
+            " statement yet, or it was not replicated"
         )
 
 
@@ -193,16 +193,16 @@ def _explain_event(
 ) -> Iterator[str]:
     held = tracked.definition if tracked else None
     if held is None:
-        yield f"rows at {logged.place} cannot be read by the tracker, which has no definition there"
+        yield f"no definition is tracked for rows at {logged.place}: their columns have no names"
     elif why := misfit(held, logged.table):
-        yield f"rows at {logged.place} do not fit what is tracked: {why}"
+        yield f"rows at {logged.place} do not fit the tracked definition: {why}"
         if held.column_count != len(logged.table.column_types):
             yield (
-                'statements made of these rows by the tracked definition would end with "Column'
-                " count doesn't match value count\""
+                "statements written from these rows with the tracked definition would fail with"
+                ' "Column count doesn\'t match value count"'
             )
     else:
-        yield f"rows at {logged.place} fit what is tracked"
+        yield f"rows at {logged.place} fit the tracked definition"
         return
     options = {SOURCE: "--from-source", REPLICA: "--from-target"}
     fitting = [
@@ -213,11 +213,11 @@ def _explain_event(
         and misfit(view.definition, logged.table) is None
     ]
     if fitting:
-        yield f"what fits them: binlog schema update {_quoted(tracked, logged)} {fitting[0]} DSN"
+        yield f"a fitting one: binlog schema update {_quoted(tracked, logged)} {fitting[0]} DSN"
     else:
         yield (
-            "neither server has a definition now that fits them: write the one of that time to a"
-            f" file, then: binlog schema update {_quoted(tracked, logged)} --from-file FILE"
+            "no server has a fitting definition now: write the definition of that time to a file,"
+            f" then run: binlog schema update {_quoted(tracked, logged)} --from-file FILE"
         )
 
 
@@ -230,7 +230,7 @@ def _quoted(tracked: Entry | None, logged: LoggedTable) -> str:
 def server_view(name: str, server: ServerTables | None, key: TableKey) -> View:
     """Read a table's definition on a server now; without a server, return an empty view."""
     if server is None:
-        return View(name, why="not asked for", is_asked=False)
+        return View(name, why="not requested", is_asked=False)
     try:
         return view_of(name, server.definition(key))
     except BinlogError as error:

@@ -37,7 +37,7 @@ def table_of(text: str) -> TableKey:
     """Parse `schema.table`; names with dots or backquotes must be in backquotes."""
     found = _TABLE.fullmatch(text)
     if found is None:
-        raise UsageProblem(f"expected schema.table, not {text!r}; quote odd names: `a.b`.`c`")
+        raise UsageProblem(f"expected schema.table, not {text!r}; quote special names: `a.b`.`c`")
     schema, table = found[1] or found[2], found[3] or found[4]
     return TableKey(schema.replace("``", "`"), table.replace("``", "`"))
 
@@ -98,10 +98,10 @@ def server_in(store: SchemaStore, typed: str | None) -> UUID:
         return servers[0]
     if not servers:
         raise UsageProblem(
-            f"{store.path}: nothing is tracked here; begin with: binlog schema follow"
+            f"{store.path}: no table is tracked here; start with: binlog schema follow"
         )
     listed = ", ".join(map(str, servers))
-    raise UsageProblem(f"{store.path} holds {len(servers)} servers; name one by --server: {listed}")
+    raise UsageProblem(f"{store.path} has {len(servers)} servers; select one by --server: {listed}")
 
 
 def server_of_files(paths: tuple[Path, ...], typed: str | None) -> UUID:
@@ -116,7 +116,10 @@ def server_of_files(paths: tuple[Path, ...], typed: str | None) -> UUID:
         text = ""
     found = _AUTO_CNF.search(text)
     if found is None:
-        raise UsageProblem("logs do not say whose they are: name the server by --server UUID")
+        raise UsageProblem(
+            "the server of these logs is not known (there is no auto.cnf next to them): add"
+            " --server UUID"
+        )
     return uuid_of(found[1])
 
 

@@ -43,7 +43,7 @@ def listing_document(
 
 def show_listing(document: dict[str, Any], entries: Sequence[Entry], *, is_detailed: bool) -> None:
     """Show the tables of a server: one line each, or each with its columns."""
-    place = document["followed_to"] or "nowhere yet"
+    place = document["followed_to"] or "no position yet"
     write_line(f"server {document['server']}, followed to {place}")
     if not entries:
         write_line("no tables")
@@ -60,7 +60,7 @@ def show_listing(document: dict[str, Any], entries: Sequence[Entry], *, is_detai
         show(table)
     for waiting in document["staged"]:
         name = f"{waiting['schema']}.{waiting['table']}"
-        write_line(printable(f"{name}: an update waits for the next follow"))
+        write_line(printable(f"{name}: an update is staged for the next `follow`"))
 
 
 def _line(entry: Entry) -> tuple[str, ...]:
@@ -101,12 +101,12 @@ def _keys(definition: TableDefinition) -> list[str]:
         lines.append(f"primary key ({', '.join(definition.primary_key)})")
     lines += [_key(key) for key in definition.unique_keys]
     if not definition.is_complete:
-        lines.append("made of logged metadata: other keys and generated columns are not known")
+        lines.append("from logged metadata: other keys and generated columns are not known")
     return lines
 
 
 def _key(key: Key) -> str:
-    inexact = "" if key.is_exact else ", of parts or expressions"
+    inexact = "" if key.is_exact else ", with prefixes or expressions"
     return f"unique key {key.name} ({', '.join(key.columns)}{inexact})"
 
 
@@ -175,10 +175,10 @@ def show_follow(done: Followers) -> None:
     report = done.report
     write_line(
         f"server {done.server}: followed from {report.begun_at} to {report.ended_at},"
-        f" {report.entry_count:,} changes of definitions"
+        f" {report.entry_count:,} changed definitions"
     )
-    _names("put in place from earlier updates", [entry.key for entry in done.staged])
-    _names("taken from the server, unchanged since", [entry.key for entry in done.asked])
+    _names("staged updates that were applied", [entry.key for entry in done.staged])
+    _names("read from the server, unchanged since", [entry.key for entry in done.asked])
     for entry in done.unknown[:_UNKNOWN_SHOWN_MAX]:
         write_line(printable(f"unknown: {entry.key} since {entry.place}: {entry.why}"))
     if len(done.unknown) > _UNKNOWN_SHOWN_MAX:

@@ -24,8 +24,8 @@ _RELATION: Final = {
     SetRelation.EQUAL: "A and B are equal",
     SetRelation.CONTAINS: "A contains B: it has all of B, and more",
     SetRelation.CONTAINED: "A is contained in B: B has all of A, and more",
-    SetRelation.INTERSECTS: "A and B intersect: each has what the other lacks",
-    SetRelation.DISJOINT: "A and B are disjoint: nothing is in both",
+    SetRelation.INTERSECTS: "A and B intersect: each has GTIDs that the other does not have",
+    SetRelation.DISJOINT: "A and B are disjoint: no GTID is in both",
 }
 _STYLE: Final = {
     "only A": "bold red",
@@ -48,7 +48,7 @@ def show_difference(a: GtidSet, b: GtidSet) -> None:
         if number < PICTURES_MAX:
             parts += _picture(named["only A"] | named["only B"], held)
     parts += _rest(len(differing), "differ")
-    parts += _counted_quietly(len({*a.tsids, *b.tsids}) - len(differing), "in which both agree")
+    parts += _counted_quietly(len({*a.tsids, *b.tsids}) - len(differing), "equal in A and B")
     show(*parts)
 
 

@@ -111,7 +111,7 @@ def _gaps(
             yield Unknown(cluster, name, READINGS, "the stored run has no reading of this server")
         elif found[name] != wanted[name]:
             read, named = (f"{host}:{port}" for host, port in (found[name], wanted[name]))
-            reason = f"the stored run has a reading of {read}, and the fleet file names {named}"
+            reason = f"the stored run has a reading of {read}, but the fleet file has {named}"
             yield Unknown(cluster, name, READINGS, reason)
 
 

@@ -139,7 +139,7 @@ def _not_null(here: TableRules, there: TableRules, logged_columns: int) -> Itera
     pairs = zip(here.definition.columns, there.definition.columns, strict=False)
     for ours, theirs in list(pairs)[:logged_columns]:
         if theirs.is_nullable and not ours.is_nullable:
-            yield f"{ours.name} is NOT NULL, and its source's may be NULL"
+            yield f"{ours.name} is NOT NULL, but may be NULL on its source"
 
 
 def _other_collations(here: TableRules, there: TableRules) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _other_collations(here: TableRules, there: TableRules) -> Iterator[str]:
             continue
         ours, theirs = (_of_today(each or "") for each in pair)
         if ours != theirs:
-            yield f"{column.name} is part of a key and has {ours}, its source's has {theirs}"
+            yield f"{column.name} is part of a key and has {ours}; on its source it has {theirs}"
 
 
 def _other_shapes(here: TableRules, there: TableRules, logged_columns: int) -> Iterator[str]:
@@ -162,11 +162,12 @@ def _other_shapes(here: TableRules, there: TableRules, logged_columns: int) -> I
             continue
         takes_any = one.base_type == GEOMETRIES[0] or one.base_type == other.base_type
         if not takes_any:
-            yield f"{one.name} is {one.base_type}, its source's {other.base_type}"
+            yield f"{one.name} is {one.base_type}; on its source it is {other.base_type}"
         name, other_name = quote_identifier(one.name), quote_identifier(other.name)
         srid = ours.get(name)
         if srid is not None and srid != theirs.get(other_name):
-            yield f"{one.name} has {srid}, its source's {theirs.get(other_name, 'any SRID')}"
+            on_source = theirs.get(other_name, "no SRID attribute")
+            yield f"{one.name} has {srid}; its source has {on_source}"
 
 
 def _engine_of(text: str) -> str:

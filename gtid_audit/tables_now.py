@@ -131,7 +131,7 @@ class LoggedDefinitions:
             if place is None:
                 return self._of_now(schema, table)
             why = (
-                f"{schema}.{table}: its columns were changed at {place}, behind the transaction at"
+                f"{schema}.{table}: its columns were changed at {place}, after the transaction at"
                 f" {file}:{position}"
             )
         self.changed[name] = why
@@ -163,8 +163,8 @@ class LogBehind:
         ahead = sum(size for name, size in sizes if Place(name, 0).number >= place.number)
         if ahead - place.position > self._bytes_max:
             raise TooMuchLog(
-                f"{ahead - place.position:,} bytes of log are behind {place.file}:{place.position};"
-                f" changes of tables are looked for in {self._bytes_max:,}"
+                f"{ahead - place.position:,} bytes of log follow {place.file}:{place.position};"
+                f" gtid-audit searches at most {self._bytes_max:,} bytes for changes of tables"
             )
 
 
@@ -178,11 +178,11 @@ def misfit_now(table: RowTable, now: TableDefinition | None) -> str | None:
     names = [(column.name or "").casefold() for column in table.columns]
     names_now = [column.name.casefold() for column in now.columns]
     if names != names_now[: len(names)]:
-        return f"{table.name}: its columns are others, or in another order, than in the log"
+        return f"{table.name}: its columns or their order differ from the log"
     for logged, column in zip(table.columns, now.columns, strict=False):
         members = logged.members or ()
         if members and members != column.members[: len(members)]:
-            return f"{table.name}: the members of {column.name} are others than in the log"
+            return f"{table.name}: the members of {column.name} differ from the log"
     return None
 
 
@@ -198,7 +198,7 @@ def columns_misfit(table: RowTable, now: TableDefinition | None) -> str | None:
     if now is None:
         return f"{table.name}: its definition was not read"
     if len(table.columns) > len(now.columns):
-        return f"{table.name}: it has {len(now.columns)} columns, the log {len(table.columns)}"
+        return f"{table.name}: it has {len(now.columns)} columns; the log has {len(table.columns)}"
     for logged, column in zip(table.columns, now.columns, strict=False):
         why = column_misfit(column, logged.type_code, logged.metadata)
         if why is not None:
@@ -206,8 +206,8 @@ def columns_misfit(table: RowTable, now: TableDefinition | None) -> str | None:
         is_number = column.base_type != "year"
         if is_number and logged.is_unsigned not in (None, column.is_unsigned):
             sign = "unsigned" if logged.is_unsigned else "signed"
-            return f"{table.name}: {column.name} is {column.type_text}; logged is {sign}"
+            return f"{table.name}: {column.name} is {column.type_text}; the log has it {sign}"
         charsets = {logged.charset, column.charset}
         if logged.is_string and None not in charsets and len(charsets) > 1:
-            return f"{table.name}: {column.name} is in {column.charset}; logged is {logged.charset}"
+            return f"{table.name}: {column.name} is {column.charset}; the log has {logged.charset}"
     return None

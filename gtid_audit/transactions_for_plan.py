@@ -192,7 +192,7 @@ class _Reading:
             no_rollback_on=self._no_rollback(read, names),
         )
         if rows is None or ddl:
-            definitions = f"{ddl.shortened()} changes definitions, or was not read"
+            definitions = f"{ddl.shortened()} changes table definitions, or was not read"
             why = definitions if ddl else read.rows_unread
             unread = {name: RowsOn(RowState.UNREAD, why) for name in names}
             return replace(read, rows_on=unread, misfits_in_part=self._in_part(read, names))
@@ -300,7 +300,7 @@ class _Reading:
             except (pymysql.MySQLError, OSError):  # `rows_on` shows that they were not compared
                 continue
             if state.state in (RowState.CONFLICT, RowState.AS_AFTER):
-                misfits[name] = state.why or "they are there already"
+                misfits[name] = state.why or "the server has these rows already"
         return misfits
 
     def _source_of_missing(self, name: str) -> str | None:

@@ -72,7 +72,7 @@ def _head(group: EventGroup) -> Iterator[RenderableType]:
         transaction.kind.value,
     ]
     if not transaction.is_complete:
-        facts.append("its end is not there")
+        facts.append("its end is missing")
     line = Text(name, style="bold")
     line.append("  " + " · ".join(map(printable, facts)), style=QUIET)
     yield line
@@ -92,7 +92,7 @@ def _statement(query: Query) -> Iterator[RenderableType]:
     if len(sql) > STATEMENT_CHARACTERS_MAX:
         sql = sql[: STATEMENT_CHARACTERS_MAX - 1] + "…"
     where = f"in {query.schema}" if query.schema else ""
-    failed = f"error {query.error_code} on its server" if query.error_code else ""
+    failed = f"ended with error {query.error_code} on its server" if query.error_code else ""
     remark = " · ".join(filter(None, (where, failed)))
     if remark:
         yield Text(f"  {printable(remark)}", style="red" if failed else QUIET)
@@ -118,16 +118,16 @@ def _rows(changes: RowChanges, notes: set[str]) -> Iterator[RenderableType]:
 
 def _notes(table: RowTable) -> Iterator[str]:
     if table.mismatch:
-        yield f"{table.name}: the definition that was given is not used: {table.mismatch}"
+        yield f"{table.name}: the given definition is not used: {table.mismatch}"
     if table.origin is Origin.NOWHERE:
         yield (
-            f"{table.name}: names are not logged (binlog_row_metadata=FULL would): @1 is the first"
-            " column; --definitions, --store or --schema-from give names"
+            f"{table.name}: column names are not logged (binlog_row_metadata is not FULL). @1 is"
+            " the first column. For names, use --definitions, --store or --schema-from"
         )
     if any(column.is_unsigned is None for column in table.columns if column.type_code in INTEGERS):
         yield f"{table.name}: it is not known which integers are unsigned"
     if any(column.charset is None for column in table.columns if column.is_string):
-        yield f"{table.name}: character sets are not known; what is not plain ASCII is hexadecimal"
+        yield f"{table.name}: character sets are not known; text other than ASCII is hexadecimal"
 
 
 def _updates(table: RowTable, rows: Iterable[RowChange]) -> RenderableType:
@@ -154,7 +154,7 @@ def _updates(table: RowTable, rows: Iterable[RowChange]) -> RenderableType:
             )
             first = False
         if same:
-            grid.add_row("", Text(f"{counted(same, 'column')} as before", style=QUIET), "", "")
+            grid.add_row("", Text(f"{counted(same, 'column')} unchanged", style=QUIET), "", "")
     return grid
 
 

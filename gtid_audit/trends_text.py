@@ -46,14 +46,14 @@ def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
         Text(f"{report_text.counted(len(trends.runs), 'run')}: {span}", style="bold")
     ]
     parts += _section(
-        f"Fragmentation (F1): intervals of each server's set; {policy.intervals_max:,} are many",
-        ("cluster", "server", "intervals", "", "per day", "many at"),
+        f"Fragmentation (F1): intervals of each server's set; limit {policy.intervals_max:,}",
+        ("cluster", "server", "intervals", "", "per day", "limit reached"),
         [_interval_cells(row) for row in _page(trends.intervals)],
         nothing="no set was read",
     )
     parts += _section(
-        f"UUIDs that could retire (F2): the same on every server in the last {policy.quiet_runs}"
-        " runs, and nobody's",
+        f"UUIDs that could be retired (F2): unchanged on every server in the last"
+        f" {policy.quiet_runs} runs, and the server_uuid of no server",
         ("cluster", "uuid", "transactions", "servers"),
         [_retirement_cells(row) for row in _page(trends.retirable)],
         nothing=f"none, or fewer than {policy.quiet_runs} runs",
@@ -63,7 +63,9 @@ def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
         "Findings over time",
         ("code", "cluster", "where", "since", "transactions", "", "per hour", "clear at"),
         [_finding_cells(row) for row in findings],
-        nothing="none" if trends.findings is not None else "no results here: audit --out",
+        nothing="none"
+        if trends.findings is not None
+        else "no results here; `audit --out` stores them",
     )
     report_text.show(*parts)
 

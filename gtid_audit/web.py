@@ -48,7 +48,9 @@ def parse_address(text: str) -> Address:
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     digits = port.isascii() and port.isdigit() and len(port) <= len("65535")
     if not colon or not host or not digits or int(port) >= 1 << 16:
-        raise UsageProblem("--listen: expected HOST:PORT, IPv6 in brackets, port 0 for a free one")
+        raise UsageProblem(
+            "--listen: expected HOST:PORT, IPv6 in brackets; port 0 selects a free port"
+        )
     return Address(host, int(port))
 
 
@@ -112,7 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
         route = self.routes.get(self.path.partition("?")[0])
         if route is None:
             paths = ", ".join(self.routes)
-            answer = Answer(HTTPStatus.NOT_FOUND, PLAIN, f"there are {paths}\n".encode())
+            answer = Answer(
+                HTTPStatus.NOT_FOUND, PLAIN, f"not found; the paths are {paths}\n".encode()
+            )
         else:
             answer = route(self.headers.get("Accept", ""))
         self.send_response(answer.status)

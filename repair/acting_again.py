@@ -16,18 +16,19 @@ def acts_again(redone: Sequence[Replayed]) -> str:
             if created.is_event:
                 return (
                     f"{each.label} has the statement `{created.statement}`: an event runs on each"
-                    " server where it is enabled, and its work would come twice. Create it by hand"
-                    " where it is to run, and disable it elsewhere (ALTER EVENT … DISABLE), both"
-                    " behind `SET SESSION sql_log_bin = 0`; use up its GTID with an empty"
-                    " transaction; then plan again for the others"
+                    " server where it is enabled, and would do its work twice. Create it by hand"
+                    " where it must run, and disable it elsewhere (ALTER EVENT … DISABLE), both"
+                    " after `SET SESSION sql_log_bin = 0`. Use up its GTID with an empty"
+                    " transaction. Then plan again for the other transactions"
                 )
             for other in redone[at + 1 :]:
                 tables = [(table.schema, table.table) for table in other.tables]
                 if created.fires_on(tables):
                     return (
                         f"{each.label} has the statement `{created.statement}`, and {other.label}"
-                        " writes rows that would fire this trigger: what it wrote is in the log,"
-                        f" and would be written twice. By hand: {_BY_HAND} has them) writes the"
-                        f" redo; do it without {each.label} first, then for {each.label} alone"
+                        " writes rows that would fire this trigger: the log already contains what"
+                        f" the trigger wrote, and it would be written twice. By hand: {_BY_HAND}"
+                        f" has them) writes the redo script. Run it without {each.label} first,"
+                        f" then only for {each.label}"
                     )
     return ""

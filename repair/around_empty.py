@@ -38,10 +38,10 @@ def _keeping(action: Action, setting: Setting) -> Iterator[Check]:
         if held:
             still_there = Guard(
                 f"GTID_SUBSET({literal(held)}, @@GLOBAL.gtid_executed)",
-                f"{name}: it has lost transactions since the plan was made that would reach it as"
-                " empty ones; audit and plan again",
+                f"{name}: it has lost transactions since the plan was made, and would receive them"
+                " as empty ones; audit and plan again",
             )
-            why = f"{name} would receive the empty transactions of {action.server} otherwise"
+            why = f"otherwise {name} would receive the empty transactions of {action.server}"
             yield check_of(setting, name, (still_there,), why=why)
 
 
@@ -67,11 +67,11 @@ def _undone(action: Action, setting: Setting) -> Iterator[Check]:
         taken_back = (
             Guard(
                 f"NOT ({row_is(row.table, row.where, row.replica)})",
-                f"{each.server}: a row of {row.table.name} is as the transactions left it: its undo"
-                " has not run to its end, or it was written again; audit and plan again",
+                f"{each.server}: a row of {row.table.name} is as the transactions left it: its"
+                " undo did not finish, or it was written again; audit and plan again",
             )
             for row in each.rows
         )
-        why = f"the rows of {each.server} come first"
+        why = f"the rows on {each.server} must be undone first"
         guards = (*tables_there(each.server, each.rows), *taken_back)
         yield check_of(setting, each.server, guards, why=why, reads_rows=True)

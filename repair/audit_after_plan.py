@@ -169,9 +169,9 @@ def why_worse(before: ClusterAudit, after: ClusterAudit, change: Change) -> str:
             if change.is_chosen:
                 continue
             text += (
-                f" ({finding.replica} does not have them now either; its channel stands at a place"
-                f" of a former log of {finding.source}, and the present log may become as long:"
-                " start that channel first, or select this strategy)"
+                f" ({finding.replica} does not have them now either. Its channel is at a position"
+                f" in a former log of {finding.source}, and the current log may become as long."
+                " Start that channel first, or select this strategy)"
             )
         found.append(text)
     return "; ".join(found)

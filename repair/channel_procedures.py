@@ -120,28 +120,28 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
         verifications=(
             Guard(
                 f"IFNULL({wait} IS NOT NULL, FALSE) AND IFNULL({asks.runs}, FALSE)",
-                f"{name}: replication does not run behind {event.end}; read"
+                f"{name}: replication does not run past {event.end}; read"
                 f" {dialect.show_replica_status}, then audit and plan again",
             ),
         ),
-        check=f"{dialect.show_replica_status}: both threads run, the position is at or behind"
+        check=f"{dialect.show_replica_status}: both threads run, the position is at or after"
         f" {event.end}",
-        undo=f"{dialect.change_source} … {option}AUTO_POSITION = 1 asks the source again for all"
-        " that is not executed",
+        undo=f"{dialect.change_source} … {option}AUTO_POSITION = 1 makes the receiver request"
+        " everything again that is not executed",
         estimated_seconds=5,
-        estimate_assumes="the source answers at once",
-        if_stopped="the channel may be stopped, or run by file position; go on with the plan, or"
-        " audit and plan again",
-        risk=f"the event is passed over: {short(event.statement)}",
+        estimate_assumes="the source answers immediately",
+        if_stopped="the channel may be stopped, or run by file position; continue with the plan,"
+        " or audit and plan again",
+        risk=f"the applier skips the event: {short(event.statement)}",
         warnings=(
             (
-                "an empty transaction alone does not help: the event's error is compared even when"
-                " its GTID is already executed, and the applier stops again"
+                "an empty transaction alone does not help: the applier compares the event's error"
+                " even if its GTID is already executed, and stops again"
             ),
             (
                 f"the statement failed on {event.source} with error {event.error_code} and did not"
-                f" fail here, so it may have taken effect on {name} only: compare what it touches:"
-                f" {short(event.statement)}"
+                f" fail on {name}, so it may have taken effect only on {name}. Compare what it"
+                f" changes: {short(event.statement)}"
             ),
         ),
         needs=_NEEDS,
@@ -159,7 +159,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         (
             Guard(
                 f"GTID_SUBSET({literal(action.filled)}, @@GLOBAL.gtid_executed)",
-                f"{name}: fill the hole first (the step before this one); with auto-position on the"
+                f"{name}: fill the gap first (the step before this one); with auto-position the"
                 " source would send it again",
             ),
         )
@@ -200,13 +200,15 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             ),
         ),
         check=f"{dialect.show_replica_status}: both threads run, Auto_Position: 1{timing.check}",
-        undo="auto-position can be switched off again; what was applied stays",
+        undo="you can switch auto-position off again; what was applied stays",
         estimated_seconds=5 + timing.seconds,
         estimate_assumes=timing.assumes,
         if_stopped="the channel may be stopped; run the script again",
-        risk="old transactions are applied after newer ones; rows they touch may have changed since"
+        risk="old transactions are applied after newer ones; the rows that they change may have"
+        " changed since"
         if arriving
-        else "what the source gets until then is fetched as well; no transaction is missing now",
+        else "the channel also fetches what the source executes until then; no transaction is"
+        " missing now",
         warnings=(
             *unknown_mode(action, setting),
             *sent_besides(action, setting),
@@ -265,8 +267,8 @@ def _rows_still_fit(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
     yield from Guard(
         "@fit",
         f"{action.server}: transactions were applied, or rows that would be fetched changed, since"
-        " the plan was made; nothing is fetched, the channel goes on as before; stop the channel,"
-        " then audit and plan again",
+        " the plan was made; nothing is fetched, the channel continues as before; stop the"
+        " channel, then audit and plan again",
     ).statements()
 
 
@@ -301,7 +303,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         undo=f"{dialect.stop_replica}{suffix}; what was applied stays",
         estimated_seconds=2 + timing.seconds,
         estimate_assumes=timing.assumes,
-        if_stopped="replication, or its receiver alone, may run; run the script again, and if it"
+        if_stopped="replication, or only its receiver, may run; run the script again, and if it"
         " refuses, audit and plan again",
         risk="the waiting transactions are applied as they are",
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
@@ -352,8 +354,8 @@ def stop_channel(action: StopChannel, setting: Setting) -> Procedure:
         undo=f"{dialect.start_replica}{suffix}",
         estimated_seconds=2,
         estimate_assumes="no large transaction is being applied",
-        if_stopped="replication may be stopped: start it again, or go on with the plan",
-        risk="the server falls behind until it is started again",
+        if_stopped="replication may be stopped: start it again, or continue with the plan",
+        risk="the server falls behind until replication is started again",
         needs=_NEEDS,
     )
 

@@ -36,7 +36,9 @@ def check_choices(
         raise UnknownChoice(f"no finding {missing} in the audit of {audit.cluster}")
     for key, name in choices.items():
         if key not in by_id and key not in CATALOGUE:
-            raise UnknownChoice(f"{key} is no code, and no finding of {audit.cluster} has that id")
+            raise UnknownChoice(
+                f"{key} is no code, and {audit.cluster} has no finding with that id"
+            )
         codes = {finding.code for finding in audit.findings}
         if key not in by_id and key not in codes:
             found = ", ".join(sorted(codes)) or "nothing"
@@ -44,7 +46,9 @@ def check_choices(
                 f"{key}={name}: {audit.cluster} has no finding {key}; found: {found}"
             )
         if name not in STRATEGIES:
-            raise UnknownChoice(f"no strategy {name!r}; there are {', '.join(sorted(STRATEGIES))}")
+            raise UnknownChoice(
+                f"no strategy {name!r}; the strategies are {', '.join(sorted(STRATEGIES))}"
+            )
         code = by_id[key].code if key in by_id else key
         if name not in answers(code):
             raise UnknownChoice(

@@ -42,9 +42,9 @@ def _logging_updates(situation: Situation) -> str:
     finding = situation.finding
     return (
         "set log_replica_updates (log_slave_updates before 8.0.26) in the configuration file of"
-        f" {finding.source}, and restart it: it then logs what it receives from now on. What it has"
-        f" received before stays out of its logs: if {finding.replica} is refused (P1), a server"
-        " that has it must send it"
+        f" {finding.source}, and restart it. From then on it logs what it receives. Its binary"
+        f" logs never contain what it received before: if it refuses {finding.replica} (P1),"
+        " another server that has these transactions must send them"
     )
 
 
@@ -53,17 +53,18 @@ def _with_a_log(situation: Situation) -> str:
     return (
         f"remove skip_log_bin (disable_log_bin) from the configuration file of {finding.source},"
         " and restart it. What it has committed without its binary log has no GTID and is sent to"
-        f" no replica: compare the rows, or replace {finding.replica} by a copy of {finding.source}"
+        f" no replica: compare the rows, or replace {finding.replica} with a copy of"
+        f" {finding.source}"
     )
 
 
 def _with_its_log_again(situation: Situation) -> str:
     name = situation.finding.replica
     return (
-        f"stop the clients of {name}, remove the cause that its error log names, and restart it,"
+        f"stop the clients of {name}, remove the cause that its error log shows, and restart it"
         " with binlog_error_action = ABORT_SERVER (5.7.7 and later). What it has committed without"
         " its binary log has no GTID and is sent to no replica: compare the rows with those of its"
-        f" replicas, or replace them by copies of {name}"
+        f" replicas, or replace the replicas with copies of {name}"
     )
 
 
@@ -71,9 +72,9 @@ def _logging_all(situation: Situation) -> str:
     options = ", ".join(each.fact for each in situation.finding.evidence if each.fact != "replicas")
     source = situation.finding.source
     return (
-        f"remove {options} from the configuration file of {source}, and restart it. What it has"
-        " logged without the changes is sent without them: compare the rows of these schemas with"
-        " those of its replicas"
+        f"remove {options} from the configuration file of {source}, and restart it. Its replicas"
+        " have received transactions without the changes that it did not log: compare the rows of"
+        " these schemas with those of its replicas"
     )
 
 
@@ -83,7 +84,7 @@ def _gtid_mode_on(situation: Situation) -> str:
     steps = ("ON",) if mode == "ON_PERMISSIVE" else ("ON_PERMISSIVE", "ON")
     return (
         f"wait until Ongoing_anonymous_transaction_count is 0 on {finding.source} and its replicas"
-        f" have applied all that it had committed; then on {finding.source} run"
+        f" have applied all transactions that it had committed; then on {finding.source} run"
         f" {in_order(*(f'SET GLOBAL gtid_mode = {each}' for each in steps))}, and change it in the"
         " configuration file of that server"
     )
@@ -115,12 +116,16 @@ def _strict(situation: Situation) -> str:
         ways.append("restart it")
     text = ", then ".join(ways)
     if "sql_replica_skip_counter" in names:
-        text += ". The applier then applies the next transaction; what it has skipped is H8"
+        text += (
+            ". The applier then applies the next transaction. An audit reports what it has skipped"
+            " as H8"
+        )
     if options:
         text += (
-            ". The applier then stops at the next change that does not fit (A2). What it has left"
-            " out stays missing, and equal sets hide it: `gtid-audit binlog compare SOURCE REPLICA"
-            f" --everywhere` shows it (the DSNs of its source and of {finding.replica})"
+            ". The applier then stops at the next change that does not match its rows (A2). What"
+            " it has left out stays missing, and equal sets hide it: `gtid-audit binlog compare"
+            " SOURCE REPLICA --everywhere` shows it (SOURCE and REPLICA are the DSNs of its source"
+            f" and of {finding.replica})"
         )
     return text
 
@@ -135,5 +140,5 @@ SETTINGS: Mapping[str, Text] = {
     "A4": _with_a_log,
     "A9": _with_its_log_again,
     "C15": _strict,
-    "U1": always("change the setting that the finding names, in the configuration file too"),
+    "U1": always("change the setting that the finding lists, also in the configuration file"),
 }

@@ -22,9 +22,9 @@ from topology.applier_errors import OF_NO_TRANSACTION
 from topology.error_texts import NUMBERS
 
 _LOST_GTIDS = (
-    "{name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a gtid_purged that is too small)"
-    " and to receive again what it has. Stop the channel, compare the data, and add what is there"
-    " to gtid_purged, or clone the server"
+    "{name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a gtid_purged that is too"
+    " small) and to receive again what it has. Stop the channel and compare the data. Then add the"
+    " transactions that are there to gtid_purged, or clone the server"
 )
 
 
@@ -35,9 +35,10 @@ def resolve_conflict(case: Case) -> Outcome:
         return Refusal("one of the two servers could not be read")
     if channel.rewrites:
         return Refusal(
-            f"{replica.name} applies what it receives in other databases than the log names"
+            f"{replica.name} applies what it receives in other databases than the log has"
             f" ({channel.rewrites}): the rows that stopped its applier were not read. Correct them"
-            f" by hand on {replica.name} behind `SET SESSION sql_log_bin = 0`, and start it again"
+            f" by hand on {replica.name} after `SET SESSION sql_log_bin = 0`, and start the"
+            " applier again"
         )
     if content is None or content.read_from is None:
         why = content.unread if content is not None else "no log was read"
@@ -48,8 +49,8 @@ def resolve_conflict(case: Case) -> Outcome:
     if meets := state.meets:
         return Refusal(
             f"another row of {replica.name} has the same value in a unique key as a row that"
-            f" {content.wanted.shortened()} inserts ({meets}). The transaction does not touch it:"
-            f" compare both servers, correct that row by hand on {replica.name} behind"
+            f" {content.wanted.shortened()} inserts ({meets}). The transaction does not change"
+            f" that row: compare both servers, correct the row by hand on {replica.name} after"
             " `SET SESSION sql_log_bin = 0`, and plan again"
         )
     # The state between the steps of this strategy: the rows are set, the applier is stopped.
@@ -57,16 +58,16 @@ def resolve_conflict(case: Case) -> Outcome:
     if not content.expected and not (fits_now and case.is_chosen):
         return Refusal(
             state.why
-            or "its rows are as the transaction expects them now: start the applier again, or"
-            f" select --strategy {case.finding.code}=resolve_conflict, which does"
+            or "its rows are now as the transaction expects them: start the applier again, or"
+            f" select --strategy {case.finding.code}=resolve_conflict, which starts it"
         )
     if (once := not_to_go_on(case) or _was_here_before(replica, content)) is not None:
         return Refusal(once)
     if not case.is_chosen:
         return Refusal(
-            f"{len(content.expected)} row(s) of {replica.name} are not as"
-            f" {content.wanted.shortened()} expects them; the operator must decide whether"
-            f" {replica.name}'s version may go: --strategy {case.finding.code}=resolve_conflict"
+            f"rows of {replica.name} are not as {content.wanted.shortened()} expects them"
+            f" ({len(content.expected)} in total). If {replica.name}'s version may be overwritten,"
+            f" select --strategy {case.finding.code}=resolve_conflict"
         )
     if (moved := case.overtaken(replica.name)) is not None:
         return Refusal(moved)
@@ -84,11 +85,9 @@ def resolve_conflict(case: Case) -> Outcome:
         for _, of_table in groupby(ordered, key=table)
     ]
     actions.append(StartChannel(replica.name, channel.name, retried=content.wanted, by_choice=True))
-    lost = (
-        f"what {replica.name} holds in these rows is lost there; both versions are in this plan. "
-    )
+    lost = f"{replica.name} loses its version of these rows; both versions are in this plan. "
     warnings = [
-        f"{lost if rows else ''}Transactions behind this one may conflict as well: audit again"
+        f"{lost if rows else ''}Transactions after this one may conflict as well: audit again"
     ]
     warnings.extend(_receiving(case, replica, content))
     warnings.extend(behind_later_ones(case))
@@ -105,8 +104,8 @@ def _was_here_before(replica: ModelServer, content: TransactionContent) -> str |
     later = content.wanted & replica.executed.filled()
     if not later or not _is_there(replica, content):
         return None
-    came_later = ", with transactions that came later"
-    return f"the rows of {later.shortened()} are on {replica.name} already{came_later}: " + (
+    came_later = ", and so are later transactions"
+    return f"the rows of {later.shortened()} are already on {replica.name}{came_later}: " + (
         _LOST_GTIDS.format(name=replica.name)
     )
 
@@ -136,8 +135,8 @@ def _of_no_transaction(case: Case) -> str | None:
     if title not in OF_NO_TRANSACTION:
         return None
     return (
-        f"error {errors[0]}: {title}. The transaction is not the cause, and is applied once the"
-        f" cause is gone: `gtid-audit explain {errors[0]}`"
+        f"error {errors[0]}: {title}. The transaction is not the cause. The applier applies it"
+        f" once you have removed the cause: `gtid-audit explain {errors[0]}`"
     )
 
 
@@ -159,17 +158,18 @@ def _received_again(case: Case) -> str | None:
     waits, name = content.wanted.shortened(), replica.name
     if _is_there(replica, content):
         return (
-            f"the rows of all that waits ({waits}) are on {name} already:"
+            f"the rows of all waiting transactions ({waits}) are already on {name}:"
             f" {_LOST_GTIDS.format(name=name)}"
         )
     is_logged = set(content.wanted.tsids) <= set(replica.available.tsids)
     if is_logged or content.state_on(name).state is RowState.AS_BEFORE:
         return None
     return (
-        f"the binary logs of {name} have no transaction of the same origin yet, and rows of what"
-        f" waits ({waits}) are not as it finds them: a gtid_purged that is too small, or RESET"
-        f" BINARY LOGS AND GTIDS, lets {name} receive again what it has. Compare the data; then"
-        f" add what is there to gtid_purged, or clone {name}"
+        f"the binary logs of {name} have no transaction of the same origin yet, and rows are not"
+        f" as the waiting transactions ({waits}) expect them. With a gtid_purged that is too"
+        f" small, or after RESET BINARY LOGS AND GTIDS, {name} would receive again what it has."
+        " Compare the data. Then add the transactions that are there to gtid_purged, or clone"
+        f" {name}"
     )
 
 
@@ -187,9 +187,9 @@ def _reused(case: Case) -> str | None:
         return None
     return (
         f"{channel.source} has lost, or reset, transactions that {replica.name} received, and may"
-        " have given their GTIDs to others. The relay log has the lost ones, and perhaps the last"
-        " copy of them: save it, compare the content of both logs, and decide which transactions"
-        " are wanted before the applier goes on"
+        f" have reused their GTIDs. The relay log of {replica.name} has the lost ones, and may be"
+        " their last copy: save it, compare the content of both logs, and decide which"
+        " transactions you want before the applier continues"
     )
 
 
@@ -202,18 +202,19 @@ def behind_later_ones(case: Case) -> Iterator[str]:
     content = case.content
     if content is not None and _is_there(replica, content):
         yield (
-            f"the rows of {case.wanted.shortened()} are on {replica.name} already, as it left them."
-            f" If {replica.name} lost GTIDs (RESET BINARY LOGS AND GTIDS), those of the"
-            " transactions behind it are there as well, and it may stop the applier or overwrite"
-            " rows: compare them first"
+            f"the rows of {case.wanted.shortened()} are already on {replica.name}, as it left"
+            f" them. If {replica.name} lost GTIDs (RESET BINARY LOGS AND GTIDS), it also has the"
+            " rows of later transactions: applied again, these may stop the applier or overwrite"
+            " rows. Compare them first"
         )
     waiting = delivery(case.model, replica, channel) - case.wanted
     older = waiting & replica.executed.filled()
     if older:
         yield (
-            f"{older.shortened()} waits as well, and {replica.name} has executed later ones: a"
-            f" parallel applier left it open, or {replica.name} lost GTIDs. Then its rows are there"
-            " already, and it may stop the applier or overwrite rows: compare them first"
+            f"{older.shortened()} waits as well, and {replica.name} has executed later"
+            f" transactions: a parallel applier left a gap, or {replica.name} lost GTIDs. If it"
+            " lost GTIDs, the rows are already there, and it may stop the applier or overwrite"
+            " rows: compare them first"
         )
 
 
@@ -237,7 +238,10 @@ def _unfit_behind(
         left = {_place(row) for row in state.off} - {_place(row) for row in content.rows or ()}
         if not left:
             return
-        why = f"{len(left)} other {'row is' if len(left) == 1 else 'rows are'} not as before them"
+        why = (
+            f"{len(left)} other {'row is' if len(left) == 1 else 'rows are'} not as these"
+            " transactions expect"
+        )
     elif question.is_in_order:
         return
     yield (
@@ -268,8 +272,8 @@ def _receiving(case: Case, replica: ModelServer, content: TransactionContent) ->
             if (on := content.state_on(name)).state in (RowState.CONFLICT, RowState.AS_AFTER)
         ]
         yield (
-            f"{', '.join(names)} then {receive} it from {replica.name} with {their} own rows, which"
-            " are not changed: it may stop the applier or overwrite rows there"
+            f"{', '.join(names)} then {receive} it from {replica.name}, and no step changes"
+            f" {their} rows: it may stop the applier or overwrite rows there"
             + (f". It WILL, unless these rows change before: {'; '.join(unlike)}" if unlike else "")
         )
     if case.unread:
@@ -281,6 +285,6 @@ def _receiving(case: Case, replica: ModelServer, content: TransactionContent) ->
 
 def _writes(row: RowVersions) -> bool:
     if needs_lenience(row.table, row.change):
-        raise CannotRender(f"{row.table.name}, {row.where}: an ENUM holds the error value ''")
+        raise CannotRender(f"{row.table.name}, {row.where}: an ENUM has the error value ''")
     member_columns(row.table)  # the script can compare them
     return redo_row(row.table, row.change) is not None

@@ -24,17 +24,20 @@ def data_repair(case: Case) -> Outcome:
     if case.replica is None or case.source is None:
         return Refusal("one of the two servers could not be read")
     if read is None:
-        return Refusal("the rows they touched were not read")
+        return Refusal("the rows that they changed were not read")
     if not read.rows and read.unread:
-        return Refusal(f"the rows they touched could not be read: {'; '.join(read.unread)}")
+        return Refusal(f"the rows that they changed could not be read: {'; '.join(read.unread)}")
     if not case.is_chosen and not read.rows:
-        return Refusal("the rows they touched are equal on both servers now: none is to be written")
+        return Refusal(
+            "the rows that they changed are equal on both servers now: there is nothing to write"
+        )
     if not case.is_chosen:
         return Refusal(
-            f"{len(read.rows)} of the rows they touched differ now; the operator must decide"
-            f" which version is right. {CHOICE} writes {finding.source}'s on {finding.replica}. To"
-            f" keep {finding.replica}'s, write it on {finding.source} and its other replicas by"
-            " hand, with sql_log_bin=0: logged, it would stop the replica, which has it already"
+            f"rows that they changed differ now ({len(read.rows)} in total); the operator must"
+            f" decide which version is right. {CHOICE} writes the version of {finding.source} on"
+            f" {finding.replica}. To keep the version of {finding.replica}, write it on"
+            f" {finding.source} and its other replicas by hand, with sql_log_bin=0: if it were"
+            f" logged, it would stop {finding.replica}, which already has it"
         )
     if (why := case.overtaken(case.source.name, case.replica.name)) is not None:
         return Refusal(why)
@@ -62,9 +65,9 @@ def _is_late(case: Case, source: str, replica: str) -> str | None:
         return None
     return (
         f"{replica} has not applied {late.shortened()} of {source} (SOURCE_DELAY, a backlog, a"
-        f" stopped channel, a hole): if these change the same rows, the version of {source} is"
-        f" ahead of {replica}, and they would stop its applier or overwrite rows. Let them arrive"
-        " first, then audit and plan again"
+        f" stopped channel, a gap): if these change the same rows, the version of {source} is"
+        f" ahead of {replica}, and they would stop its applier or overwrite rows. Wait until they"
+        " have arrived, then audit and plan again"
     )
 
 
@@ -77,7 +80,7 @@ def _actions(replica: str, source: str, changed: list[RowVersions]) -> Iterator[
 def _problem(row: RowVersions) -> str | None:
     """Return why a row cannot be written; None if it can."""
     if needs_lenience(row.table, row.change):
-        return f"{row.table.name}, {row.where}: an ENUM holds the error value ''"
+        return f"{row.table.name}, {row.where}: an ENUM has the error value ''"
     try:
         member_columns(row.table)
         redo_row(row.table, row.change)
@@ -87,12 +90,12 @@ def _problem(row: RowVersions) -> str | None:
 
 
 def _warnings(case: Case) -> Iterator[str]:
-    assert case.rows is not None, "the caller has looked"
+    assert case.rows is not None, "the caller has checked"
     yield (
-        f"only the rows that these transactions touched are made alike; what {case.finding.replica}"
-        " made of them since is not: compare the tables afterwards"
+        "only the rows that these transactions changed are made equal, not what"
+        f" {case.finding.replica} has derived from them since: compare the tables afterwards"
     )
-    assert case.replica is not None, "the caller has looked"
+    assert case.replica is not None, "the caller has checked"
     further = sorted(
         name
         for name in below(case.model, case.replica.name)
@@ -100,19 +103,19 @@ def _warnings(case: Case) -> Iterator[str]:
     )
     if further:
         yield (
-            f"{', '.join(further)} got these transactions by way of {case.finding.replica} and may"
+            f"{', '.join(further)} got these transactions through {case.finding.replica} and may"
             " have the version that is replaced: no step changes it there, and no later audit"
             f" reports it. Compare these rows on {', '.join(further)} with {case.finding.source}"
         )
     for reason in case.rows.unread:
         yield f"not read, and not repaired: {reason}"
-    assert case.source is not None, "the caller has looked"
+    assert case.source is not None, "the caller has checked"
     executed = case.snapshot_executed
     waiting = executed[case.source.name] - executed[case.replica.name]
     if waiting:
         yield (
             f"{case.replica.name} had not applied {waiting.shortened()} of {case.source.name} when"
             " the servers were read. If these change the same rows, the version that is written"
-            f" here is ahead of {case.replica.name}: it may stop the applier or overwrite rows. Let"
-            " them arrive first, then plan again"
+            f" here is ahead of {case.replica.name}: it may stop the applier or overwrite rows."
+            " Wait until they have arrived, then plan again"
         )

@@ -48,7 +48,7 @@ INJECTED_PER_SCRIPT_MAX = 1_000
 INJECTED_UNASKED_MAX = 10 * INJECTED_PER_SCRIPT_MAX
 # Above this number, nothing is planned.
 INJECTED_GTIDS_MAX = 100_000
-ONLY_SELECTED = "it leaves the transactions out here: only planned when selected"
+ONLY_SELECTED = "it leaves the transactions out: only planned when selected"
 
 
 def inject_empty(case: Case) -> Outcome:
@@ -66,7 +66,9 @@ def inject_empty(case: Case) -> Outcome:
         return undecided
     most = max((gtids.gtid_count for _, gtids in targets), default=0)
     if most > INJECTED_GTIDS_MAX:
-        return Refusal(f"{most:,} empty transactions are too many ({INJECTED_GTIDS_MAX:,})")
+        return Refusal(
+            f"{most:,} empty transactions are too many (the limit is {INJECTED_GTIDS_MAX:,})"
+        )
     if most > INJECTED_UNASKED_MAX and not case.is_chosen:
         return Refusal(
             f"{most:,} empty transactions are more than {INJECTED_UNASKED_MAX:,}; select"
@@ -95,10 +97,10 @@ def gtid_purged_append(case: Case) -> Outcome:
         return targets
     if case.unread:
         names = _listed(list(case.unread))
-        return Refusal(f"{names} could not be read, and may depend on the range")
+        return Refusal(f"{names} could not be read, and may still need these transactions")
     old = [server for server, _ in targets if not dialect_of(server.version).has_purged_append]
     if old:
-        return Refusal(f"{old[0].name} runs {old[0].version}: gtid_purged cannot be appended to")
+        return Refusal(f"{old[0].name} runs {old[0].version}, which cannot append to gtid_purged")
     if (late := _late_below(case, targets)) is not None:
         return late
     return _declared(case, targets, [AppendPurged(server.name, gtids) for server, gtids in targets])
@@ -121,8 +123,8 @@ def _late_below(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refus
         return None
     return Refusal(
         f"{_listed(sorted(late))} had not applied {case.wanted.shortened()} when the servers were"
-        " read, and could not get it from a server that has it purged: let it arrive there, then"
-        " audit and plan again"
+        " read, and cannot get it from a server that has purged it. Wait until it has arrived"
+        " there, then audit and plan again"
     )
 
 
@@ -132,7 +134,7 @@ def reset_and_purge(case: Case) -> Outcome:
     if server is None:
         return Refusal("the server to reset could not be read")
     if dialect_of(server.version).has_purged_append:
-        return Refusal(f"{server.name} runs {server.version}: gtid_purged_append does it without")
+        return Refusal(f"{server.name} runs {server.version}: gtid_purged_append needs no reset")
     if (why := not_to_go_on(case)) is not None:
         return Refusal(why)
     if not case.is_chosen:
@@ -141,7 +143,7 @@ def reset_and_purge(case: Case) -> Outcome:
         return Refusal(f"{_listed(list(case.unread))} could not be read, and may replicate from it")
     if server.executed != case.snapshot_executed[server.name]:
         return Refusal(
-            f"{server.name} is still receiving transactions: stop all writes, wait, plan again"
+            f"{server.name} is still receiving transactions: stop all writes, wait, and plan again"
         )
     below = case.model.replicas_of(server.name)
     by_position = [replica.name for replica, channel in below if not channel.auto_position]
@@ -158,7 +160,8 @@ def reset_and_purge(case: Case) -> Outcome:
     ]
     if behind:
         return Refusal(
-            f"{_listed(behind)} still needs transactions that only its binary logs can send"
+            f"{_listed(behind)} still needs transactions that are only in the binary logs of"
+            f" {server.name}"
         )
     running = [(replica, channel) for replica, channel in below if channel.running]
     restart = tuple(channel.name for channel in server.channels if channel.running)
@@ -176,7 +179,9 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     """
     wanted = case.wanted
     if not wanted:
-        return Refusal("the transactions could not be named; audit again, or read the error log")
+        return Refusal(
+            "the transactions could not be identified; audit again, or read the error log"
+        )
     if (why := not_to_go_on(case)) is not None:
         return Refusal(why)
     if case.is_hole:
@@ -200,7 +205,7 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     tagged = any(tsid.tag for tsid in wanted.tsids)
     for server, _ in found:
         if tagged and not dialect_of(server.version).has_tags:
-            return Refusal(f"{server.name} runs {server.version}, which knows no tags")
+            return Refusal(f"{server.name} runs {server.version}, which does not support GTID tags")
     return [(server, gtids) for server, gtids in found if gtids]
 
 
@@ -209,13 +214,13 @@ def _comes_anyway(case: Case, replica: ModelServer, coming: GtidSet) -> str:
     content = case.content
     if content is not None and content.state_on(replica.name).state is RowState.AS_AFTER:
         return (
-            f"another channel of {replica.name} is to bring {coming.shortened()}, whose rows are"
-            f" there already: it would stop or double data. Stop the receivers of {replica.name},"
-            " audit and plan again"
+            f"another channel of {replica.name} will deliver {coming.shortened()}, whose rows are"
+            " already there: that channel would stop or duplicate data. Stop the receivers of"
+            f" {replica.name}, audit and plan again"
         )
     return (
-        f"replication is to bring {coming.shortened()} to {replica.name}: wait for it, then audit"
-        " and plan again"
+        f"replication will deliver {coming.shortened()} to {replica.name}: wait until it has"
+        " arrived, then audit and plan again"
     )
 
 
@@ -232,8 +237,8 @@ def _goes_on(case: Case) -> Refusal | None:
     if not own:
         return None
     return Refusal(
-        f"{replica.name} goes on committing transactions that {source.name} does not have"
-        f" ({own.shortened()}): stop what writes to it, audit and plan again"
+        f"{replica.name} still commits transactions that {source.name} does not have"
+        f" ({own.shortened()}): stop all writes to {replica.name}, then audit and plan again"
     )
 
 
@@ -245,14 +250,14 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
         return Refusal(ONLY_SELECTED)
     if case.meant_to_arrive:
         return Refusal(
-            f"{case.finding.source} was meant to have them: repair"
-            f" {_listed(case.meant_to_arrive)} first, or select a strategy after comparing the data"
+            f"{case.finding.source} should have received them: repair"
+            f" {_listed(case.meant_to_arrive)} first, or compare the data and select a strategy"
         )
     if case.finding.grade is not Grade.PROVED and (why := not_decided_by_rows(case)) is not None:
         return Refusal(why)
     if case.is_hole and case.channel is not None and case.channel.may_be_former:
         return Refusal(
-            f"{case.finding.source} may have given the GTIDs again after a reset or a crash: what"
+            f"{case.finding.source} may have reused the GTIDs after a reset or a crash: what"
             f" {case.finding.replica} received may be other transactions than those that were read"
         )
     if (why := not_all_read(case)) is not None:
@@ -278,14 +283,14 @@ def _needs_decision(case: Case) -> Refusal | None:
     wanted, content = case.wanted, case.content
     if content is None:
         return Refusal(
-            f"what {wanted.shortened()} did has not been read, and content must not be declared"
-            " unneeded unread"
+            f"the content of {wanted.shortened()} has not been read, and unread content must not"
+            " be declared unneeded"
         )
     if not content.needing_decision(wanted):
         return None
     return Refusal(
-        f"its content needs a decision ({described(content, wanted)}); nothing is done by default."
-        f" Choose with {offered(case)}"
+        f"its content needs a decision by the operator ({described(content, wanted)}). Nothing is"
+        f" done by default: choose with {offered(case)}"
     )
 
 
@@ -332,19 +337,19 @@ def _content_warnings(
     if content is not None and not content.needing_decision(wanted):
         return
     if is_there_already(case):
-        as_now = f"later ones of {case.finding.source} left them there"
+        as_now = f"later transactions of {case.finding.source} left them there"
         how = as_now if is_there_by_later_ones(case) else "the transactions left them"
         yield (
-            f"the rows of {wanted.shortened()} are on {names} already, as {how}:"
-            " empty transactions take their place, and go on to replicas. A replica of"
-            f" {names} that is not in this snapshot and lacks the rows never gets them: add it to"
-            " the audit"
+            f"the rows of {wanted.shortened()} are already on {names}, as {how}. The plan commits"
+            " empty transactions instead, and replication delivers these to replicas. A replica of"
+            f" {names} that is not in this snapshot and does not have the rows never gets them:"
+            " add it to the audit"
         )
         return
     what = "its content was not read" if content is None else described(content, wanted)
     yield (
-        f"the sets will agree and the data will NOT: what {wanted.shortened()} did is left out on"
-        f" {names} for good ({what})"
+        f"the GTID sets will agree and the data will NOT: what {wanted.shortened()} did is left"
+        f" out permanently on {names} ({what})"
     )
     if content is not None:
         yield from halves_left_out(content, names)

@@ -57,5 +57,5 @@ def delivered_empty(case: Case, action: StartChannel | AutoPositionOn) -> Iterat
             yield (
                 f"{doubtful.shortened()} has no content in the log of {content.read_from}, and may"
                 f" be another transaction on {', '.join(others)}: {name} would execute it without"
-                " that content. The sets agree then: compare both logs first (--content)"
+                " that content. The GTID sets agree then: compare both logs first (--content)"
             )

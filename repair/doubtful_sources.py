@@ -20,7 +20,7 @@ def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
     for action in outcome.actions:
         if isinstance(action, AutoPositionOn | StartChannel | MovePast):
             channel = case.model[action.server].channel(action.channel)
-            assert channel is not None, "strategies name channels that exist"
+            assert channel is not None, "strategies refer to existing channels"
             if channel.doubt and not channel.fails:
                 return Refusal(f"{channel.doubt}, or choose with {offered(case)}")
     return outcome

@@ -26,15 +26,15 @@ def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -
     if is_emptied(server, before):
         yield (
             f"gtid_executed of {server.name} is empty, and its channels do not run: if a"
-            " reset_and_purge script stopped there, run that script again, which holds the whole"
-            " set; started now, the channel would apply the whole history again. A new and empty"
-            " replica is started by hand"
+            " reset_and_purge script stopped there, run that script again: it has the whole set."
+            " If the channel were started now, it would apply the whole history again. Start a"
+            " new, empty replica by hand"
         )
     if holders := _have_its_gtids(server, before):
         yield (
-            f"gtid_executed of {server.name} is empty, and {', '.join(holders)} has transactions of"
-            " it: if a reset_and_purge script stopped there, run that script again, which holds the"
-            f" whole set; until then let no client write on {server.name}"
+            f"gtid_executed of {server.name} is empty, and {', '.join(holders)} has transactions"
+            " of it: if a reset_and_purge script stopped there, run that script again: it has the"
+            f" whole set. Until then let no client write to {server.name}"
         )
     if isinstance(action, StartChannel | AutoPositionOn):
         channel = server.channel(action.channel)

@@ -48,7 +48,7 @@ class FailingEvent:
         if self.error_code == 0:
             raise ValueError(f"{self.gtid} was logged without an error: nothing to move past")
         if not self.start < self.end:
-            raise ValueError(f"{self.gtid} ends at {self.end}, not behind {self.start}")
+            raise ValueError(f"{self.gtid} ends at {self.end}, not after {self.start}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def find_failing_event(
     before = GtidSet()
     for transaction in transactions:
         if transaction.gtid is None:
-            return NoSuchEvent("the source's log holds a transaction without a GTID here")
+            return NoSuchEvent("the source's log has a transaction without a GTID here")
         if named is not None and str(transaction.gtid) != named["gtid"].lower():
             before |= GtidSet.of(transaction.gtid)
             continue
@@ -84,10 +84,12 @@ def find_failing_event(
         if expected is None or int(expected["code"]) != transaction.error_code:
             return NoSuchEvent(
                 f"{transaction.gtid} was logged with error {transaction.error_code}, which the"
-                " applier's text does not name"
+                " applier's error text does not have"
             )
         if not _mentions(error_text, transaction):
-            return NoSuchEvent(f"the applier's text quotes another statement: {transaction.gtid}")
+            return NoSuchEvent(
+                f"the applier's error text quotes another statement: {transaction.gtid}"
+            )
         return event_of(transaction, source=source, source_uuid=source_uuid, before=before)
     return NoSuchEvent("no transaction logged with an error follows the applier's position")
 

@@ -64,12 +64,12 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
         return None
     if channel.around_start:
         return (
-            f"{source.name} was started between the commits of what {replica.name} has executed of"
-            f" it and of {channel.around_start.shortened()}. If that was a crash in which it lost"
-            f" transactions that {replica.name} had received, it has given their GTIDs to others:"
-            f" the relay log of {replica.name} has the former ones. See in the error log of"
-            f" {source.name} whether it was shut down in order. If it was, or if the relay log has"
-            f" the same transactions (mysqlbinlog), choose with {offered(case)}"
+            f"{source.name} was restarted after it committed what {replica.name} has executed of"
+            f" it, and before it committed {channel.around_start.shortened()}. If {source.name}"
+            f" crashed and lost transactions that {replica.name} had received, it has reused their"
+            f" GTIDs: the relay log of {replica.name} has the former ones. Check in the error log"
+            f" of {source.name} whether it was shut down in order. If it was, or if the relay log"
+            f" has the same transactions (mysqlbinlog), choose with {offered(case)}"
         )
     if not channel.may_be_former:
         return None
@@ -77,17 +77,17 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
         return (
             f"the relay log of {replica.name} has {orphaned.shortened()}, which {source.name} does"
             f" not have: {source.name} lost them, or another server sent them and was replaced."
-            f" {replica.name} would apply them, and {source.name} need not get them. Save the relay"
-            f" log: it may be the last copy. Then choose with {offered(case)}"
+            f" {replica.name} would apply them, and {source.name} may never get them. Save the"
+            f" relay log: it may be the last copy. Then choose with {offered(case)}"
         )
     common = replica.executed.from_uuid(source.server_uuid)
     if not common:
         return None
     return (
-        f"{source.name} has lost, or reset, transactions that it had sent (a receiver had more than"
-        f" it has, or their commits differ), or they were committed by hand on {replica.name}. So"
-        f" {common.shortened()} may be other transactions there, and what follows need not fit."
-        f" Compare the rows, then choose with {offered(case)}"
+        f"{source.name} has lost, or reset, transactions that it had sent (a receiver had more"
+        " than it has, or their commits differ), or they were committed by hand on"
+        f" {replica.name}. So {common.shortened()} may be other transactions there, and what"
+        f" follows may not fit. Compare the rows, then choose with {offered(case)}"
     )
 
 
@@ -141,11 +141,11 @@ def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, Serve
     sizes = {log.name: log.size_bytes for log in logs}
     if place.position <= sizes.get(place.file, -1):
         return ""
-    there = f"ends at {sizes[place.file]}" if place.file in sizes else "is not there any more"
+    there = f"ends at {sizes[place.file]}" if place.file in sizes else "no longer exists"
     return (
-        f"the receiver of {edge.replica} would go on at {place}, and {place.file} of {edge.source}"
-        f" {there}: {edge.source} would refuse it (error 13114, before 8.0 1236). Compare the rows,"
-        " then switch it to auto-position, see C3"
+        f"the receiver of {edge.replica} would continue at {place}, and {place.file} of"
+        f" {edge.source} {there}: {edge.source} would refuse it (error 13114, before 8.0 1236)."
+        " Compare the rows, then switch it to auto-position, see C3"
     )
 
 

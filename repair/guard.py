@@ -93,6 +93,6 @@ CLIENT_READS_UTF8 = Guard(
 CLIENT_KEEPS_COMMENTS = Guard(
     "SELECT info LIKE CONCAT('%/', '* kept *', '/%') FROM information_schema.processlist"
     " WHERE id = CONNECTION_ID() /* kept */",
-    "this client takes comments out of statements, and each audit would report E4: run it with"
+    "this client removes comments from statements, and each audit would report E4: run it with"
     " --comments; nothing was changed",
 )

@@ -24,7 +24,7 @@ def depends_on_a_hole(case: Case, content: TransactionContent) -> bool:
     They do not if the other transactions change other rows, or if their rows are present as well.
     """
     replica = case.replica
-    assert replica is not None, "the caller has looked"
+    assert replica is not None, "the caller has checked"
     for hole in case.holes:
         left = hole.gtids - replica.executed - case.wanted
         if not left:

@@ -293,13 +293,13 @@ def _doubt(edge: Edge | None, replica: ServerSnapshot) -> str:
     dialect = dialect_of(replica.version)
     if not edge.channel.auto_position:
         return (
-            f"{edge.doubt} Its file position need not be one of that server's log. Find out which"
-            f" server it is meant to follow, and set address and position with"
+            f"{edge.doubt} Its file position may not belong to the log of that server. Find out"
+            " from which server it must replicate, and set address and position with"
             f" {dialect.change_source}"
         )
     return (
-        f"{edge.doubt} Find out which server it is meant to follow. If it is another one, set the"
-        f" address with {dialect.change_source}. Then connect the receiver alone, which applies"
+        f"{edge.doubt} Find out from which server it must replicate. If it is another one, set the"
+        f" address with {dialect.change_source}. Then start only the receiver, which applies"
         f" nothing ({dialect.start_replica} IO_THREAD), and audit and plan again"
     )
 
@@ -352,7 +352,7 @@ def _by_hand_elsewhere(server: ServerSnapshot, audit: ClusterAudit) -> str:
             return (
                 f"{finding.replica} has {finding.gtid_set.shortened()} of {server.name} (H7): if a"
                 f" session set gtid_next there, {server.name} applies it as soon as a channel"
-                " brings it. Answer H7 first"
+                " delivers it. Answer H7 first"
             )
     return ""
 

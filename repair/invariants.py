@@ -80,7 +80,7 @@ def nothing_is_lost(before: Model, after: Model, _action: Action) -> Iterator[st
 def reset_restores_exactly(before: Model, _after: Model, action: Action) -> Iterator[str]:
     """Refuse a reset that would restore anything but what the server has."""
     if isinstance(action, ResetAndPurge) and action.executed != before[action.server].executed:
-        yield f"{action.server} would be given another history than it has"
+        yield f"{action.server} would get another history than it has"
 
 
 def only_missing_is_added(before: Model, _after: Model, action: Action) -> Iterator[str]:
@@ -118,13 +118,11 @@ def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[s
                     " rpl_semi_sync_master_enabled) ends the wait. Then audit and plan again"
                 )
             else:
-                yield (
-                    f"{owner.name} would have a hole in its own numbers: {new_holes.shortened()}"
-                )
+                yield (f"{owner.name} would have a gap in its own GTIDs: {new_holes.shortened()}")
         elif own - owner.executed:
             yield (
-                f"{owner.name} has not used {(own - owner.executed).shortened()} yet; what it will"
-                f" commit under them would be skipped on {action.server}"
+                f"{owner.name} has not used {(own - owner.executed).shortened()} yet;"
+                f" {action.server} would skip what {owner.name} later commits under these GTIDs"
             )
 
 
@@ -154,7 +152,7 @@ def what_is_started_connects(_before: Model, after: Model, action: Action) -> It
     server = after[action.server]
     for name in _started(action):
         channel = server.channel(name)
-        assert channel is not None, "strategies name channels that exist"
+        assert channel is not None, "strategies refer to existing channels"
         source = after.servers.get(channel.source or "")
         if source is not None and is_same_server(source, server):
             yield f"{source.name} and {server.name} have the same server_id or server_uuid"
@@ -210,7 +208,7 @@ def nothing_former_is_applied(before: Model, _after: Model, action: Action) -> I
         return
     server = before[action.server]
     channel = server.channel(action.channel)
-    assert channel is not None, "strategies name channels that exist"
+    assert channel is not None, "strategies refer to existing channels"
     source = before.servers.get(channel.source or "")
     if source is None or not channel.may_be_former:
         return
@@ -218,10 +216,10 @@ def nothing_former_is_applied(before: Model, _after: Model, action: Action) -> I
     if waiting:
         yield (
             f"the relay log of {server.name} has {waiting.shortened()}, which {source.name} may"
-            " have lost, in a crash or a reset, and given to other transactions since. Save the"
-            " relay log: it may be the last copy. Compare it with the log of the source, and decide"
-            " which transactions are wanted; `CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION ="
-            " 1` deletes it and fetches those of the source"
+            " have lost, in a crash or a reset, and reused for other transactions since. Save the"
+            " relay log: it may be the last copy. Compare it with the log of the source, and"
+            " decide which transactions are wanted; `CHANGE REPLICATION SOURCE TO"
+            " SOURCE_AUTO_POSITION = 1` deletes it and fetches those of the source"
         )
 
 
@@ -242,8 +240,8 @@ def no_last_copy_is_deleted(before: Model, _after: Model, action: Action) -> Ite
         yield (
             f"{server.name} has not applied {last.shortened()} yet, and {source.name} has purged"
             " it: the switch to auto-position would delete the relay log, its only copy, and"
-            f" {source.name} would refuse {server.name} (error 1236). Let it be applied first, then"
-            " audit and plan again"
+            f" {source.name} would refuse {server.name} (error 1236). Wait until {server.name} has"
+            " applied it, then audit and plan again"
         )
 
 
@@ -294,8 +292,9 @@ def groups_are_left_alone(before: Model, _after: Model, action: Action) -> Itera
     member = before[action.server]
     if changes and member.group_name is not None:
         yield (
-            f"{member.name} is a member of the group {member.group_name}: its sets and rows are the"
-            " group's; repair it by the group (let it catch up, or clone it from another member)"
+            f"{member.name} is a member of the group {member.group_name}: the group controls its"
+            " GTID sets and rows; repair it through the group (let it catch up, or clone it from"
+            " another member)"
         )
     for other in before.servers.values():
         if other.group_name is not None and _added(action).from_uuid(other.group_name):

@@ -54,8 +54,8 @@ def left_out_of_log(content: TransactionContent, where: ModelServer) -> str:
     what = ", ".join(lost) or "the schema of its statements, perhaps"
     options = ", ".join(f"{option} = {value}" for option, value in where.log_filters)
     return (
-        f"{where.name} does not log {what} ({options}): what is done again there would reach no"
-        " other server, under GTIDs that count as executed everywhere. Remove the option, restart"
+        f"{where.name} does not log {what} ({options}): a redo there would reach no other server,"
+        " although its GTIDs would count as executed everywhere. Remove the option, restart"
         f" {where.name}, and plan again"
     )
 
@@ -77,15 +77,15 @@ def logged_otherwise(content: TransactionContent, where: ModelServer) -> str:
     if content.has_loose_documents:
         return (
             "the log has a JSON document as it was changed in place (JSON_SET, JSON_REPLACE,"
-            f" JSON_REMOVE), with unused bytes. {where.name} would log it without these: each later"
-            " audit would report E4. `gtid-audit binlog show SET SERVER --redo --keep-gtids`"
-            " (SERVER is the DSN of one that has them) writes the redo all the same"
+            f" JSON_REMOVE), with unused bytes. {where.name} would log it without these: each"
+            " later audit would report E4. `gtid-audit binlog show SET SERVER --redo --keep-gtids`"
+            " (SERVER is the DSN of one that has them) writes the redo script anyway"
         )
     is_cut_here = where.row_image.upper() == "MINIMAL"
     if where.row_image.upper() == "FULL" and content.has_cut_rows:
         had = "without all columns (binlog_row_image MINIMAL or NOBLOB)"
     elif is_cut_here and content.has_whole_rows:
-        had = "whole (binlog_row_image FULL)"
+        had = "with all columns (binlog_row_image FULL)"
     else:
         return ""
     return (

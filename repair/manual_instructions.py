@@ -41,41 +41,42 @@ def _reclone(situation: Situation) -> str:
     source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
     if source is None or replica is None:
         return (
-            "replace the server's data by a backup or a clone of its source, but only after you"
-            " have compared their GTID sets: what only this server has is lost by it"
+            "replace the server's data with a backup or a clone of its source. Compare their GTID"
+            " sets first: this deletes what only this server has"
         )
     here = replica.name
     remove = f"{situation.dialect.reset_replica} ALL"
     attach = (
-        f"take a backup of {source.name} that has its GTID set, or a clone, from now on; stop"
-        f" {here}; replace its data directory by it, but keep its own auto.cnf and its own"
+        f"take a new backup of {source.name} that includes its GTID set, or a new clone; stop"
+        f" {here}; replace its data directory with the copy, but keep its own auto.cnf and its own"
         " configuration file; start it without its replication threads (skip_replica_start,"
-        " skip_slave_start before 8.0.26). The copy may have the channels of"
-        f" {source.name}: on {here} run {in_order(remove, *_attaching(situation, source.name))}"
+        f" skip_slave_start before 8.0.26). The copy may have the channels of {source.name}: on"
+        f" {here} run {in_order(remove, *_attaching(situation, source.name))}"
     )
     if len(replica.channels) > 1:
-        attach += " and configure its other channels again"
+        attach += ", and configure its other channels again"
     if finding.code == "E4":
         attach += (
-            f". {here} keeps its server_uuid by this, as it does with CLONE INSTANCE. If you audit"
-            " with `--out`, delete the cluster's entry under `differences` in _content_looks.json"
-            " afterwards: an audit that cannot compare these GTIDs any more reports them as before"
+            f". {here} keeps its server_uuid, as it does with CLONE INSTANCE. If you audit with"
+            " `--out`, delete the cluster's entry under `differences` in _content_looks.json"
+            " afterwards. Otherwise an audit that can no longer compare these GTIDs still reports"
+            " the old difference"
         )
     only_here = replica.executed - source.executed
     if not only_here:
         return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
     if finding.code == "E6":
         return (
-            f"compare the data first: {only_here.shortened()} is only in the list of {here}. The"
-            f" finding shows whether its rows are probably on {source.name}. Do not redo them there"
-            f" before that. Where the rows are there, {attach}. Nothing is lost then. Where they"
-            f" are not, only {here} has them, and this would delete them"
+            f"compare the data first: only {here} has {only_here.shortened()} in gtid_executed."
+            f" The finding shows whether the rows are probably on {source.name}. Do not redo them"
+            f" there before you have compared. If the rows are there, {attach}. Nothing is lost"
+            f" then. If they are not, only {here} has them, and this would delete them"
         )
     return (
-        f"do NOT restore {here} from {source.name} as it is: {only_here.shortened()} is only on"
-        f" {here}, and its data would be lost; {_saving(situation, only_here, replica)}. Keep a"
-        f" copy of {here}'s data directory. Never restore both servers: one of them must keep its"
-        f" data. Only then {attach}"
+        f"do NOT restore {here} from {source.name} as it is: only {here} has"
+        f" {only_here.shortened()}, and you would lose that data;"
+        f" {_saving(situation, only_here, replica)}. Keep a copy of {here}'s data directory. Never"
+        f" restore both servers: one of them must keep its data. Only then {attach}"
     )
 
 
@@ -84,14 +85,14 @@ def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> s
     source, kept = situation.finding.source, only_here - replica.purged
     if kept:
         return (
-            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo --schema-from SERVER`"
-            f" (SERVER is the DSN of {replica.name}), and decide whether to run that script on"
-            f" {source} before you clone. Do not run it if the rows are there already, as they are"
-            f" after RESET BINARY LOGS AND GTIDS on {source}"
+            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo --schema-from"
+            f" SERVER` (SERVER is the DSN of {replica.name}). Decide whether to run that script on"
+            f" {source} before you clone. Do not run it if {source} already has the rows, as it"
+            " does after RESET BINARY LOGS AND GTIDS"
         )
     return (
-        f"{replica.name} has purged them too: their rows exist only in its tables, so compare the"
-        f" tables and copy what is wanted to {source} before you clone"
+        f"{replica.name} has purged them too, so their rows exist only in its tables: compare the"
+        f" tables, and copy the rows that you need to {source} before you clone"
     )
 
 
@@ -106,7 +107,10 @@ def _donor_refetch(situation: Situation) -> str:
         and (replica is None or each.purged <= replica.executed)
     ]
     if not donors:
-        return "no server of this snapshot has all that the replica needs in its binary logs"
+        return (
+            "no server of this snapshot has all transactions that the replica needs in its binary"
+            " logs"
+        )
     # The first donor that would accept the connection, and send nothing else.
     refused, more, name = min(_obstacles(situation, each) for each in donors)
     words, where = situation.dialect, situation.channel
@@ -118,17 +122,20 @@ def _donor_refetch(situation: Situation) -> str:
     )
     if more:
         text = (
-            f"{name} would also send {more}, which {finding.source} does not have: decide about"
-            f" that first. Then {text}"
+            f"{name} would also send {more}, which {finding.source} does not have: decide first"
+            f" whether you want that. Then {text}"
         )
     text += (
-        f". {finding.replica} then gets what {name} applied: what {name} left out by a filter, an"
-        " ignored error or an empty transaction is missing there too, and no later audit shows it."
-        f" `gtid-audit binlog show '{wanted}' SERVER` (SERVER is the DSN of {name}) shows what its"
-        " log has"
+        f". {finding.replica} then gets only what {name} applied. What {name} left out because of"
+        f" a filter, an ignored error or an empty transaction is missing on {finding.replica} too,"
+        f" and no later audit reports it. `gtid-audit binlog show '{wanted}' SERVER` (SERVER is"
+        f" the DSN of {name}) shows what its log contains"
     )
     if refused:
-        text += f". The donor refuses: {refused} is of its own UUID and missing there"
+        text += (
+            f". {name} will refuse the connection: {refused} has its server_uuid, but {name} does"
+            " not have it"
+        )
     return text
 
 
@@ -172,12 +179,12 @@ def _attach(situation: Situation) -> str:
     extra = replica.executed - source.executed
     if extra:
         return (
-            f"do NOT attach it yet: {extra.shortened()} is missing on the candidate; decide about"
-            " these transactions first"
+            f"do NOT attach {replica.name} yet: {source.name} does not have {extra.shortened()}."
+            " Decide about these transactions first"
         )
     return (
-        "compare the data of the two servers first: where the rows are there, the transactions"
-        f" would be applied a second time. Then on {replica.name} run"
+        f"compare the data of the two servers first: if {replica.name} already has the rows,"
+        f" replication would apply the transactions a second time. Then on {replica.name} run"
         f" {in_order(*_attaching(situation, source.name))}, and audit again"
     )
 
@@ -194,9 +201,10 @@ def _rebuild_position(situation: Situation) -> str:
         f"{words.start_replica}{where}",
     )
     return (
-        "only if the data of both servers is equal and no client writes on the source: on"
-        f" {situation.finding.replica} run {statements}, and audit again. It deletes the binary"
-        " logs of this server. Servers that replicate from it need the same"
+        "only if the data of both servers is equal and no client writes to the source: on"
+        f" {situation.finding.replica} run {statements}, and audit again. This deletes the binary"
+        f" logs of {situation.finding.replica}. Servers that replicate from it need the same"
+        " procedure"
     )
 
 
@@ -234,16 +242,15 @@ def _received_again(situation: Situation) -> str:
     channel = next((each for each in channels if each.name == finding.channel), None)
     if source is None or replica is None or channel is None:
         return (
-            "the relay log cannot be read, and the source was not: compare what is missing with its"
-            " binary logs before you delete the relay log"
+            "the relay log cannot be read, and the source was not read: compare what is missing"
+            " with the binary logs of the source before you delete the relay log"
         )
     gone = channel.retrieved - (replica.executed - replica.due) - source.available
     if gone:
         return (
-            f"do NOT delete the relay log of {replica.name}: {gone.shortened()} is not in the"
-            f" binary logs of {source.name} any more. Save the relay log files, and get these"
-            " transactions from another server, or clone; only then let the source send the rest"
-            " again"
+            f"do NOT delete the relay log of {replica.name}: the binary logs of {source.name} no"
+            f" longer contain {gone.shortened()}. Save the relay log files. Get these transactions"
+            f" from another server, or clone. Only then let {source.name} send the rest again"
         )
     if channel.auto_position:
         options = f"{words.option_prefix}AUTO_POSITION = 1"
@@ -259,9 +266,9 @@ def _received_again(situation: Situation) -> str:
     )
     how = "" if channel.auto_position else f", with the values of {words.show_replica_status}"
     return (
-        f"no transaction is the cause, and {source.name} still has all of them: on {replica.name}"
-        f" run {statements}{how}. This deletes the relay log, and the source sends them again. Find"
-        " out what damaged the file"
+        f"no transaction caused the error, and {source.name} still has all of them: on"
+        f" {replica.name} run {statements}{how}. This deletes the relay log, and {source.name}"
+        " sends the transactions again. Find out what damaged the file"
     )
 
 
@@ -271,26 +278,26 @@ _OWNED, _KILL = in_order("SELECT @@GLOBAL.gtid_owned"), in_order("KILL (id of th
 def _kill_blocker(situation: Situation) -> str:
     if owning_channel(situation.finding) is not None:
         return (
-            f"on {situation.finding.replica} run {_OWNED}: it lists GTID#thread; the threads are"
-            " workers of two channels that bring the same transactions and wait for each other: run"
-            f" {_KILL} for the one with the lowest number; its applier stops with error 1317, and"
-            " what it had in hand is applied by the other channel. When that has caught up, start"
-            " the stopped one again"
+            f"on {situation.finding.replica} run {_OWNED}. It lists GTID#thread: the threads are"
+            " workers of two channels that deliver the same transactions and wait for each other."
+            f" Run {_KILL} for the thread with the lowest number. Its applier stops with error"
+            " 1317, and the other channel applies its transaction. When that channel has caught"
+            " up, start the stopped one again"
         )
     if waits_for_gtid(situation.finding):
         return (
-            f"on {situation.finding.replica} run {_OWNED}: it lists GTID#thread; end the session of"
-            f" that thread with ROLLBACK, or run {_KILL}. It must not commit: the transaction would"
-            " then be executed without its rows"
+            f"on {situation.finding.replica} run {_OWNED}. It lists GTID#thread: end the session"
+            f" of that thread with ROLLBACK, or run {_KILL}. It must not commit: the server would"
+            " then count the transaction as executed, without its rows"
         )
     return (
-        "find the session that holds the lock, not a replication thread:"
+        "find the session that holds the lock, not a replication thread, in"
         " performance_schema.metadata_locks or data_locks (before 8.0:"
-        " information_schema.INNODB_TRX and SHOW PROCESSLIST); make sure that its transaction may"
-        f" be rolled back; then on {situation.finding.replica} run {_KILL}. A prepared XA"
-        " transaction holds its locks without a session (information_schema.INNODB_TRX shows thread"
-        f" 0): run {in_order('XA RECOVER')}, and end it with {in_order('XA COMMIT (xid)')} or"
-        f" {in_order('XA ROLLBACK (xid)')}"
+        " information_schema.INNODB_TRX and SHOW PROCESSLIST). Make sure that its transaction may"
+        f" be rolled back. Then on {situation.finding.replica} run {_KILL}. A prepared XA"
+        " transaction holds its locks without a session (information_schema.INNODB_TRX shows"
+        f" thread 0): run {in_order('XA RECOVER')}, and end it with {in_order('XA COMMIT (xid)')}"
+        f" or {in_order('XA ROLLBACK (xid)')}"
     )
 
 
@@ -302,8 +309,8 @@ BY_HAND: Mapping[str, Text] = {
     "donor_refetch": _donor_refetch,
     "reclone": _reclone,
     "raise_retention": always(
-        "SET GLOBAL binlog_expire_logs_seconds (expire_logs_days before 8.0) to a higher value on"
-        " the source now, and in its configuration file"
+        "set binlog_expire_logs_seconds (expire_logs_days before 8.0) to a higher value on the"
+        " source, now with SET GLOBAL and also in its configuration file"
     ),
     "kill_blocker": _kill_blocker,
     "new_server_uuid": _new_server_uuid,
@@ -311,10 +318,10 @@ BY_HAND: Mapping[str, Text] = {
     "grant": always("grant the privilege or repair the access, and audit again"),
     "explain": _explain,
     "attach": _attach,
-    "add_servers": always("add the servers that the finding names, and audit again"),
+    "add_servers": always("add the servers that the finding lists, and audit again"),
     "check_data": always(
-        "compare the rows of the tables that the transactions changed on both servers (`gtid-audit"
-        " binlog show` lists the tables and rows), then audit again"
+        "on both servers, compare the rows of the tables that the transactions changed"
+        " (`gtid-audit binlog show` lists the tables and rows), then audit again"
     ),
     "rebuild_position": _rebuild_position,
 }

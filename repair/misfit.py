@@ -19,12 +19,15 @@ def misfit(
     dropped = content.server_ids.get(server.server_id or 0, GtidSet()) & arriving
     if dropped:
         return (
-            f"{dropped.shortened()} carries the server_id of {server.name}, as if {server.name} had"
-            " committed it before it was rebuilt: its receiver drops it"
+            f"{dropped.shortened()} has the server_id of {server.name}, as if {server.name} had"
+            f" committed it before it was rebuilt: the receiver of {server.name} drops it"
         )
     unread = arriving - content.wanted | content.of_class(ContentClass.UNREAD) & arriving
     if unread and must_fit:
-        return f"what {unread.shortened()} did, which {server.name} would apply, has not been read"
+        return (
+            f"the content of {unread.shortened()}, which {server.name} would apply, has not been"
+            " read"
+        )
     if (unlike := _unlike(content, server, arriving)) is not None:
         return unlike
     if not content.needing_decision(arriving):
@@ -79,12 +82,12 @@ def misfit_unless_executed(
     if found.state is RowState.UNREAD:
         return (
             f"another channel of {server.name} brings {arriving.shortened()} too, and not all rows"
-            f" were compared on {server.name} ({found.why}): if they do not fit, whichever channel"
-            " brings it may stop the applier or overwrite rows"
+            f" were compared on {server.name} ({found.why}): if they do not fit, the channel that"
+            " delivers it may stop the applier or overwrite rows"
         )
     return (
         f"another channel of {server.name} brings {arriving.shortened()} too. If its applier has"
-        f" not executed that by now, rows of {server.name} do not fit: whichever channel brings it,"
+        f" not executed that by now, rows of {server.name} do not fit: the channel that delivers"
         " it may stop the applier or overwrite rows"
     )
 
@@ -127,8 +130,7 @@ def misfit_of_moving_rows(
         return None
     return (
         f"another channel of {server.name} brings {others.shortened()} meanwhile, and may change"
-        f" rows of {alone.shortened()}: then whichever comes second stops the applier or overwrites"
-        " rows"
+        f" rows of {alone.shortened()}: then the later change stops the applier or overwrites rows"
     )
 
 
@@ -140,7 +142,7 @@ def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet)
     rewriting = [each.rewrites for each in server.channels if each.rewrites]
     if rewriting:
         return (
-            f"{server.name} applies {arriving.shortened()} in other databases than the log names"
+            f"{server.name} applies {arriving.shortened()} in other databases than the log has"
             f" ({', '.join(rewriting)}): its rows were not compared there"
         )
     other = [each for each in content.ddl if each.is_other and each.gtid in arriving]
@@ -162,10 +164,10 @@ def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet)
 def _not_in_order(content: TransactionContent, server: ModelServer, arriving: GtidSet) -> str:
     why = f" ({content.rows_unread})" if content.rows_unread else ""
     return (
-        f"rows of {arriving.shortened()} may not fit: the log of {content.read_from} does not"
-        f" follow from itself there, as after changes with sql_log_bin=0{why}: the applier of"
-        f" {server.name} may stop. If {server.name} lost GTIDs (RESET BINARY LOGS AND GTIDS), it"
-        " applied these before, and may apply rows a second time"
+        f"rows of {arriving.shortened()} may not fit: the changes in the log of"
+        f" {content.read_from} do not follow from each other, as after changes with"
+        f" sql_log_bin=0{why}: the applier of {server.name} may stop. If {server.name} lost GTIDs"
+        " (RESET BINARY LOGS AND GTIDS), it applied these before, and may apply rows a second time"
     )
 
 

@@ -51,8 +51,8 @@ def others_left_out(case: Case) -> Iterator[str]:
     others = ", ".join(name for name in other_sources(case) if name != here)
     if others:
         yield (
-            f"it would be done on {here} alone, and {others}, from which"
-            f" {case.finding.replica} replicates as well, would not get it"
+            f"it would run only on {here}, and {others}, from which {case.finding.replica}"
+            " replicates as well, would not get it"
         )
 
 
@@ -132,7 +132,7 @@ def not_reached(case: Case, targets: Sequence[tuple[ModelServer, GtidSet]]) -> R
     if not apart:
         return None
     return Refusal(
-        f"{', '.join(apart)} would not bring them to {source.name}: repair replication between"
+        f"{', '.join(apart)} would not deliver them to {source.name}: repair replication between"
         " these servers first"
     )
 
@@ -157,13 +157,14 @@ def not_all_read(case: Case) -> str | None:
     if is_seen_in_part(case.finding):
         return (
             "servers that were not read may deliver the transactions, or their rows: add the"
-            " servers that the finding names, audit and plan again"
+            " servers that the finding lists, audit and plan again"
         )
     if not case.unread:
         return None
     return (
         f"{', '.join(case.unread)} could not be read, and may have the transactions, or receive"
-        " them; its rows are not known. Read it first, then audit and plan again"
+        " them; the rows there are not known. Make sure that gtid-audit can read all servers, then"
+        " audit and plan again"
     )
 
 
@@ -195,7 +196,8 @@ def still_receive(case: Case, holders: list[ModelServer], without_gtids: set[str
         return ""
     return (
         f"{', '.join(late)} had not applied {wanted.shortened()} when the servers were read, and"
-        " would apply them after the undo. Let them arrive there, then audit and plan again"
+        " would apply them after the undo. Wait until they have arrived there, then audit and plan"
+        " again"
     )
 
 
@@ -225,7 +227,7 @@ def unfinished(case: Case, targets: Sequence[str]) -> Iterator[str]:
         is_left = bool(left)
     if is_left:
         yield (
-            f"run all scripts: stopped in between, no later audit reports that"
+            "run all scripts: if you stop in between, no later audit reports that"
             f" {' or '.join(dict.fromkeys(left))} is still without {case.wanted.shortened()}"
         )
 

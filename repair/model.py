@@ -366,7 +366,7 @@ def _start(server: ModelServer, action: StartChannel) -> ModelServer:
 
 def _started(server: ModelServer, name: str, *, retried: GtidSet | None = None) -> ModelServer:
     channel = server.channel(name)
-    assert channel is not None, "strategies name channels that exist"
+    assert channel is not None, "strategies refer to existing channels"
     passable = server.executed | (retried or GtidSet())
     is_free = bool(channel.stuck_at) and channel.stuck_at <= passable
     return server.with_channel(

@@ -43,15 +43,15 @@ def _reasons(action: Action, effects: SideEffects) -> Iterator[str]:
     if effects.has_triggers:
         yield (
             f"{name} on {server} has triggers, which would fire for the rows of the script. While"
-            " nobody writes to that table, drop them there behind `SET SESSION sql_log_bin = 0`"
+            " no client writes to that table, drop them there after `SET SESSION sql_log_bin = 0`"
             f" (`SHOW TRIGGERS FROM {effects.schema}` lists them), plan again, and create them"
             " again in the same way afterwards"
         )
     if (deletes and effects.delete_carries) or (updates and effects.update_carries):
         yield (
-            f"foreign keys of {name} would change rows on {server} that the plan does not know:"
-            " ON DELETE or ON UPDATE of other tables. Compare these tables first; then write on"
-            " each server what belongs there, by hand"
+            f"foreign keys of {name} would change rows on {server} that the plan has not read: ON"
+            " DELETE or ON UPDATE of other tables. Compare these tables first. Then write on each"
+            " server by hand what belongs there"
         )
 
 

@@ -22,13 +22,13 @@ def needed(model: Model, action: Action) -> Action | None:
             return replace(action, transactions=left) if left else None
         case AutoPositionOn():
             channel = server.channel(action.channel)
-            assert channel is not None, "strategies name channels that exist"
+            assert channel is not None, "strategies refer to existing channels"
             is_home = channel.auto_position and channel.running and not channel.is_stuck
             is_home = is_home and not channel.passed
             return None if is_home and not delivery(model, server, channel) else action
         case StartChannel():
             channel = server.channel(action.channel)
-            assert channel is not None, "strategies name channels that exist"
+            assert channel is not None, "strategies refer to existing channels"
             return None if channel.running and not channel.is_stuck else action
         case _:
             return action

@@ -29,5 +29,5 @@ def takes_gtid_with_first_row(
     named = ", ".join(f"{schema}.{table} ({engine})" for schema, table, engine in found)
     return (
         f"{named} on {server} has an engine without transactions: the first row would use up the"
-        " GTID, and rows behind it could not be written under it"
+        " GTID, and later rows could not be written under it"
     )

@@ -18,7 +18,9 @@ def other_columns(content: TransactionContent, where: ModelServer) -> str:
     servers apply the rows by the positions of their columns.
     """
     why = content.unlike_on.get(where.name) or content.wider_on.get(where.name)
-    return f"done again on {where.name}, the rows may be others, or not fit: {why}" if why else ""
+    return (
+        f"redone on {where.name}, the rows may be different, or may not fit: {why}" if why else ""
+    )
 
 
 def columns_not_compared(content: TransactionContent, where: ModelServer) -> Iterator[str]:

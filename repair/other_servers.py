@@ -92,7 +92,7 @@ def _still_sends(action: AutoPositionOn | MovePast, setting: Setting) -> Iterato
     guard = still_sends(action, setting)
     name = setting.known(action.channel).source or ""
     if guard is not None:
-        why = f"{name} must still have what {action.server} will ask for, before its channel stops"
+        why = f"{name} must still have what {action.server} will request, before its channel stops"
         yield check_of(setting, name, (guard,), why=why)
 
 
@@ -115,7 +115,10 @@ def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> I
         but=setting.server.server_uuid,
         so=f"their rows were not compared with those of {action.server}",
     )
-    why = f"what {name} executes behind the plan would be fetched by {action.server} unread"
+    why = (
+        f"{action.server} would also fetch what {name} has executed since the plan, which was not"
+        " compared"
+    )
     yield check_of(setting, name, (nothing_more,), why=why)
 
 
@@ -130,7 +133,10 @@ def _beside(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator
         if channel.name == action.channel or name not in setting.before.servers:
             continue
         history = setting.executed(name)
-        why = f"what {action.server} receives from {name} as well must come as it was planned"
+        why = (
+            f"{action.server} also receives from {name}, whose history must be the one that the"
+            " plan read"
+        )
         yield check_of(setting, name, (keeps_history(name, history),) if history else (), why=why)
 
 
@@ -161,7 +167,10 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
             *tables_there(name, changed),
             *rows,
         )
-        why = f"what {action.server} receives goes on to {name}, and must fit there as well"
+        why = (
+            f"replication also delivers to {name} what {action.server} receives, and it must match"
+            " there"
+        )
         yield check_of(setting, name, guards, why=why, reads_rows=bool(changed))
 
 
@@ -179,19 +188,19 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
         own = action.gtids.from_uuid(setting.before[name].server_uuid) - executed
         untaken = Guard(
             none_executed(own),
-            f"{name}: it has given the GTIDs to transactions of its own since the plan was made;"
+            f"{name}: it has used the GTIDs for transactions of its own since the plan was made;"
             f" {action.server} skips these; audit with --content and plan again",
         )
         sees_it = Guard(
             would_be_shown(table.schema, table.table),
-            f"{name}: this account does not see whether {table.name} is there; grant it SELECT on"
-            " the table (not by a role)",
+            f"{name}: this account cannot see whether {table.name} exists; grant it SELECT on the"
+            " table (not by a role)",
         )
         arrived = (
             Guard(
                 f"{lacking} OR NOT @met",
-                f"{name}: it has received the transactions since the plan was made; undone"
-                f" on {action.server}, the two would differ; audit and plan again",
+                f"{name}: it has received the transactions since the plan was made; after the undo"
+                f" on {action.server} the two would differ; audit and plan again",
                 tries=met_if_there(
                     table.schema, table.table, row_is(row.table, row.where, row.replica)
                 ),
@@ -203,12 +212,12 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             same_channels(name, version, setting.channels(name)),
             Guard(
                 f"NOT {waits_here(version, literal(action.gtids))}",
-                f"{name}: it has received the transactions since the plan was made, and is still"
-                f" to apply them; undone on {action.server}, the two would differ; audit and plan"
-                " again",
+                f"{name}: it has received the transactions since the plan was made and not applied"
+                f" them yet; after the undo on {action.server} the two would differ; audit and"
+                " plan again",
             ),
         )
-        why = f"what is undone on {action.server} must not have arrived on {name}"
+        why = f"the transactions that are undone on {action.server} must not have arrived on {name}"
         # Its own step, which uses up the GTIDs there, follows this one.
         commits = commits_without_waiting(name, version)
         guards = (*((untaken,) if own else ()), sees_it, *arrived, *on_the_way, commits)
@@ -235,7 +244,7 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
             executed = setting.executed(name)
             guards = (commits_nothing(name, server.server_uuid, executed, so=so),)
         if guards:
-            why = f"what is done again on {action.server} must fit the rows of {name}"
+            why = f"what is redone on {action.server} must match the rows of {name}"
             yield check_of(setting, name, guards, why=why, reads_rows=bool(action.rows))
     yield from _still_stopped(action, setting, sending={action.server, *receiving})
 
@@ -255,11 +264,11 @@ def _still_stopped(
         runs = " OR ".join(f"IFNULL({each}, FALSE)" for each in stopped)
         guard = Guard(
             f"NOT ({runs}) OR NOT ({none_executed(action.gtids)})",
-            f"{name}: its replication runs by now, which was stopped when the plan was made: what"
-            f" is done again on {action.server} would reach rows that were not compared; audit and"
-            " plan again",
+            f"{name}: its replication runs now, but was stopped when the plan was made: what is"
+            f" redone on {action.server} would reach rows that were not compared; audit and plan"
+            " again",
         )
-        why = f"what is done again on {action.server} must not reach {name} yet"
+        why = f"what is redone on {action.server} must not reach {name} yet"
         yield check_of(setting, name, (guard,), why=why, kinds=(StatementKind.READ_CHANNELS,))
 
 
@@ -280,8 +289,8 @@ def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterato
         yield Guard(
             row_is(row.table, where, row.after) if has_them else is_before,
             f"{name}: a row of {row.table.name} is not as it was when the plan was made: it would"
-            f" differ from what is done again on {action.server}, or stop the applier; audit and"
-            " plan again",
+            f" differ from what is redone on {action.server}, or stop the applier; audit and plan"
+            " again",
         )
 
 
@@ -298,8 +307,8 @@ def _no_more_than_seen(name: str, setting: Setting) -> Check:
         seen = seen.without_uuid(uuid)
     no_more = Guard(
         f"GTID_SUBSET(@@GLOBAL.gtid_executed, {quote_string(str(seen | known))})",
-        f"{name}: it has committed more transactions that {setting.server.name} does not"
-        " have; stop what writes to it; audit and plan again",
+        f"{name}: it has committed more transactions that {setting.server.name} does not have;"
+        " stop all writes to it; audit and plan again",
     )
     why = f"{name} must not have committed more of its own since the plan was made"
     return check_of(setting, name, (no_more,), why=why)

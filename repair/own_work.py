@@ -47,7 +47,9 @@ def disturbed(
             continue
         why = met(content, gtids, other)
         if why:
-            rows_on[name] = RowsOn(RowState.CONFLICT, f"{gtids.shortened()}, only there, {why}")
+            rows_on[name] = RowsOn(
+                RowState.CONFLICT, f"{gtids.shortened()}, which only this server has, {why}"
+            )
     return replace(content, rows_on=rows_on)
 
 

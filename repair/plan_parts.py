@@ -42,9 +42,9 @@ _LEAVES_OUT = "inject_empty"
 
 
 UNSEEN = (
-    "replicas that are not in this snapshot are not considered: what reaches them through these"
-    " steps may stop their appliers, replace rows that were changed there or are newer, or be"
-    " applied there a second time (behind RESET BINARY LOGS AND GTIDS)"
+    "replicas that are not in this snapshot are not considered. What reaches them through these"
+    " steps may stop their appliers, or replace rows that were changed there or are newer. After"
+    " RESET BINARY LOGS AND GTIDS it may be applied there a second time"
 )
 
 
@@ -76,7 +76,7 @@ def left_out(name: str, finding: Finding, model: Model, *, chosen: str) -> str:
     """Return why a strategy was not used when another one was."""
     if name in BY_HAND:
         return f"it has no script; by hand: {by_hand(name, finding, model)}"
-    return f"{chosen} comes first; {name} would: {STRATEGIES[name].risk}"
+    return f"{chosen} has priority; the risk of {name}: {STRATEGIES[name].risk}"
 
 
 def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> NotPlanned:
@@ -103,7 +103,7 @@ def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> 
 
 def _nothing_to_run(finding: Finding) -> str:
     if may_not_arrive(finding):
-        return "there is nothing to run; what an applier has passed by is H8 in a later audit"
+        return "there is nothing to run; a later audit reports what an applier has passed as H8"
     return "there is nothing to run"
 
 

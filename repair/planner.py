@@ -97,7 +97,7 @@ def plan_repair(
         ValueError: the audit is not of this snapshot.
     """
     if (audit.cluster, audit.read_at) != (snapshot.cluster, snapshot.read_ended):
-        raise ValueError(f"{audit.cluster}: the audit was not made of this snapshot")
+        raise ValueError(f"{audit.cluster}: the audit was not made from this snapshot")
     choices = choices or {}
     evidence = evidence or LogEvidence()
     started = start_model(snapshot, audit, evidence)
@@ -278,9 +278,9 @@ class _Work:
 
     def _try(self, case: Case, name: str) -> "_Simulated | Refusal":
         if name not in PLANNERS:
-            return Refusal("not something this version plans")
+            return Refusal("this version does not plan this strategy")
         if case.finding.code not in ANSWERS[name]:
-            return Refusal(f"not an answer to {case.finding.code}")
+            return Refusal(f"this strategy does not answer {case.finding.code}")
         outcome = unless_doubtful(case, PLANNERS[name](case))
         outcome = unless_more_is_written(outcome, self.evidence.side_effects)
         return outcome if isinstance(outcome, Refusal) else self._simulated(case, outcome)
@@ -343,7 +343,7 @@ class _Work:
         actions = tuple(action for action, _ in settings)
         change = Change(self.snapshot, self.started, model, actions, is_chosen=case.is_chosen)
         if worse := why_worse(self.outlook, outlook, change):
-            return Refusal(f"afterwards the audit would show {worse}")
+            return Refusal(f"afterwards the audit would report {worse}")
         if unwanted := "; ".join(brings_in(case, model, tuple(self._kept_out()))):
             return Refusal(unwanted)
         return _Simulated(tuple(settings), model, outlook, proposal)
@@ -386,7 +386,7 @@ class _Work:
             return ()
         lines = [UNSEEN]
         if unread := self._unread():
-            lines.append(f"nothing is known of {', '.join(unread)}: not read, or not to be trusted")
+            lines.append(f"nothing is known of {', '.join(unread)}: not read, or not reliable")
         return tuple(lines)
 
 

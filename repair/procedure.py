@@ -76,5 +76,5 @@ class Setting:
     def known(self, name: str) -> ModelChannel:
         """Return a channel of the server as the model has it."""
         channel = self.server.channel(name)
-        assert channel is not None, "an action names a channel that exists"
+        assert channel is not None, "an action refers to an existing channel"
         return channel

@@ -49,6 +49,6 @@ def _none_purged(name: str, gtids: GtidSet, setting: Setting) -> Guard:
 
 def _message(name: str, setting: Setting) -> str:
     return (
-        f"{name}: it has purged since the plan was made what {setting.server.name} may ask for"
+        f"{name}: it has purged since the plan was made what {setting.server.name} may request"
         " (error 1236); nothing was changed; audit and plan again"
     )

@@ -31,16 +31,16 @@ def may_be_there(case: Case, content: TransactionContent, where: ModelServer) ->
     state = content.state_on(where.name)
     if state.is_created:
         return (
-            f"{where.name} has what they create already ({state.why}). Compare the definitions; if"
-            " they are alike, only the GTIDs are missing there. Use up each of these there without"
+            f"{where.name} already has what they create ({state.why}). Compare the definitions. If"
+            " they are equal, only the GTIDs are missing there. Use up each of these there without"
             f" a change: {EMPTY_BY_HAND}"
         )
     if not content.of_class(ContentClass.DATA):
         return ""
     if state.state is RowState.AS_AFTER:
         return (
-            f"the rows are on {where.name} already: only their GTIDs are missing there. Use up each"
-            f" of these there without a change of rows: {EMPTY_BY_HAND}"
+            f"the rows are already on {where.name}: only their GTIDs are missing there. Use up"
+            f" each of these there without a change of rows: {EMPTY_BY_HAND}"
         )
     if state.is_missing:
         return (
@@ -117,8 +117,8 @@ def stops_below(
     if not unfit:
         return ""
     return (
-        "replication would bring them to servers whose rows are not as the transactions found them,"
-        f" and stop the applier there: {'; '.join(unfit)}. Compare these rows first"
+        "replication would deliver them to servers whose rows are not as the transactions found"
+        f" them, and stop the applier there: {'; '.join(unfit)}. Compare these rows first"
     )
 
 

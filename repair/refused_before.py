@@ -33,16 +33,17 @@ def start_as_selected(case: Case) -> Outcome:
         return start_channel(case)
     if not _is_for_sets(case.finding):
         return Refusal(
-            "its source did not refuse it for its GTIDs: a start does not help before the cause"
-            " that the text names is repaired"
+            "its source did not refuse it for its GTIDs: a start does not help until you have"
+            " repaired the cause in its error text"
         )
     outcome = start_channel(case)
     if isinstance(outcome, Refusal):
         return outcome
     source, replica = case.finding.source, case.finding.replica
     warning = (
-        f"{source} refused {replica} for its GTIDs, and accepts them by now. If {source} gave them"
-        " to other transactions since, rows differ and no set shows it: audit with --content first"
+        f"{source} refused {replica} for its GTIDs, and would accept them now. If {source} has"
+        " reused them for other transactions since, rows differ and no set shows it: audit with"
+        " --content first"
     )
     return replace(outcome, warnings=(*outcome.warnings, warning))
 
@@ -58,7 +59,7 @@ def fits_by_now(finding: Finding, model: Model) -> str:
     if refused(source, replica, channel):
         return ""
     return (
-        f"start_channel: {source.name} refused {replica.name} for its GTIDs, and accepts them by"
+        f"start_channel: {source.name} refused {replica.name} for its GTIDs, and would accept them"
         " now; compare contents (--content), then select it with --strategy A4=start_channel"
     )
 

@@ -71,14 +71,14 @@ def render_script(plan: Plan, step: Step) -> str:
         *(f"First: {_command(check, step.check_name(check))}" for check in step.checks),
         f"Run: {_command(step, step.file_name)}",
         (
-            "It stops at the first line that does not find what the plan assumes; the message of"
-            " error 1231 is the reason. It is safe to run it again."
+            "The script stops at the first condition that is false; the message of error 1231 is"
+            " the reason. It is safe to run it again."
         ),
     )
     lines = [line for text in header for line in _comment(text)]
     lines += ["", *PROLOGUE, *step.session]
     for guard in step.preconditions:
-        lines += ["", *_comment("must hold, or nothing is changed:"), *guard.statements()]
+        lines += ["", *_comment("must be true, or nothing is changed:"), *guard.statements()]
     lines += ["", *_comment("the change"), *_joined(step.statements)]
     for guard in step.verifications:
         lines += ["", *_comment("the goal:"), *guard.statements()]
@@ -102,7 +102,7 @@ def render_check(plan: Plan, step: Step, check: Check) -> str:
     lines = [line for text in header for line in _comment(text)]
     lines += ["", *PROLOGUE]
     for guard in check.guards:
-        lines += ["", *_comment("must hold:"), *guard.statements()]
+        lines += ["", *_comment("must be true:"), *guard.statements()]
     done = f"go on with step {step.number}"
     lines += ["", f"SELECT IF(@go, '{done}', 'do NOT go on') AS `plan {plan.id}`;"]
     return "\n".join(lines) + "\n"
@@ -115,7 +115,7 @@ def render_runbook(plan: Plan) -> str:
         f"# Repair of {_line(plan.cluster)}",
         "",
         (
-            f"Plan `{plan.id}`, made from the state of {plan.snapshot_read_at or 'no reading'}:"
+            f"Plan `{plan.id}`, made from the state at {plan.snapshot_read_at or 'no reading'}:"
             f" {steps}, about {plan.estimated_seconds} s."
         ),
         "",
@@ -138,11 +138,10 @@ def render_runbook(plan: Plan) -> str:
 _HOW_TO_RUN = [
     "## How to run it",
     "",
-    "Run one script after the other, in order, with the ordinary `mysql` client. Put the account",
-    "into an option file (`--defaults-extra-file=…` or `--login-path=…`, first on the line): it",
-    "does not belong on the command line. Go on only if a script exits with 0 and prints that its",
-    "step is done. Do not use `--force`. A script that stops prints what it did not find, as error",
-    "1231.",
+    "Run the scripts in order, one at a time, with the ordinary `mysql` client. Put the account",
+    "into an option file (`--defaults-extra-file=…` or `--login-path=…`, first on the line), not",
+    "on the command line. Continue only if a script exits with 0 and prints that its step is done.",
+    "Do not use `--force`. A script that stops prints the reason as error 1231.",
     "",
 ]
 
@@ -161,14 +160,14 @@ def _privileges(plan: Plan) -> list[str]:
 
 
 def _how_to_stop(plan: Plan) -> list[str]:
-    again = ["", "This plans again:", "", "```", _line(plan.command), "```"] if plan.command else []
+    again = ["", "To plan again:", "", "```", _line(plan.command), "```"] if plan.command else []
     return [
         "## How to stop",
         "",
-        "You may stop after any script, or interrupt one (Ctrl-C). What to know then is below, at",
-        'each step: "If it stops here". Go on in one of three ways, which reach the same end: run',
-        "the next script, run the same script again, or plan again with the same choices. Where",
-        '"If it stops here" asks for one of them, take that one.',
+        "You may stop after any script, or interrupt one (Ctrl-C). At each step below, the text",
+        '"If it stops here" describes the resulting state. Continue in one of three ways, with the',
+        "same result: run the next script, run the same script again, or plan again with the same",
+        'choices. If "If it stops here" asks for one of them, use that one.',
         *again,
         "",
     ]
@@ -191,8 +190,8 @@ def _record(plan: Plan) -> list[str]:
         "## Keep this directory",
         [
             (
-                "It is the record of what was left out by decision. An audit reports these"
-                " transactions (E4: those left empty if it compares contents), unless this"
+                "This directory records which transactions were left out by decision. An audit"
+                " reports them as E4 (empty ones only if it compares contents), unless this"
                 " directory is accepted: `gtid-audit pair … --accepted DIR`, or `accepted: [DIR]`"
                 " under `policy` in the fleet file."
             ),
@@ -218,7 +217,7 @@ def _afterwards(each: Afterwards) -> str:
 
 
 def _findings(plan: Plan) -> list[str]:
-    lines = ["## What it answers", ""]
+    lines = ["## Findings that this plan answers", ""]
     for each in plan.answered:
         steps = ", ".join(map(str, each.steps))
         by = f"steps {steps}" if steps else "nothing left to do after the other steps"

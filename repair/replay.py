@@ -158,7 +158,7 @@ def _replay(
         sql = without_secrets(transaction.statements[0].sql) if transaction.statements else ""
         return Replayed(label, (), problem=f"DDL cannot be undone: {comment(sql)[3:]}")
     if transaction.kind is TransactionKind.INCIDENT:
-        return Replayed(label, (), problem="the source says that its log has a hole here")
+        return Replayed(label, (), problem="the source reports that its log has a gap here")
     try:
         lines = make_lines()
         for line in writer.write(label, items):
@@ -318,7 +318,7 @@ class _Redo:
             # A client may not fill a table created this way; the table would stay if its rows do
             # not.
             if self.keeps_gtid:
-                raise CannotRender("it makes and fills a table, which takes two GTIDs this way")
+                raise CannotRender("it creates and fills a table, which needs two GTIDs this way")
             yield from statement_lines(event, _with_sql(query, create["create"]))
             yield "BEGIN; SET @rows = 0;"
             return
@@ -379,13 +379,13 @@ def _refuse_to_undo(event: Event) -> None:
             if _BEGIN_WORD.match(sql) or _COMMIT_WORD.match(sql) or _SAVEPOINT.match(sql):
                 return
             if _ROLLBACK_WORD.match(sql):
-                raise CannotRender("it was rolled back, but for tables without transactions")
+                raise CannotRender("it was rolled back, except in tables without transactions")
             if _ROLLBACK_TO.match(sql):
-                raise CannotRender("it goes back to a savepoint half-way")
+                raise CannotRender("it rolls back to a savepoint")
             shown = comment(without_secrets(sql))[3:]
             if _XA.match(sql):
                 raise CannotRender(f"an XA transaction ends in another one: {shown}")
-            raise CannotRender(f"the log holds a statement, and not what it changed: {shown}")
+            raise CannotRender(f"the log has a statement, and not what it changed: {shown}")
         case XaPrepare():
             raise CannotRender("an XA transaction ends in another one")
         case Incident() | TransactionPayload():

@@ -73,18 +73,18 @@ def undo_rows(action: UndoRows, setting: Setting) -> Procedure:
     what = transactions(action.gtids.gtid_count)
     return replace(
         written,
-        title=f"undo {rows} of {table.name} on {server}: {what} taken back",
+        title=f"undo {rows} of {table.name} on {server} ({what})",
         undo="the content of the transactions is still in the binary logs:"
         " `gtid-audit binlog show SET SERVER --redo` writes it",
-        risk=f"what these transactions wrote is gone on {server}; clients may have read it",
+        risk=f"{server} loses what these transactions wrote; clients may have read it",
         warnings=(
             (
-                f"it is not logged: {server}'s replicas need their own step, which this plan has"
+                f"it is not logged, so replicas of {server} need their own step: this plan has one"
                 " for every server of the snapshot that has the transactions"
             ),
             "super_read_only must be off while the script runs",
         ),
-        check=f"the rows that {action.gtids.shortened()} touched are as they were before",
+        check=f"the rows that {action.gtids.shortened()} changed are as they were before",
     )
 
 
@@ -99,18 +99,18 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             server,
             uuid,
             setting.before[server].executed,
-            so="they may use these GTIDs, or are this script's own",
+            so="they may use these GTIDs, or this script made them",
         ),
     )
     return Procedure(
-        title=f"do {transactions(count)} again on {server}",
+        title=f"redo {transactions(count)} on {server}",
         session=(*ROW_SESSION, *_log_rows(action.transactions, setting.server)),
         preconditions=(
             not_owned(server, gtids),
             commits_without_waiting(server, setting.server.version),
             Guard(
                 "@@SESSION.sql_log_bin = 1",
-                f"{server}: this session would not log what it does; nothing was changed",
+                f"{server}: this session would not log its changes; nothing was changed",
             ),
             *((still_logs(server),) if setting.server.has_log else ()),
             *comment_guards(action.transactions),
@@ -123,16 +123,16 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
         statements=tuple(_statements(action.transactions, own)),
         verifications=(executed(server, gtids), *_rows_are_there(action)),
         check=f"SELECT GTID_SUBTRACT({literal(gtids)}, @@GLOBAL.gtid_executed);  -- empty",
-        undo="cannot be undone under the same GTIDs: a GTID, once executed, stays",
+        undo="cannot be undone under the same GTIDs: an executed GTID stays",
         estimated_seconds=1 + count // _REDONE_PER_SECOND,
         estimate_assumes=f"{_REDONE_PER_SECOND} transactions a second",
-        if_stopped="some of the transactions are done, each of them wholly; "
+        if_stopped="some of the transactions are done, each of them completely; "
         + ("audit and plan again" if own else "run the script again"),
-        risk=f"brings back work on {server} that its clients may have repeated meanwhile",
+        risk=f"restores changes on {server} that clients may have made again in the meantime",
         warnings=(
             (
-                f"do not write to these tables on {server} while the script runs; triggers, foreign"
-                " keys and generated columns are checked first"
+                f"do not write to these tables on {server} while the script runs; the script first"
+                " checks triggers, foreign keys and generated columns"
             ),
         ),
         needs=(
@@ -179,8 +179,9 @@ def _rows_are_there(action: RedoTransactions) -> Iterator[Guard]:
         where = key_condition(row.table, row.key_image)
         yield Guard(
             row_is(row.table, where, row.after),
-            f"{action.server}: a row of {row.table.name} is not as it is done here, and the GTIDs"
-            " are used up: by another plan, or the row was changed since; compare it by hand",
+            f"{action.server}: a row of {row.table.name} is not as the redo leaves it, but the"
+            " GTIDs are executed: another plan used them, or the row was changed since; compare it"
+            " by hand",
         )
 
 
@@ -192,7 +193,7 @@ def _statements(replayed: tuple[Replayed, ...], own: GtidSet) -> Iterator[str]:
         if each.gtid in own:
             yield from Guard(
                 "NOT @there",
-                f"{each.gtid} was given to another transaction meanwhile; audit with --content",
+                f"{each.gtid} was used for another transaction meanwhile; audit with --content",
             ).statements()
         guards = (
             *trigger_guards(each, replayed[:number]),

@@ -55,15 +55,14 @@ class Direction(Enum):
 
 _HEADS = {
     Direction.REDO: (
-        "Does again what {what} did, in the order of the logs, {under}. A row must be as the"
-        " transaction found it; if one is not, the script stops there, and nothing of that"
-        " transaction stays (except in tables without transactions)."
+        "Redoes {what}, in the order of the logs, {under}. Each row must be as the transaction"
+        " found it. If one is not, the script stops there and rolls that transaction back (except"
+        " in tables without transactions)."
     ),
     Direction.UNDO: (
-        "Takes back what {what} did, the last first, {under}. A row must be as the transaction"
-        " left it; if one has been changed since, the script stops there, and nothing of that"
-        " transaction is undone (except in tables without transactions). Counters of"
-        " AUTO_INCREMENT stay where they are."
+        "Undoes {what}, the last one first, {under}. Each row must be as the transaction left it."
+        " If one was changed since, the script stops there and undoes nothing of that transaction"
+        " (except in tables without transactions). AUTO_INCREMENT counters stay as they are."
     ),
 }
 _COMMENT = re.compile(r"/\*(?![!+])|#|--\s")
@@ -73,9 +72,9 @@ _OLD_GTIDS = (
     " REPLICATION_APPLIER)"
 )
 _RUN = (
-    "Run it with: mysql --binary-mode --host=… --port=… < this file (without that option the client"
-    " changes line ends inside texts), not with --force, best while nobody else writes to these"
-    " tables, and with an account that sees triggers and foreign keys."
+    "Run it with: mysql --binary-mode --host=… --port=… < this file. Without --binary-mode the"
+    " client changes line ends inside texts. Do not use --force. Use an account that can see"
+    " triggers and foreign keys. If possible, let no other client write to these tables meanwhile."
 )
 
 
@@ -103,7 +102,7 @@ def script_lines(
     tables = _joined(replayed)
     if tables:
         yield ""
-        yield comment("what no log says; if it is not so, nothing is changed")
+        yield comment("no log shows these conditions; if one is false, nothing is changed")
         for guard in (
             *_logs_rows(replayed),
             *table_guards(replayed),
@@ -214,8 +213,8 @@ def trigger_guards(each: Replayed, earlier: Iterable[Replayed]) -> Iterator[Guar
         if any(created.fires_on([(schema, table)]) for created in made):
             yield Guard(
                 has_no_triggers(schema, table),
-                f"{schema}.{table} has a trigger by now, which would fire again: do this"
-                " transaction before the one that creates it",
+                f"{schema}.{table} now has a trigger, which would fire again: run this transaction"
+                " before the one that creates the trigger",
             )
 
 
@@ -273,7 +272,7 @@ def _guards(table: TouchedTable) -> Iterator[Guard]:
                 f"table_schema = {schema} AND table_name = {name}"
                 " AND extra REGEXP '(VIRTUAL|STORED) GENERATED'",
             ),
-            f"{shown} has generated columns: make the script with its definition",
+            f"{shown} has generated columns: make the script again with the table's definition",
         )
     for column, column_type in table.members:
         yield Guard(
@@ -293,5 +292,5 @@ def _guards(table: TouchedTable) -> Iterator[Guard]:
         if asks:
             yield Guard(
                 carries_nothing(table.schema, table.table, rule),
-                f"foreign keys of {shown} change other tables: rows that the log does not hold",
+                f"foreign keys of {shown} change other tables: the log does not contain those rows",
             )

@@ -56,7 +56,9 @@ from repair.transaction_content import (
 from repair.way_home import misfits_at_home, way_home
 from topology.dialect import dialect_of
 
-_NOT_UNASKED = "the operator must decide whether the work is wanted: only planned when selected"
+_NOT_UNASKED = (
+    "the operator must decide whether these transactions are wanted: only planned when selected"
+)
 
 
 def redo_on_source(case: Case) -> Outcome:
@@ -72,13 +74,13 @@ def redo_on_source(case: Case) -> Outcome:
     if content is None or content.read_from is None:
         return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")
     if any(tsid.tag for tsid in missing.tsids) and not dialect_of(source.version).has_tags:
-        return Refusal(f"{source.name} runs {source.version}, which knows no tags")
+        return Refusal(f"{source.name} runs {source.version}, which does not support GTID tags")
     redone = tuple(each for each in content.redo if each.gtid is not None and each.gtid in missing)
     unread = missing - GtidSet.of(each.gtid for each in redone if each.gtid is not None)
     if idle := unread & content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS):
         return Refusal(
-            f"{idle.shortened()} is empty or harmless (FLUSH, heartbeats), and is not done again:"
-            f" use up these GTIDs on {source.name} ({EMPTY_BY_HAND}), and plan again"
+            f"{idle.shortened()} is empty or harmless (FLUSH, heartbeats), and is not redone: use"
+            f" up these GTIDs on {source.name} ({EMPTY_BY_HAND}), and plan again"
         )
     if unread:
         return Refusal(f"{unread.shortened()} was not read as SQL; {content.unread or 'too many'}")
@@ -103,7 +105,7 @@ def redo_on_source(case: Case) -> Outcome:
     return Proposal(
         actions,
         (
-            f"it does again: {described(content, missing)}. {_where_it_stops(content, missing)}",
+            f"this plan redoes: {described(content, missing)}. {_where_it_stops(content, missing)}",
             *redone_rows_may_come_back(case, content, where),
             *columns_not_compared(content, where),
             *_not_reached(case, actions),
@@ -144,16 +146,16 @@ def _unguarded(redone: tuple[Replayed, ...], server: str) -> str:
     first, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
     return (
         f"{first.label} has the statement `{first.unguarded}`{more}: no script can check what it"
-        f" would change on {server}, which may have other rows by now. Compare the data; then by"
-        " hand: `gtid-audit binlog show SET SERVER --redo --keep-gtids` (SERVER is the DSN of one"
-        " that has them) writes it"
+        f" would change on {server}, which may have other rows by now. Compare the data. Then redo"
+        " it by hand: `gtid-audit binlog show SET SERVER --redo --keep-gtids` (SERVER is the DSN"
+        " of a server that has it) writes the SQL"
     )
 
 
 def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
     """Return the server from which the transactions reach all others; otherwise the source."""
     source = case.source
-    assert source is not None, "the caller has looked"
+    assert source is not None, "the caller has checked"
     lacking = targets_lacking(case)
     assert not isinstance(lacking, Refusal), "it refuses only without a source"
     servers = [server for server, _ in reversed(lacking)]
@@ -240,7 +242,7 @@ def _stays_elsewhere(
         if not content.state_on(server.name).is_absent and (
             reason := may_be_there(case, content, server)
         ):
-            return f"{reason}. An undo would take the rows from the other servers alone"
+            return f"{reason}. An undo would remove the rows only from the other servers"
     return ""
 
 
@@ -257,7 +259,7 @@ def _undo_by_hand(case: Case) -> str:
     return (
         f"by hand, on {', '.join(holders)}: `gtid-audit binlog show '{wanted}' SERVER --undo"
         " --schema-from SERVER` (SERVER is its DSN) writes what can be undone; run that script"
-        " behind `SET SESSION sql_log_bin = 0`, in the same session. Then use up each of the GTIDs"
+        " after `SET SESSION sql_log_bin = 0`, in the same session. Then use up each of the GTIDs"
         f" on {', '.join(others) or 'every other server'}: {EMPTY_BY_HAND}"
     )
 
@@ -277,12 +279,12 @@ def _undone(net: NetRow) -> RowVersions | None:
     member_columns(net.table)  # the script can compare them
     if incomplete:
         raise CannotRender(
-            f"{net.table.name}, {where}: the log does not hold the whole row"
-            " (binlog_row_image is not FULL)"
+            f"{net.table.name}, {where}: the log does not contain the whole row (binlog_row_image"
+            " is not FULL)"
         )
     row = RowVersions(net.table, where, source=net.before, replica=net.after, differing=())
     if needs_lenience(row.table, row.change):
-        raise CannotRender(f"{net.table.name}, {where}: an ENUM holds the error value ''")
+        raise CannotRender(f"{net.table.name}, {where}: an ENUM has the error value ''")
     return row if redo_row(row.table, row.change) is not None else None
 
 
@@ -297,6 +299,7 @@ def _undo_actions(server: str, wanted: GtidSet, rows: list[RowVersions]) -> Iter
 
 def _undo_warnings(case: Case, content: TransactionContent) -> Iterator[str]:
     yield (
-        f"it takes back: {described(content, case.finding.gtid_set)}. The binary logs still hold"
-        " the transactions: a server restored from a backup and these logs has the rows again"
+        f"this plan undoes: {described(content, case.finding.gtid_set)}. The binary logs still"
+        " contain the transactions: a server that is restored from a backup and these logs has the"
+        " rows again"
     )

@@ -56,7 +56,9 @@ def literal(column: RowColumn, value: Value) -> str:
             return "NULL"
         case int():
             if column.type_code in INTEGERS and column.is_unsigned is None and value < 0:
-                raise CannotRender(f"{_label(column)} may be signed or unsigned: nobody says which")
+                raise CannotRender(
+                    f"{_label(column)} may be signed or unsigned: the log does not show which"
+                )
             return str(value)
         case float():
             return _double(value)
@@ -115,7 +117,7 @@ def type_with_members(column: RowColumn) -> str:
     shown = [_BEYOND_BMP.sub("?", member.translate(_UNESCAPED)) for member in column.members]
     if len(set(shown)) < len(shown):
         raise CannotRender(
-            f"{_label(column)} has members that information_schema shows alike: their order on"
+            f"{_label(column)} has members that information_schema shows as equal: their order on"
             " the server cannot be checked"
         )
     kind = "set" if column.type_code == SET else "enum"
@@ -146,8 +148,8 @@ def json_expression(value: JsonValue) -> str:
         case JsonOpaque() if value.type_code == _LITERAL_OPAQUE and value.data:
             return f"CAST(0x{value.data.hex()} AS JSON)"
         case JsonOpaque():
-            what = f"bytes of column type {value.type_code}, which no literal makes"
-            raise CannotRender(f"a JSON document holds {what}")
+            what = f"bytes of column type {value.type_code}, which no SQL literal can express"
+            raise CannotRender(f"a JSON document contains {what}")
     raise AssertionError(value)
 
 

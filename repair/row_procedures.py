@@ -53,7 +53,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
         preconditions=(
             Guard(
                 "@@SESSION.sql_log_bin = 0",
-                f"{server}: this session would log what it does, and give it GTIDs; use an account"
+                f"{server}: this session would log its changes under new GTIDs; use an account"
                 " that may set sql_log_bin; nothing was changed",
             ),
             there(server, table),
@@ -74,21 +74,23 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
         ),
         statements=tuple(_statements(action.rows, settled)),
         verifications=tuple(_reached(server, row, settled) for row in action.rows),
-        check=f"CHECKSUM TABLE {table_name(table)};  -- the same on both, while nobody writes",
+        check=f"CHECKSUM TABLE {table_name(table)};  -- equal on both servers while no client"
+        " writes",
         undo="the replica's version of each row is in plan.json and in the runbook",
         estimated_seconds=1 + count // _ROWS_PER_SECOND,
         estimate_assumes=f"{_ROWS_PER_SECOND} rows a second, found by their keys",
-        if_stopped="either all rows of this table are changed or none (each for itself in a table"
+        if_stopped="either all rows of this table are changed or none (row by row in a table"
         " without transactions); run the script again",
-        risk=f"what {server} held in these rows is gone there",
+        risk=f"{server} loses its version of these rows",
         warnings=(
             (
-                f"replicas of {server} are not changed by it: they may hold {server}'s version"
-                " still; compare them"
+                f"this does not change the replicas of {server}: they may still have {server}'s"
+                " version; compare them"
             ),
             (
-                f"the rows were read before: if they were written on {action.source} since, plan"
-                " again; super_read_only must be off while the script runs"
+                "the plan read these rows earlier: if clients have written them on"
+                f" {action.source} since, plan again; super_read_only must be off while the script"
+                " runs"
             ),
             (
                 "foreign keys are checked: if a script stops with error 1451 or 1452, run those of"
@@ -104,8 +106,8 @@ def there(server: str, table: RowTable) -> Guard:
     """Return the guard that a table exists: a condition on its rows would end in error 1146."""
     return Guard(
         is_shown(table.schema, table.table),
-        f"{server}: {table.name} is not there, or this account may not see it; nothing was changed;"
-        " audit and plan again",
+        f"{server}: {table.name} does not exist, or this account may not see it; nothing was"
+        " changed; audit and plan again",
     )
 
 
@@ -134,8 +136,8 @@ def _same_members(server: str, table: RowTable) -> Iterator[Guard]:
     for column, begins in member_columns(table):
         yield Guard(
             has_members(table.schema, table.table, column, begins),
-            f"{server}: the members of {column} in {table.name} changed after the plan; nothing"
-            " was changed; plan again",
+            f"{server}: the members of {column} in {table.name} changed since the plan was made;"
+            " nothing was changed; plan again",
         )
 
 
@@ -158,9 +160,9 @@ def _rolls_back(server: str, rows: tuple[RowVersions, ...]) -> Iterator[Guard]:
     if exchanging(rows):
         yield Guard(
             is_transactional(table.schema, table.table),
-            f"{server}: rows of {table.name} exchange values of a unique key, and its engine has no"
-            " transactions: they would be gone for a moment; nothing was changed; write them by"
-            " hand",
+            f"{server}: rows of {table.name} exchange values of a unique key, and its engine has"
+            " no transactions: they would be missing for a moment; nothing was changed; write them"
+            " by hand",
         )
 
 

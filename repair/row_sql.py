@@ -74,7 +74,7 @@ def undo_row(table: RowTable, row: RowChange) -> str | None:
 
 def row_condition(table: RowTable, image: Image) -> str:
     """Return the condition that matches only this row in its current state. Raises CannotRender."""
-    assert table.key, "without a key equal rows cannot be told apart"
+    assert table.key, "without a key equal rows cannot be distinguished"
     return _where(table, image)
 
 
@@ -230,7 +230,7 @@ def _check_none(table: RowTable, missing: list[int], what: str) -> None:
     if missing:
         names = ", ".join(table.columns[at].name or f"@{at + 1}" for at in missing)
         raise CannotRender(
-            f"{table.name}: the log lacks {what} {names}: it was written with"
+            f"{table.name}: the log does not have {what} {names}: it was written with"
             " binlog_row_image=MINIMAL or NOBLOB"
         )
 
@@ -245,11 +245,11 @@ def check_named(table: RowTable) -> None:
     if table.origin is not Origin.NOWHERE:
         return
     why = (
-        f"the definition that was given does not fit: {table.mismatch}"
+        f"the given definition does not match the log: {table.mismatch}"
         if table.mismatch
         else (
             "the log was not written with binlog_row_metadata=FULL, and the account does not see"
-            " the table: grant SELECT on it (repair plan), or give the definition (binlog show"
+            " the table: grant SELECT on it (repair plan), or supply the definition (binlog show"
             " --definitions, --schema-from)"
         )
     )

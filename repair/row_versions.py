@@ -27,7 +27,7 @@ class RowVersions:
         if not self.table.key:
             raise ValueError(f"{self.table.name}: a row without a key cannot be found again")
         if self.source is None and self.replica is None:
-            raise ValueError(f"{self.table.name}: a row that is nowhere")
+            raise ValueError(f"{self.table.name}: a row that exists on neither server")
 
     @property
     def change(self) -> RowChange:

@@ -56,8 +56,8 @@ def not_decided_by_rows(case: Case) -> str | None:
     if not first:
         return None
     return (
-        f"{first.shortened()} is still to come to {case.finding.replica} and may change these rows:"
-        " wait for it, then audit and plan again"
+        f"{first.shortened()} has not arrived on {case.finding.replica} yet and may change these"
+        " rows: wait for it, then audit and plan again"
     )
 
 
@@ -106,7 +106,7 @@ def may_come_back(name: str, gtids: GtidSet, done: str) -> str:
     `done`: what restores them ("fetched", "done").
     """
     return (
-        f"if {name} had {gtids.shortened()} before and forgot it (RESET BINARY LOGS AND GTIDS),"
-        " rows that are not there may have been deleted or changed since, which no log shows:"
-        f" {done} again, they come back. Compare the data first"
+        f"if {name} had {gtids.shortened()} before and lost these GTIDs (RESET BINARY LOGS AND"
+        " GTIDS), rows that are not there may have been deleted or changed since, and no log shows"
+        f" that: {done} again, they come back. Compare the data first"
     )

@@ -101,8 +101,8 @@ def executed(name: str, gtids: GtidSet) -> Guard:
     """Require that all of these are executed."""
     return Guard(
         f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
-        f"{name}: the goal is not reached: gtid_executed does not hold all of the GTIDs; run this"
-        " again",
+        f"{name}: the goal is not reached: gtid_executed does not contain all of the GTIDs; run"
+        " this again",
     )
 
 
@@ -121,8 +121,8 @@ def arrived(
     )
     waited = Guard(
         f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
-        f"{name}: both threads run, and not all has arrived after {APPLY_WAIT_SECONDS_MAX} s; wait"
-        f" and run this again; {dialect.show_replica_status} shows how far it is",
+        f"{name}: both threads run, but not everything has arrived after {APPLY_WAIT_SECONDS_MAX}"
+        f" s; wait and run this again; {dialect.show_replica_status} shows how far it is",
     )
     return (not_stopped, runs(name, asks, dialect), *((waited,) if gtids else ()))
 
@@ -172,8 +172,8 @@ def still_logs(name: str) -> Guard:
     """
     return Guard(
         "@@GLOBAL.log_bin = 1",
-        f"{name}: its binary log is off, and was on when the plan was made; nothing was changed;"
-        " restart it with its log, audit and plan again",
+        f"{name}: its binary log is off, but was on when the plan was made; nothing was changed;"
+        " restart it with its binary log, audit and plan again",
     )
 
 
@@ -239,7 +239,7 @@ def commits_nothing(
     server_uuid: UUID,
     gtids: GtidSet,
     *,
-    so: str = "what waits may be older than their rows",
+    so: str = "waiting transactions may be older than their rows",
 ) -> Guard:
     """Require that a server has committed nothing of its own except what the plan read."""
     free = GtidSet.parse(f"{server_uuid}:1-{GNO_MAX}") - gtids

@@ -24,7 +24,7 @@ from repair.semi_sync import commits_without_waiting
 from repair.unread_sources import reconnections
 
 _EMPTY_PER_SECOND = 200  # commits with sync_binlog = 1 on an ordinary disk
-_REMAIN = "cannot be undone: a GTID, once executed, stays in every server's history"
+_REMAIN = "cannot be undone: an executed GTID stays in the history of every server"
 _HERE = "@@GLOBAL.gtid_executed"
 
 
@@ -34,7 +34,7 @@ def _as_seen(action: InjectEmpty | AppendPurged, setting: Setting) -> tuple[Guar
     The rows were compared under that history: a RESET or a crash changes both.
     """
     name, seen = action.server, setting.executed(action.server)
-    so = "its rows may be others now as well"
+    so = "its rows may also be different now"
     return (
         not_owned(name, action.gtids),
         *((keeps_history(name, seen, so=so),) if seen else ()),
@@ -54,8 +54,8 @@ def _received_since(action: InjectEmpty | AppendPurged, setting: Setting) -> Ite
         return
     yield Guard(
         f"NOT {waits_here(setting.server.version, literal(action.gtids))}",
-        f"{action.server}: it has received some of these since the plan was made, and is still to"
-        " apply them; nothing was changed; audit and plan again",
+        f"{action.server}: it has received some of these since the plan was made and not applied"
+        " them yet; nothing was changed; audit and plan again",
     )
 
 
@@ -96,11 +96,11 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
         title=f"add {transactions(action.gtids.gtid_count)} to gtid_purged on {name}",
         preconditions=_as_seen(action, setting),
         statements=(
-            f"SET @lacking = GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);",
-            "SET @done = (@lacking = '');",
+            f"SET @missing = GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);",
+            "SET @done = (@missing = '');",
             (
-                "SET @todo = IF(@go AND NOT @done,"
-                " CONCAT('SET GLOBAL gtid_purged = ''+', @lacking, ''''), 'DO 0');"
+                "SET @todo = IF(@go AND NOT @done, CONCAT('SET GLOBAL gtid_purged = ''+',"
+                " @missing, ''''), 'DO 0');"
             ),
             *RUN_TODO,
         ),
@@ -109,20 +109,20 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
         undo=_REMAIN,
         estimated_seconds=2,
         estimate_assumes="one rotation of the binary log",
-        if_stopped="either all of it has happened or none; run the script again",
+        if_stopped="either all of the GTIDs were added or none; run the script again",
         risk="the content of these transactions will never be applied here, and this server can"
         " never send them",
         warnings=(
             (
-                f"no binary log of {name} shows what these GTIDs are. An audit reports them as E4"
-                f" (executed and never logged) only while binary logs show that {name} was in use"
-                " before they were committed, until this plan is accepted (--accepted DIR, or"
-                " `policy.accepted` of the fleet file). Elsewhere it says OK, although the rows may"
-                " be missing there"
+                f"no binary log of {name} shows the content of these GTIDs. An audit reports them"
+                f" as E4 (executed and never logged) only while binary logs show that {name} was"
+                " in use before they were committed. It no longer reports them once this plan is"
+                " accepted (--accepted DIR, or `policy.accepted` of the fleet file). If no log"
+                f" shows that use, it reports OK, although the rows may be missing on {name}"
             ),
             (
-                f"a replica of {name} that is not in this plan and lacks these GTIDs will get error"
-                " 1236"
+                f"a replica of {name} that is not in this plan and does not have these GTIDs will"
+                " get error 1236"
             ),
         ),
         needs=(
@@ -143,10 +143,13 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
         f" AND GTID_SUBSET({literal(action.executed)}, {here}))"
     )
     return Procedure(
-        title=f"reset the history of {name} and write it anew with"
-        f" {transactions(action.gtids.gtid_count)} more",
+        title=f"reset the history of {name} and write it again with"
+        f" {transactions(action.gtids.gtid_count, 'more ')}",
         preconditions=(
-            Guard(f"GTID_SUBSET(@@GLOBAL.gtid_purged, {here})", f"{name}: read in mid-reset"),
+            Guard(
+                f"GTID_SUBSET(@@GLOBAL.gtid_purged, {here})",
+                f"{name}: a reset is in progress; run this again",
+            ),
             Guard(
                 f"@@GLOBAL.gtid_owned = '' OR {finished}",
                 f"{name}: transactions are running; stop all writes to it, then run this again",
@@ -154,7 +157,7 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
             Guard(
                 f"{finished} OR {undisturbed}",
                 f"{name}: gtid_executed is not what the plan was made for; stop all writes, wait"
-                " until the servers agree, and plan again; nothing was changed",
+                " until the GTID sets agree, and plan again; nothing was changed",
             ),
         ),
         statements=_reset_statements(action, setting, finished=finished, undisturbed=undisturbed),
@@ -163,21 +166,21 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
         undo="cannot be undone: the binary logs are gone; take a copy of them first",
         estimated_seconds=10,
         estimate_assumes="a few hundred binary log files to delete",
-        if_stopped=f"gtid_executed of {name} may be EMPTY: let nobody write to it and start none of"
-        " its channels, and run this script again at once; it holds the whole set. A restart of"
-        " mysqld starts the channels by itself, unless skip_slave_start is set",
+        if_stopped=f"gtid_executed of {name} may be EMPTY: let no client write to it, start none"
+        " of its channels, and run this script again immediately; it has the whole set. A restart"
+        " of mysqld starts the channels automatically, unless skip_slave_start is set",
         risk="all binary logs of this server are deleted; point-in-time recovery from them ends"
-        " here, and replicas in need of them get error 1236",
+        " here, and replicas that need them get error 1236",
         warnings=(
             (
-                f"only if the DATA is known to be equal: compare the tables of {name} with"
-                " its source first (a checksum tool, or mysqldump and diff)"
+                f"run this only if the DATA is known to be equal: compare the tables of {name}"
+                " with its source first (a checksum tool, or mysqldump and diff)"
             ),
-            f"before, stop every write to {name} and to its sources, and copy its binary logs",
+            f"first, stop all writes to {name} and to its sources, and copy its binary logs",
             (
-                f"before, set skip_slave_start in the configuration file of {name}, and take it"
-                " out again behind the last step: if mysqld is restarted while gtid_executed is"
-                " empty, its channels would fetch and apply again what the data contains"
+                f"first, set skip_slave_start in the configuration file of {name}, and remove it"
+                " after the last step: if mysqld is restarted while gtid_executed is empty, its"
+                " channels would fetch and apply everything again that the data already contains"
             ),
             *reconnections(action, setting),
         ),
@@ -210,8 +213,8 @@ def _reset_statements(
         ),
         *Guard(
             f"@done OR {undisturbed}",
-            f"{name}: gtid_executed moved while its channels stopped; stop all writes and plan"
-            " again; its binary logs were not touched, its channels are stopped",
+            f"{name}: gtid_executed changed while its channels stopped; stop all writes and plan"
+            " again; its binary logs are unchanged, its channels are stopped",
         ).statements(),
         (
             f"SET @todo = IF(@go AND NOT @done AND {here} <> '',"

@@ -60,17 +60,18 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
     yield from filter(None, doubts)
     if replica.torn_below:
         yield (
-            f"{replica.torn_below} gets what {replica.name} applies, and was restarted or reset"
-            " while it was read (U2): if it lost GTIDs, it applies these a second time. Audit again"
+            f"{replica.torn_below} receives what {replica.name} applies, and was restarted or"
+            " reset while it was read (U2): if it lost GTIDs, it applies these a second time."
+            " Audit again"
         )
     if channel.passed:
         # They are sent again after a restart or a lost relay log. In 5.6 that always applies to the
         # last of them: the handshake omits the last GTID of the retrieved set, which may be
         # incomplete.
         yield (
-            f"{replica.name} may fetch {channel.passed.shortened()} again, and its applier has been"
-            " behind them: their rows may be there. Answer H8 first; if none is reported, audit"
-            " again"
+            f"{replica.name} may fetch {channel.passed.shortened()} again, although its applier"
+            " has passed them: their rows may already be there. Answer H8 first; if no H8 is"
+            " reported, audit again"
         )
 
 
@@ -88,9 +89,9 @@ def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChanne
     if not waiting:
         return None
     return (
-        f"{replica.name} has received {waiting.shortened()} by another channel, and its channels"
-        " were not read twice: its applier may have skipped some of these"
-        " (sql_replica_skip_counter), and they would arrive late. Audit again"
+        f"{replica.name} has received {waiting.shortened()} over another channel, and its channels"
+        " were not read twice. Its applier may have skipped some of these"
+        " (sql_replica_skip_counter), and this channel would deliver them late. Audit again"
     )
 
 
@@ -104,9 +105,9 @@ def _skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> st
     if skipping is None:
         return None
     return (
-        f"{skipping}, from which {replica.name} gets the same work by another channel, skips what"
-        " comes next (sql_replica_skip_counter): this channel would bring it behind later work."
-        f" Wait until {skipping} has skipped, and audit again"
+        f"{skipping}, which sends {replica.name} the same transactions over another channel, skips"
+        " the next one (sql_replica_skip_counter). This channel would deliver it after later"
+        f" transactions. Wait until {skipping} has skipped it, and audit again"
     )
 
 

@@ -78,8 +78,8 @@ def _answered(
     ).statements()
     yield from Guard(
         "@same",
-        f"{name}: another server than the audited one answers at the source's address; the receiver"
-        " was stopped again, nothing of it was applied; audit and plan again",
+        f"{name}: another server than the audited one answers at the source's address; the"
+        " receiver was stopped again and nothing was applied; audit and plan again",
     ).statements()
 
 
@@ -100,8 +100,9 @@ def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -
     if stands:
         yield Guard(
             f"IFNULL({asks.runs}, FALSE) OR NOT ({' OR '.join(stands)})",
-            f"{name}: the channel was started since the plan was made, and stands again (UNTIL,"
-            " STOP, an interrupted script): an operator may want that; audit and plan again",
+            f"{name}: the channel was started since the plan was made, and is stopped again"
+            " (UNTIL, STOP, an interrupted script): an operator may want that; audit and plan"
+            " again",
         )
 
 
@@ -121,7 +122,7 @@ def stands_still(action: StartChannel, setting: Setting, asks: ChannelQuestions)
     known = ", ".join(str(each) for each in sorted(errors))
     yield Guard(
         f"IFNULL({asks.runs}, FALSE) OR IFNULL({asks.applier_errno}, 0) IN ({known})",
-        f"{name}: the applier forgot its error since the plan was made: if its relay log was"
+        f"{name}: the applier's error was cleared since the plan was made: if its relay log was"
         f" deleted, {passed.shortened()} would be applied again; audit and plan again",
     )
 
@@ -159,8 +160,8 @@ def has_what_was_committing(
     has_all = f"GTID_SUBSET({literal(source.gtid_owned)}, @@GLOBAL.gtid_executed)"
     yield Guard(
         f"IFNULL({asks.auto_position} = 1, FALSE) OR {has_all}",
-        f"{setting.server.name}: it lacks what {source.name} was committing when the plan was made;"
-        " run this when it has that; if it stays away, audit and plan again",
+        f"{setting.server.name}: it does not have what {source.name} was committing when the plan"
+        " was made; wait for it and run this again; if it does not arrive, audit and plan again",
     )
 
 
@@ -204,8 +205,8 @@ def writes_nothing(
     known = GtidSet.union_of((executed, server.executed, action.waiting, *brought))
     yield Guard(
         f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(known)}) OR {has_begun(action.waiting)}",
-        f"{server.name}: it has executed transactions that the plan did not see, and what waits may"
-        " be older than their rows; nothing was changed; audit and plan again",
+        f"{server.name}: it has executed transactions that the plan did not see, and waiting"
+        " transactions may be older than their rows; nothing was changed; audit and plan again",
     )
 
 

@@ -69,12 +69,14 @@ def start_channel(case: Case) -> Outcome:
         return _start_way_back(case)
     replica, channel = case.replica, case.channel
     if replica is None or channel is None:
-        return Refusal("no channel is named, or its server could not be read: configure it by hand")
+        return Refusal(
+            "the finding has no channel, or its server could not be read: configure the channel by"
+            " hand"
+        )
     if channel.source not in case.model.servers and not case.is_chosen:
         return Refusal(
             "its source is not a server of this snapshot, or could not be read: what it would send"
-            " is not known. Add the source to the fleet and read it, or select it with --strategy"
-            " A7=start_channel"
+            " is not known. Add the source to the audit, or select --strategy A7=start_channel"
         )
     why = (
         would_not_connect(case.model, replica, channel)
@@ -102,7 +104,7 @@ def start_channel(case: Case) -> Outcome:
 def unknown_source(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
     """Return that nothing is known of what a channel would deliver; None if its source was read."""
     channel = case.model[action.server].channel(action.channel)
-    assert channel is not None, "strategies name channels that exist"
+    assert channel is not None, "strategies refer to existing channels"
     if channel.source in case.model.servers:
         return None
     unknown = f"what the source of {action.server} would send is not known"
@@ -140,8 +142,8 @@ def _behind_a_hole(case: Case, action: StartChannel | AutoPositionOn) -> str | N
     again = fetched_again(case, after, action)
     if again is not None:
         return (
-            f"{again[0]} would get {again[1].shortened()} again, and its applier has been behind"
-            " them: their rows may be there"
+            f"{again[0]} would get {again[1].shortened()} again, although its applier has passed"
+            " them: their rows may already be there"
         )
     for name, server in case.model.servers.items():
         hole = passed_by(after, server)
@@ -168,9 +170,9 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     )
     if again:
         return Refusal(
-            f"it would bring {again.shortened()} as well, which earlier steps of this plan do"
-            " again: their rows were not compared for this. Run these steps alone, then audit and"
-            " plan again"
+            f"it would also deliver {again.shortened()}, which earlier steps of this plan redo:"
+            " the rows were not compared for this. Run these steps alone, then audit and plan"
+            " again"
         )
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
@@ -219,10 +221,10 @@ def _not_compared(case: Case, content: TransactionContent, after: Model) -> Iter
         state = content.state_on(name)
         if arriving and state.state is RowState.UNREAD:
             yield (
-                f"not all rows of {arriving.shortened()} were compared on {name} ({state.why}): if"
-                f" rows were changed on {name} with sql_log_bin = 0, or a statement now or before"
-                " (binlog_format = STATEMENT) finds other rows there, the applier may stop, or"
-                " apply a row a second time in a table without a key"
+                f"not all rows of {arriving.shortened()} were compared on {name} ({state.why})."
+                f" They may differ if rows were changed on {name} with sql_log_bin = 0, or if a"
+                " statement now or before (binlog_format = STATEMENT) finds other rows there. Then"
+                " the applier may stop, or apply a row a second time in a table without a key"
             )
 
 
@@ -308,7 +310,7 @@ def _misfit_of(
     why = misfit(content, server, part, must_fit=not question.is_in_order)
     if why is None and not question.is_in_order and content.needing_decision(held):
         # A session executed it there, perhaps with another content: what follows may not match.
-        return f"{server.name} has {held.shortened()} of them already, in another order"
+        return f"{server.name} has already executed {held.shortened()} of them, in another order"
     return why
 
 
@@ -322,13 +324,14 @@ def _behind_later_ones(
     """
     server = case.model[action.server]
     channel = server.channel(action.channel)
-    assert channel is not None, "strategies name channels that exist"
+    assert channel is not None, "strategies refer to existing channels"
     is_hole = gtids & server.executed.filled()
     coming = server.executed - case.snapshot_executed[server.name]
     if is_hole and content.wanted & coming:
         yield (
-            f"{is_hole.shortened()} would be applied after {(content.wanted & coming).shortened()},"
-            " which another channel brings, and these may change the same rows"
+            f"{is_hole.shortened()} would be applied after"
+            f" {(content.wanted & coming).shortened()}, which another channel delivers, and these"
+            " may change the same rows"
         )
     elif is_hole and content.state_on(channel.source or "").state is not RowState.AS_AFTER:
         yield (
@@ -344,7 +347,10 @@ def _start_way_back(case: Case) -> Outcome:
     only if selected, because that fetches everything that it has passed. C3 compares those rows.
     """
     if case.source is None or case.replica is None:
-        return Refusal("no channel is named, or its server could not be read: configure it by hand")
+        return Refusal(
+            "the finding has no channel, or its server could not be read: configure the channel by"
+            " hand"
+        )
     wanted, reasons = case.finding.gtid_set, []
     for starting, channel in _stopped(case.model):
         # With an empty history an invariant refuses it, and reports which script to run again.
@@ -373,7 +379,7 @@ def _start_way_back(case: Case) -> Outcome:
             in_spite_of = tuple(warnings_of_start(case, starting, channel))
             return replace(outcome, warnings=(*in_spite_of, *outcome.warnings))
     return Refusal(
-        "; ".join(reasons) or f"no stopped channel would bring them to {case.source.name}"
+        "; ".join(reasons) or f"no stopped channel would deliver them to {case.source.name}"
     )
 
 

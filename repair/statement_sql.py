@@ -55,7 +55,7 @@ def statement_lines(event: Event, query: Query) -> Iterator[str]:
     """
     if event.header.type_code == EventType.EXECUTE_LOAD_QUERY:
         raise CannotRender(
-            "LOAD DATA was logged as a statement, and its data beside it: use mysqlbinlog for it"
+            "LOAD DATA was logged as a statement, and its data separately: use mysqlbinlog for it"
         )
     if query.error_code:
         raise CannotRender(f"a statement that ended with error {query.error_code} on its server")
@@ -65,7 +65,7 @@ def statement_lines(event: Event, query: Query) -> Iterator[str]:
     yield f"SET {', '.join(_settings(event, query))}{no_key};"
     sql = query.sql.decode("utf-8", errors="surrogateescape")
     if DELIMITER in sql:
-        raise CannotRender(f"a statement that holds {DELIMITER}")
+        raise CannotRender(f"a statement that contains {DELIMITER}")
     yield f"DELIMITER {DELIMITER}"
     yield f"{sql}\n{DELIMITER}"
     yield "DELIMITER ;"
@@ -156,7 +156,9 @@ def _user_variable(cursor: Cursor) -> str:
     if kind == _STRING:
         charset = CHARSET_OF_COLLATION.get(collation)
         if charset is None:
-            raise CannotRender(f"variable {variable} is in collation {collation}, not known here")
+            raise CannotRender(
+                f"variable {variable} has collation {collation}, which is not known here"
+            )
         introducer = "" if charset == BINARY else f"_{charset} "
         written = f"{introducer}0x{value.hex()}" if value else f"{introducer or '_binary '}''"
     elif kind == _REAL:

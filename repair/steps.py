@@ -72,7 +72,7 @@ class Step:
     def __post_init__(self) -> None:
         assert self.number > len(self.checks), "scripts are counted from 1, checks first"
         assert self.finding_ids, "a step answers a finding"
-        assert self.verifications, "a step says when it has reached its goal"
+        assert self.verifications, "a step checks whether it has reached its goal"
 
     @property
     def action(self) -> str:

@@ -45,9 +45,9 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
     after = simulate(case.model, action)
     if after.servers != case.model.servers and (unread := _work_of_unread(case)) is not None:
         return (
-            f"{unread[0]} has {unread[1].shortened()}, which no other server has, and too little"
-            " could be read of it: it may receive what this start delivers, and its rows may be"
-            " other ones. Audit again when it can be read"
+            f"{unread[0]} has {unread[1].shortened()}, which no other server has, and not all of"
+            " its state could be read: it may receive what this start delivers, and its rows may"
+            " differ. Audit again when it can be read"
         )
     receiving = {action.server, *below(after, action.server, running=True)}
     unseen = _unseen_above(case.model, source)
@@ -63,9 +63,9 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
         behind = _passed_above(after, name) & coming
         if behind:
             return (
-                f"{behind.shortened()} would be applied on {name} behind what follows it: another"
-                f" source of {name} has passed it by, and its rows were not compared. Answer H1 and"
-                " H8 first, then audit and plan again"
+                f"{behind.shortened()} would be applied on {name} after later transactions:"
+                f" another source of {name} has passed it, and its rows were not compared. Answer"
+                " H1 and H8 first, then audit and plan again"
             )
         unapplied = _received_above(after, source) - server.executed - there
         own |= _under_way(case, after, name) if coming else GtidSet()

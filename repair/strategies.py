@@ -68,21 +68,21 @@ def position_bypass(case: Case) -> Outcome:
         return Refusal("the replica, or its channel, could not be read")
     if event is None:
         return Refusal(
-            "the failing event was not found in the source's log, or could not be read there, and a"
+            "the failing event was not found in the source's log, or could not be read there: a"
             " position must not be guessed"
         )
     if case.finding.code == "A3" and not case.is_chosen:
         return Refusal(
-            f"the applier stands before {event.gtid}, which the source logged with error"
-            f" {event.error_code}; the channel reports 1756 only, so read the worker's error in the"
-            " error log first. If it names different errors, select it with --strategy"
+            f"the applier stopped before {event.gtid}, which the source logged with error"
+            f" {event.error_code}. The channel reports only error 1756, so read the worker's error"
+            " in the error log first. If it reports different errors, select --strategy"
             " A3=position_bypass"
         )
     skipped = event.before - replica.executed
     if skipped:
         return Refusal(
-            f"{skipped.shortened()} stand before the failing event in the log and are not executed:"
-            " the parallel applier left gaps; close them first (START … UNTIL SQL_AFTER_MTS_GAPS)"
+            f"{skipped.shortened()} is before the failing event in the log and not executed: the"
+            " parallel applier left gaps; close them first (START … UNTIL SQL_AFTER_MTS_GAPS)"
         )
     gtid = GtidSet.of(event.gtid)
     return Proposal(
@@ -153,8 +153,9 @@ def refetch(case: Case) -> Outcome:
         (
             *warnings,
             (
-                f"{event.gtid} was logged on {source.name} with error {event.error_code} and would"
-                f" stop the applier again; it is left empty on {replica.name}: compare what it did"
+                f"{source.name} logged {event.gtid} with error {event.error_code}, and it would"
+                " stop the applier again. The plan commits it as an empty transaction on"
+                f" {replica.name}: compare what it did"
             ),
         ),
     )
@@ -175,7 +176,7 @@ def _not_to_be_switched(
         return "the applier is stopped by an event; repair that first"
     if not channel.auto_position and purges_what_it_receives(case.model, channel):
         return (
-            f"{source.name} does not log what it receives (log_replica_updates = OFF): by"
+            f"{source.name} does not log what it receives (log_replica_updates = OFF): with"
             f" auto-position it refuses {replica.name} (error 1236) at the next connection. Set"
             f" log_replica_updates = ON on {source.name} first"
         )
@@ -185,9 +186,9 @@ def _not_to_be_switched(
         return gaps
     if not source.are_settings_known:
         return (
-            f"the settings of {source.name} were not read: unless gtid_mode is ON there, and what"
-            f" it receives is logged, it refuses {replica.name} by auto-position. Read them, then"
-            f" choose with {offered(case)}"
+            f"the settings of {source.name} were not read: unless gtid_mode is ON there and it"
+            f" logs what it receives, it refuses {replica.name} with auto-position. Read them,"
+            f" then choose with {offered(case)}"
         )
     if channel.until:
         return (
@@ -204,8 +205,8 @@ def _not_to_be_switched(
     if channel.may_be_former:
         return (
             f"what {replica.name} received may belong to a former log of {source.name}: after a"
-            f" reset or a crash, {source.name} gives GTIDs again that {replica.name} may have with"
-            f" another content. Compare the rows, then choose with {offered(case)}"
+            f" reset or a crash, {source.name} reuses GTIDs that {replica.name} may have with"
+            f" other content. Compare the rows, then choose with {offered(case)}"
         )
     return refuses_replicas(case.model, replica, channel) or same_server_id(case, replica)
 
@@ -220,9 +221,9 @@ def _coming(case: Case) -> GtidSet:
     What its source itself had not received when it was read comes later, in the order of its log.
     What was passed is sent again, even if the source did not list it yet when it was read.
     """
-    assert case.replica is not None, "the caller has looked"
-    assert case.channel is not None, "the caller has looked"
-    assert case.source is not None, "the caller has looked"
+    assert case.replica is not None, "the caller has checked"
+    assert case.channel is not None, "the caller has checked"
+    assert case.source is not None, "the caller has checked"
     coming = delivery(case.model, case.replica, _by_sets(case.channel))
     # All that was missing when it was read. A step that starts the channel delivers it in the
     # model, but the file position may be after it.
@@ -234,14 +235,14 @@ def _coming(case: Case) -> GtidSet:
 def _conflict(case: Case, content: TransactionContent | None, arriving: GtidSet) -> str | None:
     """Return why transactions must not be fetched by default; None if their rows match."""
     replica = case.replica
-    assert replica is not None, "the caller has looked"
+    assert replica is not None, "the caller has checked"
     if content is None or not arriving <= content.wanted:
-        return f"what {arriving.shortened()} did has not been read"
+        return f"the content of {arriving.shortened()} has not been read"
     own = content.server_ids.get(replica.server_id or 0, GtidSet()) & arriving
     if own:
         return (
-            f"{own.shortened()} carries server_id {replica.server_id}, which {replica.name} has as"
-            " well: its receiver drops it. Set another server_id there first"
+            f"{own.shortened()} has server_id {replica.server_id}, and so has {replica.name}: the"
+            f" receiver of {replica.name} drops it. Set another server_id there first"
         )
     if not content.needing_decision(arriving):
         return None
@@ -257,7 +258,7 @@ def _conflict(case: Case, content: TransactionContent | None, arriving: GtidSet)
         # in this state as well, and its rows are not as the transactions left them.
         return _changed_since(case, content, arriving)
     if state.state is RowState.AS_AFTER:
-        return f"the rows of {arriving.shortened()} are on {replica.name} already"
+        return f"the rows of {arriving.shortened()} are already on {replica.name}"
     return f"{arriving.shortened()} may conflict with rows of {replica.name}: {state.why}"
 
 
@@ -267,20 +268,20 @@ def _never_fetched(case: Case, arriving: GtidSet) -> str | None:
     No later audit would detect it: the sets are equal then, and so are the binary logs.
     """
     content, replica = case.content, case.replica
-    assert replica is not None, "the caller has looked"
+    assert replica is not None, "the caller has checked"
     if content is None or not content.needing_decision(arriving):
         return None
     first = case.brought(replica.name)
     if first:
         return (
             f"earlier steps of this plan apply {first.shortened()} on {replica.name} first, which"
-            f" may change rows of {arriving.shortened()}: run these alone, then audit and plan"
-            " again"
+            f" may change rows of {arriving.shortened()}: run these steps alone, then audit and"
+            " plan again"
         )
     if content.state_on(replica.name).state is RowState.AS_AFTER and arriving <= content.wanted:
         return (
-            f"the rows of {arriving.shortened()} are on {replica.name} already: fetched again, they"
-            " would stop the applier or double data"
+            f"the rows of {arriving.shortened()} are already on {replica.name}: fetched again, the"
+            " transactions would stop the applier or duplicate data"
         )
     return None
 
@@ -290,7 +291,7 @@ def _beside(case: Case, arriving: GtidSet, channel: ModelChannel) -> str | None:
 
     It fetches the gaps of other findings, and starts a stopped channel.
     """
-    assert case.replica is not None, "the caller has looked"
+    assert case.replica is not None, "the caller has checked"
     for gtids, content in case.beside if case.is_hole else ():
         also = gtids - case.was_there(case.replica.name) - arriving
         why = _conflict(case, content, also) if also else None
@@ -307,7 +308,7 @@ def _unread_below(case: Case, arriving: GtidSet) -> str | None:
         return None
     return (
         f"{', '.join(names)} could not be read, and may receive {arriving.shortened()} from"
-        f" {case.finding.replica}: its rows were not compared"
+        f" {case.finding.replica}: the rows there were not compared"
     )
 
 
@@ -327,7 +328,7 @@ def _below(case: Case, channel: ModelChannel) -> str | None:
     then this one delivers it.
     """
     replica, content = case.replica, case.content
-    assert replica is not None, "the caller has looked"
+    assert replica is not None, "the caller has checked"
     assert content is not None, "what was not read is a conflict on the replica"
     fetching = AutoPositionOn(replica.name, channel.name, filled=GtidSet())
     after = simulate(case.model, fetching)
@@ -349,7 +350,7 @@ def _dropped(case: Case, arriving: GtidSet) -> str | None:
     It drops events with its own server_id. A rebuilt server has a new server_uuid and often the old
     server_id: what it committed before then has the UUID of no server.
     """
-    assert case.replica is not None, "the caller has looked"
+    assert case.replica is not None, "the caller has checked"
     if case.finding.code != "H8" or case.finding.grade is Grade.PROVED:
         return None
     for server in case.model.servers.values():
@@ -358,13 +359,13 @@ def _dropped(case: Case, arriving: GtidSet) -> str | None:
         return None
     return (
         f"{arriving.shortened()} has the UUID of no server that was read: if {case.replica.name}"
-        " committed it before it was rebuilt, its receiver drops it"
+        f" committed it before it was rebuilt, the receiver of {case.replica.name} drops it"
     )
 
 
 def _changed_since(case: Case, content: TransactionContent, arriving: GtidSet) -> str | None:
     """Return why rows may have been changed after the transactions; None if they were not."""
-    assert case.source is not None, "the caller has looked"
+    assert case.source is not None, "the caller has checked"
     state = content.state_on(case.source.name)
     if state.state is RowState.AS_AFTER:
         return None

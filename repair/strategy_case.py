@@ -136,8 +136,8 @@ class Case:
         if not moved:
             return None
         return (
-            f"earlier steps of this plan change rows on {', '.join(moved)}, which were compared as"
-            " they are now: run these alone, then audit and plan again"
+            f"earlier steps of this plan change rows on {', '.join(moved)}, which were compared"
+            " without these steps: run these steps alone, then audit and plan again"
         )
 
     @property

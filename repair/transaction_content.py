@@ -217,7 +217,7 @@ def _fold(
     known, between = net[place]
     if not _continues(known.after, before):
         # Other transactions, which are not in the set, changed the row in between.
-        raise OutOfOrder(f"{table.name}: the log changes a row in an order that does not fit")
+        raise OutOfOrder(f"{table.name}: two logged changes of a row do not follow from each other")
     if known.after is not None and after is not None:
         after = _completed(known.after, after)
     if known.after is not None:
@@ -244,9 +244,9 @@ def _check(table: RowTable, *images: Image | None) -> None:
         if image is None:
             continue
         if any(image[at] is ABSENT for at in table.key or ()):
-            raise CannotFold(f"{table.name}: the log does not hold the key of every row")
+            raise CannotFold(f"{table.name}: the log does not contain the key of every row")
         if any(isinstance(value, JsonDiffs) for value in image):
-            raise CannotFold(f"{table.name}: the log holds partial JSON values")
+            raise CannotFold(f"{table.name}: the log contains partial JSON values")
 
 
 def _same_key(table: RowTable, left: Image | None, right: Image | None) -> bool:

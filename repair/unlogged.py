@@ -28,10 +28,12 @@ def refuses_replicas(model: Model, server: ModelServer, channel: ModelChannel) -
     ]
     if not names:
         return None
-    why, remedy = "log_replica_updates = OFF", "Set log_replica_updates = ON on"
+    why = "log_replica_updates = OFF"
+    remedy = f"Set log_replica_updates = ON on {server.name}"
     if not server.has_log:
-        why, remedy = "log_bin = OFF, or its log is closed: A9", "Restart with its binary log"
+        why = "log_bin = OFF, or its log is closed: A9"
+        remedy = f"Restart {server.name} with its binary log"
     return (
         f"{server.name} does not log what it receives ({why}): once it receives again, it refuses"
-        f" {', '.join(names)} at the next connection (error 1236). {remedy} {server.name} first"
+        f" {', '.join(names)} at the next connection (error 1236). {remedy} first"
     )

@@ -35,7 +35,7 @@ def hidden_by_steps(case: Case, gtids: GtidSet) -> str | None:
             hidden |= (gtids & case.snapshot_executed[name]) - received
         if hidden:
             return (
-                f"behind earlier steps of this plan no log of {name} shows what it has under"
+                f"after earlier steps of this plan no log of {name} shows what it has under"
                 f" {hidden.shortened()}: run these steps alone, then audit and plan again"
             )
     return None

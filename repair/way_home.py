@@ -53,7 +53,7 @@ def way_home(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
 
 def _misfits_behind(case: Case, step: AutoPositionOn) -> bool:
     """Return whether what waits may not match, once the finding's transactions are executed."""
-    assert case.replica is not None, "the caller has looked"
+    assert case.replica is not None, "the caller has checked"
     filled = replace(case.replica, executed=case.replica.executed | case.wanted)
     then = replace(case, model=case.model.replace(filled))
     return misfit_of_waiting(then, step) is not None
@@ -99,7 +99,7 @@ def misfits_at_home(case: Case, actions: Sequence[Action]) -> Iterator[str]:
         if late := _late_by_position(case, step):
             yield (
                 f"{late.shortened()} had not arrived on {step.server} when the servers were read."
-                " If the file position is behind them, auto-position fetches them behind later"
+                " If the file position is after them, auto-position fetches them after later"
                 " transactions: they may stop the applier or overwrite rows"
             )
         why = misfit_of_waiting(then, step)
@@ -123,8 +123,8 @@ def _late_by_position(case: Case, step: StartChannel | AutoPositionOn) -> GtidSe
 
 def _refused_still(case: Case) -> bool:
     """Return whether the source refuses the channel because of other GTIDs than these (P1)."""
-    assert case.replica is not None, "the caller has looked"
-    assert case.channel is not None, "the caller has looked"
+    assert case.replica is not None, "the caller has checked"
+    assert case.channel is not None, "the caller has checked"
     source = case.model.servers.get(case.channel.source or "")
     if source is None or not case.channel.auto_position or case.finding.code != "H8":
         return False
@@ -137,8 +137,8 @@ def _fetched_as_well(case: Case) -> GtidSet:
 
     It belongs to other findings, and their answer may be to leave it out.
     """
-    assert case.replica is not None, "the caller has looked"
-    assert case.channel is not None, "the caller has looked"
+    assert case.replica is not None, "the caller has checked"
+    assert case.channel is not None, "the caller has checked"
     behind = case.channel.passed | case.channel.bypassed
     return behind - case.replica.executed - case.wanted
 

@@ -19,7 +19,7 @@ def halves_left_out(content: TransactionContent, names: str) -> Iterator[str]:
     gtids = content.wanted.shortened()
     if any(map(_PREPARES.match, content.statements)):
         yield (
-            f"{gtids} has an XA PREPARE: the XA COMMIT behind it, a GTID of its own, stops the"
+            f"{gtids} has an XA PREPARE. The XA COMMIT after it has its own GTID, and stops the"
             f" appliers of {names} with error 1397 unless it is left out as well"
         )
     if any(map(_ENDS.match, content.statements)):

@@ -76,7 +76,7 @@ def columns_of(schema: StructType) -> pa.Schema:
     ours = {field.name: field for field in spark_schema(COLUMNS)}
     for field in schema:
         if field.name not in ours:
-            raise ValueError(f"no column {field.name}; there are {', '.join(ours)}")
+            raise ValueError(f"no column {field.name}; the columns are {', '.join(ours)}")
         if field.dataType != ours[field.name].dataType:
             kind = ours[field.name].dataType.simpleString()
             raise ValueError(f"the column {field.name} is {kind}")

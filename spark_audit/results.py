@@ -153,4 +153,4 @@ def digest_of(names: list[str]) -> Column:
     return sf.coalesce(sf.bit_xor(sf.xxhash64(*names)), sf.lit(0).cast("bigint"))
 
 
-assert set(AUDITS.names) <= set(JUDGED.names), "nothing of a judgement is lost"
+assert set(AUDITS.names) <= set(JUDGED.names), "each field of an evaluation is kept"

@@ -85,7 +85,7 @@ class FleetSummary:
         if [verdict for verdict, _ in self.clusters] != list(Verdict):
             raise ValueError("a summary counts every verdict once, in their order")
         if len(self.worst) > WORST_CLUSTERS_MAX:
-            raise ValueError(f"a summary names at most {WORST_CLUSTERS_MAX} clusters")
+            raise ValueError(f"a summary lists at most {WORST_CLUSTERS_MAX} clusters")
 
     @property
     def cluster_count(self) -> int:

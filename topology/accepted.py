@@ -227,13 +227,13 @@ class Acceptance:
         ]
         if left:
             return (
-                f"it has no step that takes their rows back on {', '.join(left)}, which executed"
-                " them: the rows are probably still there"
+                f"it has no step that undoes their rows on {', '.join(left)}, which executed them:"
+                " the rows are probably still there"
             )
         if not difference.has_equal_rows:
             return (
-                f"the audit did not see that their rows were taken back on {holder}: they differ"
-                f" from those on {empty}, or could not be compared"
+                f"the audit does not show that their rows were undone on {holder}: they differ from"
+                f" those on {empty}, or could not be compared"
             )
         return ""
 

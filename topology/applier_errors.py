@@ -16,17 +16,17 @@ from topology.error_row import ErrorText
 RELAY_LOG_UNREADABLE: Final = "the relay log cannot be read"
 _INTERRUPTED: Final = "the applier was interrupted"
 _WAITED: Final = "the applier waited too long for a lock"
-_NO_SPACE: Final = "there is no space left on the replica"
-_DENIED: Final = "the applier lacks a privilege"
-_NO_KEY: Final = "a table without a primary key is refused"
+_NO_SPACE: Final = "no space is left on the replica"
+_DENIED: Final = "the applier is missing a privilege"
+_NO_KEY: Final = "the replica refuses a table without a primary key"
 _UNKNOWN_XID: Final = "the applier finds no such prepared XA transaction"
-_NOT_THERE: Final = "what the statement changes is not on the replica"
-_THERE: Final = "what the statement makes is on the replica already"
-_NOT_CONVERTED: Final = "the columns have other types on the replica"
+_NOT_THERE: Final = "the object that the statement changes does not exist on the replica"
+_THERE: Final = "the object that the statement creates already exists on the replica"
+_NOT_CONVERTED: Final = "the column types differ on the replica"
 _NO_FIT: Final = "a value does not fit the replica's column"
 _BOUND: Final = "a constraint of the replica forbids the change"
 _TOO_LARGE: Final = "the transaction is larger than the replica permits"
-_NOT_KNOWN: Final = "the replica does not know what the statement names"
+_NOT_KNOWN: Final = "the replica does not support what the statement uses"
 
 OF_NO_TRANSACTION: Final = frozenset(
     {RELAY_LOG_UNREADABLE, _INTERRUPTED, _WAITED, _NO_SPACE, _TOO_LARGE}
@@ -39,16 +39,16 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         r"(?:^|: )Could not open log file|"
         r"Could not find target log (?:file mentioned|during relay log))",
         "A3",
-        "The file that the receiver wrote on the replica is gone, damaged or cut off (rm, its disk,"
-        " a crash, a full file system). No transaction is the cause.",
+        "The relay log file on the replica is missing, damaged or truncated (rm, its disk, a crash,"
+        " a full file system). No transaction is the cause.",
         (
             (
-                "Do not skip a transaction: the source sends all of them again once the relay log"
+                "Do not skip a transaction: the source sends all of them again after the relay log"
                 " is deleted."
             ),
             (
-                "First compare what the replica misses with the binary logs of the source: what it"
-                " has purged is only in this relay log."
+                "First compare what the replica is missing with the binary logs of the source. What"
+                " the source has purged is only in this relay log."
             ),
             (
                 "With auto-position: STOP REPLICA, CHANGE REPLICATION SOURCE TO"
@@ -60,18 +60,21 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         _INTERRUPTED,  # seen on 9.7.4
         r"(?:Query execution was interrupted|Connection was killed|Server shutdown in progress)",
         "A3",
-        "An operator or a program ended the thread of the applier (KILL), or the server was being"
-        " shut down. The transaction was rolled back.",
-        ("START REPLICA applies it again. Find out what ends threads of the replica.",),
+        "An operator or a program ended the applier thread (KILL), or the server was shut down. The"
+        " transaction was rolled back.",
+        ("START REPLICA applies it again. Find out what kills threads on the replica.",),
     ),
     ErrorText(
         _WAITED,
         r"(?:Lock wait timeout exceeded|Deadlock found when trying to get lock)",
         "A3",
-        "Another session held a lock for longer than the applier tried. The transaction was rolled"
-        " back.",
+        "Another session held a lock for longer than the applier retried. The transaction was"
+        " rolled back.",
         (
-            "End the session that holds the lock (A5 of an audit names the wait); START REPLICA.",
+            (
+                "End the session that holds the lock (an audit reports it as A5), then run START"
+                " REPLICA."
+            ),
             "If it happens often, raise replica_transaction_retries.",
         ),
     ),
@@ -79,20 +82,20 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         _NO_SPACE,
         r"(?:No space left on device|Disk full|The table '.*' is full)",
         "A3",
-        "A file system of the replica, or a table with a limit of its own, is full.",
-        ("Make space; then START REPLICA.",),
+        "A file system of the replica is full, or a table with its own size limit.",
+        ("Free space, then run START REPLICA.",),
     ),
     ErrorText(
         _DENIED,  # seen on 9.7.4
         r"(?:command denied to user|Access denied; you need)",
         "A3",
-        "The channel applies with the privileges of an account (PRIVILEGE_CHECKS_USER), which"
-        " lacks the one that the text names.",
+        "The channel applies with the privileges of an account (PRIVILEGE_CHECKS_USER). This"
+        " account does not have the privilege that the error text reports.",
         (
-            "GRANT it to that account on the replica, with sql_log_bin = 0; then START REPLICA.",
+            "GRANT it to that account on the replica (sql_log_bin = 0), then run START REPLICA.",
             (
-                "If the source must not make this change, the account is right: decide about the"
-                " transaction."
+                "If the source must not make this change, the account is correct: decide what to do"
+                " with the transaction."
             ),
         ),
     ),
@@ -100,11 +103,11 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         _NO_KEY,  # seen on 9.7.4
         r"without a primary key, when the system variable 'sql_require_primary_key'",
         "A3",
-        "The channel demands primary keys (REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON), and the source"
-        " makes a table without one.",
+        "The channel requires primary keys (REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON), and the source"
+        " creates a table without one.",
         (
             (
-                "STOP REPLICA SQL_THREAD, CHANGE REPLICATION SOURCE TO"
+                "Run STOP REPLICA SQL_THREAD, CHANGE REPLICATION SOURCE TO"
                 " REQUIRE_TABLE_PRIMARY_KEY_CHECK = STREAM (or GENERATE, which adds a key on the"
                 " replica), START REPLICA SQL_THREAD."
             ),
@@ -114,11 +117,11 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         _TOO_LARGE,
         r"(?:max_binlog_cache_size|(?:bigger|larger) than '?max_allowed_packet)",
         "A3",
-        "A limit of the replica is below that of its source.",
+        "A limit of the replica is lower than that of its source.",
         (
             (
-                "Raise the setting that the text names on the replica, to the source's value or"
-                " above, in its configuration file too; then START REPLICA."
+                "On the replica, raise the setting in the error text to the source's value or"
+                " higher, also in its configuration file. Then run START REPLICA."
             ),
         ),
     ),
@@ -129,22 +132,25 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         "The table was altered on one of the two servers only.",
         (
             (
-                "Compare SHOW CREATE TABLE on both. Alter the table on the replica, with"
-                " sql_log_bin = 0, to what it was on the source when the transaction was"
-                " committed; then START REPLICA."
+                "Compare SHOW CREATE TABLE on both servers. With sql_log_bin = 0, alter the table"
+                " on the replica to what it was on the source when the transaction was committed."
+                " Then run START REPLICA."
             ),
-            "Do not set replica_type_conversions = ALL_LOSSY: values are cut off without an error.",
+            (
+                "Do not set replica_type_conversions = ALL_LOSSY: it truncates values without an"
+                " error."
+            ),
         ),
     ),
     ErrorText(
         _NO_FIT,
         r"(?:Data too long for column|Out of range value for column|Incorrect \w+ value)",
         "A3",
-        "The replica's column, or its sql_mode, is narrower than the source's.",
+        "The replica's column is smaller than the source's, or its sql_mode is stricter.",
         (
             (
-                "Compare SHOW CREATE TABLE and sql_mode of both servers; alter the table on the"
-                " replica with sql_log_bin = 0; then START REPLICA."
+                "Compare SHOW CREATE TABLE and sql_mode of both servers. Alter the table on the"
+                " replica with sql_log_bin = 0. Then run START REPLICA."
             ),
         ),
     ),
@@ -152,41 +158,45 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         _BOUND,  # 3819 seen on 9.7.4
         r"(?:a foreign key constraint fails|Check constraint .* is violated)",
         "A3",
-        "The replica lacks the parent row, has child rows that the source has not, or has a"
-        " constraint that the source has not.",
+        "The replica does not have the parent row, or has child rows or a constraint that the"
+        " source does not have.",
         (
-            "Compare SHOW CREATE TABLE and the rows that the keys name on both servers.",
-            "A skipped transaction (H1, H8) or a write on the replica (E1) is the usual cause.",
+            "On both servers, compare SHOW CREATE TABLE and the rows that the keys refer to.",
+            "The usual cause is a skipped transaction (H1, H8) or a write on the replica (E1).",
         ),
     ),
     ErrorText(
         _THERE,  # seen on 9.7.4
         r"(?:(?:Table|View) '.*' already exists|database exists|Duplicate (?:column|key) name)",
         "A3",
-        "It was made on the replica, or the transaction ran there before: a RESET, a gtid_purged"
-        " that is too small, a dump that was loaded without its GTID set.",
+        "A client created it on the replica, or the transaction ran there before: a RESET, a"
+        " gtid_purged that is too small, or a dump that was loaded without its GTID set.",
         (
             (
-                "Look whether the rows of what waits are there as well: then the history of the"
-                " replica is wrong, not this transaction. Set its gtid_purged, or clone it."
+                "Check whether the replica also has the rows of the waiting transactions. If it"
+                " does, the GTID history of the replica is wrong, not this transaction. Set its"
+                " gtid_purged, or clone it."
             ),
-            "If only this object is there, compare both definitions and rows before you decide.",
+            (
+                "If the replica has only this object, compare both definitions and rows before you"
+                " decide."
+            ),
         ),
     ),
     ErrorText(
         _UNKNOWN_XID,  # seen on 9.7.4
         r"XAER_NOTA",
         "A3",
-        "An XA COMMIT or XA ROLLBACK finds no such prepared transaction: its XA PREPARE, a GTID of"
-        " its own, was not executed here, or was left out by an empty transaction.",
+        "An XA COMMIT or XA ROLLBACK finds no such prepared transaction. Its XA PREPARE has its own"
+        " GTID, and was not executed on the replica or was replaced by an empty transaction.",
         (
             (
-                "If the XA PREPARE is missing here (H1), fetch it first: STOP REPLICA, CHANGE"
-                " REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, START REPLICA."
+                "If the XA PREPARE is missing on the replica (H1), fetch it first: STOP REPLICA,"
+                " CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, START REPLICA."
             ),
             (
-                "If it was left out, its rows are missing: leave this one out as well, and compare"
-                " the rows."
+                "If it was replaced, its rows are missing: replace this transaction as well, and"
+                " compare the rows."
             ),
         ),
     ),
@@ -195,13 +205,13 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         r"(?:Table '.*' doesn't exist|Unknown (?:table|database|column)|Can't DROP|"
         r"Can't drop database|Unknown VIEW|does not exist on query)",
         "A3",
-        "It was dropped or renamed on the replica, or never arrived there: a filter, a skipped"
-        " transaction, a partial restore.",
+        "A client dropped or renamed it on the replica, or it was never created there: a filter, a"
+        " skipped transaction, or a partial restore.",
         (
-            "Do not skip: the next transactions of the same table stop the applier again.",
+            "Do not skip it: the next transactions on the same table stop the applier again.",
             (
-                "Find out what else is missing (H1, H8, filters), then bring back the table as it"
-                " was at this transaction, or clone the replica."
+                "Find out what else is missing (H1, H8, filters). Then restore the table as it was"
+                " at this transaction, or clone the replica."
             ),
         ),
     ),
@@ -209,12 +219,12 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         _NOT_KNOWN,
         r"Unknown (?:collation|character set|storage engine|or incorrect time zone)",
         "A3",
-        "The replica is of an older version than its source, or lacks a plugin or the time zone"
-        " tables.",
+        "The replica runs an older version than its source, or does not have a plugin or the time"
+        " zone tables.",
         (
             (
                 "Load what is missing (mysql_tzinfo_to_sql, INSTALL PLUGIN), or upgrade the"
-                " replica; then START REPLICA. Replicate from older to newer versions only."
+                " replica. Then run START REPLICA. Replicate only from older to newer versions."
             ),
         ),
     ),

@@ -23,7 +23,7 @@ from topology.suppression import suppress_symptoms
 EVERY_SERVER = "every server"  # shown as the server if the whole cluster is unknown
 NAMELESS_SERVER = "a server without a name"
 CONTENT = "content of transactions"
-UNEXPLAINED = "no value is stored, and no reason for that"
+UNEXPLAINED = "no value is stored, and no reason for its absence"
 
 
 def audit_cluster(

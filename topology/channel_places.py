@@ -105,7 +105,7 @@ def _below_received(received: GtidSet, source: ServerSnapshot) -> GtidSet:
     This holds only within one run of its own GTIDs. A GTID that was set with gtid_next is in the
     log before lower ones, and an isolated GTID shows nothing about the GNOs below it.
     """
-    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    assert source.server_uuid is not None, "only fully read servers have edge facts"
     below: list[tuple[Tsid, int, int]] = []
     for tsid, start, end in (source.gtid_executed or GtidSet()).intervals():
         if tsid.uuid == source.server_uuid:

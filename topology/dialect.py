@@ -257,5 +257,5 @@ def who_set_until(condition: str) -> str:
     (fill_mts_gaps_and_recover, sql/rpl_replica.cc), and the condition stays.
     """
     if condition == UNTIL_GAPS:
-        return "an operator, or mysqld itself at its start (relay_log_recovery),"
+        return "an operator, or mysqld itself at its restart (relay_log_recovery),"
     return "an operator"

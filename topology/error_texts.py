@@ -19,7 +19,7 @@ _SOURCE = r"(?:master|source)"
 _REPLICA = r"(?:slave|replica)"
 
 _PURGED = "the source has purged what the replica needs"
-_NO_FILE = "the file the replica asks for is gone"
+_NO_FILE = "the binary log file that the replica requests is gone"
 # The title of the text with which a source disconnects a receiver when a second one has its UUID.
 ANOTHER_REPLICA = "another replica has the same identity"
 _NOT_CONNECTED = "the replica cannot connect"
@@ -36,39 +36,33 @@ TEXTS: tuple[ErrorText, ...] = (
         rf"(?:{_SOURCE} has purged binary logs containing GTIDs|"
         rf"{_SOURCE} purged required binary logs|missing purged transactions are too long)",
         "P1",
-        (
-            "The replica asked, by its GTID set, for transactions whose binary logs are gone"
-            " from the source."
-        ),
+        "The replica requested transactions that the source has purged with their binary logs.",
         (
             (
-                "Do not skip blindly: first see which transactions, and whether another server"
-                " has them."
+                "Do not skip them blindly: first find out which transactions they are, and whether"
+                " another server has them."
             ),
-            "gtid-audit pair SOURCE REPLICA names them and every donor that still has them.",
+            "`gtid-audit pair SOURCE REPLICA` lists them, and every donor that still has them.",
             (
-                "Refetch from a donor, or rebuild the replica; an empty transaction is right"
-                " only when"
-                " the content is known to be there already."
+                "Refetch them from a donor, or rebuild the replica. Commit an empty transaction"
+                " only if you know that the replica already has the content."
             ),
         ),
     ),
     ErrorText(
-        "the replica has more than the source",
+        "the replica has more GTIDs than the source",
         rf"{_REPLICA} has more GTIDs than the {_SOURCE} has",
         "E3",
-        "The replica holds transactions of the source's own UUID that the source does not have: it"
-        " lost the end of its binary log, or was reset.",
+        "The replica has transactions with the source's own UUID that the source does not have. The"
+        " source lost the end of its binary log, or was reset.",
         (
             (
-                "Stop writes on the source before it uses the numbers again; after that the sets"
-                " look"
+                "Stop writes on the source before it reuses these GTIDs. After that the sets look"
                 " equal and the data differs."
             ),
             (
-                "The replica's binary log still has the content: redo it on the source, or undo"
-                " it on the"
-                " replica."
+                "The replica's binary log still has the content: redo the transactions on the"
+                " source, or undo them on the replica."
             ),
         ),
     ),
@@ -76,14 +70,14 @@ TEXTS: tuple[ErrorText, ...] = (
         "the expected error did not happen",
         rf"caused different errors on {_SOURCE} and {_REPLICA}",
         "A1",
-        "The statement failed half-way on the source and was logged with its error code; on the"
-        " replica it succeeds, or fails otherwise.",
+        "The statement failed half-way on the source, which logged it with its error code. On the"
+        " replica it succeeds, or fails with another error.",
         (
-            "An empty transaction does not help: the error code is compared before the GTID is.",
+            "An empty transaction does not help: the applier compares the error before the GTID.",
             (
-                "Move past the event by file position, with auto-position off; then fill the"
-                " hole; then"
-                " turn auto-position on again, in this order. gtid-audit repair plan writes it out."
+                "In this order: move past the event by file position, with auto-position off; fill"
+                " the hole; turn auto-position on again. `gtid-audit repair plan` writes these"
+                " steps."
             ),
         ),
     ),
@@ -92,15 +86,15 @@ TEXTS: tuple[ErrorText, ...] = (
         r"Cannot replicate anonymous transaction",
         "A4",
         "The source committed transactions without a GTID, while its gtid_mode was OFF or"
-        " OFF_PERMISSIVE. Auto-position cannot fetch them.",
+        " OFF_PERMISSIVE. A channel with auto-position cannot receive them.",
         (
             (
                 "Do not only run START REPLICA: the source can begin at a later log file, and skip"
-                " these transactions without an error. The GTID sets are equal then."
+                " these transactions without an error. Then the GTID sets are equal."
             ),
             (
-                "Rebuild the replica from the source, or compare and repair the rows of every"
-                " table that the source wrote meanwhile."
+                "Rebuild the replica from the source. Or compare and repair the rows of every table"
+                " that the source wrote while gtid_mode was OFF or OFF_PERMISSIVE."
             ),
         ),
     ),
@@ -116,11 +110,12 @@ TEXTS: tuple[ErrorText, ...] = (
         ANOTHER_REPLICA,
         rf"A {_REPLICA} with the same server_uuid/server_id",
         "C1",
-        "Two receivers give the source the same server_uuid or server_id, and push each other out:"
-        " those of two replicas, or of two channels of one replica that have the same source.",
+        "Two receivers connect to the source with the same server_uuid or server_id, and the source"
+        " disconnects one when the other connects. They belong to two replicas, or to two channels"
+        " of one replica.",
         (
-            "Give one replica its own server_uuid (remove auto.cnf, restart) or server_id.",
-            "Of two channels of one replica to one source, remove one.",
+            "Assign one replica its own server_uuid (remove auto.cnf, restart) or server_id.",
+            "If one replica has two channels to this source, remove one of them.",
         ),
     ),
     ErrorText(
@@ -128,8 +123,8 @@ TEXTS: tuple[ErrorText, ...] = (
         r"equal (?:MySQL )?server[ _]ids",
         "C2",
         (
-            "Two servers have the same server_id: the replica would drop the source's events as"
-            " its own."
+            "Two servers have the same server_id: the replica would drop the source's events as if"
+            " they were its own."
         ),
         ("Set another server_id on one of them.",),
     ),
@@ -145,20 +140,21 @@ TEXTS: tuple[ErrorText, ...] = (
         r"^(?:13117|1593)$",  # a bare number: the text decides which error it is
         "A4",
         "The receiver stopped because source and replica have the same server_uuid or the same"
-        " server_id, or gtid_mode is not ON on the source of a channel with auto-position. The text"
-        " of the error names which. An applier has this number where it cannot open its relay log.",
+        " server_id, or because gtid_mode is not ON on the source of a channel with auto-position."
+        " The error text shows which. An applier reports this number if it cannot open its relay"
+        " log.",
         (
             (
                 "Compare SELECT @@GLOBAL.server_uuid, @@GLOBAL.server_id, @@GLOBAL.gtid_mode on"
                 " both servers."
             ),
             (
-                "The same server_uuid (C1): stop the copy, remove auto.cnf from its data directory,"
-                " and start it again."
+                "If the server_uuid is the same (C1): stop the copy, remove auto.cnf from its data"
+                " directory, and start it again."
             ),
             (
-                "The same server_id (C2): set another server_id on one of them, also in its"
-                " configuration file."
+                "If the server_id is the same (C2): set another server_id on one of them, also in"
+                " its configuration file."
             ),
         ),
     ),
@@ -166,28 +162,27 @@ TEXTS: tuple[ErrorText, ...] = (
         _NO_FILE,
         r"Could not find first log file name in binary log index",
         "A4",
-        "A channel that runs by file position asks for a binary log that was purged, or that"
-        " another"
-        " server had.",
+        "The channel runs by file position and requests a binary log that was purged, or that"
+        " another server had.",
         (
             (
-                "Turn auto-position on, if both servers use GTIDs; else point it at a position"
-                " that exists."
+                "If both servers use GTIDs, turn auto-position on. Otherwise set the channel to a"
+                " position that exists."
             ),
         ),
     ),
     ErrorText(
-        "the position is beyond the file's end",
+        "the position is after the end of the file",
         (
             rf"requested {_SOURCE} to start replication from (?:impossible position|position >"
             rf" file size)"
         ),
         "A4",
-        "The source's binary log is shorter than the replica has already read: the source lost its"
-        " end in a crash.",
+        "The replica has read past the present end of the source's binary log: the source lost that"
+        " part in a crash.",
         (
-            "Compare the sets first: the replica may hold what the source lost (E3).",
-            "Then turn auto-position on, or go on from the start of the next file.",
+            "Compare the sets first: the replica may have what the source lost (E3).",
+            "Then turn auto-position on, or continue from the start of the next file.",
         ),
     ),
     ErrorText(
@@ -195,9 +190,8 @@ TEXTS: tuple[ErrorText, ...] = (
         r"(?:bogus data in log event|log event entry exceeded max_allowed_packet|"
         r"Found invalid event in binary log|event read from binlog did not pass)",
         "A4",
-        "The file is damaged at this place, an event is larger than the limit, or the"
-        " position is in"
-        " the middle of an event.",
+        "The file is damaged at this position, an event is larger than the limit, or the position"
+        " is in the middle of an event.",
         (
             (
                 "Check the position and max_allowed_packet (replica_max_allowed_packet on the"
@@ -211,17 +205,17 @@ TEXTS: tuple[ErrorText, ...] = (
         LOG_NOT_OPEN,
         "A4",
         "log_bin is off on the source, or the source closed its log after an error (A9).",
-        ("Turn the binary log on and restart; build the replica anew from the source.",),
+        ("Restart the source with its binary log on. Then rebuild the replica from it.",),
     ),
     ErrorText(
         "a binary log from before GTIDs",
         r"Found old binary log .*without GTIDs",
         "A4",
-        "Auto-position asks for transactions in files written before gtid_mode was ON.",
+        "With auto-position, the replica requests transactions from before gtid_mode was ON.",
         (
             (
-                "Build the replica from a backup taken since; or use a file position until they"
-                " are purged."
+                "Rebuild the replica from a backup taken after that. Or use a file position until"
+                " these files are purged."
             ),
         ),
     ),
@@ -229,10 +223,10 @@ TEXTS: tuple[ErrorText, ...] = (
         "duplicate key on the replica",
         r"(?:Duplicate entry .* for key|HA_ERR_FOUND_DUPP_KEY)",
         "A2",
-        "The row is already there: it was written on the replica, or its transaction ran twice.",
+        "The row already exists: a client wrote it on the replica, or its transaction ran twice.",
         (
             "Compare the row on both servers before you delete one.",
-            "An errant transaction on the replica is the usual cause: audit the pair for E1.",
+            "The usual cause is an errant transaction on the replica: audit the pair for E1.",
         ),
     ),
     ErrorText(
@@ -240,10 +234,10 @@ TEXTS: tuple[ErrorText, ...] = (
         r"(?:Can't find record in|HA_ERR_KEY_NOT_FOUND)",
         "A2",
         (
-            "The row to change or delete is not there: a skipped transaction, or a write on the"
-            " replica."
+            "The row to change or delete does not exist. The replica skipped a transaction, or a"
+            " client wrote on it."
         ),
-        ("Look for a hole (H1) first; put the row back as the event expects it, then start.",),
+        ("Look for a hole (H1) first. Restore the row as the event expects it, then start.",),
     ),
     ErrorText(
         "the parallel applier has gaps",
@@ -251,25 +245,32 @@ TEXTS: tuple[ErrorText, ...] = (
         r"MTS recovery|SQL_AFTER_MTS_GAPS)",
         "A6",
         (
-            "The workers stopped at different places; the channel cannot be changed until they"
-            " are level."
+            "The workers stopped at different positions. The channel cannot be changed until they"
+            " have applied the same transactions."
         ),
-        ("START REPLICA UNTIL SQL_AFTER_MTS_GAPS, wait until it stops, then change the channel.",),
-    ),
-    ErrorText(
-        "the applier cannot read where it was",
-        r"failed to initialize (?:relay log info|applier metadata) structure",
-        "A3",
-        "mysqld could not restore the place of its applier. Seen on 5.6.24 with relay_log_recovery"
-        " = 1, after a crash that left gaps between parallel workers: every START REPLICA fails.",
         (
             (
-                "With auto-position on, and if the source has purged nothing that is missing: STOP"
-                " REPLICA, RESET REPLICA, START REPLICA. The source sends the gaps as well."
+                "Run START REPLICA UNTIL SQL_AFTER_MTS_GAPS. After it has stopped, change the"
+                " channel."
+            ),
+        ),
+    ),
+    ErrorText(
+        "the applier cannot read its position",
+        r"failed to initialize (?:relay log info|applier metadata) structure",
+        "A3",
+        "mysqld could not restore the position of its applier. Seen on 5.6.24 with"
+        " relay_log_recovery = 1, after a crash that left gaps between parallel workers: every"
+        " START REPLICA fails.",
+        (
+            (
+                "If auto-position is on and the source has purged nothing that is missing: STOP"
+                " REPLICA, RESET REPLICA, START REPLICA. The source also sends the gaps."
             ),
             (
-                "By file position do not run RESET REPLICA, which forgets the place: restart mysqld"
-                " once with relay_log_recovery = 0. It fills the gaps from its relay log."
+                "If the channel runs by file position, do not run RESET REPLICA: it deletes the"
+                " position. Restart mysqld once with relay_log_recovery = 0. It fills the gaps from"
+                " its relay log."
             ),
         ),
     ),
@@ -277,20 +278,25 @@ TEXTS: tuple[ErrorText, ...] = (
         "the workers of a parallel applier have stopped",
         r"(?:slave|replica) coordinator and worker threads are stopped",
         "A3",
-        "The coordinator only says that a worker stopped; the worker's own text is in"
-        " performance_schema, and before 5.7 in the error log only.",
-        ("Before 5.7: stop the replica, set slave_parallel_workers = 0, start it, audit again.",),
+        "The coordinator reports only that a worker stopped. The worker's own error is in"
+        " performance_schema; before 5.7 it is only in the error log.",
+        (
+            (
+                "Before 5.7: stop the replica, set slave_parallel_workers = 0, start it, and audit"
+                " again."
+            ),
+        ),
     ),
     ErrorText(
         "the applier cannot start its threads",
         r"Failed during (?:slave|replica) (?:thread|workers?) initialization",
         "A3",
         "The applier or one of its workers ended before it applied anything. The error log of the"
-        " replica has the reason: a setting for the whole server that its sessions inherit, as"
-        " transaction_read_only, or threads and memory that it did not get.",
+        " replica has the reason: a global setting that its sessions inherit, such as"
+        " transaction_read_only, or not enough threads or memory.",
         (
             "Read the end of the replica's error log.",
-            "Compare its settings with those of a replica that runs: SHOW GLOBAL VARIABLES.",
+            "Compare its settings with those of a working replica: SHOW GLOBAL VARIABLES.",
         ),
     ),
     *APPLIER_TEXTS,
@@ -299,7 +305,7 @@ TEXTS: tuple[ErrorText, ...] = (
         r"Malformed GTID set",
         "U3",
         "The text is not a GTID set.",
-        ("gtid-audit sets canonical TEXT shows the place.",),
+        ("`gtid-audit sets canonical TEXT` shows the position of the error.",),
     ),
     ErrorText(
         "gtid_purged refused: the history is not empty",
@@ -308,8 +314,8 @@ TEXTS: tuple[ErrorText, ...] = (
         "Before 8.0, gtid_purged can be set only on a server without GTID history.",
         (
             (
-                "RESET MASTER first deletes this server's binary logs: only when its data is"
-                " known good."
+                "Run RESET MASTER first. It deletes this server's binary logs: do this only if you"
+                " know that its data is correct."
             ),
         ),
     ),
@@ -317,37 +323,40 @@ TEXTS: tuple[ErrorText, ...] = (
         "gtid_purged refused",
         r"GTID_PURGED cannot be changed",
         None,
-        "The new value must hold the old one, and what it adds must be neither executed nor owned.",
-        ("Subtract what is executed already: gtid-audit sets subtract NEW EXECUTED.",),
+        "The new value must contain the old one. What it adds must be neither executed nor owned.",
+        ("Subtract what is already executed: `gtid-audit sets subtract NEW EXECUTED`.",),
     ),
     ErrorText(
         "a session still has an explicit GTID",
         r"@@SESSION.GTID_NEXT (?:is set to|cannot)|GTID_NEXT.*explicitly set",
         None,
-        "After a transaction under an explicit gtid_next the session must say what comes next.",
-        ("SET SESSION gtid_next = 'AUTOMATIC';",),
+        "After a transaction with an explicit gtid_next, the session must set gtid_next again.",
+        ("Run SET SESSION gtid_next = 'AUTOMATIC';",),
     ),
     ErrorText(
         _NOT_CONNECTED,
         rf"error (?:re)?connecting to {_SOURCE}",
         "A4",
-        "The source is down, the network is cut, or the replication account is refused.",
-        ("Read the rest of the text: it carries the client's own error number.",),
+        (
+            "The source is down, the network is interrupted, or the source refuses the replication"
+            " account."
+        ),
+        ("Read the rest of the text: it contains the client's own error number.",),
     ),
     ErrorText(
         _NOT_SECURE,
         r"Authentication requires secure connection",
         "A4",
-        "caching_sha2_password wants TLS or the server's public key.",
-        ("CHANGE REPLICATION SOURCE TO GET_SOURCE_PUBLIC_KEY = 1, or configure TLS.",),
+        "caching_sha2_password requires TLS or the server's public key.",
+        ("Run CHANGE REPLICATION SOURCE TO GET_SOURCE_PUBLIC_KEY = 1, or configure TLS.",),
     ),
     ErrorText(
         "the source refused to send",
         rf"Got fatal error 1236 from {_SOURCE}",
         "A4",
-        "The receiver stopped because the source could not serve what it asked for; the reason is"
-        " the text in quotes.",
-        ("Explain the quoted text.",),
+        "The receiver stopped because the source could not send what it requested. The text in"
+        " quotes is the reason.",
+        ("Run `gtid-audit explain` with the quoted text.",),
     ),
 )
 
@@ -366,8 +375,8 @@ NUMBERS: dict[int, str] = {
     1802: "the parallel applier has gaps",
     1837: "a session still has an explicit GTID",
     1840: "gtid_purged refused: the history is not empty",
-    1872: "the applier cannot read where it was",
-    1885: "the replica has more than the source",
+    1872: "the applier cannot read its position",
+    1885: "the replica has more GTIDs than the source",
     **dict.fromkeys((1040, 1045, 1129, 1130, 2002, 2003, 2005, 2013, 2026, 2059), _NOT_CONNECTED),
     2061: _NOT_SECURE,
     3546: "gtid_purged refused",

@@ -36,8 +36,8 @@ class Unexplained(LookupError):
     def __init__(self, text: str) -> None:
         shown = text if len(text) <= 120 else text[:117] + "..."  # noqa: PLR2004 - one line
         super().__init__(
-            f"no explanation for {shown!r}: give a catalogue code ({', '.join(CATALOGUE)}),"
-            " an error number, or the text as the server printed it"
+            f"no explanation for {shown!r}: expected a catalogue code ({', '.join(CATALOGUE)}), an"
+            " error number, or the text as the server printed it"
         )
 
 

@@ -330,7 +330,7 @@ def _from_others(
     group may have any UUID as its name, also that of a replica below it (seen on 9.7.4): in that
     case other servers committed them.
     """
-    assert replica.server_uuid is not None, "only judgeable servers have edge facts"
+    assert replica.server_uuid is not None, "only fully read servers have edge facts"
     if replica.server_uuid in group_uuids(last.values()):
         return missing
     return missing.without_uuid(replica.server_uuid)
@@ -351,7 +351,7 @@ def _extra(
     reconnected.
     """
     source, replica = last[edge.source], first[edge.replica]
-    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    assert source.server_uuid is not None, "only fully read servers have edge facts"
     extra = _set(replica.gtid_executed) - _set(source.gtid_executed) - _set(source.gtid_owned)
     extra = extra.without_uuid(source.server_uuid)  # these are a lead or a loss: _lost_facts
     unlike = extra & with_other_version(edge, graph=graph, servers=last)
@@ -385,7 +385,7 @@ def _unseen(edge: Edge, *, graph: Graph, last: dict[str, ServerSnapshot]) -> tup
 
 
 def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts | None:
-    assert origin.server_uuid is not None, "only judgeable servers are compared"
+    assert origin.server_uuid is not None, "only fully read servers are compared"
     held = _set(holder.gtid_executed) | holder.gtid_retrieved  # a relay log holds them as well
     beyond = held.from_uuid(origin.server_uuid) - _set(origin.gtid_executed)
     if not beyond:
@@ -396,5 +396,5 @@ def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts 
 
 
 def _set(gtid_set: GtidSet | None) -> GtidSet:
-    assert gtid_set is not None, "only judgeable servers are compared"
+    assert gtid_set is not None, "only fully read servers are compared"
     return gtid_set

@@ -47,8 +47,8 @@ def sign_of_reset_source(edge: Edge, *, before: ServerSnapshot, source: ServerSn
         return beyond
     refused = row_of(channel.receiver_error)
     if refused is not None and refused.code == "E3":
-        return "the source had less of its own transactions than the replica"
-    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+        return "the source had fewer of its own transactions than the replica"
+    assert source.server_uuid is not None, "only fully read servers have edge facts"
     held = (before.gtid_executed or GtidSet()) | channel.gtid_retrieved
     gone = held.from_uuid(source.server_uuid) - (source.gtid_executed or GtidSet())
     gone -= source.gtid_owned or GtidSet()

@@ -147,9 +147,9 @@ def _edge(
         name = "" if former is None else f" ({former.name})"
         doubt = (
             f"The receiver of {replica.name} was last connected to the server with the server_uuid"
-            f" {uuid}{name}, and its address, {address}, is that of {source.name} now: when it is"
-            f" started it connects to {source.name}. Its relay log and its positions are of the"
-            " former source."
+            f" {uuid}{name}, and its address, {address}, is now that of {source.name}: when it is"
+            f" started, it connects to {source.name}. Its relay log and its positions are those of"
+            " the former source."
         )
         return Edge(source.name, replica.name, channel, doubt, is_moved=True)
     if str(channel.source_port) in (str(source.port), source.setting("port")):
@@ -157,7 +157,7 @@ def _edge(
     doubt = (
         f"The receiver of {replica.name} is not connected, and its address, {address}, has neither"
         f" the port at which {source.name} was read nor the port of {source.name} itself: another"
-        " server may be there by now, and the receiver connects to it when it is started."
+        " server may be there now, and the receiver connects to it when it is started."
     )
     return Edge(source.name, replica.name, channel, doubt)
 

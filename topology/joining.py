@@ -193,19 +193,19 @@ def _never_logged(source: ServerSnapshot) -> GtidSet:
     """Return what a server receives and will add to gtid_purged: log_replica_updates is OFF."""
     if "log_replica_updates" not in notable_values(source.notable_settings):
         return GtidSet()
-    assert source.server_uuid is not None, "only judgeable servers are compared"
+    assert source.server_uuid is not None, "only fully read servers are compared"
     on_the_way = source.gtid_retrieved | (source.gtid_owned or GtidSet())
     return on_the_way.without_uuid(source.server_uuid)
 
 
 def _uuid(facts: ClusterFacts, name: str) -> UUID:
     uuid = facts.last[name].server_uuid
-    assert uuid is not None, "only judgeable servers are compared"
+    assert uuid is not None, "only fully read servers are compared"
     return uuid
 
 
 def _set(gtid_set: GtidSet | None) -> GtidSet:
-    assert gtid_set is not None, "only judgeable servers are compared"
+    assert gtid_set is not None, "only fully read servers are compared"
     return gtid_set
 
 

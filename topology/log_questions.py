@@ -163,7 +163,7 @@ def _maybe_by_hand(expected: GtidSet, source: ServerSnapshot) -> GtidSet:
     one of them, and the replica has lost it since. Then the transaction carries the replica's
     server_id and is dropped. `source` is the first reading.
     """
-    assert source.server_uuid is not None, "only judgeable servers have edges"
+    assert source.server_uuid is not None, "only fully read servers have edges"
     own = expected.from_uuid(source.server_uuid)
     executed = (source.gtid_executed or GtidSet()).from_uuid(source.server_uuid)
     if executed.filled() - executed - (source.gtid_owned or GtidSet()):

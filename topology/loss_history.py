@@ -112,14 +112,14 @@ def _signs_of_first_log(
     if log is not None and committed is not None:
         if log.begun_at + _SECOND <= committed[0]:
             return ResetSigns(
-                False, f"{log.file} was begun before the lost transactions were committed"
+                False, f"{log.file} was created before the lost transactions were committed"
             )
         is_first = log.file.rpartition(".")[2].lstrip("0") == "1"
         is_new = log.begun_at > committed[1] and not log.previous_gtids
         # Purged GTIDs without a log: if the first log has number 1, SET GLOBAL gtid_purged followed
         # a reset.
         if is_new and (is_first or not origin.gtid_purged):
-            words = f"{log.file} was begun after them, without previous GTIDs"
+            words = f"{log.file} was created after them, without previous GTIDs"
             if is_replayed:
                 words += ", and has transactions that are older than it"
             return ResetSigns(True, words, is_replayed)

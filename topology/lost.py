@@ -334,7 +334,7 @@ def _others(facts: ClusterFacts, origin: str) -> list[str]:
 
 
 def _own(server: ServerSnapshot) -> GtidSet:
-    assert server.server_uuid is not None, "only judgeable servers are compared"
+    assert server.server_uuid is not None, "only fully read servers are compared"
     return (server.gtid_executed or GtidSet()).from_uuid(server.server_uuid)
 
 

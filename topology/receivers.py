@@ -115,7 +115,7 @@ def _age(server: ServerSnapshot, gtid: GtidSet) -> int | None:
     record = evidence.commit_of(gtid) if evidence is not None else None
     if record is None or now is None:
         return None
-    assert server.server_uuid is not None, "only judgeable servers have edge facts"
+    assert server.server_uuid is not None, "only fully read servers have edge facts"
     if record.logged_at is not None:
         return int((now - record.logged_at).total_seconds())
     # Before 8.0.1 the log has only the origin's time, and this server may have logged it much

@@ -65,7 +65,7 @@ class RunRecord:
         if version > SCHEMA_VERSION:
             raise NewerRunRecord(
                 f"this run has schema version {version}, and this gtid-audit reads versions up to"
-                f" {SCHEMA_VERSION}; audit it with the newer gtid-audit that wrote it"
+                f" {SCHEMA_VERSION}. Audit it with the newer gtid-audit that wrote it"
             )
         if found.keys() != {"partial", "cluster_count", "files", "beside"}:
             raise MalformedRunRecord("expected the fields partial, cluster_count, files and beside")
@@ -131,7 +131,7 @@ def refusal(
     """
     if record is None:
         return (
-            f"{run} has no record of the clusters that it was to contain: an earlier version of"
+            f"{run} has no record of the clusters that it should contain: an earlier version of"
             " gtid-audit wrote it. Take a new snapshot"
         )
     if span is None:
@@ -141,12 +141,12 @@ def refusal(
         return (
             f"{run} is from the future: its latest time is {_time(latest)} and now it is"
             f" {_time(limit.now)}. Check the clocks of this machine and of the machine that wrote"
-            " the run. If the time of the run is wrong, move its directory away"
+            " the run. If the time of the run is wrong, move its directory to another place"
         )
     if abs(moment - span.last) > CLOCK_DIFFERENCE_MAX:
         return (
-            f"{run} has a name that does not fit its content: its last reading ended at"
-            f" {_time(span.last)}. Restore its name, or move its directory away"
+            f"{run} has a name that does not match its content: its last reading ended at"
+            f" {_time(span.last)}. Restore its name, or move its directory to another place"
         )
     if limit.max_age is not None and limit.now - span.first > limit.max_age:
         age = limit.now - span.first

@@ -8,7 +8,9 @@ from topology.findings import Strategy
 
 _ALL = (
     Strategy("wait", False, "none", "it clears by itself"),
-    Strategy("read_again", False, "none", "another reading tells a lead in time from a fault"),
+    Strategy(
+        "read_again", False, "none", "another reading distinguishes a temporary lead from a fault"
+    ),
     Strategy(
         "start_channel",
         False,
@@ -18,32 +20,38 @@ _ALL = (
     Strategy(
         "refetch",
         False,
-        "applies old transactions after newer ones: rows they touch may have changed since",
-        "with auto-position on, the source sends exactly what the replica lacks",
+        (
+            "applies old transactions after newer ones; the rows that they change may have changed"
+            " since"
+        ),
+        "with auto-position on, the source sends exactly what the replica is missing",
     ),
     Strategy(
         "inject_empty",
         False,
-        "declares the transactions' content unneeded where they are injected",
+        "declares that the server does not need the content of the transactions",
         "commits an empty transaction under each GTID, so that the sets agree again",
     ),
     Strategy(
         "gtid_purged_append",
         False,
-        "declares the content unneeded, and the range purged: servers below that lack it get 1236",
+        (
+            "declares the content unneeded and the range purged; replicas without it stop with"
+            " error 1236"
+        ),
         "one statement for any number of GTIDs (8.0 and later)",
     ),
     Strategy(
         "reset_and_purge",
         False,
-        "deletes this server's binary logs; only for data already known to be equal",
+        "deletes this server's binary logs; use it only for data that is known to be equal",
         "before 8.0 gtid_purged can be set only on an empty history",
     ),
     Strategy(
         "position_bypass",
         False,
-        "the skipped event is not applied here",
-        "an event whose expected error differs fails even when its GTID is already executed; only"
+        "the replica does not apply the skipped event",
+        "an event with another expected error fails even if its GTID is already executed; only"
         " moving past it by file position helps",
     ),
     Strategy(
@@ -55,14 +63,17 @@ _ALL = (
     Strategy(
         "donor_refetch",
         False,
-        "as refetch, from another server",
+        "as for refetch, but from another server",
         "another server still has the transactions in its binary logs",
     ),
     Strategy(
         "redo_on_source",
         False,
-        "brings back work its clients were never told of",
-        "the replica's binary log still holds the content; apply it before the numbers are reused",
+        "restores transactions whose commit was never confirmed to the clients",
+        (
+            "the replica's binary log still has the content; apply it before the source reuses the"
+            " GTIDs"
+        ),
     ),
     Strategy(
         "undo_on_replica",
@@ -73,14 +84,14 @@ _ALL = (
     Strategy(
         "reclone",
         False,
-        "takes the replica out of service and copies everything",
-        "always right, never quick",
+        "takes the replica out of service and copies all of its data",
+        "always correct, but slow",
     ),
     Strategy(
         "data_repair",
         False,
         "the operator must decide which version of each row is right",
-        "the sets are equal and the data is not: GTID statements cannot help",
+        "the sets are equal and the data differs: GTID statements cannot help",
     ),
     Strategy(
         "resolve_conflict",
@@ -95,19 +106,28 @@ _ALL = (
         "keeps the binary logs until the repair is done",
     ),
     Strategy(
-        "kill_blocker", False, "rolls back the blocking session's work", "frees the metadata lock"
+        "kill_blocker",
+        False,
+        "rolls back the transaction of the blocking session",
+        "frees the metadata lock",
     ),
     Strategy(
         "new_server_uuid",
         False,
         "the server restarts, and its old UUID stays in every set",
-        "remove auto.cnf from the copied data directory and restart: it makes a UUID of its own",
+        (
+            "remove auto.cnf from the copied data directory and restart: the server then generates"
+            " its own UUID"
+        ),
     ),
     Strategy(
         "auto_position_on",
         False,
-        "refused, with 1236, while transactions it needs are purged",
-        "lets the sets, not a file position, decide what is sent",
+        (
+            "the source refuses the connection with error 1236 if it has purged transactions that"
+            " the replica needs"
+        ),
+        "the GTID sets, not a file position, then decide what the source sends",
     ),
     Strategy(
         "check_data",
@@ -118,7 +138,7 @@ _ALL = (
     Strategy(
         "rebuild_position",
         False,
-        "declares that the replica's data is the source's; deletes the replica's binary logs",
+        "declares that the replica's data equals the source's; deletes the replica's binary logs",
         "a replica with the source's data and the source's new GTID history follows it again",
     ),
     Strategy(
@@ -131,15 +151,15 @@ _ALL = (
         "add_servers",
         False,
         "none",
-        "an audit that also reads these servers separates the causes that remain",
+        "an audit that also reads these servers distinguishes the remaining causes",
     ),
-    Strategy("configure", False, "as the setting's own", "change the setting"),
-    Strategy("grant", False, "none", "grant the privilege, or repair the access, and audit again"),
+    Strategy("configure", False, "that of the setting", "change the setting"),
+    Strategy("grant", False, "none", "grant the privilege or repair the access, and audit again"),
     Strategy(
         "explain",
         False,
         "none",
-        "the text says what the server wants; `explain` says what it means",
+        "the error text shows the cause; `explain` explains what it means and what to do",
     ),
 )
 

@@ -28,7 +28,7 @@ class Secret:
         return text.replace(self._text, "…") if self._text else text
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Secret is not pickled with whatever happens to hold it")
+        raise TypeError("a Secret is not pickled together with an object that contains it")
 
     def __copy__(self) -> "Secret":
         return self

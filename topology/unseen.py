@@ -108,7 +108,7 @@ def unevaluated_kind(server: ServerSnapshot) -> str | None:
         state = f"{server.group.member_state} {server.group.member_role}".strip()
         return f"a member ({state}) of the group {server.group.group_name}"
     if group_name_of(server):
-        return f"configured for the group {group_name_of(server)}, and not a member now"
+        return f"configured for the group {group_name_of(server)}, but not a member now"
     if is_galera(server):
         return "a Galera node"
     if server.vendor is Vendor.MARIADB:

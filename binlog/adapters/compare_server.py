@@ -89,11 +89,11 @@ class _Head:
 class Starts(Enum):
     """Which restarts of a server are checked."""
 
-    EVERY = "every one in its logs"
+    EVERY = "every restart in its logs"
     NONE = "none"
 
 
-LATEST_START_PURGED: Final = "the log that began at its latest start is purged"
+LATEST_START_PURGED: Final = "the log that began at its latest restart is purged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class ServerCompared:
         first = 0
         if isinstance(self.looked_at, Since):
             if self.state.up_since_seconds is None:
-                yield Unread(self.name, "how long the server has been up was not read")
+                yield Unread(self.name, "the uptime of the server was not read")
                 return
             since = min(self.looked_at.seconds, self.state.up_since_seconds)
             first = self._first_since(since - _CLOCK_SLACK_SECONDS)
@@ -219,7 +219,7 @@ class ServerCompared:
         if latest is None or latest < up_since - _CLOCK_SLACK_SECONDS:
             yield Unread(self.name, LATEST_START_PURGED, is_lasting=True)
         elif isinstance(since, Since) and not first and self._starts[0]:
-            gone = "the log that began at an earlier start is purged"
+            gone = "the log that began at an earlier restart is purged"
             yield Unread(self.name, gone, is_lasting=True)
 
     def _start(self, number: int) -> Start:
@@ -249,7 +249,7 @@ class ServerCompared:
                 elif not event.header.is_artificial:
                     break
         raise CorruptBinlog(
-            file=file, position=FIRST_POSITION, what="expected the previous GTIDs at its head"
+            file=file, position=FIRST_POSITION, what="expected the previous GTIDs in its header"
         )
 
 

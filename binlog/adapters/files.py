@@ -50,7 +50,7 @@ def read_transactions(path: Path, *, position: int = FIRST_POSITION) -> Iterator
     """
     size = path.stat().st_size
     if position > size and position != FIRST_POSITION:
-        raise BinlogMisuse(f"{path.name} has {size} bytes; position {position} is beyond its end")
+        raise BinlogMisuse(f"{path.name} has {size} bytes; position {position} is past its end")
     return scan_transactions(
         _chunks(path), file=path.name, position=position, decompress=find_decompressor()
     )
@@ -68,7 +68,7 @@ class FileLogs:
         paths = tuple(paths)
         self._paths: Mapping[str, Path] = {path.name: path for path in paths}
         if len(self._paths) != len(paths):
-            raise BinlogMisuse("two of the files have one name")
+            raise BinlogMisuse("two files have the same name")
 
     def transactions_at(
         self, *, file: str, position: int, transactions_max: int

@@ -73,7 +73,7 @@ class ServerHeads:
     def previous_gtids_of(self, number: int) -> GtidSet | None:
         """Query one header; return None without one. Raises StatementRefused, DumpBroken."""
         rows = self._ask(_HEAD, (self.facts.files[number],))
-        with read_answer(f"the head of {self.facts.files[number]}"):
+        with read_answer(f"the header of {self.facts.files[number]}"):
             info = next((row[5] for row in rows if row[2] == _PREVIOUS_GTIDS), None)
             return None if info is None else GtidSet.parse(_text(info))
 

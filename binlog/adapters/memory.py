@@ -75,7 +75,7 @@ class MemoryLogs:
             raise BinlogMisuse(f"no log named {file}")
         size = len(self.files[file])
         if position > size:
-            raise BinlogMisuse(f"{file} has {size} bytes; position {position} is beyond its end")
+            raise BinlogMisuse(f"{file} has {size} bytes; position {position} is past its end")
         return scan_transactions(
             self._reader(file), file=file, position=position, decompress=self.decompress
         )

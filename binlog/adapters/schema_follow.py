@@ -56,13 +56,13 @@ def starting_place(
         return Place(files[0], 0)
     if followed.place.file not in files:
         raise LogGap(
-            f"the store stands at {followed.place}, and that log is not here; the logs here are"
-            f" {files[0]} to {files[-1]}"
+            f"the store was followed to {followed.place}, but that log is missing here; the logs"
+            f" here are {files[0]} to {files[-1]}"
         )
     if followed.created_at != created_at(followed.place.file):
         raise LogsReset(
-            f"the store stands at {followed.place}, and {followed.place.file} is not the log it"
-            " was: the server's logs were reset, or these are of another server"
+            f"the store was followed to {followed.place}, but {followed.place.file} is now a"
+            " different log: the server's logs were reset, or these logs are of another server"
         )
     return followed.place
 

@@ -71,7 +71,8 @@ class StoreInUse(StoreProblem):
 
     def __init__(self, *, store: str, holder: str) -> None:
         super().__init__(
-            f"{store} is in use by {holder}; definitions are changed only while nobody follows"
+            f"{store} is in use by {holder}; definitions can be changed only when no other process"
+            " uses it"
         )
         self.store = store
         self.holder = holder
@@ -99,7 +100,7 @@ class SchemaStore:
         self.path = path
         if not may_be_new and not path.exists():
             raise StoreProblem(
-                f"{path} is not there: nothing is tracked yet; begin with: binlog schema follow"
+                f"{path} does not exist: no table is tracked yet; start with: binlog schema follow"
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +119,7 @@ class SchemaStore:
     def _prepare(self) -> None:
         [[version]] = self._database.execute("PRAGMA user_version").fetchall()
         if version not in (0, _VERSION):
-            raise StoreProblem(f"{self.path}: a store of version {version}, this is {_VERSION}")
+            raise StoreProblem(f"{self.path}: expected store version {_VERSION}, found {version}")
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
         if version == 0:

@@ -301,7 +301,9 @@ class EndedEarly(DumpBroken):
     """
 
     def __init__(self) -> None:
-        super().__init__("the server ended the dump before it had sent all that was asked for")
+        super().__init__(
+            "the server ended the binlog dump before it had sent all requested transactions"
+        )
 
 
 class NotConnected(DumpBroken):
@@ -310,7 +312,7 @@ class NotConnected(DumpBroken):
 
 def cut_off() -> DumpBroken:
     """Return the error for a dump that ended inside a transaction, or while following."""
-    return DumpBroken("the server broke the dump off")
+    return DumpBroken("the server ended the binlog dump too early")
 
 
 class Attempts:

@@ -66,8 +66,8 @@ class Pause(Enum):
 
     FULL = "full"
     FILE_ENDS = "the next event is in another file"
-    SILENCE = "nothing came for a while"
-    STOPPED = "the caller said so"
+    SILENCE = "no event arrived for a while"
+    STOPPED = "the caller stopped it"
     LOG_ENDS = "there are no more events"
 
 
@@ -136,7 +136,7 @@ class Windows:
         """Return the runs. Raises CorruptBinlog if the dump contained no position."""
         runs = self._runs[: self._state[RUNS]]
         if not len(runs):
-            what = "events of a dump that does not say where in the file they stand"
+            what = "events of a dump that does not contain their file positions"
             raise CorruptBinlog(file=self.file, position=self.position, what=what)
         return runs
 

@@ -104,7 +104,7 @@ class Version:
     def content(self) -> Content:
         """Return the content of the transaction."""
         if not self._content:
-            assert self.events is not None, "they are let go only once the content is known"
+            assert self.events is not None, "they are dropped only after the content is known"
             self._content.append(_content_of(self.events))
         return self._content[0]
 
@@ -186,7 +186,7 @@ def compare_versions(
 
 def _content_of(group: EventGroup) -> Content:
     if not group.transaction.is_complete:
-        return Content(None, unreadable="its end is not in the log")
+        return Content(None, unreadable="its end is missing in the log")
     return content_of(group.events)
 
 
@@ -210,9 +210,7 @@ class _Pair:
     def judged(self) -> Comparison:
         """Return the comparison."""
         if any(content.is_of_each_member for content in self._contents):
-            return self._of(
-                Agreement.SAME, "a view change, which every member of a group logs for itself"
-            )
+            return self._of(Agreement.SAME, "a view change: every member of a group logs its own")
         if are_equal(*self._contents):
             if self._why_two() is None:
                 return self._of(Agreement.SAME, "the content is equal")
@@ -224,12 +222,12 @@ class _Pair:
     def _why_two(self) -> str | None:
         """Return the evidence that there were two commits, or None."""
         if self._is_dated:
-            return None if self._is_one else "committed at two moments"
+            return None if self._is_one else "committed at two different times"
         servers = self._left.transaction.server_id, self._right.transaction.server_id
         if servers[0] != servers[1]:
             return f"committed on two servers (server_id {servers[0]} and {servers[1]})"
         if ran_twice(*self._contents):
-            return "run at two times by the clock in the logs, which a replica keeps"
+            return "run at two times by the clock in the logs, which replicas keep unchanged"
         return None
 
     def _unequal(self) -> Comparison:
@@ -245,7 +243,7 @@ class _Pair:
         if work is Work.DIFFERENT or has_one_empty:
             return self._of(Agreement.DIFFERENT, f"{two}, and {why}", is_proved=True)
         # There were two commits, but it is not proved that they did different work.
-        return self._of(Agreement.DIFFERENT, f"{two}, though {why}")
+        return self._of(Agreement.DIFFERENT, f"{two}, but {why}")
 
     def _one_commit(self) -> Comparison:
         """Evaluate unequal contents of one commit."""
@@ -262,7 +260,7 @@ class _Pair:
             return self._of(Agreement.SKIPPED, reason, has_less=self._emptied())
         if not has_rows(left, right) and len(statements_of(left)) == len(statements_of(right)):
             # A replica logs a statement unchanged, or in the server's own wording.
-            return self._of(Agreement.SAME, f"one commit by its time, though {why}")
+            return self._of(Agreement.SAME, f"one commit by its time, but {why}")
         less, fewer = rows_left_out(left, right)
         if less is not LeftOut.NONE:
             reason = f"one commit by its time, and {fewer}"
@@ -308,13 +306,13 @@ class _Pair:
             if content.digest is None:
                 return (
                     Work.UNKNOWN,
-                    f"the content of one cannot be read ({content.unreadable})",
+                    f"the content of one version cannot be read ({content.unreadable})",
                 )
         if left.is_empty or right.is_empty:
-            return Work.UNKNOWN, "one of them is empty"
+            return Work.UNKNOWN, "one version is empty"
         kinds = {self._left.transaction.kind, self._right.transaction.kind}
         differ = len(kinds) > 1 and bool(kinds & {TransactionKind.DDL, TransactionKind.INCIDENT})
-        named = " and the other ".join(sorted(kind.value for kind in kinds))
+        named = " and the other is ".join(sorted(kind.value for kind in kinds))
         return compare_parts(left, right, kinds=f"one is {named}" if differ else None)
 
     def _of(
@@ -330,7 +328,9 @@ class _Pair:
 
 
 _TEMPORARY: Final = re.compile(rb"\s*(?:CREATE|DROP)\s+TEMPORARY\b", re.IGNORECASE)
-_TEMPORARY_ONLY: Final = "one has temporary tables, and the other nothing"
+_TEMPORARY_ONLY: Final = (
+    "one version has only statements on temporary tables, and the other is empty"
+)
 _READS: Final = re.compile(rb"\bSELECT\b", re.IGNORECASE)  # it may call a function that writes
 _AGREEMENTS: Final = {
     Work.SAME: Agreement.SAME,

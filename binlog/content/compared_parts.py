@@ -53,8 +53,8 @@ class LeftOut(Enum):
     RIGHT = "right"
 
 
-OTHER_FORM: Final = "one was logged as statements and the other as rows"
-OTHER_ORDER: Final = "they have the same parts in another order"
+OTHER_FORM: Final = "one version was logged as statements and the other as rows"
+OTHER_ORDER: Final = "both versions have the same parts, in a different order"
 OTHER_ROW_FORM: Final = "the rows were logged in different forms"
 
 
@@ -119,7 +119,7 @@ def compare_parts(left: Content, right: Content, *, kinds: str | None) -> tuple[
     if kinds is not None:
         return Work.DIFFERENT, kinds
     if _differ_in_errors_only(left, right):
-        return Work.SAME, "the statements are the same, and did not end with the same error"
+        return Work.SAME, "the statements are the same, but ended with different errors"
     statements = statements_of(left), statements_of(right)
     rows = _runs(left), _runs(right)
     if len(statements[0]) != len(statements[1]) and (rows[0] or rows[1]):
@@ -133,7 +133,7 @@ def compare_parts(left: Content, right: Content, *, kinds: str | None) -> tuple[
     if work is Work.UNKNOWN:
         return work, why
     if left.is_cut or right.is_cut:
-        return Work.UNKNOWN, "they differ only beyond what is kept of so many parts"
+        return Work.UNKNOWN, "they differ only in parts after the last compared one"
     return _rest(left, right)
 
 
@@ -158,8 +158,8 @@ def rows_left_out(left: Content, right: Content) -> tuple[LeftOut, str]:
     fewer, more = (ours, theirs) if ours < theirs else (theirs, ours)
     side = LeftOut.LEFT if fewer is ours else LeftOut.RIGHT
     [table, *others] = sorted(key for key in more if fewer[key] != more[key])
-    why = f"one has {fewer[table]:,} of {more[table]:,} rows of {table[0]}.{table[1]}"
-    return side, why + (f", and fewer rows of {len(others):,} more" if others else "")
+    why = f"one version has {fewer[table]:,} of {more[table]:,} rows of {table[0]}.{table[1]}"
+    return side, why + (f", and fewer rows in other tables ({len(others):,})" if others else "")
 
 
 def has_only_rows(*contents: Content) -> bool:
@@ -237,9 +237,9 @@ def _compare_tables(left: list[_Run], right: list[_Run]) -> tuple[Work, str]:
             Counter(part for run in right for part in run.parts)
         ):
             return Work.UNKNOWN, OTHER_ORDER
-        return Work.DIFFERENT, "what was done to the tables differs"
+        return Work.DIFFERENT, "the changes to the tables differ"
     if tables[0] < tables[1] or tables[1] < tables[0]:
-        return Work.UNKNOWN, "one leaves out tables, as a filter does"
+        return Work.UNKNOWN, "one version omits tables, as a filter does"
     if {name for _, name in tables[0]} == {name for _, name in tables[1]}:
         return Work.UNKNOWN, "only the schemas differ, as a rewrite does"
     return Work.DIFFERENT, "the tables differ"
@@ -288,7 +288,7 @@ _REWORDED = (b"CREATE USER", b"ALTER USER", b"DROP USER", b"GRANT", b"REVOKE", b
 
 def _compare_statements(left: list[StatementPart], right: list[StatementPart]) -> tuple[Work, str]:
     if len(left) != len(right):
-        return Work.DIFFERENT, "the statements differ in number"
+        return Work.DIFFERENT, "the number of statements differs"
     doubt = None
     for ours, theirs in zip(left, right, strict=True):
         if drop_the_same_temporary(ours.sql, theirs.sql):
@@ -298,11 +298,11 @@ def _compare_statements(left: list[StatementPart], right: list[StatementPart]) -
                 return Work.DIFFERENT, "the statements differ"
             doubt = "a statement is worded differently"
         elif ours.context != theirs.context:
-            return Work.DIFFERENT, "what was logged with a statement differs"
+            return Work.DIFFERENT, "the values logged with a statement differ"
         elif not _are_equal_parts(replace(ours, began_at_seconds=theirs.began_at_seconds), theirs):
-            doubt = "a statement ran under other settings, or ended with another error"
+            doubt = "a statement ran with different settings, or ended with a different error"
         elif not _are_equal_parts(ours, theirs):
-            doubt = doubt or "the statements are equal: their results may depend on the time"
+            doubt = doubt or "the statements are equal, but their results may depend on the time"
     if doubt is not None:
         return Work.UNKNOWN, doubt
     return Work.SAME, "the statements are equal"

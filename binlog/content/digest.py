@@ -304,7 +304,11 @@ class ContentFolder:
         table = self._maps.get(rows.table_id)
         if table is None:
             # A row event without rows only ends a statement (sql/log_event.cc).
-            return f"rows of table id {rows.table_id}, which has no name" if rows.images else None
+            return (
+                f"rows of table id {rows.table_id} without a TABLE_MAP event"
+                if rows.images
+                else None
+            )
         form = form_of(rows, table)
         run = self._run
         if run is None or (run.kind, run.form) != (rows.kind, form):

@@ -339,5 +339,5 @@ class _Window:
         return CorruptBinlog(
             file=self.asked.file,
             position=position,
-            what=f"an event that ends at {expected} but says end_log_pos {found}",
+            what=f"an event that ends at {expected} but has end_log_pos {found}",
         )

@@ -236,7 +236,7 @@ class _Reader:
     def spend(self, cursor: Cursor, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise cursor.fail("a JSON document whose members lie upon each other")
+            raise cursor.fail("a JSON document with overlapping members")
 
     def value(self, kind: int, cursor: Cursor, *, depth: int) -> JsonValue:
         """Read the value of type `kind` at the cursor."""
@@ -305,7 +305,7 @@ class _Reader:
             raise cursor.fail(f"an object or array of {count} members in {size} bytes")
         self.used += 2 * width + entries
         inside = Cursor(cursor.data[start : start + size])
-        inside.take(2 * width, "a head")
+        inside.take(2 * width, "a header")
         places = [
             (inside.integer(width, "a key"), inside.integer(2, "a key"))
             for _ in range(count if is_object else 0)

@@ -113,7 +113,7 @@ def rows_of_group(
             case Rows() as rows:
                 # An event without rows only ends the statement (sql/log_event.cc).
                 if rows.images:
-                    what = f"rows of table id {rows.table_id}, which no TABLE_MAP announced"
+                    what = f"rows of table id {rows.table_id} without a TABLE_MAP event before them"
                     raise CorruptBinlog(file=event.file, position=event.start, what=what)
             case _:
                 yield event

@@ -261,7 +261,7 @@ class _Draft:
         first = spec.columns[0].casefold() if spec.columns else ""
         beside = any(columns[0].casefold() == first for columns in self.foreign_keys)
         if spec.kind is KeyKind.UNIQUE and beside:
-            raise CannotFollow(why="the name MySQL gives to a unique key beside foreign keys")
+            raise CannotFollow(why="the name that MySQL gives to a unique key next to foreign keys")
 
     def finish(self) -> TableDefinition:
         """Return the finished definition."""
@@ -314,4 +314,4 @@ def _insert(columns: list[Column], column: Column, place: Place | None) -> None:
         if each.name.casefold() == folded:
             columns.insert(at + 1, column)
             return
-    raise CannotFollow(why=f"there is no column {place.after} to stand after")
+    raise CannotFollow(why=f"there is no column {place.after} (in AFTER)")

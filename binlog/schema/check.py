@@ -58,14 +58,15 @@ def misfit(definition: TableDefinition, table: TableMap) -> str | None:
         found = (table.column_types[at], table.column_metadata[at])
         if not _fits(column, *found):
             return (
-                f"column {at + 1}, {column.name}, is {column.type_text}; logged is {_shown(*found)}"
+                f"column {at + 1}, {column.name}, is {column.type_text};"
+                f" the log has {_shown(*found)}"
             )
         facts = metadata.columns[at]
         if facts.name is not None and facts.name.casefold() != column.name.casefold():
             return f"column {at + 1} is {column.name}, and was logged as {facts.name}"
         if facts.is_unsigned not in (None, column.is_unsigned) and column.base_type != "year":
             sign = "unsigned" if facts.is_unsigned else "signed"
-            return f"column {at + 1}, {column.name}, is {column.type_text}; logged is {sign}"
+            return f"column {at + 1}, {column.name}, is {column.type_text}; the log has it {sign}"
         if table.nullable and column.is_nullable != _bit(table.nullable, at):
             may = "may" if _bit(table.nullable, at) else "may not"
             return f"column {at + 1}, {column.name}, {may} be NULL in the log"
@@ -76,7 +77,7 @@ def column_misfit(column: Column, type_code: int, metadata: int) -> str | None:
     """Return why a column cannot contain values of a logged type; None if it can."""
     if _fits(column, type_code, metadata):
         return None
-    return f"{column.name} is {column.type_text}; logged is {_shown(type_code, metadata)}"
+    return f"{column.name} is {column.type_text}; the log has {_shown(type_code, metadata)}"
 
 
 def _bit(bits: bytes, at: int) -> bool:

@@ -76,7 +76,7 @@ def converted(column: Column, charset: str) -> Column:
     if BINARY in (charset, column.charset):
         raise CannotFollow(why=f"{column.name} is converted from or to binary")
     if not all(member.isascii() for member in column.members):
-        raise CannotFollow(why=f"{column.name} has members beyond ASCII, and is converted")
+        raise CannotFollow(why=f"{column.name} is converted and has members that are not ASCII")
     text = column.type_text
     sizes = {f"{prefix}text": bytes_max for prefix, bytes_max in _TEXT_BYTES_MAX}
     if column.base_type in sizes:

@@ -70,7 +70,7 @@ def read_collation(reader: WordReader) -> str | None:
 
 def _charset_word(reader: WordReader) -> str:
     if reader.comes("default"):
-        raise reader.fail("expected a character set by its name")
+        raise reader.fail("expected the name of a character set")
     return reader.string() if reader.next.kind is Kind.STRING else reader.name()
 
 

@@ -92,7 +92,7 @@ def named_tables(
     reader = WordReader(cut_words(sql, sql_mode=sql_mode, server_version=server_version))
     verb = reader.accept_any("create", "alter", "drop", "rename")
     if verb is None:
-        raise reader.fail("expected a statement whose tables it names")
+        raise reader.fail("expected a statement with the names of its tables")
     reader.accept_any("online", "offline")
     reader.accept_any("temporary", "ignore")
     _expect_tables(reader)
@@ -117,7 +117,7 @@ def _read(reader: WordReader, clauses: Clauses) -> Change:
         _expect_tables(reader)
         return RenameTables(reader.listed(lambda: _renamed(reader)))
     if reader.comes("import"):
-        raise reader.fail("expected a statement whose tables it names")
+        raise reader.fail("expected a statement with the names of its tables")
     return NoChange()
 
 
@@ -237,7 +237,7 @@ def _alter_database(reader: WordReader) -> AlterDatabase:
     options = ("default", "character", "char", "charset", "collate", "encryption", "read")
     name = None if any(reader.comes(word) for word in options) else reader.name()
     if reader.accept("upgrade", "data", "directory", "name"):
-        raise reader.fail("expected a character set: the database changes its name")
+        raise reader.fail("expected a character set: the statement renames the database")
     return AlterDatabase(name, _database_charset(reader))
 
 

@@ -131,7 +131,7 @@ def definition_at(entries: Iterable[Entry], key: TableKey, place: Place) -> Tabl
     """Return the definition of a table at a place. Raises CannotFollow with the reason."""
     entry = entry_at(entries, place)
     if entry is None:
-        raise CannotFollow(why=f"{key} is not tracked at {place}, nor before")
+        raise CannotFollow(why=f"{key} is not tracked at {place} or before")
     if entry.definition is None:
         raise CannotFollow(why=f"{key} at {place}: {explain(entry)}")
     return entry.definition
@@ -140,7 +140,7 @@ def definition_at(entries: Iterable[Entry], key: TableKey, place: Place) -> Tabl
 def explain(entry: Entry) -> str:
     """Describe the state of an entry as text."""
     if entry.state is State.ABSENT:
-        return f"there is no such table since {entry.place}"
+        return f"the table does not exist since {entry.place}"
     if entry.state is State.UNKNOWN:
         return f"not known since {entry.place}: {entry.why}"
     return f"known since {entry.place}"

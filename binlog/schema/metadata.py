@@ -51,9 +51,7 @@ def definition_from_table_map(table: TableMap) -> TableDefinition:
     """Make the definition. Raises CannotFollow if a fact is not logged, MalformedBody."""
     metadata = read_table_metadata(table)
     if metadata.primary_key is None:
-        raise CannotFollow(
-            why="the log holds no names of columns (binlog_row_metadata is not FULL)"
-        )
+        raise CannotFollow(why="the log contains no column names (binlog_row_metadata is not FULL)")
     columns = tuple(_column(each, at, table) for at, each in enumerate(metadata.columns))
     return TableDefinition(
         schema=table.schema,

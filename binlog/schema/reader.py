@@ -126,5 +126,5 @@ class WordReader:
     def fail(self, what: str) -> CannotFollow:
         """Return an error with the current place."""
         shown = " ".join(word.text for word in self._words[self._at : self._at + _SHOWN_WORDS])
-        found = f"found: {shown}" if shown else "found the end"
+        found = f"found: {shown}" if shown else "found the end of the statement"
         return CannotFollow(why=f"{what}, {found}")

@@ -108,11 +108,13 @@ class TableDefinition:
         if not folded:
             raise ValueError(f"{self.schema}.{self.table}: a table has a column")
         if len(set(folded)) != len(folded):
-            raise ValueError(f"{self.schema}.{self.table}: two columns have one name")
+            raise ValueError(f"{self.schema}.{self.table}: two columns have the same name")
         keyed = [name for key in (*self.unique_keys, *self.plain_keys) for name in key.columns]
         for name in (*self.primary_key, *keyed):
             if name.casefold() not in folded:
-                raise ValueError(f"{self.schema}.{self.table}: a key of no column: {name}")
+                raise ValueError(
+                    f"{self.schema}.{self.table}: a key uses an unknown column: {name}"
+                )
         names = [key.name.casefold() for key in self.unique_keys]
         assert names == sorted(names)
 

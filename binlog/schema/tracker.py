@@ -62,7 +62,7 @@ from binlog.schema.words import ANY_VERSION, CannotFollow
 _ER_BAD_TABLE_ERROR = 1051
 # Most statements of a log are these; they are skipped without parsing.
 _FRAMES = frozenset({b"BEGIN", b"COMMIT"})
-NEVER_SEEN = "nothing has been said of it since the log was followed"
+NEVER_SEEN = "the followed log has contained no statement on it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class SchemaTracker:
         held = self.catalogue.entries.get(key)
         if create.if_not_exists and not self._is_absent(key):
             if held is None:
-                why = "CREATE TABLE IF NOT EXISTS, and nobody knows whether it existed"
+                why = "CREATE TABLE IF NOT EXISTS, and it is not known whether the table existed"
                 self._note(key, place, Source.STATEMENT, why=why, statement=said.text)
             return  # it existed: nothing was done
         if create.like is not None:
@@ -221,7 +221,7 @@ class SchemaTracker:
         model = self._key(name, said.query)
         held = self.catalogue.entries.get(model)
         if held is None or held.definition is None or self._is_temporary(model, said):
-            raise CannotFollow(why=f"CREATE TABLE LIKE {model}, which is not known")
+            raise CannotFollow(why=f"CREATE TABLE LIKE {model}, whose definition is not known")
         # Foreign keys are not copied (docs, "CREATE TABLE ... LIKE Statement").
         return replace(held.definition, schema=key.schema, table=key.table, foreign_keys=())
 

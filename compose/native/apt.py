@@ -146,7 +146,7 @@ def unpack_packages(
     if not mirrors:
         raise ProviderMissing(
             "no Debian mirror in the machine's apt sources; add one to /etc/apt/sources.list.d, "
-            "or name a MySQL server in GTID_AUDIT_MYSQLD"
+            "or set GTID_AUDIT_MYSQLD to a MySQL server"
         )
     refusals = []
     for mirror in mirrors:

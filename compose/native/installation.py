@@ -88,8 +88,8 @@ def probe_version(mysqld: tuple[str, ...], environment: Mapping[str, str] | None
         )
     if "MariaDB" in answer.stdout:
         raise ProviderMissing(
-            f"{mysqld[-1]} is MariaDB, whose GTIDs are of another kind; name a MySQL server in "
-            f"GTID_AUDIT_MYSQLD"
+            f"{mysqld[-1]} is MariaDB, whose GTIDs have another format; set GTID_AUDIT_MYSQLD "
+            f"to a MySQL server"
         )
     return int(found[1]), int(found[2]), int(found[3])
 

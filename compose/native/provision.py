@@ -73,7 +73,7 @@ def provision_clients(*, progress: Progress = silent) -> Clients:
     if named:
         found = shutil.which(named)
         if found is None:
-            raise ProviderMissing(f"GTID_AUDIT_MYSQL names {named}, which is no program")
+            raise ProviderMissing(f"GTID_AUDIT_MYSQL is {named}, which is not a program")
         return Clients(folder=Path(found).resolve().parent)
     prefix = _debian_prefix(progress)
     return Clients(
@@ -88,7 +88,7 @@ def _modern(progress: Progress) -> Installation:
     if named:
         found = shutil.which(named)
         if found is None:
-            raise ProviderMissing(f"GTID_AUDIT_MYSQLD names {named}, which is no program")
+            raise ProviderMissing(f"GTID_AUDIT_MYSQLD is {named}, which is not a program")
         version = probe_version((found,))
         if version < _MODERN_MIN:
             raise ProviderMissing(f"{found} is {_dotted(version)}; at least 8.4 is needed")
@@ -270,7 +270,7 @@ def _call(
 def main(arguments: list[str] | None = None) -> int:
     """Provision every server and the clients; exit status 0 only if all are there."""
     parser = argparse.ArgumentParser(prog="compose.native.provision", description=__doc__)
-    parser.add_argument("series", nargs="*", help=f"{MODERN} or {OLD}; all if none is named")
+    parser.add_argument("series", nargs="*", help=f"{MODERN} or {OLD}; default: all")
     wanted = parser.parse_args(arguments).series or [MODERN, OLD]
     unknown = set(wanted) - {MODERN, OLD}
     if unknown:

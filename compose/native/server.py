@@ -136,7 +136,7 @@ class Server:
         Raises ServerFailed with the error log if it does not. If another process takes the port
         between the choice and the start, another port is chosen. Once used, a port is kept.
         """
-        assert not self.running, f"{self.name} runs already"
+        assert not self.running, f"{self.name} is already running"
         keep_port = self.port != 0
         for _ in range(_START_ATTEMPTS):
             if not keep_port:

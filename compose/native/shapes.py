@@ -233,7 +233,7 @@ def wait_for(
     )
     raise NotCaughtUp(
         f"{server.name} has not executed {missing} after {timeout_seconds_max} s; "
-        f"its replica threads say {[text for text in said if text]}; its sessions: {shown}"
+        f"its replica threads report {[text for text in said if text]}; its sessions: {shown}"
     )
 
 

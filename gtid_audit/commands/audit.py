@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gtid_audit.stored_run import StoredQuestion
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
-DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, likewise.")]
+DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, in the same form.")]
 
 
 def pair(
@@ -46,12 +46,16 @@ def pair(
     timeout: ServerSeconds = None,
     allow_uuid: Annotated[
         list[str] | None,
-        typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
+        typer.Option(
+            "--allow-uuid",
+            metavar="UUID",
+            help="Allow extra transactions of this UUID. Repeatable.",
+        ),
     ] = None,
     accepted: Accepted = None,
     content: CompareContent = None,
 ) -> int:
-    """Audit two servers now, in this process."""
+    """Audit two live servers now, in this process."""
     from gtid_audit.pair import CLUSTER, audit_pair, policy_of
     from gtid_audit.report import Engine, report_of
 
@@ -84,20 +88,18 @@ def audit(
     cluster: OneCluster = None,
     snapshots: Annotated[
         Path | None,
-        typer.Option("--snapshots", metavar="DIR", help="Judge stored snapshots instead."),
+        typer.Option("--snapshots", metavar="DIR", help="Evaluate stored snapshots."),
     ] = None,
     engine: EngineOption = EngineChoice.AUTO,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Keep the snapshots, and what is found, as Parquet."
-        ),
+        typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
     ] = None,
     as_json: AsJson = False,
     content: CompareContent = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
 ) -> int:
-    """Audit a fleet: live servers, or stored snapshots by the policy of the fleet file."""
+    """Audit a fleet by the policy of its fleet file: live servers, or stored snapshots."""
     from gtid_audit import audit_engines
     from gtid_audit.fleet import load
 
@@ -160,12 +162,15 @@ def _say(answer: "Answer", *, as_json: bool) -> int:
 def snapshot(
     *,
     fleet: FleetFile,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the run is written.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the run there.")],
     cluster: OneCluster = None,
     as_json: AsJson = False,
     content: CompareContent = None,
 ) -> int:
-    """Read a fleet twice and store what was read, as Parquet. Exit status 3 if not all was."""
+    """Read a fleet twice and store the readings as Parquet.
+
+    Exit status: 0 every fact was read; 3 some were not.
+    """
     from gtid_audit import audit_engines
     from gtid_audit.fleet import load
     from topology.findings import Verdict
@@ -192,6 +197,7 @@ def snapshot(
         warn(f"{len(taken)} clusters, {servers} servers, {unread} facts not read")
         if settings.is_partial:
             warn(
-                "this run has selected clusters only: `audit --snapshots` takes it by its own path"
+                "this run has only the selected clusters: to audit it, give `audit --snapshots` the"
+                " path of the run itself"
             )
     return exits.status_of(Verdict.UNKNOWN) if unread else exits.OK

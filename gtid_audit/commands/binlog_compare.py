@@ -17,8 +17,12 @@ from gtid_audit.logs_from_operands import (
 from gtid_audit.output import progress, write_json
 from gtid_audit.sets_from_operands import read_operands
 
-Left = Annotated[str, typer.Argument(metavar="A", help="A directory, file, glob, or DSN.")]
-Right = Annotated[str, typer.Argument(metavar="B", help="The other server's, likewise.")]
+Left = Annotated[
+    str, typer.Argument(metavar="A", help="Its logs: a directory, file, glob, or DSN.")
+]
+Right = Annotated[
+    str, typer.Argument(metavar="B", help="The other server's logs, in the same form.")
+]
 
 
 def compare(
@@ -27,23 +31,29 @@ def compare(
     *,
     everywhere: Annotated[
         bool,
-        typer.Option("--everywhere", help="Every GTID that both hold, not only around restarts."),
+        typer.Option(
+            "--everywhere", help="Compare every GTID that both have, not only around restarts."
+        ),
     ] = False,
     only: Annotated[
-        str | None, typer.Option("--only", metavar="SET", help="Just these GTIDs.")
+        str | None, typer.Option("--only", metavar="SET", help="Compare only these GTIDs.")
     ] = None,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Compare what two servers hold under the same GTIDs: by default around their restarts.
+    """Compare the transactions that two servers have under the same GTIDs.
+
+    By default it compares those around the restarts of the two servers.
+
 
     A server that lost its last transactions in a crash reuses their GTIDs, beginning with its first
     transaction after the restart. Exit status: 0 the same; 1 one of them has less or nothing, or
-    met other rows; 2 different; 3 not compared: unread, not comparable, or none in common.
+    was applied to other rows; 2 different; 3 not compared: unread, not comparable, or no GTID in
+    common.
     """
     if everywhere and only is not None:
-        raise UsageProblem("--everywhere or --only, not both")
+        raise UsageProblem("use --everywhere or --only, not both")
     gtids = None if only is None else read_operands((only,))[0]
     operands = read_log_operands((left, right), ask=ask_password)
     if everywhere or any(isinstance(operand, LogFiles) for operand in operands):

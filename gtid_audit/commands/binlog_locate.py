@@ -28,7 +28,7 @@ def locate(
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Find the files and positions of the GTIDs of SET, by the heads of as few files as can be.
+    """Find the files and positions of the GTIDs in SET. Reads as few files as possible.
 
     Exit status: 0 all are in the logs; 1 some are not; 3 something could not be read.
     """

@@ -32,20 +32,20 @@ Sources = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="FORMAT", help="text and json: a summary; jsonl: a line per row."
+        "--format", metavar="FORMAT", help="text and json: a summary; jsonl: one line per row."
     ),
 ]
 Out = Annotated[
-    str | None, typer.Option("--out", metavar="FILE.parquet", help="Write all rows there.")
+    str | None, typer.Option("--out", metavar="FILE.parquet", help="Write all rows to this file.")
 ]
 Verify = Annotated[
-    bool, typer.Option("--verify", help="Compare every checksum and the chain of positions.")
+    bool, typer.Option("--verify", help="Verify every checksum and every event position.")
 ]
 Details = Annotated[
-    bool, typer.Option("--details", help="Also tables, their rows, and the text of DDL.")
+    bool, typer.Option("--details", help="Add tables, row counts, and the text of DDL.")
 ]
 Digests = Annotated[
-    bool, typer.Option("--digests", help="Also a digest of what each transaction did.")
+    bool, typer.Option("--digests", help="Add a digest of each transaction's content.")
 ]
 
 
@@ -61,9 +61,9 @@ def scan(
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Read logs into a ledger of one row per transaction, and sum it up.
+    """Read logs into a ledger of one row per transaction, and summarize it.
 
-    What stands before a damaged place is read, and the place is said.
+    If a file is damaged, the transactions before the damage are read, and the place is reported.
     Exit status: 0 all was read; 3 something was not.
     """
     form = _form_of(form, as_json=as_json)
@@ -103,7 +103,7 @@ def _form_of(form: str | None, *, as_json: bool) -> str:
     if form is not None and form not in FORMATS:
         raise UsageProblem(f"--format: expected one of {', '.join(FORMATS)}")
     if as_json and form not in (None, JSON):
-        raise UsageProblem(f"--json is --format json; --format {form} was asked for, too")
+        raise UsageProblem(f"--json means --format json, which contradicts --format {form}")
     return JSON if as_json else form or TEXT
 
 
@@ -120,7 +120,7 @@ def _refuse_same_names(names: list[str]) -> None:
     """Refuse files with equal names: rows have the name of a file without its folder."""
     if names:
         raise UsageProblem(
-            f"more than one file is named {names[0]}: rows would not tell them apart"
+            f"more than one file is named {names[0]}: rows contain no folder to distinguish them"
         )
 
 

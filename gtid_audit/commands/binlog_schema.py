@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Store = Annotated[
     str | None,
-    typer.Option("--store", metavar="FILE", help="Where definitions are kept."),
+    typer.Option("--store", metavar="FILE", help="The file with the definitions."),
 ]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
 
@@ -61,21 +61,21 @@ def follow(
     skip_gap: Annotated[
         bool,
         typer.Option(
-            "--skip-gap", help="Go on behind logs that are missing; all is unknown there."
+            "--skip-gap", help="Continue after missing logs; all tables are unknown from there."
         ),
     ] = False,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Follow logs into the store, from where it stands to their end.
+    """Read logs into the store, from the position that it has reached to their end.
 
     Exit status: 0 every table is known; 3 some are not, or something could not be read.
     """
     source = one_source(read_log_operands(sources, ask=ask_password))
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
     if isinstance(source, LogServer) and server is not None:
-        raise UsageProblem("--server is for files; a server says who it is")
+        raise UsageProblem("--server is for files only; a live server reports its own UUID")
 
     def work() -> int:
         from gtid_audit import schema_following, schema_operands, schema_text
@@ -100,14 +100,14 @@ def follow(
 def list_(
     tables: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE...]", help="schema.table: shows their columns."),
+        typer.Argument(metavar="[TABLE...]", help="schema.table; shows its columns."),
     ] = None,
     *,
     store: Store = None,
     server: TrackedServer = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show the tables that are tracked, or the definitions of some."""
+    """List the tracked tables, or show the definitions of some."""
 
     def work() -> int:
         from binlog.schema.history import State
@@ -135,25 +135,28 @@ def update(
     *,
     from_file: Annotated[
         str | None,
-        typer.Option("--from-file", metavar="FILE", help="With the text of SHOW CREATE TABLE."),
+        typer.Option("--from-file", metavar="FILE", help="Take it from a CREATE TABLE statement."),
     ] = None,
     from_source: Annotated[
-        str | None, typer.Option("--from-source", metavar="DSN", help="As it is there now.")
+        str | None,
+        typer.Option("--from-source", metavar="DSN", help="Take it from the source as it is now."),
     ] = None,
     from_target: Annotated[
         str | None,
-        typer.Option("--from-target", metavar="DSN", help="As it is on the replica now."),
+        typer.Option("--from-target", metavar="DSN", help="Take it from the replica as it is now."),
     ] = None,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Bring back what the last change replaced.")
+        bool, typer.Option("--restore", help="Restore what the last change by hand replaced.")
     ] = False,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="FILE:POS", help="Since when; else since its last change."),
+        typer.Option(
+            "--at", metavar="FILE:POS", help="It holds from here. Default: the last change."
+        ),
     ] = None,
     flush: Annotated[
         bool,
-        typer.Option("--flush/--no-flush", help="Write it now, or when logs are followed next."),
+        typer.Option("--flush/--no-flush", help="Write it now, or at the next `follow`."),
     ] = True,
     store: Store = None,
     server: TrackedServer = None,
@@ -161,14 +164,14 @@ def update(
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Set the tracked definition of a table; what it replaces is backed up."""
+    """Set the tracked definition of a table. The old definition is backed up."""
     ways = [way for way in (from_file, from_source, from_target) if way is not None]
     if len(ways) + restore != 1:
         raise UsageProblem(
-            "give one of --from-file FILE, --from-source DSN, --from-target DSN, --restore"
+            "give exactly one of --from-file FILE, --from-source DSN, --from-target DSN, --restore"
         )
     if restore and (at is not None or not flush):
-        raise UsageProblem("--restore brings back the old places too: without --at and --no-flush")
+        raise UsageProblem("--restore restores the old places too: omit --at and --no-flush")
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
     dsn = from_source or from_target
     live = _server(dsn, seconds, ask=ask_password) if dsn is not None else None
@@ -204,7 +207,7 @@ def delete(
     server: TrackedServer = None,
     as_json: AsJson = False,
 ) -> int:
-    """Forget tables. They are backed up: `update TABLE --restore` brings one back."""
+    """Delete tracked definitions. To restore one from its backup: `update TABLE --restore`."""
 
     def work() -> int:
         from gtid_audit import schema_operands, schema_text
@@ -229,14 +232,16 @@ def compare(
     table: TableName,
     *,
     source: Annotated[
-        str | None, typer.Option("--source", metavar="DSN", help="Whose log is tracked.")
+        str | None, typer.Option("--source", metavar="DSN", help="Server with the tracked logs.")
     ] = None,
     replica: Annotated[
-        str | None, typer.Option("--replica", metavar="DSN", help="Where it is applied.")
+        str | None, typer.Option("--replica", metavar="DSN", help="Server that applies them.")
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="FILE:POS|GTID", help="A transaction with rows of it."),
+        typer.Option(
+            "--at", metavar="FILE:POS|GTID", help="A transaction that changed rows of the table."
+        ),
     ] = None,
     store: Store = None,
     server: TrackedServer = None,
@@ -246,8 +251,8 @@ def compare(
 ) -> int:
     """Show four definitions side by side: source now, at an event, tracked, replica now.
 
-    Exit status: 0 they agree; 1 they differ; 2 what is tracked does not fit the event; 3 not all
-    could be found out.
+    Exit status: 0 they agree; 1 they differ; 2 the tracked definition does not fit the event; 3
+    some could not be read.
     """
     if at is not None and source is None:
         raise UsageProblem("--at needs --source: the event is read from its log")
@@ -348,7 +353,10 @@ def _since(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Place":
         return entry.place
     followed = store.followed(server)
     if followed is None:
-        raise UsageProblem(f"{key} was never seen: say since when it holds, by --at FILE:POS")
+        raise UsageProblem(
+            f"{key} is not tracked, and no logs were followed: add --at FILE:POS, from which the"
+            " definition holds"
+        )
     return followed.place
 
 
@@ -357,8 +365,8 @@ def _require_same(definition: "TableDefinition", key: "TableKey", file: str) -> 
     found = (definition.schema, definition.table)
     if tuple(map(str.casefold, found)) != (key.schema.casefold(), key.table.casefold()):
         raise UsageProblem(
-            f"{file}: it defines {definition.schema}.{definition.table}, not {key}; if that is what"
-            f" {key} looks like, write its name into the statement"
+            f"{file}: it defines {definition.schema}.{definition.table}, not {key}; if {key} has"
+            " this definition, change the name in the statement"
         )
 
 

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 TRANSACTIONS_SHOWN_MAX: Final = 50
 SCRIPT_CHARACTERS_MAX: Final = 1024**3
 
-Redo = Annotated[bool, typer.Option("--redo", help="Write SQL that does it again.")]
-Undo = Annotated[bool, typer.Option("--undo", help="Write SQL that takes it back.")]
+Redo = Annotated[bool, typer.Option("--redo", help="Write SQL that redoes the transactions.")]
+Undo = Annotated[bool, typer.Option("--undo", help="Write SQL that undoes the transactions.")]
 KeepGtids = Annotated[
-    bool, typer.Option("--keep-gtids", help="Redo under the same GTIDs, not under new ones.")
+    bool, typer.Option("--keep-gtids", help="Redo with the same GTIDs, not with new ones.")
 ]
 Definitions = Annotated[
     list[Path] | None,
@@ -52,11 +52,13 @@ Definitions = Annotated[
 ]
 Store = Annotated[
     str | None,
-    typer.Option("--store", metavar="FILE", help="Tables as followed by: binlog schema follow."),
+    typer.Option("--store", metavar="FILE", help="Definitions of `binlog schema follow`."),
 ]
 SchemaFrom = Annotated[
     str | None,
-    typer.Option("--schema-from", metavar="DSN", help="Ask this server what its tables are today."),
+    typer.Option(
+        "--schema-from", metavar="DSN", help="Use the tables of this server as they are now."
+    ),
 ]
 
 
@@ -109,13 +111,13 @@ def show(
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Show what the transactions of SET hold; or write SQL for the mysql client.
+    """Show the content of the transactions in SET, or write SQL for the mysql client.
 
-    Exit status: 0 all were read; 1 some are not in the logs; 3 something could not be read, or not
-    be written as SQL.
+    Exit status: 0 all were read; 1 some are not in the logs; 3 something could not be read, or
+    could not be written as SQL.
     """
     if redo and undo:
-        raise UsageProblem("--redo or --undo, not both")
+        raise UsageProblem("use --redo or --undo, not both")
     if keep_gtids and not redo:
         raise UsageProblem("--keep-gtids: only with --redo")
     [gtids] = read_operands((wanted,))
@@ -190,7 +192,10 @@ def _asked(
     server = read_log_operand(dsn, ask=ask)
     if not isinstance(server, LogServer):
         raise UsageProblem(f"--schema-from: expected mysql://user@host:port/, not {dsn}")
-    warn(f"tables are taken as they are on {server.name} now, unless these logs alter them later")
+    warn(
+        f"using the table definitions of {server.name} as they are now, except where these logs"
+        " change a table after the transaction"
+    )
     changes: FileChanges | ServerChanges
     if isinstance(source, LogServer):
         changes = ServerChanges(source.connector(seconds_max=seconds), seconds, warn)
@@ -245,7 +250,7 @@ def _write_script(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool)
     replayed = _replayed(run, is_undo=is_undo, keeps_gtids=keeps_gtids, as_json=as_json)
     problems = [each for each in replayed if each.problem]
     for each in problems:
-        warn(f"{each.label}: no {direction.value}: {each.problem}")
+        warn(f"{each.label}: {direction.value} is not possible: {each.problem}")
     is_whole = bool(replayed) and not problems and not run.missing
     lines = script_lines(direction, replayed, caveats=run.definitions.caveats) if is_whole else ()
     if as_json:
@@ -257,7 +262,7 @@ def _write_script(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool)
     else:
         _write_lines(lines)
     if not is_whole:
-        warn("nothing was written: a script does all of its transactions, or none")
+        warn("no script was written: it must contain all transactions that were requested")
     return exits.status_of(Verdict.UNKNOWN) if problems else _status(run)
 
 
@@ -279,7 +284,8 @@ def _replayed(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool) -> 
         characters += 0 if is_spooled else sum(map(len, done.lines))
         if characters > SCRIPT_CHARACTERS_MAX:
             raise UsageProblem(
-                f"the script is longer than {SCRIPT_CHARACTERS_MAX:,} characters: ask for fewer"
+                f"the script is longer than {SCRIPT_CHARACTERS_MAX:,} characters: select fewer"
+                " transactions"
             )
         replayed.append(done)
     return replayed

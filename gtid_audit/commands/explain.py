@@ -12,12 +12,12 @@ from gtid_audit.output import write_json
 def explain(
     text: Annotated[
         list[str],
-        typer.Argument(metavar="TEXT|CODE", help="An error text of any version, or H1, E3, …"),
+        typer.Argument(metavar="TEXT|CODE", help="A MySQL error text, or a code: H1, E3, …"),
     ],
     *,
     as_json: AsJson = False,
 ) -> int:
-    """Return what an error text or a code means, why it arises and what to do."""
+    """Explain an error text or a code: what it means, its cause, and what to do."""
     from topology.catalogue import UnknownCode
     from topology.explain import Unexplained
     from topology.explain import explain as look_up

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 WantedSet: TypeAlias = Annotated[
-    str, typer.Argument(metavar="SET", help="Text, @file, or - for standard input.")
+    str, typer.Argument(metavar="SET", help="GTID set: text, @file, or - for standard input.")
 ]
 LogSources: TypeAlias = Annotated[
     list[str],
@@ -13,5 +13,5 @@ LogSources: TypeAlias = Annotated[
 ]
 TrackedServer: TypeAlias = Annotated[
     str | None,
-    typer.Option("--server", metavar="UUID", help="Of which server, if the store holds several."),
+    typer.Option("--server", metavar="UUID", help="The server, if the store has several."),
 ]

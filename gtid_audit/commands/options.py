@@ -27,25 +27,25 @@ AskPassword: TypeAlias = Annotated[
     bool, typer.Option("--ask-password", help="Ask for the password on the terminal.")
 ]
 FleetFile: TypeAlias = Annotated[
-    Path, typer.Option("--fleet", metavar="FILE", help="The fleet's configuration.")
+    Path, typer.Option("--fleet", metavar="FILE", help="The fleet file.")
 ]
 OptionalFleetFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--fleet", metavar="FILE", help="The fleet's configuration.")
+    Path | None, typer.Option("--fleet", metavar="FILE", help="The fleet file.")
 ]
 OneCluster: TypeAlias = Annotated[
     str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")
 ]
 ServerSeconds: TypeAlias = Annotated[
     str | None,
-    typer.Option("--timeout", metavar="SECONDS", help="Time for one reading of a server."),
+    typer.Option("--timeout", metavar="SECONDS", help="Time limit for one reading of a server."),
 ]
 CompareContent: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--content/--no-content",
-        help="Compare what transactions did, around every restart and the newest 10,000 of each"
-        " UUID, or not at all. Without either: around restarts within the last day, and with --out"
-        " since the last audit.",
+        help="Compare the content of transactions around every restart, and of the newest 10,000"
+        " of each UUID; or compare nothing. Default: around restarts within the last day, and with"
+        " --out since the last audit.",
     ),
 ]
 Accepted: TypeAlias = Annotated[
@@ -53,7 +53,8 @@ Accepted: TypeAlias = Annotated[
     typer.Option(
         "--accepted",
         metavar="DIR",
-        help="Directory of a plan that was run: what it left empty is accepted. Repeatable.",
+        help="Directory of a plan that was run. Transactions that it left empty are accepted."
+        " Repeatable.",
     ),
 ]
 MaxAge: TypeAlias = Annotated[
@@ -61,7 +62,7 @@ MaxAge: TypeAlias = Annotated[
     typer.Option(
         "--max-age",
         metavar="AGE",
-        help="How old a stored reading may be: 24h, 90m, 7d, none. An older run is UNKNOWN.",
+        help="Maximum age of a stored run: 24h, 90m, 7d, none. An older run is UNKNOWN.",
     ),
 ]
 EngineOption: TypeAlias = Annotated[

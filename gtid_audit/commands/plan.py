@@ -21,7 +21,7 @@ from gtid_audit.output import progress, warn, write_json
 
 Dsns = Annotated[
     tuple[str, str] | None,
-    typer.Option("--pair", metavar="DSN_A DSN_B", help="Plan for these two servers."),
+    typer.Option("--pair", metavar="DSN_A DSN_B", help="Plan repairs of these two servers."),
 ]
 
 
@@ -46,16 +46,16 @@ def plan(
         Path | None, typer.Option("--out", metavar="DIR", help="Write scripts and runbook there.")
     ] = None,
     finding: Annotated[
-        list[str] | None, typer.Option("--finding", metavar="ID", help="Only these findings.")
+        list[str] | None, typer.Option("--finding", metavar="ID", help="Plan only this finding.")
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option("--strategy", metavar="CODE_OR_ID=NAME", help="Take this way for a finding."),
+        typer.Option("--strategy", metavar="CODE_OR_ID=NAME", help="Choose a repair strategy."),
     ] = None,
     again: Annotated[
         Path | None,
         typer.Option(
-            "--again", metavar="DIR", help="Plan again, with the choices of the plan in DIR."
+            "--again", metavar="DIR", help="Plan again with the choices of the plan in DIR."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -66,8 +66,8 @@ def plan(
 ) -> int:
     """Plan the repair of one cluster, as SQL scripts for the mysql client and a runbook.
 
-    Exit status: 0 the steps answer every warning and critical finding (of those selected with
-    --finding), or there is none; 1 one is left without steps; 3 something could not be read.
+    Exit status: 0 the steps cover every warning and critical finding (of those selected with
+    --finding), or there is none; 1 at least one has no steps; 3 something could not be read.
     """
     from gtid_audit.pair import policy_of
     from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by
@@ -111,12 +111,12 @@ def _check(
 ) -> None:
     """Raise UsageProblem unless the operands select one cluster, with options that fit."""
     if (pair is None) == (fleet is None):
-        raise UsageProblem("repair plan needs one of --pair DSN_A DSN_B and --fleet FILE")
+        raise UsageProblem("repair plan needs either --pair DSN_A DSN_B or --fleet FILE")
     if (fleet is None) != (cluster is None):
-        raise UsageProblem("--fleet and --cluster belong together: a plan is for one cluster")
+        raise UsageProblem("--fleet and --cluster must be used together: a plan is for one cluster")
     if fleet is not None and is_of_pair:
         raise UsageProblem(
-            "--ask-password, --timeout and --accepted are for --pair; the fleet file has them"
+            "--ask-password, --timeout and --accepted are for --pair; set them in the fleet file"
         )
 
 

@@ -15,11 +15,13 @@ def serve(
     *,
     fleet: FleetFile,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Port 0: a free one.")
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Port 0 selects a free port.")
     ] = "127.0.0.1:9717",
     interval: Annotated[
         float,
-        typer.Option("--interval", metavar="SECONDS", min=0.1, max=86400, help="Between audits."),
+        typer.Option(
+            "--interval", metavar="SECONDS", min=0.1, max=86400, help="Time between two audits."
+        ),
     ] = 60.0,
     as_json: AsJson = False,
 ) -> int:

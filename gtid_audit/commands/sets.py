@@ -33,23 +33,27 @@ class Operation:
 
 
 OF_TWO = (
-    Operation("subtract", lambda a, b: a - b, "A without B."),
-    Operation("union", lambda a, b: a | b, "What is in A or B."),
-    Operation("intersect", lambda a, b: a & b, "What is in both."),
-    Operation("subset", lambda a, b: a <= b, "Is all of A in B? Exit status 0 or 1."),
-    Operation("equal", lambda a, b: a == b, "Are they the same? Exit status 0 or 1."),
-    Operation("disjoint", lambda a, b: a.is_disjoint(b), "Is nothing in both? Exit status 0 or 1."),
+    Operation("subtract", lambda a, b: a - b, "The GTIDs of A that are not in B."),
+    Operation("union", lambda a, b: a | b, "The GTIDs that are in A or B."),
+    Operation("intersect", lambda a, b: a & b, "The GTIDs that are in A and B."),
+    Operation("subset", lambda a, b: a <= b, "Is A a subset of B? Exit status 0 or 1."),
+    Operation("equal", lambda a, b: a == b, "Are A and B equal? Exit status 0 or 1."),
+    Operation(
+        "disjoint", lambda a, b: a.is_disjoint(b), "Are A and B disjoint? Exit status 0 or 1."
+    ),
 )
 HOLES = Operation("holes", lambda a: a.holes(), "")
 OF_ONE = (
-    Operation("count", lambda a: a.gtid_count, "How many GTIDs A holds."),
+    Operation("count", lambda a: a.gtid_count, "The number of GTIDs in A."),
     Operation("canonical", lambda a: a, "A as MySQL writes it, on one line."),
 )
 
-SetA = Annotated[str, typer.Argument(metavar="A", help="Text, @file, or - for standard input.")]
-SetB = Annotated[str, typer.Argument(metavar="B", help="Likewise.")]
+SetA = Annotated[
+    str, typer.Argument(metavar="A", help="GTID set: text, @file, or - for standard input.")
+]
+SetB = Annotated[str, typer.Argument(metavar="B", help="The other GTID set.")]
 ByUuid = Annotated[
-    bool, typer.Option("--by-uuid", help="Show each UUID (and tag) to a person, with a picture.")
+    bool, typer.Option("--by-uuid", help="Show each UUID (and tag), with a picture.")
 ]
 
 
@@ -80,7 +84,7 @@ def _of_one(operation: Operation) -> Callable[..., int]:
 
 
 def holes(a: SetA, *, by_uuid: ByUuid = False, as_json: AsJson = False) -> int:
-    """Show what lacks between the first and last of each UUID (and tag)."""
+    """Show the missing GTIDs between the first and the last of each UUID (and tag)."""
     [held] = read_operands((a,))
     if as_json or not by_uuid:
         return _answer(HOLES, HOLES.compute(held), as_json=as_json)
@@ -91,7 +95,7 @@ def holes(a: SetA, *, by_uuid: ByUuid = False, as_json: AsJson = False) -> int:
 
 
 def diff(a: SetA, b: SetB, *, as_json: AsJson = False) -> int:
-    """Show what only A has, what only B has, and how they lie to each other."""
+    """Show what only A has, what only B has, and how A and B are related."""
     left, right = read_operands((a, b))
     if as_json:
         parts = {"only_a": left - right, "only_b": right - left, "both": left & right}

@@ -14,12 +14,12 @@ from gtid_audit.output import progress, write
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
     """Return the command family."""
-    family = typer.Typer(help="Ask what is stored of a fleet, with Spark.", **settings)
+    family = typer.Typer(help="Query the stored runs of a fleet with Spark.", **settings)
 
     # Without a callback, Typer turns a family of one command into that command.
     @family.callback()
     def _family() -> None:
-        """Ask what is stored of a fleet, with Spark."""
+        """Query the stored runs of a fleet with Spark."""
 
     family.command("trends")(trends)
     spark_submit.register(family)
@@ -28,7 +28,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
 
 def trends(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Stored snapshots, as `snapshot --out` wrote.")
+        Path, typer.Argument(metavar="DIR", help="Snapshots that `snapshot --out` stored.")
     ],
     *,
     results: Annotated[
@@ -36,17 +36,17 @@ def trends(
         typer.Option("--results", metavar="DIR", help="Results of `audit --out`; default: DIR."),
     ] = None,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="N", min=1, max=1000, help="The newest N runs count.")
+        int, typer.Option("--runs", metavar="N", min=1, max=1000, help="Use the newest N runs.")
     ] = 30,
     intervals_max: Annotated[
-        int, typer.Option(metavar="N", min=1, help="From so many intervals on a set is fragmented.")
+        int, typer.Option(metavar="N", min=1, help="A set with N intervals or more is fragmented.")
     ] = 10_000,
     quiet_runs: Annotated[
-        int, typer.Option(metavar="N", min=2, help="A UUID is dead if it moved in none of these.")
+        int, typer.Option(metavar="N", min=2, help="A UUID is dead if it did not grow in N runs.")
     ] = 7,
     as_json: AsJson = False,
 ) -> int:
-    """Show what the stored runs say together: fragmentation, dead UUIDs, sets that grow."""
+    """Show trends over the stored runs: fragmentation, dead UUIDs, findings over time."""
     from gtid_audit.audit_engines import require_parquet, require_spark
 
     require_parquet()

@@ -48,17 +48,22 @@ class Submission:
     ]
     snapshots: Annotated[
         str,
-        typer.Option("--snapshots", metavar="PLACE", help="As every executor sees it, or a URI."),
+        typer.Option(
+            "--snapshots", metavar="PLACE", help="A path that every executor sees, or a URI."
+        ),
     ]
     out: Annotated[
-        str, typer.Option("--out", metavar="PLACE", help="Where the results are written, likewise.")
+        str,
+        typer.Option(
+            "--out", metavar="PLACE", help="For the results: a path that all see, or a URI."
+        ),
     ]
     package: Annotated[
         str | None,
         typer.Option(
             "--package",
             metavar="FILE",
-            help=f"What `spark package` wrote, or a URI; default: {PACKAGE}, made anew by submit.",
+            help=f"The zip of `spark package`, or a URI. Default: {PACKAGE}; submit builds it.",
         ),
     ] = None
     deploy_mode: Annotated[
@@ -67,12 +72,12 @@ class Submission:
     ] = "client"
     python: Annotated[
         str | None,
-        typer.Option("--python", metavar="PATH", help="The executors' Python, as they see it."),
+        typer.Option("--python", metavar="PATH", help="Path of Python on the executors."),
     ] = None
     driver_python: Annotated[
         str | None,
         typer.Option(
-            "--driver-python", metavar="PATH", help="The driver's; client mode: this one."
+            "--driver-python", metavar="PATH", help="The driver's Python. Client mode: this one."
         ),
     ] = None
     archive: Annotated[
@@ -83,12 +88,16 @@ class Submission:
     ] = None
     conf: Annotated[
         Words,
-        typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark. May be repeated."),
+        typer.Option("--conf", metavar="NAME=VALUE", help="A Spark setting. Repeatable."),
     ] = None
     fleet: OptionalFleetFile = None
     allow_uuid: Annotated[
         Words,
-        typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
+        typer.Option(
+            "--allow-uuid",
+            metavar="UUID",
+            help="Allow extra transactions of this UUID. Repeatable.",
+        ),
     ] = None
 
     max_age: MaxAge = MAX_AGE_DEFAULT
@@ -153,10 +162,11 @@ def _about_one(act: Callable[[Submission], int]) -> Callable[..., int]:
 def package(
     *,
     out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="The zip; the program lies beside it.")
+        Path,
+        typer.Option("--out", metavar="FILE", help="The zip; the program is written next to it."),
     ] = Path(PACKAGE),
 ) -> int:
-    """Write what executors need of gtid-audit: a zip, and the program that spark-submit runs."""
+    """Write gtid-audit as a zip for the executors, and the program that spark-submit runs."""
     for each in _packed(out):
         write_line(str(each))
     return exits.OK
@@ -171,8 +181,8 @@ def command(asked: Submission) -> int:
 def submit(asked: Submission) -> int:
     """Audit stored snapshots on a Spark cluster; print the summary, exit with the verdict.
 
-    With --deploy-mode cluster the exit status is spark-submit's: 0 once the audit is done, whatever
-    it found.
+    With --deploy-mode cluster the exit status is spark-submit's: 0 if the audit finished, with any
+    verdict.
     """
     program = _spark_submit(os.environ)
     if asked.driver_python is None and not asked.is_cluster:
@@ -212,8 +222,8 @@ def _settings_of(given: Sequence[str]) -> dict[str, str]:
             raise UsageProblem("--conf: expected spark.NAME=VALUE")  # the rest may be a secret
         if _SECRET.search(name) and not _NO_SECRET.search(name):
             raise UsageProblem(
-                f"--conf: {name} looks like a secret, and a command line can be read by everybody;"
-                " put it into spark-defaults.conf, or name a credential provider"
+                f"--conf: {name} looks like a secret, and all users of this machine can read a"
+                " command line; put it into spark-defaults.conf, or use a credential provider"
             )
         settings[name] = value
     return settings
@@ -276,7 +286,7 @@ def _spark_submit(environment: Mapping[str, str]) -> str:
         return found
     own = find_spec("pyspark")
     if own is None or own.origin is None:
-        raise UsageProblem("there is no spark-submit: set SPARK_HOME, or put it into PATH")
+        raise UsageProblem("spark-submit was not found: set SPARK_HOME, or add it to PATH")
     return str(Path(own.origin).parent / "bin" / "spark-submit")
 
 
@@ -301,5 +311,5 @@ def _status_of(returned: int, text: str) -> int:
     try:
         return exits.status_of(FleetSummary.from_text(text).verdict)
     except MalformedSummary:
-        warn(f"spark-submit ended with {returned}, and without a summary")
+        warn(f"spark-submit ended with exit status {returned} and without a summary")
         return exits.DEFECT

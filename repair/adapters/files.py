@@ -56,11 +56,13 @@ def _refuse_taken(directory: Path) -> None:
     if not directory.exists():
         return
     if not directory.is_dir():
-        raise DirectoryTaken(f"{directory} is there, and is no directory")
+        raise DirectoryTaken(f"{directory} exists, and is not a directory")
     found = sorted(path.name for path in directory.iterdir())
     if found:
         shown = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")  # noqa: PLR2004 - as shown
-        raise DirectoryTaken(f"{directory} holds something else ({shown}): name another directory")
+        raise DirectoryTaken(
+            f"{directory} holds something else ({shown}): choose another directory"
+        )
 
 
 def _content(directory: Path) -> dict[str, str] | None:

@@ -59,7 +59,7 @@ def read_events(
         if source is None or source.server_uuid is None:
             unread[finding.id] = "the source is not a server of this snapshot, or was not read"
         elif source.name not in targets:
-            unread[finding.id] = f"no way to {source.name} is known"
+            unread[finding.id] = f"no connection to {source.name} is configured"
         else:
             look = _LOOKS.get(finding.code, _in_hole)
             try:
@@ -87,7 +87,7 @@ def _stopping(
 ) -> FailingEvent | NoSuchEvent:
     channel = _channel(replica, finding)
     if channel is None or channel.applied_to is None:
-        return NoSuchEvent(f"{replica.name} does not say where its applier stands")
+        return NoSuchEvent(f"{replica.name} does not report the position of its applier")
     assert source.server_uuid is not None, "the caller has checked"
     transactions = logs.transactions_from(
         file=channel.applied_to.file,
@@ -117,7 +117,7 @@ def _behind_workers(
     """
     channel = _channel(replica, finding)
     if channel is None or channel.applied_to is None:
-        return NoSuchEvent(f"{replica.name} does not report where its applier stands")
+        return NoSuchEvent(f"{replica.name} does not report the position of its applier")
     assert source.server_uuid is not None, "the caller has checked"
     before = GtidSet()
     for transaction in logs.transactions_from(

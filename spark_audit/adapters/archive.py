@@ -47,7 +47,9 @@ def make_class_archive() -> Path:
         with local_session(archive_to=written) as session:
             audit_stored(session, snapshots=str(stored), out=str(stored), policy=Policy())
         if not written.exists():
-            raise ArchiveNotMade("Java wrote no class archive; Spark works without one, slower")
+            raise ArchiveNotMade(
+                "Java wrote no class archive; Spark works without it, but is slower"
+            )
         written.rename(archive)
     return archive
 

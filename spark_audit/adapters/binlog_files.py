@@ -53,7 +53,7 @@ def files_of(places: Sequence[str]) -> tuple[str, ...]:
             problems.append(f"{place}: {problem}")
             continue
         if not meant:
-            problems.append(f"{place}: no log files there")
+            problems.append(f"{place}: contains no log files")
         found.update(meant)
     if len(found) > FILES_MAX:
         problems.append(f"more than {FILES_MAX:,} files")

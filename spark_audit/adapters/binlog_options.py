@@ -31,7 +31,7 @@ TIMEOUT_SECONDS_MAX: Final = 86_400
 BYTES_MAX_DEFAULT: Final = 256 * 1024**2
 
 _ACCOUNT_IS_IN: Final = (
-    "give it by the environment (GTID_AUDIT_PASSWORD) or an option file"
+    "set it in the environment (GTID_AUDIT_PASSWORD) or in an option file"
     " (server = mysql://host/?option_file=…)"
 )
 
@@ -77,7 +77,7 @@ class BinlogOptions:
         paths = _paths(given.pop("path", None), given.pop("paths", None))
         values, problems = read_options(given, READERS, account_is_in=_ACCOUNT_IS_IN)
         if bool(paths) == ("server" in given):
-            problems.append("expected either paths of logs, or the option server, and not both")
+            problems.append("expected either paths of logs or the option server, not both")
         if problems:
             raise InventoryProblem(*problems)
         return cls(paths=paths, **values)
@@ -101,7 +101,7 @@ def _paths(one: str | None, several: str | None) -> tuple[str, ...]:
     except json.JSONDecodeError:
         listed = None
     if not isinstance(listed, list):
-        raise InventoryProblem("option paths: is Spark's own; give a list to load(…)")
+        raise InventoryProblem("option paths: is reserved by Spark; pass a list to load(…)")
     return (*([one] if one else []), *map(str, listed))
 
 

@@ -181,7 +181,7 @@ def rows_from(
     lacking = partition.wanted - given
     if lacking:
         raise TransactionsLacking(
-            f"{target.name} did not send {lacking.shortened()}, and did not say why"
+            f"{target.name} did not send {lacking.shortened()}, and reported no error"
         )
 
 

@@ -87,7 +87,7 @@ class MysqlBinlogSource(DataSource):
         """Return the reader of a stream. Raises InventoryProblem, also for files."""
         options = BinlogOptions.of(self.options)
         if options.server is None:
-            raise InventoryProblem("a stream is read from a server: say the option server")
+            raise InventoryProblem("a stream is read from a server: set the option server")
         if find_spec("pyspark.sql.streaming.datasource") is None:
             raise InventoryProblem("a stream with bounded batches needs PySpark 4.2 or newer")
         from spark_audit.adapters.binlog_stream import BinlogStreamReader

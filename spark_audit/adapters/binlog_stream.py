@@ -129,7 +129,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise TailLost(
                 f"the server {sets.server_uuid} no longer has {lost.shortened()}, which it"
                 " committed itself and this stream has read: it lost the end of its log, and will"
-                " give the same GTIDs to other transactions"
+                " reuse these GTIDs for other transactions"
             )
         return sets.gtid_executed if self.target is None else self.target & sets.gtid_executed
 

@@ -46,7 +46,7 @@ def require_java(environment: Mapping[str, str]) -> Java:
         where = "PATH"
     needed = f"Spark needs Java {JAVA_MAJOR_MIN} or newer"
     if found is None:
-        raise JavaMissing(f"{needed}, and there is none in {where}; {_ADVICE}")
+        raise JavaMissing(f"{needed}, but there is none in {where}; {_ADVICE}")
     answer = subprocess.run(  # noqa: S603 - the Java that was found
         [found, "-version"],
         capture_output=True,
@@ -56,11 +56,11 @@ def require_java(environment: Mapping[str, str]) -> Java:
     )
     said = _VERSION.search(answer.stderr)
     if answer.returncode != 0 or said is None:
-        raise JavaMissing(f"{needed}, and {found} does not tell its version; {_ADVICE}")
+        raise JavaMissing(f"{needed}, but {found} does not report its version; {_ADVICE}")
     # Java 8 reports its version as 1.8.
     major = int(said["minor"] or 0) if said["major"] == "1" else int(said["major"])
     if major < JAVA_MAJOR_MIN:
-        raise JavaMissing(f"{needed}, and {found} is Java {major}; {_ADVICE}")
+        raise JavaMissing(f"{needed}, but {found} is Java {major}; {_ADVICE}")
     return Java(Path(found), answer.stderr)
 
 
@@ -74,7 +74,7 @@ def class_archive(java: Java, environment: Mapping[str, str]) -> Path:
     users = environment.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     root = Path(named) if named else Path(users) / "gtid-audit"
     spark = find_spec("pyspark")
-    assert spark is not None, "whoever asks has PySpark"
+    assert spark is not None, "the caller has PySpark"
     key = "\0".join((java.version_text, version("pyspark"), str(spark.origin)))
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return root.resolve() / f"spark-{version('pyspark')}-{digest}.jsa"

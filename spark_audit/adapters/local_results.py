@@ -66,7 +66,7 @@ def write_results_locally(
     place = f"{root}/{run.path}"
     kept = summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
     if kept is not None and kept.policy != policy_digest(policy):
-        raise ResultsDiffer(advice(place, "these results were judged by another policy"))
+        raise ResultsDiffer(advice(place, "these results were evaluated with another policy"))
     previous = latest_before(storage, root, run)
     made = results_of(
         audits,
@@ -83,7 +83,9 @@ def write_results_locally(
         before = _digested_here(kept, Path(place))
         if before != made.summary:
             names = ", ".join(differing(before, made.summary))
-            raise ResultsDiffer(advice(place, f"judged again, these results differ ({names})"))
+            raise ResultsDiffer(
+                advice(place, f"these results differ when evaluated again ({names})")
+            )
     return replace(made, place=place)
 
 

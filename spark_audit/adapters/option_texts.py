@@ -71,9 +71,9 @@ def credentials_in(text: str) -> Credentials:
 def _unknown(name: str, readers: Readers, account_is_in: str) -> str:
     if any(word in name for word in _PASSWORD_WORDS):
         return (
-            f"option {name}: a password is no option, for options can be read in plans and in"
-            f" Spark's web pages; {account_is_in}"
+            f"option {name}: a password must not be an option, because Spark shows options in"
+            f" plans and on its web pages; {account_is_in}"
         )
     near = get_close_matches(name, readers, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(readers)}"
+    hint = f"did you mean {near[0]}?" if near else f"the options are {', '.join(readers)}"
     return f"option {name}: unknown; {hint}"

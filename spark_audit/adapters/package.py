@@ -36,7 +36,7 @@ REQUIREMENTS: Final = (
 )
 # For a missing module Python would exit with status 1, which means WARNING.
 PROGRAM: Final = """\
-\"\"\"Audits stored snapshots on the cluster it is submitted to; --help says how.\"\"\"
+\"\"\"Audits stored snapshots on the cluster it is submitted to; --help lists the options.\"\"\"
 
 import sys
 

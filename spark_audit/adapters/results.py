@@ -144,7 +144,7 @@ def write_results(
     place = f"{root}/{run.path}"
     kept = summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
     if kept is not None and kept.policy != policy_digest(policy):
-        raise ResultsDiffer(advice(place, "these results were judged by another policy"))
+        raise ResultsDiffer(advice(place, "these results were evaluated with another policy"))
     previous = latest_before(storage, root, run)
     in_place = kept is None and not storage.renames_atomically
     if in_place:
@@ -165,7 +165,8 @@ def write_results(
         if kept is None:
             publish(storage, made, draft=draft, place=place)
         elif (before := _digested_here(kept, session, storage.address(place))) != made:
-            what = f"judged again, these results differ ({', '.join(differing(before, made))})"
+            names = ", ".join(differing(before, made))
+            what = f"these results differ when evaluated again ({names})"
             raise ResultsDiffer(advice(place, what))
     finally:
         if not in_place:
@@ -232,8 +233,8 @@ def _require_all(written: Mapping[str, int], made: FleetSummary, *, directory: s
         if rows[table] != count:
             raise OSError(
                 f"{directory}: {count:,} rows of {table} were written, and"
-                f" {rows[table]:,} are there: every executor must see this directory, as the driver"
-                " does"
+                f" {rows[table]:,} are there: the driver and every executor must see the same"
+                " directory"
             )
 
 
@@ -264,9 +265,9 @@ def differing(kept: FleetSummary, made: FleetSummary) -> list[str]:
 def advice(place: str, what: str) -> str:
     """Return the text of an error: results exist, and how to replace them on purpose."""
     return (
-        f"{place}: {what}. They are kept. To do the run over on purpose, move that directory away"
-        " and audit again, then the later runs in their order: since when a finding lasts is taken"
-        " from the run before"
+        f"{place}: {what}. The stored results are kept. To replace them, move that directory away"
+        " and audit this run again, then the later runs in order: each run takes the start of a"
+        " finding from the run before"
     )
 
 

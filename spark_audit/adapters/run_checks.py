@@ -44,7 +44,7 @@ def refusal_of(session: SparkSession, run: str, limit: AgeLimit) -> str | None:
             mismatch = record.missing_beside(lambda file: storage.exists(f"{root}/{file}"))
             written = sum(record.files.values())
             if row_count != written:
-                mismatch = f"{row_count:,} rows, and it was written with {written:,}"
+                mismatch = f"it has {row_count:,} rows, but {written:,} were written"
             if mismatch is not None:
                 raise UnreadableSnapshots(
                     f"{run}: {mismatch}. The run is damaged, or was not copied completely"
@@ -52,8 +52,8 @@ def refusal_of(session: SparkSession, run: str, limit: AgeLimit) -> str | None:
     if record is not None and record.partial is not None:
         # Its results would become the latest of the fleet.
         return (
-            f"{name.text} has selected clusters only ({', '.join(record.partial)}). Use"
-            " `gtid-audit audit --snapshots` for it, which keeps its results apart"
+            f"{name.text} has only selected clusters ({', '.join(record.partial)}). Audit it with"
+            " `gtid-audit audit --snapshots`, which stores its results separately"
         )
     return refusal(name.text, moment=name.moment, record=record, span=span, limit=limit)
 

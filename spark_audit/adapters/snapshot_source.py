@@ -62,7 +62,7 @@ class MysqlSnapshotSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader. Raises InventoryProblem for another schema than SNAPSHOTS."""
         if schema != SNAPSHOTS:
-            raise InventoryProblem(f"{NAME} has a schema of its own; leave out .schema(…)")
+            raise InventoryProblem(f"{NAME} has its own schema; omit .schema(…)")
         return SnapshotReader(SourceOptions.of(self.options))
 
 
@@ -131,8 +131,8 @@ def dealt(fleet: Part, options: SourceOptions) -> list[Part]:
     if options.connections is None and count > fleet.connections_max:
         raise InventoryProblem(
             f"option partitions: {count:,} tasks would share {fleet.connections_max:,} connections"
-            " (limits.connections_max of the fleet file); ask for fewer, or say with the option"
-            " connections how many each may have"
+            " (limits.connections_max of the fleet file); reduce it, or set the connections of each"
+            " task with the option connections"
         )
     share = options.connections or fleet.connections_max // count
     hands = [(0, number) for number in range(count)]

@@ -33,10 +33,10 @@ class SourceOptions:
         """Read the options; names in any case, as Spark passes them. Raises InventoryProblem."""
         given = by_lower_name(options)
         values, problems = read_options(
-            given, READERS, account_is_in="the fleet file says where it is"
+            given, READERS, account_is_in="the fleet file defines where it is"
         )
         if not given.get("fleet"):
-            problems.append("option fleet: is missing; it is the path of a fleet file")
+            problems.append("option fleet: is missing; set it to the path of a fleet file")
         if problems:
             raise InventoryProblem(*problems)
         return cls(**values)

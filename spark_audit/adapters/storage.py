@@ -102,7 +102,7 @@ class LocalStorage:
         target = Path(new)
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():  # rename would silently replace an empty directory
-            raise FileExistsError(f"{new}: already there")
+            raise FileExistsError(f"{new}: already exists")
         Path(place).rename(target)
         for above in (target.parent, target.parent.parent):
             _sync(above)
@@ -180,7 +180,7 @@ class HadoopStorage:
         with _as_ours(new):
             system, target = self._opened(new)
             if system.exists(target):
-                raise FileExistsError(f"{new}: already there")
+                raise FileExistsError(f"{new}: already exists")
             system.mkdirs(target.getParent())
             # If the target has appeared since, FileSystem.rename would move the directory into it.
             # The rename of FileContext refuses that.

@@ -107,21 +107,21 @@ def _parser() -> argparse.ArgumentParser:
         type=UUID,
         default=[],
         metavar="UUID",
-        help="extra transactions of it are no fault; may be given many times",
+        help="allow extra transactions of this UUID; repeatable",
     )
     parser.add_argument(
         "--max-age",
         type=_age,
         default=MAX_AGE_DEFAULT,
         metavar="AGE",
-        help="how old a reading may be: 24h, 90m, 7d, none; an older run is UNKNOWN",
+        help="maximum age of the run: 24h, 90m, 7d, none; an older run is UNKNOWN",
     )
     parser.add_argument(
         "--external-source",
         action="append",
         default=[],
         metavar="HOST:PORT",
-        help="a source that is not audited on purpose; may be given many times",
+        help="a source that is intentionally not audited; repeatable",
     )
     parser.add_argument(
         "--accepted",
@@ -129,12 +129,13 @@ def _parser() -> argparse.ArgumentParser:
         type=accepted_from_text,
         default=[],
         metavar="REPAIR",
-        help="a plan that was run, as `spark command` writes it; what it left empty is accepted",
+        help="a plan that was run, as `spark command` writes it; transactions that it left"
+        " empty are accepted; repeatable",
     )
     parser.add_argument(
         "--exit",
         choices=("verdict", "done"),
         default="verdict",
-        help="exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; or 0 once the audit is done",
+        help="exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; or 0 if the audit finished",
     )
     return parser

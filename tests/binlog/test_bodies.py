@@ -110,7 +110,7 @@ def test_status_variables_of_every_kind() -> None:
     ("body", "what"),
     [
         (query_body("x", variables=b"\6\x09std"), "expected status variable 6 of 9 bytes"),
-        (query_body("x", variables=b"\x0c\1no end"), "expected a zero byte behind"),
+        (query_body("x", variables=b"\x0c\1no end"), "expected a zero byte after"),
         (query_body("x")[:12], "expected the length of the status variables"),
         (query_body("x", schema="")[:13] + b"notzero", "expected a zero byte after the schema"),
         (query_body("x")[:11] + b"\xff\xff" + b"d\0x", "expected the status variables of 65535"),

@@ -339,7 +339,7 @@ def test_a_version_without_its_end_says_nothing() -> None:
         for left, right in ((cut, rows(1)), (rows(1), cut), (cut, cut), (cut, empty())):
             found = compare_versions(version(left, at=at), version(right, at=at))
             assert found.agreement is UNKNOWN
-            assert "its end is not in the log" in found.reason
+            assert "its end is missing in the log" in found.reason
 
 
 def test_only_one_gtid_is_compared() -> None:
@@ -416,7 +416,7 @@ def test_statements_of_one_commit_that_are_not_as_many_prove_nothing() -> None:
 def test_the_log_that_has_less_is_named() -> None:
     found = compare_versions(version(rows(1, 2), at=NOON), version(rows(2), at=NOON))
     assert (found.agreement, found.has_less) == (SKIPPED, LeftOut.RIGHT)
-    assert found.reason.endswith("one has 1 of 2 rows of d.t")
+    assert found.reason.endswith("one version has 1 of 2 rows of d.t")
     found = compare_versions(version(empty(), at=NOON), version(rows(2), at=NOON))
     assert (found.agreement, found.has_less) == (SKIPPED, LeftOut.LEFT)
     assert not found.is_proved
@@ -505,7 +505,7 @@ def test_a_server_words_statements_on_accounts_anew(words: str) -> None:
 def test_one_statement_more_is_other_work(more: tuple[str, int]) -> None:
     left, right = statements(("DELETE FROM t", 0)), statements(("DELETE FROM t", 0), more)
     found = compare_versions(version(left), version(right))
-    assert (found.agreement, found.reason) == (DIFFERENT, "the statements differ in number")
+    assert (found.agreement, found.reason) == (DIFFERENT, "the number of statements differs")
 
 
 def inserting(identifier: int) -> Log:
@@ -522,12 +522,12 @@ def test_what_is_logged_with_a_statement_is_part_of_it() -> None:
     found = compare_versions(version(inserting(7)), version(inserting(8)))
     assert (found.agreement, found.reason) == (
         DIFFERENT,
-        "what was logged with a statement differs",
+        "the values logged with a statement differ",
     )
     assert compare_versions(version(inserting(7)), version(inserting(7))).agreement is SAME
     left, right = statement("DELETE FROM t"), statement("DELETE FROM t", variables=SQL_MODE)
     found = compare_versions(version(left), version(right))
-    assert found.reason.startswith("a statement ran under other settings")
+    assert found.reason.startswith("a statement ran with different settings")
 
 
 def test_names_fold_only_where_both_are_words_of_a_server() -> None:
@@ -554,7 +554,7 @@ def test_other_work_on_the_same_rows_is_different() -> None:
     deleted.add(EventType.DELETE_ROWS, rows_body(image, columns=1))
     deleted.xid()
     found = compare_versions(version(rows(1)), version(deleted))
-    assert (found.agreement, found.reason) == (DIFFERENT, "what was done to the tables differs")
+    assert (found.agreement, found.reason) == (DIFFERENT, "the changes to the tables differ")
 
 
 def test_an_error_explains_nothing_where_parts_were_not_kept(

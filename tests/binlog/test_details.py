@@ -235,7 +235,7 @@ def test_a_table_is_announced_again_and_again() -> None:
     log.query("BEGIN")
     log.add(*once)
     log.xid()
-    assert "no TABLE_MAP announced" in str(ledger(bytes(log)).error)
+    assert "without a TABLE_MAP event" in str(ledger(bytes(log)).error)
     assert [row["is_complete"] for row in same(bytes(log))] == [True, True, False]
 
 

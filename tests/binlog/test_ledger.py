@@ -210,7 +210,7 @@ def test_the_chain_of_positions_is_verified(tmp_path: Path) -> None:
     ledger = ledger_of_file(path, verify=True)
     assert isinstance(ledger.error, CorruptBinlog)
     assert str(ledger.error) == (
-        f"binlog.000001: at byte {begun}: an event that ends at {begun + 48} but says end_log_pos 1"
+        f"binlog.000001: at byte {begun}: an event that ends at {begun + 48} but has end_log_pos 1"
     )
     assert (ledger.rows.num_rows, ledger.end) == (1, begun)
 

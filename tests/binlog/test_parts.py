@@ -107,7 +107,8 @@ def test_the_log_with_fewer_rows_and_no_other_ones(
 
 def test_what_is_left_out_is_named_and_counted() -> None:
     fewer, more = content(some_rows("t", 1)), content(some_rows("t", 2), some_rows("u", 1))
-    assert rows_left_out(fewer, more)[1] == ("one has 1 of 2 rows of d.t, and fewer rows of 1 more")
+    why = "one version has 1 of 2 rows of d.t, and fewer rows in other tables (1)"
+    assert rows_left_out(fewer, more)[1] == why
     other = content(some_rows("t", 2, schema="e"))
     assert rows_left_out(fewer, other) == (LeftOut.NONE, ""), "a schema that was rewritten"
 
@@ -132,14 +133,14 @@ def test_equal_statements_are_the_same_work() -> None:
     assert _compare_statements([], []) == (Work.SAME, "the statements are equal")
 
 
-SETTINGS = "a statement ran under other settings, or ended with another error"
+SETTINGS = "a statement ran with different settings, or ended with a different error"
 
 
 @pytest.mark.parametrize(
     ("facts", "work", "why"),
     [
         ({"sql": b"INSERT INTO t VALUES (2)"}, Work.DIFFERENT, "the statements differ"),
-        ({"context": (b"x",)}, Work.DIFFERENT, "what was logged with a statement differs"),
+        ({"context": (b"x",)}, Work.DIFFERENT, "the values logged with a statement differ"),
         ({"error_code": 1062}, Work.UNKNOWN, SETTINGS),
         ({"schema": "e"}, Work.UNKNOWN, SETTINGS),
         ({"session": Session((9, 2, 3, 0), SESSION.used)}, Work.UNKNOWN, SETTINGS),
@@ -147,7 +148,7 @@ SETTINGS = "a statement ran under other settings, or ended with another error"
         (
             {"began_at_seconds": 101},
             Work.UNKNOWN,
-            "the statements are equal: their results may depend on the time",
+            "the statements are equal, but their results may depend on the time",
         ),
         ({"session": Session(SESSION.numbers, (None, 6))}, Work.SAME, "the statements are equal"),
     ],
@@ -190,7 +191,7 @@ def test_contents_that_are_cut_are_not_the_same(cut: tuple[bool, bool]) -> None:
     twice = Content(3, (a_statement(b"DROP TABLE t", began_at_seconds=7),), is_cut=cut[1])
     assert ran_twice(left, twice) is not any(cut)
     if any(cut):
-        why = "they differ only beyond what is kept of so many parts"
+        why = "they differ only in parts after the last compared one"
         assert compare_parts(left, right, kinds=None) == (Work.UNKNOWN, why)
 
 

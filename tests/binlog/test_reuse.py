@@ -302,7 +302,7 @@ def test_a_refusal_is_said_and_is_not_agreement() -> None:
 
 
 def test_a_start_that_cannot_be_found_is_said() -> None:
-    unread = Unread("a", "the log that began at its latest start is purged")
+    unread = Unread("a", "the log that began at its latest restart is purged")
     found = compare_after_starts(Told("a", same(1), unread=unread), Told("b", same(1)))
     assert (found.unread, found.starts) == ((unread,), ())
 

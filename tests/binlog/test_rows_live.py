@@ -167,7 +167,7 @@ def test_a_definition_of_another_time_is_not_used(logged: Logged) -> None:
     swapped = TableDefinition(whole.schema, whole.table, (*whole.columns[1:], whole.columns[0]))
     [reason] = {table.mismatch for table, _ in logged.images(swapped)}
     assert reason is not None
-    assert "logged is type" in reason
+    assert "the log has type" in reason
 
 
 GEOMETRIES = (

@@ -57,7 +57,7 @@ def test_positions_that_cannot_be() -> None:
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BinlogMisuse, match="one name"):
+    with pytest.raises(BinlogMisuse, match="the same name"):
         FileLogs([tmp_path / "a" / "binlog.000001", tmp_path / "b" / "binlog.000001"])
 
 

@@ -125,13 +125,13 @@ def test_changes_by_hand_are_backed_up_one_by_one(path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_used_is_said(path: Path) -> None:
-    with pytest.raises(StoreProblem, match="is not there"):
+    with pytest.raises(StoreProblem, match="does not exist"):
         SchemaStore(path, may_be_new=False)
     SchemaStore(path).close()
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(StoreProblem, match="a store of version 99"):
+    with pytest.raises(StoreProblem, match="found 99"):
         SchemaStore(path)
     path.write_bytes(b"something else, of some length that sqlite looks at " * 10)
     with pytest.raises(StoreProblem, match="not a database"):
@@ -145,5 +145,5 @@ def test_where_following_goes_on() -> None:
     assert starting_place(followed, files, created_at=lambda _file: 7) == followed.place
     with pytest.raises(LogsReset, match="logs were reset"):
         starting_place(followed, files, created_at=lambda _file: 8)
-    with pytest.raises(LogGap, match=r"stands at log\.000003:44"):
+    with pytest.raises(LogGap, match=r"was followed to log\.000003:44"):
         starting_place(followed, ["log.000004"], created_at=lambda _file: 7)

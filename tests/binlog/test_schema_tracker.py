@@ -139,13 +139,13 @@ def test_indexes_as_statements_of_their_own() -> None:
         ("ALTER TABLE t SPARKLE", "expected an action of ALTER TABLE"),
         ("ALTER TABLE t DROP nobody", "there is no column nobody"),
         ("ALTER TABLE t DROP KEY nobody", "there is no key nobody"),
-        ("ALTER TABLE t ADD x int AFTER nobody", "there is no column nobody to stand after"),
+        ("ALTER TABLE t ADD x int AFTER nobody", "there is no column nobody (in AFTER)"),
         ("ALTER TABLE t DROP a, MODIFY a int", "one column changed twice"),
         ("ALTER TABLE t ADD x text", "takes its character set from the database"),
         ("ALTER TABLE t CONVERT TO CHARACTER SET DEFAULT", "default character set of d"),
         ("ALTER TABLE t ADD x timestamp", "explicit_defaults_for_timestamp"),
         ("CREATE TABLE t (a int) SELECT 1", "come from elsewhere"),
-        ("CREATE TABLE t LIKE nobody", "CREATE TABLE LIKE d.nobody, which is not known"),
+        ("CREATE TABLE t LIKE nobody", "CREATE TABLE LIKE d.nobody, whose definition is not known"),
         ("ALTER TABLE t ADD x int, /* open", "ends inside a comment"),
     ],
 )
@@ -182,12 +182,12 @@ def test_a_statement_that_failed_on_its_server() -> None:
 
 def test_if_not_exists() -> None:
     maybe = "CREATE TABLE IF NOT EXISTS t (z int)"
-    assert "whether it existed" in why(after(maybe))
+    assert "whether the table existed" in why(after(maybe))
     assert names(after("CREATE DATABASE d", maybe)) == ["z"]
     assert names(after(CREATE, maybe)) == ["a", "b", "c"]
     assert names(after(CREATE, "DROP TABLE t", maybe)) == ["z"]
     assert after("CREATE DATABASE IF NOT EXISTS d", maybe) is not None
-    assert "whether it existed" in why(after("CREATE DATABASE IF NOT EXISTS d", maybe))
+    assert "whether the table existed" in why(after("CREATE DATABASE IF NOT EXISTS d", maybe))
 
 
 def test_temporary_tables_hide_others_and_are_not_tracked() -> None:
@@ -239,7 +239,7 @@ def test_a_row_event_that_does_not_fit_makes_the_table_unknown_before_its_rows()
     assert misfit is not None
     assert misfit.source is Source.TABLE_MAP
     other = table_map_body(bytes((LONG, 8, LONG)), b"")
-    assert "column 2, b, is int; logged is type 8" in why(after(create, other))
+    assert "column 2, b, is int; the log has type 8" in why(after(create, other))
     assert why(after(two)) == NEVER_SEEN
     _, entries = tracked(two, two, two)
     assert len(entries) == 1
@@ -256,7 +256,7 @@ def test_the_entry_that_holds_at_a_place() -> None:
     assert definition_at(entries, T, second.place) is second.definition
     with pytest.raises(CannotFollow, match=r"not tracked at binlog\.000001:4"):
         definition_at(entries, T, Place("binlog.000001", 4))
-    with pytest.raises(CannotFollow, match="there is no such table since"):
+    with pytest.raises(CannotFollow, match="the table does not exist since"):
         definition_at(entries, T, third.place)
     assert Place("binlog.1000000", 4).order > Place("binlog.999999", 10**9).order
 

@@ -249,7 +249,7 @@ def test_ansi_quotes(mysql97: Server) -> None:
         ("CREATE TABLE t (a text)", "takes its character set from the database"),
         ("CREATE TABLE t (a text) CHARSET=klingon", "an unknown character set: klingon"),
         ("CREATE TABLE t (a varchar) CHARSET=latin1", "a varchar without a length"),
-        ("CREATE TABLE t (a int, A int)", "two columns have one name"),
+        ("CREATE TABLE t (a int, A int)", "two columns have the same name"),
         ("CREATE TABLE t (a int, KEY (b))", "there is no column b"),
         ("CREATE TABLE t (a int KEY, b int KEY)", "two primary keys"),
         ("CREATE TABLE t (a int) SELECT 1 AS b", "columns that come from elsewhere"),
@@ -270,7 +270,7 @@ def test_a_definition_is_valid_or_is_not() -> None:
         Column("", "int")
     with pytest.raises(ValueError, match="a table has a column"):
         TableDefinition("d", "t", ())
-    with pytest.raises(ValueError, match="a key of no column: b"):
+    with pytest.raises(ValueError, match="a key uses an unknown column: b"):
         TableDefinition("d", "t", (column,), primary_key=("b",))
     assert TableDefinition("d", "t", (column,)).column_count == 1
 

@@ -219,9 +219,9 @@ def test_names_that_are_no_programs(
 ) -> None:
     monkeypatch.setenv("GTID_AUDIT_MYSQLD", str(tmp_path / "none"))
     monkeypatch.setenv("GTID_AUDIT_MYSQL", str(tmp_path / "none"))
-    with pytest.raises(ProviderMissing, match="GTID_AUDIT_MYSQLD names"):
+    with pytest.raises(ProviderMissing, match="GTID_AUDIT_MYSQLD is"):
         provision.provision(provision.MODERN)
-    with pytest.raises(ProviderMissing, match="GTID_AUDIT_MYSQL names"):
+    with pytest.raises(ProviderMissing, match="GTID_AUDIT_MYSQL is"):
         provision.provision_clients()
 
 

@@ -239,7 +239,7 @@ def test_a_page_draws_time_and_counts_rows_by_table(capsys: Said) -> None:
     assert "… and 2 others" in said
     assert "12 transactions without GTID" in said
     assert "1 transaction with a statement that ended in an error on its source" in said
-    assert "1 transaction without their end" in said
+    assert "1 transaction whose end is missing" in said
 
 
 def twelve_tables_over_an_hour(change: dict[str, Any]) -> FileLedger:
@@ -270,7 +270,7 @@ def twelve_tables_over_an_hour(change: dict[str, Any]) -> FileLedger:
 def test_wrong_usage_is_said(logs: Path, capsys: Said) -> None:
     wrong = {
         ("--format", "xml"): "--format: expected one of text, json, jsonl",
-        ("--json", "--format", "jsonl"): "--json is --format json",
+        ("--json", "--format", "jsonl"): "--json means --format json",
         ("--out", "x.csv"): "ends in .parquet",
         ("--out", str(logs / "none" / "x.parquet")): "No such file or directory",
         ("--timeout", "0"): "--timeout",

@@ -66,7 +66,7 @@ def test_follow_list_update_restore_delete(
         f"INSERT INTO {schema}.t VALUES (1, 'b')",
         f"ALTER TABLE {schema}.t ADD c enum('x') AFTER a",
     )
-    assert "begin with: binlog schema follow" in schemas("list", status=64)
+    assert "start with: binlog schema follow" in schemas("list", status=64)
     done = schemas.json("follow", server.dsn)
     assert done["unknown"] == []
     assert done["entries"] >= 2
@@ -93,7 +93,7 @@ def test_follow_list_update_restore_delete(
     assert restored == before
 
     assert "staged" in schemas("update", f"{schema}.t", "--from-file", str(file), "--no-flush")
-    assert "waits for the next follow" in schemas("list")
+    assert "is staged for the next `follow`" in schemas("list")
     assert schemas.json("list", f"{schema}.t")["tables"][0]["source"] == "statement"
     assert schemas.json("follow", server.dsn)["staged_put"] == [f"{schema}.t"]
     assert schemas.json("list", f"{schema}.t")["tables"][0]["source"] == "hand"
@@ -122,9 +122,9 @@ def test_files_and_the_server_give_the_same(
     first = min(server.datadir.glob("binlog.0*"))
     alone = tmp_path / first.name
     alone.write_bytes(first.read_bytes())
-    assert "name the server by --server" in files("follow", str(alone), status=64)
+    assert "add --server UUID" in files("follow", str(alone), status=64)
     gap = files("follow", str(alone), "--server", live["server"], status=3)
-    assert "that log is not here" in gap
+    assert "that log is missing here" in gap
 
 
 def test_a_gap_is_an_error_or_makes_all_unknown(
@@ -136,7 +136,7 @@ def test_a_gap_is_an_error_or_makes_all_unknown(
     server.execute(f"INSERT INTO {schema}.t VALUES (1, 2)")
     newest = max(server.datadir.glob("binlog.0*"))
     arguments = ("follow", str(newest), "--server", str(server.value("@@GLOBAL.server_uuid")))
-    assert "that log is not here" in schemas(*arguments, status=3)
+    assert "that log is missing here" in schemas(*arguments, status=3)
     lost = schemas.json(*arguments, "--skip-gap", status=3)
     assert "logs before it were not read" in lost["unknown"][-1]["why"]
     # The server is asked for what nobody knows: nothing has changed since.
@@ -192,7 +192,7 @@ def test_compare_says_what_goes_wrong_before_it_does(
     bad = schemas("compare", table, *both, "--at", place_of_group(server, place), status=2)
     assert bad.startswith("CRITICAL")
     assert "Column count doesn't match value count: the definition has 4 columns" in bad
-    assert "neither server has a definition now that fits them" in bad
+    assert "no server has a fitting definition now" in bad
     assert all(len(line) <= 100 for line in bad.splitlines() if "≠" in line)
 
     assert schemas.json("compare", f"{schema}.nobody", *both, status=3)["verdict"] == "UNKNOWN"
@@ -209,8 +209,8 @@ def place_of_group(server: Server, place: str) -> str:
 
 
 def test_wrong_usage(schemas: Command, tmp_path: Path) -> None:
-    assert "give one of --from-file" in schemas("update", "d.t", status=64)
-    assert "without --at" in schemas("update", "d.t", "--restore", "--no-flush", status=64)
+    assert "give exactly one of --from-file" in schemas("update", "d.t", status=64)
+    assert "omit --at" in schemas("update", "d.t", "--restore", "--no-flush", status=64)
     odd = tmp_path / "odd.log"
     odd.write_bytes(b"\xfebin")
     assert "name ends in a number" in schemas("follow", str(odd), "--server", "x", status=64)

@@ -97,7 +97,9 @@ def test_a_server_without_logs_is_a_remark_and_no_way_to_it_is_unknown() -> None
     )
     no_way = read_contents(replace(snapshot, last=logged), (), back=EVERY)
     assert no_way.reading is not None
-    assert [each.reason for each in no_way.reading.unread] == ["no way to it is known"] * 2
+    assert [each.reason for each in no_way.reading.unread] == [
+        "no connection to it is configured"
+    ] * 2
     assert no_way.reading.compared_count == 0
 
 
@@ -117,7 +119,7 @@ def test_what_was_compared_is_said_in_a_line() -> None:
     start = StartLookedAt("a", NOON, "binlog.000002")
     some = ContentReading(NOON, 1200, (start,) * 6, (), ())
     assert content_line(some) == (
-        "Content compared: the own transactions around the restart of"
+        "Content compared: own transactions around the restart of"
         + " a (2026-01-02 12:00:00 UTC)," * 4
         + " 2 more; 1,200 GTIDs compared, all the same."
     )
@@ -135,7 +137,7 @@ def test_what_was_compared_is_said_in_a_line() -> None:
     many = {f"cluster{number:02}": some for number in range(CLUSTERS_SHOWN_MAX + 2)}
     lines = list(content_lines(many, is_stored=False))
     assert len(lines) == CLUSTERS_SHOWN_MAX + 2
-    assert lines[-2:] == ["Contents compared in 12 clusters, 14,400 GTIDs in all.", OTHERS]
+    assert lines[-2:] == ["Content compared in 12 clusters: 14,400 GTIDs in total.", OTHERS]
     newest = {name: replace(each, newest_count=7) for name, each in many.items()}
     assert OTHERS not in list(content_lines(newest, is_stored=False))
     pairs = replace(some, starts=(start,), pairs=(("a", "b"), ("a", "c"), ("b", "c")))

@@ -42,7 +42,7 @@ def test_one_commit_worded_anew_by_the_replica_is_the_same(
     # Rows beside a key of its own, or behind a statement, are not comparable: that is reported.
     reasons = sorted(each["reason"].partition("one commit")[2] for each in found["unknown"])
     assert reasons == [
-        " by its time, and one was logged as statements and the other as rows",
+        " by its time, and one version was logged as statements and the other as rows",
         " by its time, and the rows were logged in different forms",
         " by its time, and the statements differ",
     ]
@@ -80,7 +80,9 @@ def test_rows_that_had_drifted_apart_are_told_from_a_number_given_twice(
     b.execute(unlogged, "RENAME TABLE d.t TO d.elsewhere", "CREATE VIEW d.t AS SELECT 1 AS id")
     unread = compared(capsys, pair97)["rows"]["unread"]
     assert "d.t: its definition was not read: it is a view" in unread
-    assert "d.t: its rows cannot be found: its key is not known (no SELECT on it?)" in unread
+    assert (
+        "d.t: its rows cannot be found: its key is not known (no SELECT privilege on it?)" in unread
+    )
     b.execute(unlogged, "DROP VIEW d.t")
     unread = compared(capsys, pair97)["rows"]["unread"]
     assert any("d.t: its definition was not read: error 1146: " in each for each in unread)
@@ -106,7 +108,7 @@ def test_statements_that_5_6_words_anew_are_not_called_different(
     assert found["findings"] == []
     reasons = " ".join(each["reason"] for each in found["unknown"])
     assert "a statement is worded differently" in reasons
-    assert "one was logged as statements and the other as rows" in reasons
+    assert "one version was logged as statements and the other as rows" in reasons
 
 
 def test_other_row_images_on_the_replica_are_no_alarm(

@@ -174,4 +174,4 @@ def test_the_worst_kind_is_reported_and_the_others_are_counted() -> None:
     both = replace(reading(), differences=(*lesser, *worst))
     severity, text = reported(both)
     assert severity is Severity.CRITICAL
-    assert text.endswith("1 more differ in a less severe way.")
+    assert text.endswith("1 more differ, less severely.")

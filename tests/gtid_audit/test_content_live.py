@@ -130,7 +130,7 @@ def _live_logs_and_files_show_the_same(
     status, agreed = compare(*indexes, "--only", fault.later)
     assert (status, agreed["gtid_count"]) == (0, 2)
     shown = run_cli("binlog", "compare", a.dsn, b.dsn).stdout
-    assert "Rows they touched, as they are now: 3 rows not the same" in shown
+    assert "Changed rows, as they are now: 3 rows not the same" in shown
 
 
 def test_before_commit_times_content_alone_tells(pair56: Pair) -> None:
@@ -218,7 +218,7 @@ def test_what_is_purged_can_never_be_compared_and_is_a_remark(pair97: Pair) -> N
 
     status, found = audited(pair97, "--content")
     assert (status, found["findings"]) == (3, []), "asked for, and cannot be answered"
-    reason = "the log that began at its latest start is purged"
+    reason = "the log that began at its latest restart is purged"
     unknown = [(each["server"], each["reason"]) for each in found["unknown"]]
     assert unknown == [(f"{a.host}:{a.port}", reason)], "b has no transactions of its own"
     [contents] = found["contents"]

@@ -219,7 +219,7 @@ def test_healthy_servers_whose_contents_can_never_be_compared_are_ok(
     assert (status, found["unknown"]) == (1, [])  # C3: it replicates by file position
     assert {each["code"] for each in found["findings"]} == {"C3"}
     reasons = {each["reason"] for each in found["contents"][0]["remarks"]}
-    assert reasons == {"it sends no transactions by GTID (gtid_mode is ON_PERMISSIVE)"}
+    assert reasons == {"it cannot send transactions by GTID (gtid_mode is ON_PERMISSIVE)"}
 
 
 def test_content_finds_a_gtid_made_by_hand_without_a_memory(

@@ -98,10 +98,10 @@ def test_logs_begun_because_the_one_before_was_full_are_not_asked(pair97: Pair) 
     assert latest in recent.starts()
     a.execute(f"PURGE BINARY LOGS TO '{names[at + 1]}'")
     gone = _compared(a, since=begun - 3600)
-    reason = "the log that began at its latest start is purged"
+    reason = "the log that began at its latest restart is purged"
     assert list(gone.starts()) == [Unread("a", reason, is_lasting=True)]
     a.restart()
     [start, unread] = _compared(a, since=begun - 3600).starts()
     assert isinstance(start, Start)
-    reason = "the log that began at an earlier start is purged"
+    reason = "the log that began at an earlier restart is purged"
     assert unread == Unread("a", reason, is_lasting=True)

@@ -91,8 +91,8 @@ def test_a_glob_takes_what_matches_but_no_index(tmp_path: Path) -> None:
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     assert _refusal(tmp_path / "none") == f"{tmp_path / 'none'}: no such file or directory"
     assert _refusal(tmp_path / "b.*").endswith("no file matches")
-    assert "neither an index nor files like binlog.000001" in _refusal(tmp_path)
-    assert "empty text" in _refusal("")
+    assert "neither an index file nor files like binlog.000001" in _refusal(tmp_path)
+    assert "empty operand" in _refusal("")
     with pytest.raises(UsageProblem, match="expected a file"):
         read_log_operands(())
 
@@ -123,14 +123,14 @@ def test_a_file_may_have_such_a_name(tmp_path: Path) -> None:
 def test_an_index_that_lists_what_is_not_there_is_refused(tmp_path: Path) -> None:
     folder = _folder(tmp_path, "b.000001")
     (folder / "b.index").write_text("./b.000001\n./b.000002\n./b.000003\n")
-    assert "lists b.000002 and 1 more, not there" in _refusal(folder)
+    assert "lists b.000002 and 1 more, which cannot be found" in _refusal(folder)
     (folder / "b.index").write_text("\n")
     assert "lists no file" in _refusal(folder)
 
 
 def test_what_is_ambiguous_is_asked_back(tmp_path: Path) -> None:
     folder = _folder(tmp_path, "b.000001", "relay-bin.000001")
-    assert "logs of more than one name" in _refusal(folder)
+    assert "logs of more than one base name" in _refusal(folder)
     _folder(tmp_path, "b.index", "relay-bin.index")
     said = _refusal(folder)
     assert "more than one index" in said
@@ -143,7 +143,7 @@ def test_limits_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "2 files, more than the limit of 1" in _refusal(folder)
     monkeypatch.setattr(logs_from_operands, "INDEX_BYTES_MAX", 3)
     (folder / "b.index").write_text("./b.000001\n")
-    assert "an index of more than 3 bytes" in _refusal(folder)
+    assert "larger than the limit of 3 bytes" in _refusal(folder)
 
 
 def test_a_server_is_looked_up_as_for_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:

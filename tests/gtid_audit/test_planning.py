@@ -68,7 +68,7 @@ def test_what_the_audit_will_show_afterwards_decides_the_status(
 
 def test_what_stands_in_the_way_is_told() -> None:
     (told,) = planned(holed()).unread_events
-    assert "no way to a is known" in told
+    assert "no connection to a is configured" in told
 
 
 def test_a_choice_that_fits_nothing() -> None:
@@ -105,8 +105,8 @@ def test_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     left = planned(failed())
     show_plan(left.plan, left.audit, files=())
     text = capsys.readouterr().out
-    assert "Without steps:" in text
+    assert "Findings without steps:" in text
     assert "A3 applier stopped by an error" in text
     well = planned(healthy())
     show_plan(well.plan, well.audit, files=())
-    assert capsys.readouterr().out == "Nothing was found in pair: nothing to repair.\n"
+    assert capsys.readouterr().out == "No findings in pair: there is nothing to repair.\n"

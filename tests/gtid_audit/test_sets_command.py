@@ -93,7 +93,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_diff_as_a_person_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
     a, b = f"{U}:1-1000:dba:5,{V}:1", f"{U}:5-1200,{V}:1"
     assert shown(capsys, "diff", a, b) == dedent(f"""\
-        A and B intersect: each has what the other lacks
+        A and B intersect: each has GTIDs that the other does not have
                 GTIDs  ranges  TSIDs
         only A      5       2      2
         only B    200       1      1
@@ -111,7 +111,7 @@ def test_diff_as_a_person_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
           A ····█ 1 … 5
           B ····· 1 … 5
 
-        1 TSID in which both agree
+        1 TSID equal in A and B
     """)
 
 
@@ -121,7 +121,7 @@ def test_diff_as_a_person_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
         (f"{U}:1", f"{U}:1", "A and B are equal"),
         (f"{U}:1-2", f"{U}:1", "A contains B: it has all of B, and more"),
         ("", f"{U}:1", "A is contained in B: B has all of A, and more"),
-        (f"{U}:1", f"{U}:2", "A and B are disjoint: nothing is in both"),
+        (f"{U}:1", f"{U}:2", "A and B are disjoint: no GTID is in both"),
     ],
 )
 def test_diff_says_the_relation(

@@ -98,9 +98,7 @@ def test_a_cluster_of_the_fleet_file_that_the_run_does_not_have_is_unknown(
     assert unknown[0]["reason"] == "run=20260102T120001.040000Z does not contain this cluster"
 
 
-MOVED = (
-    "the stored run has a reading of a.example:3306, and the fleet file names new-a.example:3306"
-)
+MOVED = "the stored run has a reading of a.example:3306, but the fleet file has new-a.example:3306"
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
@@ -194,7 +192,7 @@ def test_a_run_of_selected_clusters_is_passed_over_wherever_it_lies(
     assert audited(capsys, "--snapshots", str(tmp_path))[0] == 2
     shutil.rmtree(whole)
     assert run(("audit", "--snapshots", str(tmp_path))) == 64
-    assert "every complete run has selected clusters only" in capsys.readouterr().err
+    assert "every complete run has only selected clusters" in capsys.readouterr().err
 
 
 # -- time -------------------------------------------------------------------------------------------
@@ -280,7 +278,7 @@ def test_a_run_with_another_name_than_its_content_is_refused(
     at(monkeypatch, now)
     status, _, unknown = audited(capsys, "--snapshots", str(tmp_path))
     assert status == 3
-    assert "has a name that does not fit its content" in unknown[0]["reason"]
+    assert "has a name that does not match its content" in unknown[0]["reason"]
     assert "2026-01-02 12:00:01 UTC" in unknown[0]["reason"]
 
 
@@ -329,7 +327,7 @@ def unmarked(run_at: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (newer, "schema version 99, and this gtid-audit reads versions up to 1; audit it with"),
+        (newer, "schema version 99, and this gtid-audit reads versions up to 1. Audit it with"),
         (without_a_file, "the file part-00000.parquet is missing. The run is damaged"),
         (without_contents, f"the file {CONTENTS} is missing. The run is damaged"),
         (spoiled, f"{RECORD}: not JSON"),
@@ -355,7 +353,7 @@ def test_a_run_without_a_record_is_unknown(
     (write_snapshots(tmp_path, [healthy("well")]) / RECORD).unlink()
     status, verdicts, unknown = audited(capsys, "--snapshots", str(tmp_path))
     assert (status, verdicts) == (3, {"well": "UNKNOWN"})
-    assert "has no record of the clusters that it was to contain" in unknown[0]["reason"]
+    assert "has no record of the clusters that it should contain" in unknown[0]["reason"]
 
 
 # -- writing ----------------------------------------------------------------------------------------

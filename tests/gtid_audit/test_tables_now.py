@@ -35,11 +35,14 @@ def test_what_was_added_behind_changes_no_place_and_no_number() -> None:
 @pytest.mark.parametrize(
     ("create", "why"),
     [
-        (CREATE.replace("'open','shut'", "'shut','open'"), "the members of State are others"),
-        (CREATE.replace("'open','shut'", "'open'"), "the members of State are others"),
-        (CREATE.replace("`State`", "`status`"), "its columns are others"),
-        (CREATE.replace("(`id` int", "(`first` int, `id` int"), "its columns are others"),
-        ("CREATE TABLE `t` (`id` int NOT NULL)", "its columns are others"),
+        (CREATE.replace("'open','shut'", "'shut','open'"), "the members of State differ"),
+        (CREATE.replace("'open','shut'", "'open'"), "the members of State differ"),
+        (CREATE.replace("`State`", "`status`"), "its columns or their order differ"),
+        (
+            CREATE.replace("(`id` int", "(`first` int, `id` int"),
+            "its columns or their order differ",
+        ),
+        ("CREATE TABLE `t` (`id` int NOT NULL)", "its columns or their order differ"),
     ],
 )
 def test_other_columns_or_members_do_not_fit(create: str, why: str) -> None:
@@ -72,7 +75,7 @@ def test_a_table_that_changed_behind_has_no_definition_from_there_on() -> None:
     assert logged.at("binlog.000001", 10)("d", "long") is None
     assert noted == [
         (
-            "d.t: its columns were changed at binlog.000001:50, behind the transaction at"
+            "d.t: its columns were changed at binlog.000001:50, after the transaction at"
             " binlog.000001:10"
         ),
         "d.long: it is not known whether its columns were changed: 9 bytes of log are behind",

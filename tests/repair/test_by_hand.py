@@ -61,7 +61,7 @@ def test_nothing_is_redone_where_the_source_was_reset() -> None:
     # A point-in-time recovery leaves the rows out: the finding (E6) knows which of the two it is.
     assert "probably on a. " in text
     assert "because the history of a was reset" not in text
-    assert text.endswith("Where they are not, only b has them, and this would delete them")
+    assert text.endswith("If they are not, only b has them, and this would delete them")
     assert "Nothing is lost" in by_hand("reclone", finding, SERVERS)
 
 
@@ -80,7 +80,7 @@ def test_a_session_that_owns_the_gtid_must_not_commit() -> None:
 def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> None:
     finding = purged(SERVERS)
     text = by_hand("reclone", replace(finding, code="E4"), SERVERS)
-    assert "b keeps its server_uuid by this, as it does with CLONE INSTANCE" in text
+    assert "b keeps its server_uuid, as it does with CLONE INSTANCE" in text
     assert "delete the cluster's entry under `differences` in _content_looks.json" in text
     assert "_content_looks.json" not in by_hand("reclone", finding, SERVERS)
 
@@ -101,7 +101,9 @@ def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
         (model(server("a", "a:1-9", purged="a:1-3"), server("b", "a:1-3", received)), "START REP"),
     ):
         text = by_hand("explain", stopped, servers)
-        assert text.startswith("no transaction is the cause, and a still has all of them: on b run")
+        assert text.startswith(
+            "no transaction caused the error, and a still has all of them: on b run"
+        )
         assert words in text
         assert ("with the values of" in text) == ("LOG_FILE" in text)
     kept = model(server("a", "a:1-9", purged="a:1-5"), server("b", "a:1-3", received))

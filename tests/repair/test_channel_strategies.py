@@ -152,7 +152,10 @@ def test_fetching_is_refused_even_when_selected(servers: Model, finding: Any, wo
     ("condition", "who"),
     [
         ("SQL_BEFORE_GTIDS", "an operator"),
-        ("SQL_AFTER_MTS_GAPS", "an operator, or mysqld itself at its start (relay_log_recovery),"),
+        (
+            "SQL_AFTER_MTS_GAPS",
+            "an operator, or mysqld itself at its restart (relay_log_recovery),",
+        ),
     ],
 )
 def test_what_was_started_with_until_is_not_started_unasked(
@@ -175,7 +178,7 @@ def test_an_applier_stopped_within_its_delay_is_not_started_unasked(strategy: An
 def test_a_start_does_not_bring_what_the_plan_does_again() -> None:
     servers = stopped().replace(server("a", "a:1-4 c:1"))
     case = a_case(servers, STOPPED, content=EMPTY, redone=gtids("c:1"))
-    assert "which earlier steps of this plan do again" in reason(start_channel(case))
+    assert "which earlier steps of this plan redo" in reason(start_channel(case))
     for not_brought in ("d:1", "a:1"):  # a:1 is there
         assert proposed(start_channel(replace(case, redone=gtids(not_brought)))).actions
 
@@ -234,7 +237,10 @@ def test_definitions_that_do_not_fit_are_no_place_for_what_is_fetched() -> None:
 
 def test_rows_that_are_there_are_not_fetched_even_when_selected() -> None:
     refusal = reason(refetch(a_case(pair(), HOLE, content=rows_on(AFTER, AFTER))))
-    assert "are on b already: fetched again, they would stop the applier or double" in refusal
+    assert (
+        "are already on b: fetched again, the transactions would stop the applier or duplicate"
+        in refusal
+    )
     empty = a_case(pair(), HOLE, content=replace(EMPTY, rows_on={"b": AFTER}))
     assert fetched(empty).rows == ()
 
@@ -282,7 +288,7 @@ def test_an_event_that_would_stop_the_applier_again_is_left_empty() -> None:
         InjectEmpty("b", gtids("a:2")),
         AutoPositionOn("b", "", filled=gtids("a:2")),
     )
-    assert "is left empty on b: compare what it did" in done.warnings[-1]
+    assert "as an empty transaction on b: compare what it did" in done.warnings[-1]
     # What is warned of the others stays.
     both = proposed(refetch(a_case(pair(), HOLE, event=event(), content=None)))
     assert len(both.warnings) == 2
@@ -290,7 +296,7 @@ def test_an_event_that_would_stop_the_applier_again_is_left_empty() -> None:
 
 def test_a_hole_that_two_findings_name_is_compared_once() -> None:
     """H8 about the same GTIDs was not read: its content is known from the other finding."""
-    for wanted, words in (("a:2", ""), ("a:3", f"what {UUIDS['a']}:3 did has not been read")):
+    for wanted, words in (("a:2", ""), ("a:3", f"the content of {UUIDS['a']}:3 has not been read")):
         servers = pair("a:1 a:4").replace(server("a", "a:1-4"))
         holes = (Hole("H8", "", gtids(wanted), None),)
         case = unasked(servers, HOLE, content=FITTING, holes=holes)
@@ -307,7 +313,7 @@ def by_position(executed: str = "a:1") -> Case:
 
 
 def test_by_file_position_all_that_the_source_may_send_again_is_compared() -> None:
-    assert f"what {UUIDS['a']}:2-3 did has not been read" in reason(refetch(by_position()))
+    assert f"the content of {UUIDS['a']}:2-3 has not been read" in reason(refetch(by_position()))
     content = a_content("a:2-3", rows=ROWS, rows_on=FITS)
     action = fetched(replace(by_position(), content=content))
     assert (action.rows, action.compared_at) == (ROWS, gtids("a:1"))
@@ -320,7 +326,7 @@ def test_what_the_source_itself_gets_later_comes_in_its_order() -> None:
     assert fetched(replace(case, model=later)).rows == ()
     # Read before, and brought in the model by a step that starts the channel: it may be passed.
     content = a_content("a:3", rows_on={"a": AFTER, "b": AFTER})
-    assert "are on b already" in reason(refetch(replace(case, content=content)))
+    assert "are already on b" in reason(refetch(replace(case, content=content)))
 
 
 def test_by_file_position_what_is_purged_is_no_reason_to_refuse() -> None:
@@ -453,7 +459,7 @@ def test_a_log_that_does_not_follow_from_itself_is_not_delivered_unasked() -> No
         outcome = start_channel(case)
         assert isinstance(outcome, Proposal) is starts, outcome
         if not starts:
-            assert "does not follow from itself" in reason(outcome)
+            assert "do not follow from each other" in reason(outcome)
 
 
 def test_rows_that_can_be_compared_count_although_others_cannot() -> None:
@@ -486,7 +492,7 @@ def _in_order(case: Case, content: Any) -> tuple[Any, Any]:
         (on_b(AFTER), "an older version over a newer one", "an older version over a newer one"),
         (on_b(CONFLICT), "row t `id` = 1", "row t `id` = 1"),
         (on_b(UNREAD), "were not compared on b: no key", ""),
-        (a_content("a:2", rows_on={"b": BEFORE}), "a:3 did, which b would apply", ""),
+        (a_content("a:2", rows_on={"b": BEFORE}), "a:3, which b would apply", ""),
         (on_b(BEFORE, server_ids={7: gtids("a:3")}), "as if b had committed it", "as if b had"),
     ],
 )
@@ -596,7 +602,7 @@ def test_another_channel_is_not_on_the_way(back: Any) -> None:
     servers = ring(back)
     if back.source == "c":  # it has not got them
         servers = servers.replace(server("c", "a:1-3"))
-    assert "no stopped channel would bring them to a" in reason(
+    assert "no stopped channel would deliver them to a" in reason(
         start_channel(unasked(servers, ERRANT))
     )
 

@@ -69,7 +69,7 @@ def test_rows_are_set_by_table_and_what_goes_makes_room() -> None:
         ("d", "t", ["`id` = 2", "`id` = 1", "`id` = 4"]),
         ("e", "s", ["`id` = 9"]),
     ]
-    assert "what b holds in these rows is lost there" in done.warnings[0]
+    assert "b loses its version of these rows" in done.warnings[0]
 
 
 def test_servers_below_are_named_if_they_receive_the_transaction() -> None:
@@ -168,7 +168,7 @@ def test_an_applier_does_not_go_on_to_what_was_applied_before(
     there, unfit = RowsOn(RowState.AS_AFTER), RowsOn(RowState.CONFLICT, "row d.t `id` = 4")
     written, gone = (a_net_row(None, (4, 4)),), (a_net_row((4, 4), None),)
     for state, rows, purged, waits, words in (
-        (there, written, "", "a:3-5", "the rows of all that waits (aaaaaaaa-"),
+        (there, written, "", "a:3-5", "the rows of all waiting transactions (aaaaaaaa-"),
         (there, gone, "", "a:3-5", ""),  # what deletes finds nothing: others may have done it
         (there, written, "", "a:3", ""),  # nothing is behind the transaction that is answered
         (unfit, written, "", "a:3-5", ""),  # b logged earlier ones: its history was not set since
@@ -264,7 +264,7 @@ CONFLICT = {"b": RowsOn(RowState.UNREAD, "d.t: it has no key")}
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"is_chosen": False}, "5 row(s) of b are not as"),
+        ({"is_chosen": False}, "expects them (5 in total)"),
         ({"content": None}, "could not be read: no log was read"),
         ({"content": nothing_read(gtids("a:3"), "it was purged")}, "read: it was purged"),
         ({"content": content(rows=None, rows_unread="partial JSON")}, "partial JSON"),
@@ -274,7 +274,7 @@ CONFLICT = {"b": RowsOn(RowState.UNREAD, "d.t: it has no key")}
             {"content": content(rows_on=FITS), "is_chosen": False},
             "start the applier again, or select",
         ),
-        ({"content": content(row((1, 0), (1, 1), ENUMS))}, "an ENUM holds the error value"),
+        ({"content": content(row((1, 0), (1, 1), ENUMS))}, "an ENUM has the error value"),
     ],
 )
 def test_it_is_refused(facts: dict[str, Any], words: str) -> None:
@@ -309,7 +309,7 @@ def test_a_row_that_is_there_already_may_be_its_own_history() -> None:
         read = content(*EXPECTED, **changed, rows_on={"b": RowsOn(state)})
         done = proposed(resolve_conflict(a_case(PAIR, STUCK, content=read)))
         assert (
-            any("are on b already, as it left them" in each for each in done.warnings) == is_named
+            any("are already on b, as it left them" in each for each in done.warnings) == is_named
         )
 
 
@@ -317,5 +317,5 @@ def test_rows_that_fit_now_need_only_the_start() -> None:
     """As between the two steps, if the plan was interrupted there."""
     done = proposed(resolve_conflict(a_case(PAIR, STUCK, content=content(rows_on=FITS))))
     assert done.actions == (StartChannel("b", "", retried=gtids("a:3")),)
-    assert "is lost there" not in done.warnings[0]
+    assert "loses its version of these rows" not in done.warnings[0]
     assert "audit again" in done.warnings[0]

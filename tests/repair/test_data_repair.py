@@ -71,7 +71,7 @@ def why(plan: Plan) -> str:
 def test_nothing_is_planned_unless_it_is_chosen_and_both_versions_are_shown() -> None:
     plan = planned(RowsRead((row((1, 5), (1, 6)), row(None, (2, 7))), equal_count=3))
     assert plan.steps == ()
-    assert "2 of the rows they touched differ now" in why(plan)
+    assert "rows that they changed differ now (2 in total)" in why(plan)
     assert "--strategy E4=data_repair" in why(plan)
     assert [(each.source_row, each.replica_row) for each in plan.rows] == [
         ({"n": "5"}, {"n": "6"}),
@@ -107,7 +107,7 @@ def test_tables_are_steps_and_what_goes_makes_room_for_what_comes() -> None:
         (RowsRead(unread=("d.t: it has no key",)), "d.t: it has no key"),
         (
             RowsRead((row((1, 0), (1, 1), table(column=RowColumn(ENUM, 0, "n"))),)),
-            "an ENUM holds the error value",
+            "an ENUM has the error value",
         ),
         (
             RowsRead(
@@ -119,7 +119,7 @@ def test_tables_are_steps_and_what_goes_makes_room_for_what_comes() -> None:
                     ),
                 )
             ),
-            "which no literal makes",
+            "which no SQL literal can express",
         ),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_server_below_that_has_the_transactions_is_named(
     )
     plan = plan_of(snapshot_of(chain), RowsRead((row((1, 5), (1, 6)),), 0, ()), CHOSEN)
     assert {step.server for step in plan.steps if step.action == "MakeRowsAlike"} == {"b"}
-    named = [text for text in plan.warnings if text.startswith("c got these transactions by way")]
+    named = [text for text in plan.warnings if text.startswith("c got these transactions through")]
     assert bool(named) is is_named
 
 
@@ -180,7 +180,7 @@ def test_the_numbers_of_members_must_mean_the_same_when_the_script_runs() -> Non
     alike = RowColumn(ENUM, 0, "state", members=("\U0001f600", "\U0001f601"))
     plan = planned(RowsRead((row((1, 1), (1, 2), table(column=alike)),)), CHOSEN)
     assert not plan.steps
-    assert "shows alike" in why(plan)
+    assert "shows as equal" in why(plan)
 
 
 def test_writing_rows_is_not_offered_where_they_are_equal() -> None:
@@ -209,7 +209,7 @@ def test_steps_for_other_findings_do_not_heal_it() -> None:
 def test_rows_are_found_by_a_key() -> None:
     with pytest.raises(ValueError, match="cannot be found again"):
         row((1, 5), None, replace(table(), key=()))
-    with pytest.raises(ValueError, match="nowhere"):
+    with pytest.raises(ValueError, match="neither server"):
         row(None, None)
 
 

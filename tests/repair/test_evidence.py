@@ -99,7 +99,7 @@ def test_an_event_without_its_statement_is_found_by_its_place() -> None:
         ([_transaction(4, 1050, is_complete=False)], _TEXT, "has no end"),
         ([_transaction(None)], _TEXT, "without a GTID"),
         ([_transaction(5)], _WORKER, "logged without an error"),
-        ([_transaction(4, 1050)], "some other text", "does not name"),
+        ([_transaction(4, 1050)], "some other text", "error text does not have"),
     ],
 )
 def test_anything_that_does_not_fit_is_refused(

@@ -59,7 +59,7 @@ def test_nothing_is_fetched_with_transactions_whose_rows_are_there_already() -> 
     likely = replace(PASSED, grade=Grade.LIKELY)
     plan = planned(two_holes(), PASSED_BY, likely, rows_on=THERE)
     assert actions(plan) == []
-    assert all("are on b already" in each.why for each in plan.not_planned)
+    assert all("are already on b" in each.why for each in plan.not_planned)
 
 
 def test_transactions_whose_rows_are_there_are_emptied_before_the_others_are_fetched() -> None:
@@ -110,7 +110,7 @@ def test_what_another_channel_may_bring_first_is_compared_as_well() -> None:
     likely = replace(PASSED, grade=Grade.LIKELY, channel="x")
     plan = planned(servers, likely, rows_on=THERE)
     assert actions(plan) == []
-    assert "are on b already" in plan.not_planned[0].why
+    assert "are already on b" in plan.not_planned[0].why
 
 
 def test_what_carries_the_server_id_of_its_receiver_is_not_fetched_again() -> None:
@@ -119,7 +119,7 @@ def test_what_carries_the_server_id_of_its_receiver_is_not_fetched_again() -> No
     own = {2: gtids("a:8")}
     plan = planned(servers, PASSED, rows_on=FITS, server_ids=own)
     assert actions(plan) == []
-    assert "carries server_id 2" in plan.not_planned[0].why
+    assert "has server_id 2" in plan.not_planned[0].why
     others = {7: gtids("a:8")}
     plan = planned(servers, PASSED, rows_on=FITS, server_ids=others)
     assert actions(plan) == ["b AutoPositionOn"]

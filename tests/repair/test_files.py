@@ -101,7 +101,7 @@ def test_a_start_that_was_measured_a_second_apart_is_the_same_plan(
 
 def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan").write_text("mine")
-    with pytest.raises(DirectoryTaken, match="no directory"):
+    with pytest.raises(DirectoryTaken, match="not a directory"):
         write_plan(_plan(), tmp_path / "plan")
 
 

@@ -91,7 +91,7 @@ def test_rows_decide_nothing_while_earlier_transactions_may_be_to_come(
     """a may have been reset: a:1-2 then delete, perhaps, a row that c:1 inserts."""
     outcome = inject_empty(unasked(reset("a:1-5", above=above), hole(grade)))
     if first:
-        assert "is still to come to b and may change these rows" in reason(outcome)
+        assert "has not arrived on b yet and may change these rows" in reason(outcome)
     else:
         assert shown(proposed(outcome).actions) == ["b InjectEmpty a:1-2"]
 
@@ -104,7 +104,7 @@ def test_what_another_finding_says_is_missing_is_not_to_come(*, is_known: bool) 
     if is_known:
         assert shown(proposed(outcome).actions) == ["b InjectEmpty a:2"]
     else:
-        assert "is still to come to b" in reason(outcome)
+        assert "has not arrived on b yet" in reason(outcome)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_nothing_is_started_unasked_above_a_server_that_was_torn() -> None:
     case = replace(
         a_case(model(server("a", "a:1-9"), waits), a_finding("A7", "a:4-9")), is_chosen=False
     )
-    assert "d gets what b applies" in reason(start_channel(case))
+    assert "d receives what b applies" in reason(start_channel(case))
     assert proposed(start_channel(replace(case, is_chosen=True))).actions
 
 
@@ -130,6 +130,6 @@ def test_nothing_is_started_unasked_beside_a_channel_that_skips_above() -> None:
         )
         case = replace(a_case(servers, a_finding("A7", "a:4-9")), is_chosen=False)
         if skips:
-            assert "c, from which b gets the same work" in reason(start_channel(case))
+            assert "c, which sends b the same transactions" in reason(start_channel(case))
         else:
             assert proposed(start_channel(case)).actions

@@ -41,7 +41,7 @@ def test_a_script_waits_only_for_what_can_arrive_in_its_time(delay: int, waits: 
     [step] = planned(delay_seconds=delay).steps
     assert step.estimated_seconds == 2 + delay
     assert any("WAIT_FOR_EXECUTED_GTID_SET" in each for each in step.statements) == waits
-    assert any("not all has arrived" in each.message for each in step.verifications) == waits
+    assert any("not everything has arrived" in each.message for each in step.verifications) == waits
     assert ("SOURCE_DELAY" in step.estimate_assumes) == bool(delay)
     assert (f"within {delay} s gtid_executed contains" in step.check) != waits
 

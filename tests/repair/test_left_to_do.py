@@ -83,7 +83,7 @@ def grouped(name: str) -> Model:
         (grouped("a"), InjectEmpty("b", gtids("d:2")), "is the UUID of the group of a"),
         (grouped("b"), START, ""),
         # An own GTID beyond the run makes a hole; harmful where another server has one of the hole.
-        (model(server("a", "a:1-3"), server("b", "a:5")), InjectEmpty("a", gtids("a:6")), "hole"),
+        (model(server("a", "a:1-3"), server("b", "a:5")), InjectEmpty("a", gtids("a:6")), "gap"),
         (model(server("a", "a:1-3"), server("b", "a:3")), InjectEmpty("a", gtids("a:6")), ""),
         (model(server("a", "a:1-3"), server("b", "a:5")), InjectEmpty("a", gtids("a:4")), ""),
         (pair("a:1"), InjectEmpty("b", gtids("a:4")), "a has not used"),
@@ -204,4 +204,4 @@ def test_a_likely_backlog_says_what_it_may_turn_out_to_be(
 ) -> None:
     left = not_planned(a_finding(code, "a:4", grade=grade), {}, pair())
     assert left.why.startswith("there is nothing to run")
-    assert ("passed by is H8" in left.why) is may_be_passed
+    assert ("has passed as H8" in left.why) is may_be_passed

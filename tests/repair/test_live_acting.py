@@ -60,7 +60,7 @@ def test_a_trigger_that_no_row_fires_is_created_again(one_way: Pair) -> None:
 
 def test_an_event_is_not_created_where_it_would_run_as_well(one_way: Pair) -> None:
     one_way.b.execute(EVENT)
-    assert "its work would come twice" in why_not(one_way)
+    assert "would do its work twice" in why_not(one_way)
 
 
 def test_a_script_made_by_hand_stops_where_a_trigger_is_there_by_now(one_way: Pair) -> None:
@@ -71,7 +71,7 @@ def test_a_script_made_by_hand_stops_where_a_trigger_is_there_by_now(one_way: Pa
     transactions = replayed(b, executed_set(b) - before, Direction.REDO, known, keeps_gtids=True)
     done = a.client(script(Direction.REDO, transactions))
     assert done.returncode != 0
-    assert "d.t has a trigger by now" in done.stderr
+    assert "d.t now has a trigger" in done.stderr
     assert rows(a, "d.t") == rows(a, "d.seen") == []
     a.execute("SET SESSION sql_log_bin = 0", "DROP TRIGGER d.notes")
     done = a.client(script(Direction.REDO, transactions[1:]))

@@ -41,7 +41,7 @@ def assert_nothing_is_left_out(found: Examination, title: str) -> None:
         if name in PLANNERS:
             assert not found.plan({"A3": name}).steps, name
     why = str(found.plan({"A3": "inject_empty"}).not_planned)
-    assert title in why or "could not be named" in why
+    assert title in why or "could not be identified" in why
 
 
 @pytest.mark.parametrize("shape", ["pair97", "pair56"])
@@ -52,7 +52,7 @@ def test_a_damaged_relay_log_is_received_again(shape: str, request: pytest.Fixtu
     assert found.codes == ["A3"]
     assert_nothing_is_left_out(found, "the relay log cannot be read")
     text = instruction(found)
-    assert text.startswith("no transaction is the cause, and a still has all of them: on b run")
+    assert text.startswith("no transaction caused the error, and a still has all of them: on b run")
     pair.b.execute(*statements_of(pair, text))
     wait_for(pair.b, fault.held)
     wait_until(lambda: rows(pair.b, "applier.t") == rows(pair.a, "applier.t"))

@@ -154,7 +154,7 @@ def test_a_history_that_was_reset_since(pair97: Pair) -> None:
 def test_a_hole_must_be_filled_before_auto_position(pair97: Pair) -> None:
     faults.position_bypass(pair97)
     plan = examine(pair97).plan({"H1": "inject_empty"})
-    refused(pair97, plan, because="fill the hole first", at=1)
+    refused(pair97, plan, because="fill the gap first", at=1)
     run_plan(pair97, plan)
 
 

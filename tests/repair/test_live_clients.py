@@ -21,7 +21,7 @@ ERRANT = (
 OTHERS = {
     "--default-character-set=gbk": "in another character set than UTF-8",
     "--default-character-set=sjis": "in another character set than UTF-8",
-    "--skip-comments": "takes comments out of statements",
+    "--skip-comments": "removes comments from statements",
 }
 
 

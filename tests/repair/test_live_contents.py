@@ -104,7 +104,7 @@ def test_an_undo_of_which_only_the_end_was_run_is_not_accepted(
     assert rows(pair97.b, "shop.t") == _SHOP_CHANGED
     assert run([*command, str(tmp_path / "plan")]) == 1
     said = " ".join(capsys.readouterr().out.split())
-    assert "did not see that their rows were taken back on" in said
+    assert "does not show that their rows were undone on" in said
     assert run_step(pair97, plan, plan.steps[0]).returncode == 0
     assert rows(pair97.b, "shop.t") == _SHOP
     assert run([*command, str(tmp_path / "plan")]) == 0
@@ -334,7 +334,7 @@ def test_a_hole_with_newer_rows_is_not_fetched_unasked(pair97: Pair) -> None:
     plan = found.plan()
     # The row is as on its source: only the GTID is missing.
     assert _actions(plan) == ["b InjectEmpty", "b AutoPositionOn"]
-    assert any("later ones of a left them there" in each for each in plan.warnings)
+    assert any("later transactions of a left them there" in each for each in plan.warnings)
     # Selected, it is announced before it runs, and then the older row is there.
     chosen = found.plan({"H1": "refetch"})
     assert _actions(chosen) == ["b AutoPositionOn"]
@@ -352,7 +352,7 @@ def test_a_hole_whose_rows_are_there_is_filled(pair97: Pair) -> None:
     faults_plans.bypass_with_rows_there(pair97)
     plan = examine(pair97).plan()
     assert _actions(plan) == ["b InjectEmpty", "b AutoPositionOn"]
-    assert any("are on b already" in warning for warning in plan.warnings)
+    assert any("are already on b" in warning for warning in plan.warnings)
     run_plan(pair97, plan)
     await_clean(pair97)
     assert rows(pair97.a, "bypassed.t") == rows(pair97.b, "bypassed.t")
@@ -462,7 +462,7 @@ def test_after_a_reset_on_a_replica_nothing_is_done_unasked(star97: Topology) ->
     assert "H8" in found.codes
     plan = found.plan()
     assert not plan.steps
-    assert "are on replica1 already" in _left(plan, "H8")
+    assert "are already on replica1" in _left(plan, "H8")
     run_plan(star97, found.plan({"H8": "gtid_purged_append"}))
     wait_for(fault.replica, fault.passed)
     await_clean(star97)

@@ -50,7 +50,7 @@ def test_a_channel_that_holds_back_is_started_with_its_time_or_when_selected(pai
         if before == unwanted:
             wait_for(b, wanted)
         await_applier_stopped(b)
-        assert "stands again" in run_step(pair97, late, late.steps[0]).stderr
+        assert "is stopped again" in run_step(pair97, late, late.steps[0]).stderr
     found = examine(pair97)
     assert "A7" in found.codes
     plan = found.plan()

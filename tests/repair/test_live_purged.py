@@ -43,7 +43,7 @@ def test_what_is_fetched_must_not_be_purged(
     assert refusals(pair, plan) == []
     purge(pair.a)
     [refused] = refusals(pair, plan)
-    assert "a: it has purged since the plan was made what b may ask for" in refused
+    assert "a: it has purged since the plan was made what b may request" in refused
     assert runs(pair.b) is not stands
 
 
@@ -64,7 +64,7 @@ def test_a_relay_log_may_hold_the_last_copy(shape: str, request: pytest.FixtureR
         assert refusals(pair, plan) == []
         purge(a)
         [refused] = refusals(pair, plan)
-        assert "a: it has purged since the plan was made what b may ask for" in refused
+        assert "a: it has purged since the plan was made what b may request" in refused
         late = examine(pair).plan({"C3": "auto_position_on"})
         assert not late.steps
         [why] = [each.why for each in late.not_planned if each.code == "C3"]

@@ -23,7 +23,7 @@ def test_a_gtid_that_another_plan_left_empty_is_not_done(
     [step] = redo.steps
     refused = run_step(pair, redo, step)
     assert refused.returncode != 0
-    assert "a row of d.t is not as it is done here" in refused.stderr
+    assert "a row of d.t is not as the redo leaves it" in refused.stderr
     assert not rows(a, "d.t")
     a.execute("SET SESSION sql_log_bin = 0", "INSERT INTO d.t VALUES (7, 7)")
     assert run_step(pair, redo, step).returncode == 0, "the row was written by hand"
@@ -48,7 +48,7 @@ def test_a_redo_does_not_reach_a_channel_that_was_started_since(star97: Topology
     assert two.client(script).returncode == 0
     two.execute(two.dialect.start_replica)
     wait_until(lambda: two.client(script).returncode != 0)
-    assert "its replication runs by now" in two.client(script).stderr
+    assert "its replication runs now" in two.client(script).stderr
     two.execute(two.dialect.stop_replica)
     assert two.client(script).returncode == 0
     assert run_step(star97, plan, step).returncode == 0

@@ -133,7 +133,7 @@ _PAIR = model(
 # One line for each invariant that an action can break by itself: the action and the complaint.
 BREAKING = [
     (InjectEmpty("a", gtids("a:3")), "a already has"),
-    (InjectEmpty("a", gtids("a:9")), "a hole in its own numbers"),  # d has one of the hole
+    (InjectEmpty("a", gtids("a:9")), "a gap in its own GTIDs"),  # d has one of the hole
     (InjectEmpty("a", gtids("b:9")), "b has not used"),
     (AppendPurged("a", gtids("c:1-2")), "c has not used"),
     (AppendPurged("a", gtids("b:1-2")), "c would get error 1236 from a"),

@@ -217,4 +217,4 @@ def test_no_step_fetches_what_was_chosen_to_be_left_out(
 def test_a_strategy_that_is_no_answer_to_a_finding_is_not_planned() -> None:
     strange = replace(found("H1", "a", "b", "a:4-6"), strategies=(STRATEGIES["redo_on_source"],))
     [left] = planned(BYPASSED, strange).not_planned
-    assert left.why == "redo_on_source: not an answer to H1"
+    assert left.why == "redo_on_source: this strategy does not answer H1"

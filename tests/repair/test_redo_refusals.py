@@ -39,8 +39,8 @@ CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
         ("E6", Grade.LIKELY, UNREAD, False, "may still be on a, and were not compared"),
         ("E1", Grade.LIKELY, UNREAD, False, ""),  # a never lost them
         ("E3", Grade.LIKELY, BEFORE, False, ""),
-        ("E3", Grade.LIKELY, AFTER, False, "the rows are on a already"),
-        ("E1", Grade.PROVED, AFTER, False, "the rows are on a already"),
+        ("E3", Grade.LIKELY, AFTER, False, "the rows are already on a"),
+        ("E1", Grade.PROVED, AFTER, False, "the rows are already on a"),
         ("E1", Grade.PROVED, replace(UNREAD, is_missing=True), False, "all of their tables"),
     ],
 )

@@ -214,7 +214,10 @@ def test_full_metadata_needs_no_definition(modern: Server) -> None:
         execute(modern, "SET GLOBAL binlog_row_metadata = 'MINIMAL'")
     stopped = modern.client(script(Direction.UNDO, hidden.replayed(Direction.UNDO)))
     assert stopped.returncode != 0
-    assert "odd.g has generated columns: make the script with its definition" in stopped.stderr
+    assert (
+        "odd.g has generated columns: make the script again with the table's definition"
+        in stopped.stderr
+    )
 
 
 def test_without_names_there_is_no_script(server: Server) -> None:
@@ -338,7 +341,7 @@ def test_statements_run_again_as_they_ran(server: Server) -> None:
     played.redo()
     problems = played.problems(Direction.UNDO)
     assert len(problems) == 5
-    assert all("the log holds a statement, and not what it changed" in each for each in problems)
+    assert all("the log has a statement, and not what it changed" in each for each in problems)
 
 
 def test_what_was_rolled_back_is_rolled_back_again(server: Server) -> None:

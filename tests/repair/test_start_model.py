@@ -431,7 +431,7 @@ def test_a_stopped_receiver_asks_for_a_place_that_the_source_must_have(
     found = begun(read)["b"].channel("")
     assert isinstance(found, ModelChannel)
     assert bool(found.lost_place) is is_lost
-    ends = "ends at 699" if size == 699 else "is not there any more"
+    ends = "ends at 699" if size == 699 else "no longer exists"
     assert not is_lost or f" of a {ends}: a would refuse it" in found.lost_place
     # What another replica's channel of that name asks for is its own place.
     other = a_cluster("cluster", a_server("c", C, EXECUTED, channels=(a_channel("a", A),)))

@@ -185,8 +185,8 @@ def test_what_an_update_did_not_log_is_as_it_was() -> None:
             "not known",
         ),
         (changes(((ABSENT, 1), None)), "key of every row"),
-        (changes((None, (1, 1)), (None, (1, 2))), "order that does not fit"),
-        (changes(((1, 1), (1, 2)), ((1, 5), (1, 6))), "order that does not fit"),
+        (changes((None, (1, 1)), (None, (1, 2))), "do not follow from each other"),
+        (changes(((1, 1), (1, 2)), ((1, 5), (1, 6))), "do not follow from each other"),
     ],
 )
 def test_what_cannot_be_folded_has_a_reason(made: RowChanges, why: str) -> None:

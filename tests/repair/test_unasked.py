@@ -84,7 +84,7 @@ def test_only_what_arrives_is_dropped_for_its_server_id(dropped: str, *, is_refu
     content = a_content("a:2", ContentClass.EMPTY, server_ids={7: gtids(dropped)})
     outcome = refetch(unasked(servers, HOLE, content=content))
     if is_refused:
-        assert "carries server_id 7, which b has as well" in reason(outcome)
+        assert "has server_id 7, and so has b" in reason(outcome)
     else:
         assert proposed(outcome).actions
 
@@ -162,7 +162,8 @@ def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
     if expected:
         texts = proposed(inject_empty(case)).warnings
         assert any(
-            "are on b, c already, as later ones of a left them there" in each for each in texts
+            "are already on b, c, as later transactions of a left them there" in each
+            for each in texts
         )
 
 

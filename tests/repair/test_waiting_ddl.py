@@ -92,8 +92,6 @@ def test_what_is_applied_in_other_databases_is_not_started_unasked() -> None:
     fits = a_content("a:2-3", rows=ROWS, rows_on={"a": BEFORE, "b": BEFORE})
     for content in (fits, None):
         refused = start_channel(waiting(case, content, "a:2-3", in_order=True))
-        assert "in other databases than the log names (Replicate_Rewrite_DB=(d,e))" in reason(
-            refused
-        )
+        assert "in other databases than the log has (Replicate_Rewrite_DB=(d,e))" in reason(refused)
     chosen = replace(case, is_chosen=True, content=fits)
     assert "the rows that stopped its applier were not read" in reason(resolve_conflict(chosen))

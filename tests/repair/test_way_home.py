@@ -88,7 +88,7 @@ def test_what_a_file_position_may_have_passed_is_named_where_a_choice_leaves_it(
     servers = model(server("a", "a:1-4"), server("b", "a:1 a:3-4", channel("a", auto=auto)))
     seen = {"a": gtids("a:1-4"), "b": gtids(at_first)}
     case = a_case(servers, a_finding("H1", "a:2"), snapshot_executed=seen)
-    found = [text for text in misfits_at_home(case, ()) if "If the file position is behind" in text]
+    found = [text for text in misfits_at_home(case, ()) if "If the file position is after" in text]
     assert bool(found) is is_warned
 
 

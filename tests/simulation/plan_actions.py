@@ -146,7 +146,7 @@ def _reset(world: World, server: Server, action: ResetAndPurge) -> None:
 def _auto_position(world: World, server: Server, action: AutoPositionOn) -> None:
     channel = _channel(server, action.channel)
     if not members(world, action.filled) <= server.executed:
-        raise Refused("fill the hole first")
+        raise Refused("fill the gap first")
     if not stop_threads(world, server, channel):
         raise Refused("the applier waits for a lock")
     if not channel.auto_position or channel.is_reset:

@@ -107,8 +107,8 @@ def _check_channel(
     errors = {0, seen.applier_errno, *(worker.errno for worker in seen.workers)}
     if has("the applier stopped since") and channel.applier_error[0] not in errors:
         raise Refused(f"{server.name}: the applier stopped since the plan was made")
-    if has("the applier forgot its error") and not (channel.runs or channel.applier_error[0]):
-        raise Refused(f"{server.name}: the applier forgot its error")
+    if has("the applier's error was cleared") and not (channel.runs or channel.applier_error[0]):
+        raise Refused(f"{server.name}: the applier's error was cleared")
     if has("auto-position was switched off") and not channel.auto_position:
         raise Refused(f"{server.name}: auto-position was switched off")
     if has("auto-position was switched on") and channel.auto_position:
@@ -207,7 +207,7 @@ def _check_still_lacking(
         has = _asked(check.guards)
         there = action.gtids & gtids(server.executed)
         own = there.from_uuid(uuid_of(server.uuid)) - (reading.gtid_executed or GtidSet())
-        if has("it has given the GTIDs") and own:
+        if has("it has used the GTIDs") and own:
             raise Refused(f"{server.name}: its GTIDs were given to other transactions")
         arrived = any(server.rows.get(key_of(row)) == value_of(row.replica) for row in action.rows)
         if has("has received the transactions since") and there and arrived:
@@ -230,9 +230,9 @@ def _check_fits_elsewhere(
             raise Refused(f"{server.name}: gtid_executed lost transactions")
         had = bool(held)
         begun = bool(action.gtids & gtids(server.executed))
-        if has("its replication runs by now") and not begun and _runs_by_now(server, reading):
-            raise Refused(f"{server.name}: its replication runs by now")
-        if has("would differ from what is done again") and (had or not begun):
+        if has("its replication runs now") and not begun and _runs_by_now(server, reading):
+            raise Refused(f"{server.name}: its replication runs now")
+        if has("would differ from what is redone") and (had or not begun):
             fits = _is_after if had else is_before
             if not all(fits(server, row) for row in action.rows or ()):
                 raise Refused(f"{server.name}: rows are not as the plan saw them")

@@ -170,7 +170,7 @@ def _injected(plan: Plan) -> GtidSet:
 
 def _goes_on(plan: Plan) -> GtidSet:
     """Return what a plan injects where the rows are, and says that others may lack the rows."""
-    is_said = any("and lacks the rows never gets them" in each for each in plan.warnings)
+    is_said = any("and does not have the rows never gets them" in each for each in plan.warnings)
     return _injected(plan) if is_said else GtidSet()
 
 
@@ -649,7 +649,7 @@ def _was_asked_of_a_copy(plan: Plan, one: Finding) -> bool:
 
 def _is_said_of_a_backlog(plan: Plan, audit: ClusterAudit, one: Finding) -> bool:
     """Return whether a plan says of a likely backlog (T1, T2) that it may turn out as passed."""
-    said = {each.finding_id for each in plan.not_planned if "passed by is H8" in each.why}
+    said = {each.finding_id for each in plan.not_planned if "has passed as H8" in each.why}
     return any(
         each.id in said and each.replica == one.replica and one.gtid_set <= each.gtid_set
         for each in audit.findings

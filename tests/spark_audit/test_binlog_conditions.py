@@ -245,7 +245,7 @@ def test_columns_that_are_not_ours_are_refused() -> None:
     one = spark_schema(pa.schema({"uuid": pa.int64()}))
     with pytest.raises(ValueError, match="the column uuid is string"):
         columns_of(one)
-    with pytest.raises(ValueError, match="no column lenght; there are path, gtid, file"):
+    with pytest.raises(ValueError, match="no column lenght; the columns are path, gtid, file"):
         columns_of(spark_schema(pa.schema({"lenght": pa.int64()})))
 
 

@@ -280,20 +280,20 @@ def refused(**options: str) -> str:
 
 def test_what_cannot_be_read_is_said_before_anything_is(tmp_path: Path) -> None:
     assert refused(path=f"{tmp_path}/nowhere") == f"{tmp_path}/nowhere: no such file or directory"
-    assert refused(path=f"{tmp_path}/*") == f"{tmp_path}/*: no log files there"
+    assert refused(path=f"{tmp_path}/*") == f"{tmp_path}/*: contains no log files"
     for address in ("hdfs://namenode/logs", "s3a://bucket/logs/*"):
         assert "is not a file system that every machine has mounted" in refused(path=address)
-    assert refused() == "expected either paths of logs, or the option server, and not both"
-    assert "and not both" in refused(path="x", server="mysql://root@db1/")
+    assert refused() == "expected either paths of logs or the option server, not both"
+    assert "not both" in refused(path="x", server="mysql://root@db1/")
     for paths in ("/archive/a,/archive/b", '{"a": 1}'):
-        assert refused(paths=paths) == "option paths: is Spark's own; give a list to load(…)"
+        assert refused(paths=paths) == "option paths: is reserved by Spark; pass a list to load(…)"
     said = refused(
         path="x", detials="true", db_password="hunter2", since="yesterday", table="t",
         gtids="1-2", columns="gno,gno", transactions_max="0", verify="perhaps",
     )  # fmt: skip
     assert "hunter2" not in said
     assert "option detials: unknown; did you mean details?" in said
-    assert "option db_password: a password is no option" in said
+    assert "option db_password: a password must not be an option" in said
     for name in ("since", "table", "gtids", "columns", "transactions_max", "verify"):
         assert f"option {name}: expected" in said
     password_in_dsn = refused(server="mysql://root:hunter2@db1/")

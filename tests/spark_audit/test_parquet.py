@@ -204,7 +204,7 @@ def older(file: Path) -> None:
         (blotted, f"{PART}: .*"),
         (foreign, f"{PART}: the column name is missing"),
         (retyped, f"{PART}: expected the column port to be int32, found string"),
-        (older, f"{PART}: an earlier version of gtid-audit wrote it, without facts of the column"),
+        (older, f"{PART}: an earlier version of gtid-audit wrote it, without the column"),
         (nameless, f"{PART}, row 44: gtid_executed: expected a UUID"),
         (halved, f"{PART} has 43 rows, and was written with 44. The run is damaged"),
     ],
@@ -221,7 +221,7 @@ def test_a_file_that_cannot_be_read_is_named(
 def test_a_run_without_a_file_is_no_run(stored: Path) -> None:
     (file,) = files_of_run(latest_run(stored))
     file.rename(file.with_name("_hidden.parquet"))
-    with pytest.raises(NoSnapshots, match="without a Parquet file"):
+    with pytest.raises(NoSnapshots, match="has no Parquet file"):
         read_snapshots(stored)
 
 

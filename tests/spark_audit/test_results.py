@@ -188,7 +188,9 @@ def test_another_policy_or_other_findings_never_replace_a_run(
     assert policy_digest(lenient) != policy_digest(POLICY)
     with pytest.raises(ResultsDiffer, match=r"another policy.*move that directory away"):
         written(spark, tmp_path, frame_of(spark, FLEET), policy=lenient)
-    with pytest.raises(ResultsDiffer, match=r"these results differ \(.*content\)"):
+    with pytest.raises(
+        ResultsDiffer, match=r"these results differ when evaluated again \(.*content\)"
+    ):
         written(spark, tmp_path, frame_of(spark, FLEET[1:]))
     assert visible(tmp_path) == before
     Path(latest_results(spark, str(tmp_path)).place).rename(tmp_path / "kept")
@@ -203,7 +205,7 @@ def test_what_stands_in_the_way_of_a_rename_is_not_deleted(
     half = tmp_path / "audits" / run_of(0).path / "clusters" / "part-00000.parquet"
     half.parent.mkdir(parents=True)
     half.write_text("half a copy")
-    with pytest.raises(FileExistsError, match="already there"):
+    with pytest.raises(FileExistsError, match="already exists"):
         written(spark, tmp_path, frame_of(spark, FLEET[:1]))
     assert half.read_text() == "half a copy"
     assert list((tmp_path / "audits").glob("_writing-*")) == []

@@ -66,4 +66,4 @@ def test_a_run_of_selected_clusters_is_not_the_latest(
         latest_snapshots(spark, place)
     reason = refusal_of(spark, run, AgeLimit(NOON + DAY / 2, DAY))
     assert reason is not None
-    assert "has selected clusters only (hole)" in reason
+    assert "has only selected clusters (hole)" in reason

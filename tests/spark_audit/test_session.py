@@ -48,7 +48,7 @@ def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, says: str) -> None:
     [
         ('java version "1.8.0_392"', "is Java 8"),
         ('openjdk version "11.0.22" 2024-01-16', "is Java 11"),
-        ("Error: could not find libjava.so", "does not tell its version"),
+        ("Error: could not find libjava.so", "does not report its version"),
     ],
 )
 def test_a_java_that_will_not_do_is_named(tmp_path: Path, says: str, message: str) -> None:
@@ -80,7 +80,7 @@ def test_a_machine_without_java_is_told_what_to_install(stored: Path, tmp_path: 
     )
     assert ran.returncode == 1
     last = ran.stderr.strip().splitlines()[-1]
-    assert "JavaMissing: Spark needs Java 17 or newer, and there is none in PATH" in last
+    assert "JavaMissing: Spark needs Java 17 or newer, but there is none in PATH" in last
     assert last.endswith(ADVICE)
 
 

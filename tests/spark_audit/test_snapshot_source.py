@@ -96,15 +96,15 @@ def test_all_problems_of_options_at_once_and_no_value() -> None:
             }
         )
     said = list(refusal.value.problems)
-    assert said[0].startswith("option db_password: a password is no option")
+    assert said[0].startswith("option db_password: a password must not be an option")
     assert said[1:] == [
         "option fleat: unknown; did you mean fleet?",
-        "option path: unknown; known are fleet, cluster, partitions, connections, credentials",
+        "option path: unknown; the options are fleet, cluster, partitions, connections, credentials",
         "option cluster: is empty",
         "option connections: expected a number from 1 to 10,000",
         "option credentials: expected driver or executor",
         "option partitions: expected a number from 1 to 10,000",
-        "option fleet: is missing; it is the path of a fleet file",
+        "option fleet: is missing; set it to the path of a fleet file",
     ]
     assert PASSWORD not in str(refusal.value)
 
@@ -231,7 +231,7 @@ def test_problems_of_the_file_are_all_said_when_it_is_loaded(tmp_path: Path) -> 
         MysqlSnapshotSource({"fleet": str(file), "credentials": "executor"}).schema()
     assert "NOT_SET_ANYWHERE" not in str(refusal.value), "that is the executor's to find out"
     assert "the same server name" in str(refusal.value)
-    with pytest.raises(InventoryProblem, match="schema of its own"):
+    with pytest.raises(InventoryProblem, match="its own schema"):
         MysqlSnapshotSource({"fleet": str(file)}).reader(type(SNAPSHOTS)(SNAPSHOTS.fields[:3]))
 
 

@@ -50,7 +50,7 @@ def test_a_rename_makes_what_lies_above_and_never_replaces(there: tuple[Storage,
     assert storage.read_text(f"{root}/day=2026-01-02/run/file") == "new"
     assert not storage.exists(f"{root}/draft")
     storage.write_text(f"{root}/draft/file", "newer")
-    with pytest.raises(FileExistsError, match="already there"):
+    with pytest.raises(FileExistsError, match="already exists"):
         storage.rename(f"{root}/draft", f"{root}/day=2026-01-02/run")
     assert storage.names_in(f"{root}/day=2026-01-02/run") == [
         name for name in storage.names_in(f"{root}/day=2026-01-02/run") if "draft" not in name

@@ -199,13 +199,13 @@ def test_the_text_says_what_each_cause_means_for_the_rows() -> None:
     assert text.startswith(
         " Possible causes: IGNORE_SERVER_IDS (1, 7) of its channel (the rows are"
     )
-    assert "; RESET BINARY LOGS AND GTIDS on b behind them (the rows are there);" in text
-    assert "; a file position that was set behind them (the rows are missing, unless a dump" in text
+    assert "; RESET BINARY LOGS AND GTIDS on b after them (the rows are there);" in text
+    assert "; a file position that was set after them (the rows are missing, unless a dump" in text
     assert "; a crash of b that lost the end of its binary log, or an older copy" in text
     assert "; a server with the server_id of b, 2, committed them (the rows are missing)." in text
     assert text.endswith(
-        " Compare the rows before any repair: a second execution fails or doubles"
-        " data where the rows are there."
+        " Compare the rows before any repair: if the rows are there, a second"
+        " execution fails or doubles data."
     )
 
 

@@ -43,8 +43,8 @@ def assert_likely(finding: Finding, code: str, fault: faults_absent.NeverReceive
 def assert_both_resets_are_named(fault: faults_absent.NeverReceived, finding: Finding) -> None:
     assert_likely(finding, "H8", fault)
     source, replica = fault.source.name, fault.replica.name
-    assert f"RESET BINARY LOGS AND GTIDS on {source}, which gave" in finding.explanation
-    assert f"{replica} received the former ones (the rows of the" in finding.explanation
+    assert f"RESET BINARY LOGS AND GTIDS on {source}, which has reused" in finding.explanation
+    assert f"{replica} received the former transactions (the rows of the" in finding.explanation
     assert "it received them" not in finding.explanation
     assert any(each.fact == "source's first binary log" for each in finding.evidence)
     here, there = (rows(server, "resets.t") for server in (fault.source, fault.replica))
@@ -71,7 +71,7 @@ def test_a_server_id_that_was_equal_is_the_cause_left_of_h8(pair97: Pair) -> Non
     assert_likely(finding, "H8", fault)
     causes = finding.explanation.partition("Possible causes: ")[2].partition(". Compare")[0]
     assert causes == (
-        "a server_id of b that was then that of the server which committed them (SET GLOBAL"
+        "a server_id that b then shared with the server that committed them (SET GLOBAL"
         " server_id; the rows are missing)"
     )
 
@@ -115,4 +115,4 @@ def test_a_likely_h1_says_that_a_dump_may_have_brought_the_rows(pair56: Pair) ->
     finding = found(pair56, "H1")
     assert_likely(finding, "H1", fault)
     assert rows(fault.source, "dumped.t") == rows(fault.replica, "dumped.t")
-    assert "unless a dump or backup brought them" in finding.explanation
+    assert "unless a dump or backup contained them" in finding.explanation

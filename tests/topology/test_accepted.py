@@ -140,7 +140,7 @@ def test_rows_that_a_plan_takes_back_are_accepted_where_they_were_seen_to_be_equ
     unseen = audited(difference("b:1"), pairs=(("a", "b"), ("a", "c")))
     assert unseen.severity is Severity.WARNING
     assert f"emptied by plan {REPAIR.plan_id}, not accepted" in unseen.explanation
-    assert "did not see that their rows were taken back on b" in unseen.explanation
+    assert "does not show that their rows were undone on b" in unseen.explanation
     # A plan that leaves them out by decision takes nothing back: the rows differ, as was decided.
     kept = audited(difference("b:1"), pairs=LINE, repair=REPAIR)
     assert kept.severity is Severity.INFO
@@ -160,7 +160,7 @@ def test_a_server_on_which_nothing_was_taken_back_keeps_the_finding(
 ) -> None:
     finding = audited(differing, pairs=pairs)
     assert finding.severity is Severity.WARNING
-    assert "not accepted: it has no step that takes their rows back on c," in finding.explanation
+    assert "not accepted: it has no step that undoes their rows on c," in finding.explanation
 
 
 def test_a_plan_with_a_step_for_every_server_is_accepted() -> None:

@@ -314,7 +314,7 @@ print(peak, *[f"{u.fact}: {u.detail}" for u in reading.unread])
         (endless_greeting, "not a MySQL server", 80),
         (
             endless_authentication,
-            f"what the server sent at connecting exceeds the limit of {HANDSHAKE_BYTES_MAX:,}",
+            f"what the server sent while connecting exceeds the limit of {HANDSHAKE_BYTES_MAX:,}",
             80,
         ),
     ],
@@ -408,7 +408,7 @@ def x_protocol(peer: Peer) -> None:
         (ssh, "it sent 'SSH-2.0-OpenSSH_9.2p1 Debian-2'"),
         (smtp, "it sent '220 mail.example ESMTP'"),
         (http, "it sent 'HTTP/1.1 400 Bad Request'"),
-        (x_protocol, "the port speaks X Protocol"),
+        (x_protocol, "the port uses X Protocol"),
     ],
 )
 def test_another_service_is_not_a_mysql_server(serve: Callable[[Peer], None], said: str) -> None:

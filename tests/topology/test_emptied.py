@@ -23,7 +23,9 @@ STOPPED = ThreadState.STOPPED
 
 def test_a_channel_with_a_place_in_a_log_may_show_a_reset() -> None:
     text = emptied_text(REPLICA, CHANNEL)
-    assert text.startswith(" gtid_executed of b is empty, and the place of its channel is binlog.")
+    assert text.startswith(
+        " gtid_executed of b is empty, and the position of its channel is binlog."
+    )
     assert "run that script again" in text
 
 
@@ -71,7 +73,7 @@ def test_a_new_replica_that_is_stopped_was_not_reset() -> None:
 @pytest.mark.parametrize("part", ["behind", "passed", "bypassed"])
 def test_a_place_behind_transactions_shows_a_reset(part: str) -> None:
     assert (
-        "gtid_executed of b is empty, and the place"
+        "gtid_executed of b is empty, and the position"
         in stopped(PLACE, **{part: GtidSet.parse(f"{A}:1")}).explanation
     )
 
@@ -90,11 +92,11 @@ def test_a_place_above_what_was_purged_shows_a_reset(
 ) -> None:
     place = LogPosition.of(file=file, position=position)
     found = stopped(place, purged=GtidSet.parse(f"{A}:1"))
-    assert ("gtid_executed of b is empty, and the place" in found.explanation) is is_shown
+    assert ("gtid_executed of b is empty, and the position" in found.explanation) is is_shown
 
 
 def test_what_was_there_in_the_first_reading_shows_a_reset() -> None:
     facts = of_pair(receiver=STOPPED, applier=STOPPED, applied_to=PLACE)
     empty = replace(facts.last["b"], gtid_executed=GtidSet())
     [found] = threads.replication_not_running(replace(facts, last={**facts.last, "b": empty}))
-    assert "gtid_executed of b is empty, and the place" in found.explanation
+    assert "gtid_executed of b is empty, and the position" in found.explanation

@@ -287,7 +287,7 @@ def test_every_code_is_explained_from_the_catalogue(code: str) -> None:
 def test_what_no_row_knows_is_said_to_be_unknown(text: str) -> None:
     with pytest.raises(Unexplained, match="no explanation for") as refused:
         explain(text)
-    assert "give a catalogue code (T1, " in str(refused.value)
+    assert "expected a catalogue code (T1, " in str(refused.value)
     assert len(str(refused.value)) < 600
 
 

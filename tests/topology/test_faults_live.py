@@ -89,7 +89,7 @@ def test_work_of_a_pair_waits_behind_a_channel_that_is_stopped(pair97: Pair) -> 
     finding = only(audit)
     assert (finding.code, audit.verdict) == ("A7", Verdict.WARNING)
     assert (finding.source, finding.replica, finding.gtid_set) == ("b", "a", GtidSet.parse(waits))
-    assert "If b is not meant to be written to, that work is errant" in finding.explanation
+    assert "If clients must not write on b, these are errant" in finding.explanation
     # As it says: where only a is meant to be written to, the channel goes, and E1 is proved.
     pair97.a.execute("STOP REPLICA", "RESET REPLICA ALL")
     errant = only(audited(pair97))

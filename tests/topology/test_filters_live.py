@@ -127,7 +127,7 @@ def test_a_waiting_skip_counter_is_c15_and_the_mode_that_permits_it_c4(pair97: P
     assert by_code["C15"].replica == "b"
     latent = by_code["C4"]
     assert (latent.source, latent.replica, latent.grade) == ("b", "a", Grade.PROVED)
-    assert "is connected, and goes on" in latent.explanation
+    assert "is connected, and continues" in latent.explanation
     a.execute(a.dialect.stop_receiver, a.dialect.start_receiver)
     await_status(a, lambda status: status["Replica_IO_Running"] == "No")
     by_code = {each.code: each for each in audited(pair97).findings}

@@ -131,7 +131,7 @@ clusters:
         "limits.looks_max: input should be greater than or equal to 1",
         "limits.server_seconds_max: input should be a valid number",
         "policy.allowed_uuids[0]: is not a UUID",
-        "clusters[0].servers[0].password: no password stands in this file",
+        "clusters[0].servers[0].password: this file must not contain a password",
         "clusters[0].servers[1].hots: unknown key; did you mean host?",
         "clusters[1].servers: is empty",
         "clusters[2].servers: expected a list",
@@ -162,20 +162,20 @@ clusters:
 """
     said = "\n".join(problems(text))
     for part in (
-        "line 5: clusters[0].servers[0].dsn: the DSN has a password in it",
+        "line 5: clusters[0].servers[0].dsn: the DSN contains a password",
         "line 6: clusters[0].servers[1].name: the same server name in this cluster as on line 5",
         "line 6: clusters[0].servers[1]: has a dsn and also port",
         "line 7: clusters[0].servers[2].password: the environment variable NOT_SET is not set",
         "line 8: clusters[0].servers[3]: the same address in this file as on line 7",
-        "line 8: clusters[0].servers[3].password: needs one of env and option_file",
+        "line 8: clusters[0].servers[3].password: requires exactly one of env and option_file",
         "line 9: clusters[1].name: the same cluster name as on line 3",
         "line 11: clusters[1].servers[0]: no user",
         "line 12: clusters[1].servers[1].port: a unix socket has no port",
-        "line 13: clusters[1].servers[2]: needs one of dsn, host and unix_socket",
-        "line 14: clusters[1].servers[3]: needs one of dsn, host and unix_socket",
+        "line 13: clusters[1].servers[2]: requires exactly one of dsn, host and unix_socket",
+        "line 14: clusters[1].servers[3]: requires exactly one of dsn, host and unix_socket",
         "line 15: clusters[1].servers[4].password: has a group without an option_file",
-        "line 16: clusters[1].servers[5].password: the dsn names an option_file",
-        "line 17: clusters[1].servers[6]: has one of ssl_cert and ssl_key",
+        "line 16: clusters[1].servers[5].password: the dsn also has an option_file",
+        "line 17: clusters[1].servers[6]: has only one of ssl_cert and ssl_key",
     ):
         assert part in said
     assert "hunter2" not in said
@@ -218,7 +218,7 @@ def test_addresses_that_differ_are_no_problem() -> None:
         ("clusters: []", "clusters: is empty"),
         ("a: [1", "line 1: not YAML"),
         ("a: 1\na: 2", "line 2: the key appears twice"),
-        ("a: &x [1]\nb: *x", "line 1: an anchor used again"),
+        ("a: &x [1]\nb: *x", "line 1: an anchor is reused"),
         ("? [1]\n: 2", "a key that is not a word"),
         ("a: \x01", "not YAML: a character"),
         ("a: 2026-13-45", "not YAML: a character or value"),

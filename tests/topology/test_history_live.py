@@ -84,7 +84,7 @@ def test_a_lost_tail_is_counted_by_its_distance_and_not_by_its_size(pair97: Pair
     assert (finding.code, finding.gtid_set) == ("E3", GtidSet.parse(f"{uuid}:41-43"))
     free = 40 - GtidSet.parse(str(fault.source.value("@@GLOBAL.gtid_executed"))).gtid_count
     assert facts_in(finding)["commits until the first is reused"] == str(free + 1)
-    assert facts_in(finding)["commits until the numbers are all reused"] == str(free + 3)
+    assert facts_in(finding)["commits until the GTIDs are all reused"] == str(free + 3)
     write = "INSERT INTO lost.t () VALUES ()"
     for count, reused in ((free, ""), (1, f"{uuid}:41"), (2, f"{uuid}:41-43")):
         faults.commit(fault.source, *[write] * count)

@@ -37,8 +37,8 @@ def test_a_server_id_that_was_equal_for_a_while_is_among_the_causes(
     found = above_info(audited(request.getfixturevalue(shape)))
     assert found.keys() == {"H1", "C3"}
     assert (found["H1"].grade, found["H1"].gtid_set) == (Grade.LIKELY, GtidSet.parse(fault.dropped))
-    assert "a server_id of b that was then that of the server" in found["H1"].explanation
-    assert "a file position that was set behind them" in found["H1"].explanation
+    assert "a server_id that b then shared with the server" in found["H1"].explanation
+    assert "a file position that was set after them" in found["H1"].explanation
 
 
 def test_a_replica_that_accepts_its_own_server_id_is_healthy(installation97: Installation) -> None:
@@ -118,7 +118,7 @@ def test_what_is_purged_before_a_file_position_is_not_refused(
     found = above_info(audited(pair))
     assert found.keys() == {"P1", "C3"}
     assert (found["P1"].grade, found["P1"].gtid_set) == (Grade.PROVED, GtidSet.parse(fault.missing))
-    assert "so that its next connection is accepted" in found["P1"].explanation
+    assert "so its next connection is accepted" in found["P1"].explanation
     # As it says.
     pair.b.execute(pair.b.dialect.stop_replica, pair.b.dialect.start_replica)
     wait_for(pair.b, commit(pair.a, "CREATE DATABASE still_arrives"))

@@ -173,8 +173,8 @@ def test_a_server_joins_and_does_not_get_its_own_back() -> None:
     cluster = a_cluster("two", one("a", "A:1-9,C:1"), one("c", "A:1-9"))
     [found] = can_join(gather_facts(cluster, Policy()))
     assert found.grade is Grade.LIKELY
-    assert "a also holds 1 transaction of c's own that c does not have" in found.explanation
-    assert "has all else it holds" in found.explanation
+    assert "a also has 1 transaction of c's own that c does not have" in found.explanation
+    assert "already has everything else that a has" in found.explanation
 
 
 def test_both_readings_of_the_server_count() -> None:

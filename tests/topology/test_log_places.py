@@ -178,7 +178,7 @@ def pair(
 
 ENDS, NOT_OWN = f"the source's log ends at {SHORT}", "the source does not have all of its own"
 REFUSED = "Replica has more GTIDs than the source has, using the source's SERVER_UUID."
-HAD_LESS = "the source had less of its own transactions than the replica"
+HAD_LESS = "the source had fewer of its own transactions than the replica"
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ def test_a_commit_that_hangs_is_dated_by_the_log_of_the_replica() -> None:
     ("version", "settings", "answer", "words"),
     [
         (ServerVersion(5, 6, 24), (), "access denied", "could not be read: access denied"),
-        (ServerVersion(5, 6, 24), (), "", "has them no more"),
+        (ServerVersion(5, 6, 24), (), "", "no longer has them"),
         (ServerVersion(5, 6, 24), RECOVERED, "access denied", ""),
         (ServerVersion(8, 0, 17), (), "access denied", ""),
     ],

@@ -59,7 +59,7 @@ def test_a_server_between_that_closed_its_log(chain97: Topology) -> None:
     found = above_info(audit)
     assert found.keys() == {"A9"}
     assert found["A9"].replica == middle
-    assert "What it receives is applied, and not logged" in found["A9"].explanation
+    assert "It applies what it receives, but does not log it" in found["A9"].explanation
     assert "T3" not in {each.code for each in audit.findings}
 
 

@@ -69,7 +69,9 @@ def test_neither_a_crash_nor_a_reset_is_another_server_with_the_uuid() -> None:
     assert (finding.code, finding.grade) == ("E6", Grade.LIKELY)
     assert "was reset" not in finding.explanation
     assert "They carry server_id 7, and a has 1." in finding.explanation
-    assert "leaves these causes: a session elsewhere that set gtid_next" in finding.explanation
+    assert (
+        "do not exclude these causes: a session elsewhere that set gtid_next" in finding.explanation
+    )
     assert "RESET" not in finding.explanation
 
 
@@ -232,7 +234,7 @@ def test_a_replay_of_binary_logs_proves_neither_a_crash_nor_that_the_rows_are_th
     assert "the replay left out are probably not on a, and are on b" in text
     assert "followed by a replay of binary logs (point-in-time recovery)" in text
     assert "still there" not in text
-    assert "redoing them would double them" not in text
+    assert "redoing the transactions would double them" not in text
     assert ("a crash that lost" in text) is (up == 30)
 
 

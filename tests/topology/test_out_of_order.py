@@ -52,7 +52,7 @@ def test_a_gap_that_no_applier_in_order_leaves_is_a_warning(
         gtids("A:6"),
     )
     assert one.strategies == ()
-    assert "put older rows over newer ones" in one.explanation
+    assert "replace newer rows with older ones" in one.explanation
 
 
 def test_what_the_source_left_out_between_others_was_there_when_it_connected() -> None:
@@ -79,7 +79,7 @@ def test_what_the_source_left_out_between_others_was_there_when_it_connected() -
 def test_what_may_come_in_order_is_none(case: dict[str, Any], why: str) -> None:
     one = found(**case)["T3"]
     assert one.severity is Severity.INFO, why
-    assert "older rows" not in one.explanation
+    assert "with older ones" not in one.explanation
 
 
 @pytest.mark.parametrize(

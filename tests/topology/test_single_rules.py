@@ -46,9 +46,9 @@ def outlook(**channel: Any) -> str:
 
 def test_a_delay_is_named_with_what_remains() -> None:
     delayed = {"applier_state": "Waiting until SOURCE_DELAY seconds after", "delay_seconds": 60}
-    assert "SOURCE_DELAY holds them back for 60 s. " in outlook(**delayed) + " "
+    assert "SOURCE_DELAY delays them by 60 s. " in outlook(**delayed) + " "
     text = outlook(**delayed, delay_remaining_seconds=7)
-    assert "for 60 s; 7 s remain for the next one." in text
+    assert "by 60 s; 7 s remain for the next one." in text
     assert "0 s remain" in outlook(**delayed, delay_remaining_seconds=0)
 
 
@@ -78,7 +78,7 @@ def test_what_is_expected_arrives_by_a_receiver(facts: dict[str, Any], words: st
     assert words in found.explanation
     by_file = with_edges(of_pair(auto_position=False, **facts), {"expected": SOME})
     [other] = backlogs.receiver_backlog(by_file)
-    assert "runs by file position, which may lie behind them" in other.explanation
+    assert "runs by file position, which may be after them" in other.explanation
     assert "by file position" not in found.explanation
 
 
@@ -124,10 +124,10 @@ def test_a_donor_has_all_that_was_purged_in_its_logs(
     ("executed", "schemas", "words"),
     [
         ("", 0, ""),  # a new server
-        ("", None, "if it was reset, it has the rows already"),
+        ("", None, "If it was reset, it has the rows already"),
         ("", 1, " It has 1 schema of its own."),
         ("", 2, " It has 2 schemas of its own."),
-        (f"{B}:1", 0, "if it was reset, it has the rows already"),
+        (f"{B}:1", 0, "If it was reset, it has the rows already"),
         (f"{A}:1", 0, ""),  # its logs have an earlier transaction
     ],
 )
@@ -220,7 +220,7 @@ def test_an_accepted_repair_has_a_moment_with_a_zone_and_sets_that_are_joined() 
         (
             {"gtid_retrieved": SOME, "applier_state": "Replica has read all relay log"},
             Grade.LIKELY,
-            "nothing left to do a moment later: what it had received is applied, or passed",
+            "nothing left to do a moment later: it has applied or passed what it had received",
         ),
     ],
 )
@@ -240,7 +240,7 @@ def test_a_backlog_that_a_session_owns_was_not_received() -> None:
     [found] = backlogs.applier_backlog(facts)
     assert found.grade is Grade.LIKELY
     assert found.explanation.startswith("b owns 1 transaction of its source")
-    assert "No channel of b has received 1 transaction of these to the end" in found.explanation
+    assert "No channel of b has completely received 1 transaction of these" in found.explanation
     assert "Another channel" not in found.explanation
 
 
@@ -248,7 +248,11 @@ def test_a_backlog_that_a_session_owns_was_not_received() -> None:
     ("auto_position", "retrieved", "words"),
     [
         (True, SOME, ""),
-        (False, SOME, "was moved (RELAY_LOG_POS), it may have skipped 1 transaction"),
+        (
+            False,
+            SOME,
+            "an operator moved its applier (RELAY_LOG_POS), it may have skipped 1 transaction",
+        ),
         (True, GtidSet(), "Another channel of b has received 1 transaction of these"),
     ],
 )
@@ -309,7 +313,7 @@ def test_a_receiver_by_position_may_come_again_to_what_the_applier_has_passed(
     read = of_pair(gtid_retrieved=SOME, **channel)
     of_edge = {"passed": SOME, "passed_is_proved": True, "behind": behind}
     [found] = passed.passed_by_applier(with_edges(read, of_edge))
-    assert ("it fetches those of them again" in found.explanation) is is_again
+    assert ("it fetches again those" in found.explanation) is is_again
     assert ("will not get them" in found.explanation) is not is_again
 
 
@@ -338,7 +342,7 @@ def test_an_old_receiver_asks_again_for_the_last_that_it_has_received(
     )
     facts = gather_facts(cluster, Policy())
     [hole] = passed.passed_by_applier(with_edges(facts, {"passed": SOME, "passed_is_proved": True}))
-    assert ("that one comes again" in hole.explanation) is is_again
+    assert ("That one arrives again" in hole.explanation) is is_again
     [waits] = backlogs.applier_backlog(with_edges(facts, {"queued_above": SOME}))
     assert ("may refuse the connection" in waits.explanation) is is_again
     assert (waits.severity is Severity.WARNING) is is_again

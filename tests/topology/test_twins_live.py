@@ -220,7 +220,7 @@ def test_what_a_file_position_may_have_passed_is_never_proved_to_come(
         found = {each.code: each for each in waiting.findings}
         assert found.keys() == {"H1", "C3", "T2", "T3"}, waiting
         assert (found["T3"].grade, found["T3"].gtid_set) == (Grade.LIKELY, unread)
-        assert "whether they come is known when" in found["T3"].explanation
+        assert "An audit shows whether they arrive" in found["T3"].explanation
         assert (found["H1"].grade, found["H1"].gtid_set) == (Grade.LIKELY, skipped)
         # By the sets alone nothing separates the two: the place in the log is not known.
         snapshot = collect_cluster("live", targets_of(fault.topology))

@@ -48,7 +48,7 @@ class Permits:
         """Release connections for other clusters."""
         with self._changed:
             self._free += taken
-            assert self._free <= self._count, "nobody gives back more than was taken"
+            assert self._free <= self._count, "no caller releases more connections than it took"
             self._changed.notify_all()
 
 

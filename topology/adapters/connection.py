@@ -102,9 +102,9 @@ class PasswordNotSent(pymysql.err.OperationalError):
     def __init__(self, how: str, *, option: str) -> None:
         super().__init__(
             CR.CR_AUTH_PLUGIN_ERR,
-            f"the password was not sent: the server asks for it {how}, over TCP without TLS, where"
-            " any server that answers would learn it; use ssl_ca=FILE or ssl=required, or a unix"
-            f" socket; {option}=1 sends it nevertheless",
+            f"the password was not sent: the server requests it {how}, over TCP without TLS, so"
+            " that any server that answers would learn it. Use ssl_ca=FILE or ssl=required, or a"
+            f" unix socket; {option}=1 sends it nevertheless",
         )
 
 
@@ -210,7 +210,9 @@ class _Connection(_Base):
         self._bytes_left -= count
         if self._bytes_left < 0:
             self._force_close()  # type: ignore[attr-defined]
-            what = "the server's answer" if self._is_ready else "what the server sent at connecting"
+            what = (
+                "the server's answer" if self._is_ready else "what the server sent while connecting"
+            )
             raise AnswerTooLong(limit_bytes=self._bytes_max, what=what)
 
     def _write_bytes(self, data: bytes) -> None:
@@ -253,7 +255,10 @@ class _Connection(_Base):
         self._force_close()  # type: ignore[attr-defined]
         text = f"Lost connection to MySQL server during query {why}"
         if not self._is_greeted:
-            text = f"no greeting of a MySQL server {why}: it hangs, or another service has the port"
+            text = (
+                f"no greeting of a MySQL server {why}: the server hangs, or another service uses"
+                " the port"
+            )
         raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, text) from error
 
     # -- what is not MySQL ------------------------------------------------------------------------
@@ -280,7 +285,7 @@ class _Connection(_Base):
     def _refuse_protocol(self) -> None:
         version = getattr(self, "protocol_version", None)
         if version == _X_PROTOCOL:
-            raise NotMysql("the port speaks X Protocol; use the port of the classic protocol")
+            raise NotMysql("the port uses X Protocol; use the port of the classic protocol")
         if version != _PROTOCOL_VERSION:
             raise NotMysql(f"its greeting has protocol version {version}, not 10")
 

@@ -27,8 +27,10 @@ NOT_SHOWN: Final = (
     "performance_schema shows no thread of the workers (performance_schema = OFF, or"
     " performance_schema_max_thread_instances is too small)"
 )
-NEEDS_PROCESS: Final = f"{NOT_SHOWN}; SHOW PROCESSLIST shows them with the privilege PROCESS"
-NOT_ASSIGNED: Final = f"{NOT_SHOWN}; SHOW PROCESSLIST does not show whose threads are at work"
+NEEDS_PROCESS: Final = f"{NOT_SHOWN}; SHOW PROCESSLIST shows them only with the privilege PROCESS"
+NOT_ASSIGNED: Final = (
+    f"{NOT_SHOWN}; SHOW PROCESSLIST does not show which channel's threads are working"
+)
 _RECEIVER: Final = re.compile(RECEIVER_STATE, re.IGNORECASE)
 _AT_REST: Final = re.compile("has read all relay log", re.IGNORECASE)
 

@@ -163,7 +163,7 @@ def _schemas_count(server: ServerSnapshot, target: ServerTarget, seconds_max: fl
 
 
 def _logs_of(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -> ServerCompared:
-    assert server.server_uuid is not None, "only judgeable servers have lost, or hold, anything"
+    assert server.server_uuid is not None, "only fully read servers have lost, or hold, anything"
     state = ServerState(
         name=server.name,
         server_uuid=server.server_uuid,

@@ -55,8 +55,8 @@ def latest_run(directory: Path) -> Path:
             return run
     if complete:
         raise NoSnapshots(
-            f"{directory}: every complete run has selected clusters only; to audit one, name its"
-            f" own directory: {complete[-1]}"
+            f"{directory}: every complete run has only selected clusters; to audit one, use its own"
+            f" directory: {complete[-1]}"
         )
     if runs:
         names = ", ".join(run.name for run in runs)
@@ -73,7 +73,8 @@ def _runs_below(directory: Path) -> Iterator[Path]:
                     continue
                 if day.name != f"day={moment_of_run(run):%Y-%m-%d}":
                     raise UnreadableSnapshots(
-                        f"{run}: the run is in the directory of another day; move it back, or away"
+                        f"{run}: the run is in the directory of another day; move it back, or to"
+                        " another place"
                     )
                 yield run
     except OSError as error:
@@ -128,7 +129,7 @@ def files_of_run(run: Path) -> tuple[Path, ...]:
     record = record_of_run(run)  # first: a later version may have other columns
     files = tuple(sorted(file for file in run.glob("*.parquet") if file.name[0] not in "._"))
     if not files:
-        raise NoSnapshots(f"{run}: a run without a Parquet file")
+        raise NoSnapshots(f"{run}: the run has no Parquet file")
     rows = {file.name: _rows_of_file(file) for file in files}
     mismatch = None
     if record is not None:
@@ -154,9 +155,9 @@ def _rows_of_file(file: Path) -> int:
         kind = found.field(column.name).type
         if kind != column.type and _is_older(kind, column.type):
             raise UnreadableSnapshots(
-                f"{file}: an earlier version of gtid-audit wrote it, without facts of the"
-                f" column {column.name} that the audit needs now. Take a new run with"
-                " `gtid-audit snapshot`."
+                f"{file}: an earlier version of gtid-audit wrote it, without the column"
+                f" {column.name}, which the audit needs now. Take a new snapshot with `gtid-audit"
+                " snapshot`."
             )
         if kind != column.type:
             raise UnreadableSnapshots(

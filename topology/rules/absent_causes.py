@@ -122,8 +122,8 @@ def causes_text(absence: Absence) -> str:
     """Return the causes that no evidence excludes, and what each means for the rows."""
     left = "; ".join(row.words(absence) for row in _ROWS if row.is_left(absence))
     return (
-        f" Possible causes: {left}. Compare the rows before any repair: a second execution fails or"
-        " doubles data where the rows are there."
+        f" Possible causes: {left}. Compare the rows before any repair: if the rows are there, a"
+        " second execution fails or doubles data."
     )
 
 
@@ -180,7 +180,7 @@ def _has_refused_lists(absence: Absence) -> bool:
 
 
 def _reset_words(absence: Absence) -> str:
-    return f"RESET BINARY LOGS AND GTIDS on {absence.replica.name} behind them (the rows are there)"
+    return f"RESET BINARY LOGS AND GTIDS on {absence.replica.name} after them (the rows are there)"
 
 
 def _excludes_reset(absence: Absence) -> bool:
@@ -268,7 +268,7 @@ def _may_be_a_copy(absence: Absence) -> bool:
 def received_elsewhere(absence: Absence) -> bool:
     """Return whether the channel has received what its source never had, or has lost."""
     source = absence.source
-    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    assert source.server_uuid is not None, "only fully read servers have edge facts"
     had = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
     return bool(absence.channel.gtid_retrieved.from_uuid(source.server_uuid) - had)
 
@@ -306,8 +306,8 @@ def _are_of_others(absence: Absence) -> bool:
 
 def _former_id_words(absence: Absence) -> str:
     return (
-        f"a server_id of {absence.replica.name} that was then that of the server which committed"
-        " them (SET GLOBAL server_id; the rows are missing)"
+        f"a server_id that {absence.replica.name} then shared with the server that committed them"
+        " (SET GLOBAL server_id; the rows are missing)"
     )
 
 
@@ -330,9 +330,9 @@ def _ids_are_known(absence: Absence) -> bool:
 
 def _former_words(absence: Absence) -> str:
     return (
-        f"RESET BINARY LOGS AND GTIDS on {absence.source.name}, which gave these GTIDs to other"
-        f" transactions since: {absence.replica.name} received the former ones (the rows of the"
-        " present ones are missing)"
+        f"RESET BINARY LOGS AND GTIDS on {absence.source.name}, which has reused these GTIDs since:"
+        f" {absence.replica.name} received the former transactions (the rows of the present ones"
+        " are missing)"
     )
 
 
@@ -364,8 +364,8 @@ _ROWS: Final = (
     _Row(
         FILE_POSITION,
         lambda _: (
-            "a file position that was set behind them (the rows are missing, unless a dump or"
-            " backup brought them: a dump without its gtid_purged leaves the same)"
+            "a file position that was set after them (the rows are missing, unless a dump or backup"
+            " contained them: a dump loaded without its gtid_purged leaves the same state)"
         ),
         _may_be_by_position,
         _never,
@@ -373,8 +373,8 @@ _ROWS: Final = (
     _Row(
         "skipped",
         lambda _: (
-            "RELAY_LOG_POS, sql_replica_skip_counter, a purged relay log, or a server_id that was"
-            " then that of the server which committed them (the rows are missing)"
+            "RELAY_LOG_POS, sql_replica_skip_counter, a purged relay log, or a server_id that it"
+            " then shared with the server that committed them (the rows are missing)"
         ),
         _skips_then_or_now,
         _excludes_skip,

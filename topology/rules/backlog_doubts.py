@@ -264,7 +264,7 @@ def _left_behind(backlog: Backlog) -> str:
     answers = source.history_evidence
     if not unknown & first or answers is None:
         return ""
-    why = f"could not be read: {answers.unread}" if answers.unread else "has them no more"
+    why = f"could not be read: {answers.unread}" if answers.unread else "no longer has them"
     return LEFT_BEHIND.format(
         replica=backlog.replica.name, what=many(unknown & first), source=source.name, why=why
     )

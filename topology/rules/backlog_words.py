@@ -9,24 +9,25 @@ from topology.snapshot import ChannelSnapshot, ThreadState
 
 OVERTAKEN: Final = (
     " It may have passed {what} of these (sql_replica_skip_counter, RELAY_LOG_POS, a RESET): it is"
-    " at transactions that it received later, or it no longer has one that it had applied. A worker"
-    " may still have them. Audit again when the applier has less to do."
+    " at transactions that it received later, or gtid_executed no longer has one that it had"
+    " applied. A worker may still be applying them. Audit again when the applier has less to do."
 )
 
 BELOW: Final = (
-    " The channel runs by file position: if its applier was moved (RELAY_LOG_POS), it may have"
-    " skipped {what} of these. Audit again when the applier has nothing to do."
+    " The channel runs by file position: if an operator moved its applier (RELAY_LOG_POS), it may"
+    " have skipped {what} of these. Audit again when the applier has nothing left to do."
 )
 
 OTHER: Final = (
-    " Another channel of {replica} has received {what} of these: they wait for its applier, or for"
-    " this channel to receive them."
+    " Another channel of {replica} has received {what} of these. They wait for the applier of that"
+    " channel, or for this channel to receive them."
 )
 
 OWNED: Final = (
-    " No channel of {replica} has received {what} of these to the end: a worker is at a part, or a"
-    " session of {replica} has set gtid_next to it (see @@GLOBAL.gtid_owned: GTID#thread). Then it"
-    " arrives when that session ends with ROLLBACK; if it commits, the rows never arrive."
+    " No channel of {replica} has completely received {what} of these. A worker applies a part, or"
+    " a session of {replica} has set gtid_next to it (see @@GLOBAL.gtid_owned: GTID#thread). If"
+    " that session ends with ROLLBACK, the transaction arrives. If it commits, the rows never"
+    " arrive."
 )
 
 PASSED_THERE: Final = (
@@ -36,32 +37,31 @@ PASSED_THERE: Final = (
 )
 
 COPY: Final = (
-    " {source} was not read at the address of this channel, {address}. If that is no other address"
-    " of {source} but a server with the same server_uuid and server_id, it does not send these."
+    " gtid-audit did not read {source} at the address of this channel, {address}. If that is not"
+    " another address of {source}, but another server with the same server_uuid and server_id, it"
+    " does not send these."
 )
 
 SKIPS: Final = " On {replica} {why}: its applier may skip some of these."
 
 NOT_SEARCHED: Final = (
     " It may have skipped some of these while gtid_mode was not ON (sql_replica_skip_counter). The"
-    " binary log of {source} shows its place, and could not be read: {why}."
+    " binary log of {source} shows its position, but gtid-audit could not read it: {why}."
 )
 
 NOT_SHOWN: Final = (
     " It may have skipped {what} of these while gtid_mode was not ON (sql_replica_skip_counter):"
-    " only the binary log of {source} shows whether its place is behind them, and does not have"
-    " them any more."
+    " only the binary log of {source} shows whether its position is after them, and that log no"
+    " longer has them."
 )
 
 LEFT_BEHIND: Final = (
-    " If {replica} crashed since, it may have lost {what} of these behind its applier"
-    " (relay_log_recovery is off). Only the binary log of {source} shows whether they lie behind"
-    " it. It {why}."
+    " If {replica} crashed since, it may have lost {what} of these from before the position of its"
+    " applier (relay_log_recovery is off). Only the binary log of {source} shows whether they are"
+    " before that position. It {why}."
 )
 
-LOCKED: Final = (
-    " Another applier of {replica} waits for a lock (A5), which may hold these back as well."
-)
+LOCKED: Final = " Another applier of {replica} waits for a lock (A5), which may also delay these."
 
 NO_EARLIER: Final = (
     " The binary logs of {replica} have no earlier transaction of the same origin. If {replica} was"
@@ -70,24 +70,25 @@ NO_EARLIER: Final = (
 )
 
 NUMBERS: Final = (
-    " The numbers of {replica} do not show that it executed an earlier transaction of the same"
+    " The GTID sets of {replica} do not show that it executed an earlier transaction of the same"
     " origin. If {replica} was reset (RESET BINARY LOGS AND GTIDS), these were applied before it:"
     " compare the rows before they are applied again."
 )
 
 AT_BEGIN: Final = (
-    " Its place in the log of {source} is where its receiver is, which may have begun to read"
-    " again: it may have passed what it had received before (sql_replica_skip_counter,"
+    " Its position in the log of {source} is that of its receiver, which may have begun to read"
+    " again. Then it may have passed what it had received before (sql_replica_skip_counter,"
     " RELAY_LOG_POS, a RESET)."
 )
 ASKS_AGAIN: Final = (
-    " Its receiver is not connected, and asks for the last transaction that it has received once"
-    " more (before 5.7), as it may have only a part. {source} has purged {what} of what waits: it"
-    " may refuse the connection (error 1236) until {replica} has applied that."
+    " Its receiver is not connected, and requests its last received transaction again when it"
+    " connects (before 5.7), because it may have only a part of it. {source} has purged {what} of"
+    " the waiting transactions. It may refuse the connection (error 1236) until {replica} has"
+    " applied them."
 )
 IN_PART: Final = (
-    " The applier has read all of its relay log. Not all facts could be read that show whether only"
-    " a part of the next transaction was received."
+    " The applier has read all of its relay log. gtid-audit could not read all facts that show"
+    " whether the replica received only a part of the next transaction."
 )
 
 
@@ -98,19 +99,19 @@ def outlook(applier: ApplierFacts) -> str:
         return "Its applier is stopped: nothing is applied until it is started."
     if applier.is_delayed and applier.lock_wait is None:
         left = channel.delay_remaining_seconds
-        text = f"SOURCE_DELAY holds them back for {channel.delay_seconds} s"
+        text = f"SOURCE_DELAY delays them by {channel.delay_seconds} s"
         return text + ("." if left is None else f"; {left} s remain for the next one.")
     if channel.until:
         return f"Its applier runs with START REPLICA UNTIL {channel.until}: it stops there."
     if is_without_work(channel):
         return (
-            "Its applier had nothing left to do a moment later: what it had received is applied, or"
-            " passed."
+            "Its applier had nothing left to do a moment later: it has applied or passed what it"
+            " had received."
         )
     if applier.is_started:
         return (
-            "Its applier was started between the readings. If it was moved as well, it may have"
-            " passed some of these: audit again."
+            "Its applier was started between the readings. If its position was also changed, it may"
+            " have passed some of these: audit again."
         )
     if applier.moved:
         delay = f"; SOURCE_DELAY is {channel.delay_seconds} s" if channel.delay_seconds else ""
@@ -128,13 +129,14 @@ def outlook(applier: ApplierFacts) -> str:
 def arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
     """Explain whether the receiver will fetch what is expected."""
     if channel.receiver is ThreadState.RUNNING and moved:
-        text = "Its receiver is on the way."
+        text = "Its receiver makes progress."
     elif channel.receiver is ThreadState.RUNNING:
         text = (
-            "Its receiver runs, and received nothing between the readings although its source has"
-            " more. Possible causes: the transactions were committed just before they were read;"
-            " the connection is dead and replica_net_timeout has not passed yet; the receiver or"
-            " the source waits (see the receiver state); the source has no event for them."
+            "Its receiver runs, but received nothing between the readings, although its source has"
+            " more. Possible causes: the source committed the transactions just before gtid-audit"
+            " read it; the connection is dead and replica_net_timeout has not passed yet; the"
+            " receiver or the source waits (see the receiver state); the source has no event for"
+            " them."
         )
     elif channel.receiver_errno or channel.receiver_error:
         text = f"Its receiver waits for a connection: error {channel.receiver_errno}."
@@ -146,8 +148,8 @@ def arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
     if channel.auto_position:
         return text
     return text + (
-        " The channel runs by file position, which may lie behind them: whether they come is known"
-        " when the receiver has read that far."
+        " The channel runs by file position, which may be after them. An audit shows whether they"
+        " arrive once the receiver has read that far."
     )
 
 

@@ -156,7 +156,11 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         replica = facts.last[name]
         owned = wait.gtids or (replica.gtid_owned or GtidSet()) & applier.backlog
-        rest = " Other workers go on." if applier.moved else " Nothing else was applied meanwhile."
+        rest = (
+            " Other workers continue."
+            if applier.moved
+            else " The applier applied nothing else between the readings."
+        )
         other = None
         if is_gtid_wait(wait.state):
             other = channel_that_owns(owned, replica, waiting=applier.channel.name)
@@ -186,15 +190,15 @@ def _way_out(wait: ApplierWait, name: str) -> str:
     if is_gtid_wait(wait.state):
         return (
             f" A session on {name} owns this GTID (see @@GLOBAL.gtid_owned: GTID#thread). End it"
-            " with ROLLBACK or KILL. If it commits, the transaction is taken for executed here, and"
-            " its rows never arrive."
+            f" with ROLLBACK or KILL. If it commits, {name} counts the transaction as executed, and"
+            " never receives its rows."
         )
     if _retries(wait):
         return (
-            " Its last attempt ended because another session held a row lock, and it tries again"
-            f" (replica_transaction_retries). {_holder(name)}."
+            " Its last attempt failed because another session held a row lock, and the applier"
+            f" tries again (replica_transaction_retries). {_holder(name)}."
         )
-    return f" {_holder(name)}; the applier goes on when that transaction ends."
+    return f" {_holder(name)}; the applier continues when that transaction ends."
 
 
 def _holder(name: str) -> str:
@@ -250,45 +254,46 @@ def _stall_causes(wait: ApplierWait, replica: ServerSnapshot) -> str:
     """
     if _SEMI_SYNC in wait.state:
         return (
-            f"{replica.name} waits for a semi-synchronous replica of its own"
-            " (rpl_semi_sync_source_enabled is ON), as a source does, until"
-            " rpl_semi_sync_source_timeout is over. If it is a"
-            " source no more, set rpl_semi_sync_source_enabled = OFF."
+            f"{replica.name} waits, as a source does, for the acknowledgement of its own"
+            " semi-synchronous replica, until rpl_semi_sync_source_timeout has passed"
+            " (rpl_semi_sync_source_enabled is ON). If it is no longer a source, set"
+            " rpl_semi_sync_source_enabled = OFF."
         )
     text = (
-        "gtid-audit saw no wait for a lock: a large transaction, a table without a primary key or a"
-        " slow disk look like this."
+        "gtid-audit found no wait for a lock. Possible causes: a large transaction, a table without"
+        " a primary key, or a slow disk."
     )
     if replica.version is not None and dialect_of(replica.version).has_transient_errors:
         return text
     return (
-        f"{text} So does a row lock for which the applier retries its transaction"
-        f" (replica_transaction_retries): the last error is then 1205, and {replica.name} does not"
-        " show it."
+        f"{text} Or the applier retries its transaction because of a row lock"
+        f" (replica_transaction_retries): the last error is then 1205, which {replica.name} does"
+        " not show."
     )
 
 
 # -- words ----------------------------------------------------------------------------------------
 
 _OTHER_APPLIER = (
-    " The applier of channel '{channel}' has this transaction in hand: both channels bring it. If"
-    " neither applier moves, their workers wait for each other, and STOP REPLICA does not end."
-    " No client session holds anything. KILL the thread that owns the GTID (@@GLOBAL.gtid_owned:"
-    " GTID#thread): the other channel then applies it, and the applier of the killed thread stops"
-    " with error 1317. With replica_parallel_workers = 1 their workers do not wait for each other."
+    " The applier of channel '{channel}' is executing this transaction: both channels received it."
+    " If neither applier moves, their workers wait for each other, and STOP REPLICA does not end."
+    " No client session holds the lock. KILL the thread that owns the GTID (@@GLOBAL.gtid_owned:"
+    " GTID#thread). The other channel then applies the transaction, and the applier of the killed"
+    " thread stops with error 1317. With replica_parallel_workers = 1 their workers do not wait for"
+    " each other."
 )
 _NO_WORK = (
-    " No worker has had a transaction since the applier started: the relay log file at its place"
-    " ({place}) may be missing or unreadable, and the applier then looks for it all the time. See"
+    " No worker has had a transaction since the applier started. The relay log file at its position"
+    " ({place}) may be missing or unreadable, and then the applier keeps looking for it. Check"
     " whether the file exists. If it does not, {way}"
 )
 _FETCH = (
-    "RESET REPLICA (with both threads stopped) makes the receiver fetch by auto-position what is"
-    " not executed, as far as the source still has it."
+    "run RESET REPLICA (with both threads stopped). The receiver then fetches by auto-position what"
+    " the replica has not executed, if the source still has it."
 )
 _MOVE = (
-    "do not use RESET REPLICA: the channel runs by file position, and would read its source's log"
-    " from the beginning. Stop both threads, and set SOURCE_LOG_FILE and SOURCE_LOG_POS to the"
+    "do not use RESET REPLICA: the channel runs by file position, and would then read its source's"
+    " log from the beginning. Stop both threads, and set SOURCE_LOG_FILE and SOURCE_LOG_POS to the"
     " Relay_Source_Log_File and Exec_Source_Log_Pos that SHOW REPLICA STATUS prints."
 )
 _SEMI_SYNC = "semi-sync ACK"  # "Waiting for semi-sync ACK from replica"

@@ -86,16 +86,16 @@ def _text(edge: EdgeFacts, replica: ServerSnapshot, *, is_proved: bool) -> str:
     text = f"{replica.name} does not have {many(edge.bypassed)} of {source}"
     if is_proved:
         return (
-            f"{text} and has read past them: they will not come by themselves. The channel runs by"
-            " file position, so no check noticed. Compare the rows before any repair: a dump or a"
-            " backup that was loaded with the position may have brought them."
+            f"{text} and has read past them: they will not arrive by themselves. The channel runs"
+            " by file position, so no check detected it. Compare the rows before any repair: a dump"
+            " or a backup that was loaded with the position may contain them."
         )
     if not edge.other_log:
         others = len(replica.channels or ()) > 1
         return (
             f"{text} and has read past them. The channel runs by file position: it does not fetch"
-            " them again, and no check noticed."
-            + (f" Another channel of {replica.name} may still bring them." if others else "")
+            " them again, and no check detected it."
+            + (f" Another channel of {replica.name} may still deliver them." if others else "")
         )
     return (
         f"{text}. The channel runs by file position, and its position {place} may belong to a"

@@ -127,9 +127,9 @@ def _accepted(plan: str, differences: list[ContentDifference]) -> str:
 def _not_accepted(decision: Decision, differences: list[ContentDifference]) -> str:
     gtids = GtidSet.of(each.gtid for each in differences)
     return (
-        f"{gtids.shortened()} emptied by plan {decision.plan_id}, not accepted:"
-        f" {decision.why_not}. Run its scripts in order (a script that has run changes nothing a"
-        " second time), and compare the rows of every server that executed them."
+        f"{gtids.shortened()} emptied by plan {decision.plan_id}, not accepted: {decision.why_not}."
+        " Run its scripts in order (a script that has run changes nothing a second time). Then"
+        " compare the rows of every server that executed these transactions."
     )
 
 
@@ -178,29 +178,29 @@ def _quoted(version: TransactionVersion) -> str:
 
 # Without this, a reclone that keeps the server_uuid would be reported permanently.
 _REMEMBERED: Final = (
-    " An earlier audit proved a difference that this one could not compare again, so it does not"
-    " show whether the rows were repaired since. Compare the rows. Once they are alike, delete the"
+    " An earlier audit proved a difference that this audit could not compare again. So it is not"
+    " known whether the rows were repaired since. Compare the rows. When they are equal, delete the"
     " cluster's entry under `differences` in _content_looks.json. Until then every audit with"
-    " `--out` reports it, also after a rebuild that kept the server_uuid."
+    " `--out` reports the difference, also after a rebuild that kept the server_uuid."
 )
 
 
 def _explanation(shown: list[ContentDifference], others: int, *, cut: bool) -> str:
     text = _EXPLANATIONS[shown[0].difference](shown)
     if others:
-        text += f" {others:,} more differ in a less severe way."
+        text += f" {others:,} more differ, less severely."
     if any(each.is_remembered for each in shown):
         text += _REMEMBERED
-    return text + (" There are more than were compared." if cut else "")
+    return text + (" There are more transactions than gtid-audit compared." if cut else "")
 
 
 def _different(shown: list[ContentDifference]) -> str:
     source, replica = shown[0].source.server, shown[0].replica.server
     text = (
-        f"{source} and {replica} hold different transactions under the same GTID: {_count(shown)}."
-        " Sets and threads do not show it, because each server skips a GTID that it already has."
-        " Possible causes: a server lost its last transactions, in a crash or because an older copy"
-        " of its data was restored, and reused their GTIDs; RESET BINARY LOGS AND GTIDS made a"
+        f"{source} and {replica} have different transactions under the same GTID: {_count(shown)}."
+        " GTID sets and threads do not show this, because each server skips a GTID that it already"
+        " has. Possible causes: a server lost its last transactions, in a crash or because an older"
+        " copy of its data was restored, and reused their GTIDs; RESET BINARY LOGS AND GTIDS made a"
         " server reuse its GTIDs; a client set gtid_next; another server commits under the same"
         " server_uuid."
     )
@@ -214,8 +214,8 @@ def _different(shown: list[ContentDifference]) -> str:
         )
     return text + (
         " The rows differ until an operator repairs them. The commit times are not known. So it may"
-        " also be one transaction that met other rows on the replica, because the data had drifted"
-        " apart before: compare the rows."
+        " also be one transaction that changed other rows on the replica, because the data had"
+        " drifted apart before: compare the rows."
     )
 
 
@@ -224,7 +224,7 @@ def _drifted(shown: list[ContentDifference]) -> str:
     return (
         f"{_count(shown)} changed other rows on {replica} than on {source}, in one commit. The data"
         " had drifted apart before. Possible causes: replica_exec_mode=IDEMPOTENT, writes with"
-        " sql_log_bin=0, errant transactions, or a key that is equal where other columns differ. No"
+        " sql_log_bin=0, errant transactions, or rows with the same key and different columns. No"
         " GTID was reused."
     )
 
@@ -238,7 +238,7 @@ def _skipped(shown: list[ContentDifference]) -> str:
     )
     if shown[0].source.committed_at is None or shown[0].replica.committed_at is None:
         text += " An operator may also have skipped them (sql_replica_skip_counter)."
-    return text + " The sets agree, so replication does not repair it."
+    return text + " The GTID sets agree, so replication does not repair it."
 
 
 def _kind_of_less(shown: list[ContentDifference]) -> str:
@@ -251,7 +251,7 @@ def _kind_of_less(shown: list[ContentDifference]) -> str:
 def _emptied(shown: list[ContentDifference]) -> str:
     lesser, fuller = _lesser_and_fuller(shown[0])
     return (
-        f"{_count(shown)} changed data on {fuller} and nothing on {lesser}: an operator or a repair"
+        f"{_count(shown)} changed data on {fuller} and nothing on {lesser}. An operator or a repair"
         f" committed an empty transaction under the GTID on {lesser}, or {lesser} does not log all"
         f" of its changes (C11). If that was not intended, the rows are missing on {lesser}."
     )
@@ -261,7 +261,7 @@ def _upkeep(shown: list[ContentDifference]) -> str:
     lesser, fuller = _lesser_and_fuller(shown[0])
     return (
         f"{_count(shown)} changed no data on {fuller} (maintenance, or tables that servers maintain"
-        f" themselves), and an empty transaction was committed under the GTID on {lesser}."
+        f" themselves). On {lesser} an empty transaction was committed under the GTID."
     )
 
 
@@ -274,8 +274,8 @@ def _redone(shown: list[ContentDifference]) -> str:
     was = "was" if len(shown) == 1 else "were"
     return (
         f"{_count(shown)} {was} committed on both servers, at different moments, with equal"
-        " content: redone under the GTID, or the GTID was reused for the same work. The"
-        " transactions agree."
+        " content. Either it was redone under the GTID, or the GTID was reused for the same change."
+        " The transactions agree."
     )
 
 

@@ -18,7 +18,7 @@ from topology.snapshot import ServerSnapshot
 from topology.unseen import group_uuids
 
 # The fact that a channel from the replica towards its source was stopped by an operator.
-WAY_BACK = "channel on the way there"
+WAY_BACK = "channel towards the source"
 # The fact that an errant GTID has the UUID of a server that did not commit it (H7).
 MADE_BY_HAND = "never committed by the server whose server_uuid it has"
 
@@ -36,15 +36,16 @@ def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
             if hangs is not None:
                 age = (evidence("seconds since it was logged", hangs.seconds, origin),)
                 text += (
-                    f", the first for {hangs.seconds:,} s: its clients wait. A source with"
-                    " semi-synchronous replication waits like this for the acknowledgement of a"
-                    " replica, until rpl_semi_sync_source_timeout is over; see the state of the"
-                    f" sessions in SHOW PROCESSLIST of {lost.origin}"
+                    f", the first for {hangs.seconds:,} s: its clients wait. With semi-synchronous"
+                    " replication a source waits for the acknowledgement of a replica until"
+                    " rpl_semi_sync_source_timeout has passed. Check the state of the sessions in"
+                    f" SHOW PROCESSLIST of {lost.origin}"
                 )
             elif not is_dated(facts, lost):
                 text += (
-                    f". How long is not known, because the binary log of {lost.holder} does not"
-                    " show it: if the next audit reports the same, its clients wait"
+                    f". It is not known for how long, because the binary log of {lost.holder} does"
+                    " not show it. If the next audit reports the same transactions, the clients of"
+                    f" {lost.origin} wait"
                 )
             made_here = lost.leading - facts.last[lost.holder].gtid_retrieved
             if made_here:
@@ -72,7 +73,7 @@ def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
 
 _OWNED_BY_SESSION = (
     ". No channel of {holder} counts {what} of these as received: a session of {origin} may own the"
-    " GTID (SET gtid_next) and commit nothing, and {holder} then has a transaction that was made by"
+    " GTID (SET gtid_next) and commit nothing. Then {holder} has a transaction that was made by"
     " hand (H7)"
 )
 
@@ -88,8 +89,8 @@ def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
                 edge.allowed,
                 grade=Grade.PROVED,
                 proof=(evidence("extra, of an allowed UUID", edge.allowed, _holder(facts, edge)),),
-                explanation=f"{edge.edge.replica} has {many(edge.allowed)} beyond"
-                f" {edge.edge.source}, of UUIDs that the policy allows.",
+                explanation=f"{edge.edge.replica} has {many(edge.allowed)} that {edge.edge.source}"
+                " does not have, with UUIDs that the policy allows.",
             )
 
 
@@ -196,8 +197,8 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
             proof += (evidence(MADE_BY_HAND, loss.gtid_set, facts.last[loss.origin]),)
             way_back += (
                 f" {loss.gtid_set.shortened()} has the server_uuid of {loss.origin}, which never"
-                f" committed it: a session set gtid_next by hand. {distance_to(loss)}"
-                f" {holder.name} then skips the new transaction."
+                f" committed it: a session set gtid_next by hand. {distance_to(loss)} Then"
+                f" {holder.name} skips the new transaction."
             )
     hiding = that_may_hide(facts, edge)
     is_hidden = gtid_set.gtid_count <= len(hiding)  # one per server, the last one
@@ -244,12 +245,12 @@ def _way_back_text(edge: EdgeFacts, code: str) -> str:
     if code == "E2":
         return (
             f" A channel on the way to {source} is stopped. {holder} has purged them: starting the"
-            " channel brings them only if a server on the way has received them before."
+            " channel delivers them only if a server on the way has already received them."
         )
     return (
-        f" A channel on the way to {source} is stopped. If {holder} is meant to be written to, they"
-        " are not errant: once the channel is started, they are applied there, unless their rows"
-        " conflict or a server on the way does not pass them on."
+        f" A channel on the way to {source} is stopped. If clients may write on {holder}, they are"
+        f" not errant. When the channel is started, {source} applies them, unless their rows"
+        " conflict or a server on the way does not forward them."
     )
 
 
@@ -318,8 +319,8 @@ def _of_no_server(facts: ClusterFacts, gtid_set: GtidSet) -> GtidSet:
 
 
 def _own(gtid_set: GtidSet | None, server: ServerSnapshot) -> GtidSet:
-    assert gtid_set is not None, "only judgeable servers have differences"
-    assert server.server_uuid is not None, "only judgeable servers have differences"
+    assert gtid_set is not None, "only fully read servers have differences"
+    assert server.server_uuid is not None, "only fully read servers have differences"
     return gtid_set.from_uuid(server.server_uuid)
 
 

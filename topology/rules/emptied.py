@@ -23,8 +23,8 @@ def emptied_text(replica: ServerSnapshot, channel: ChannelSnapshot) -> str:
     if place is None or place.position <= _LOG_BEGINS or place.is_before_all:
         return ""
     return (
-        f" gtid_executed of {replica.name} is empty, and the place of its channel is {place}. If"
+        f" gtid_executed of {replica.name} is empty, and the position of its channel is {place}. If"
         " RESET BINARY LOGS AND GTIDS emptied it, its rows are there. If a `reset_and_purge` script"
-        " of a repair stopped there, run that script again: it holds the whole set. Until then"
+        " of a repair stopped there, run that script again: it contains the whole set. Until then"
         " start no channel and let no client write."
     )

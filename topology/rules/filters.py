@@ -46,10 +46,10 @@ def binary_log_filtered(facts: ClusterFacts) -> Iterator[Finding]:
                     *(evidence(option, values[option], server) for option in filters),
                     evidence("replicas", ", ".join(replicas), server),
                 ),
-                explanation=f"{name} does not log all of its changes. {effects[0].upper()}"
-                f"{effects[1:]}. {', '.join(replicas)} cannot receive the others: the GTIDs agree,"
-                f" and the rows are missing there. Remove the option from {name}, restart it, and"
-                " compare the rows.",
+                explanation=f"{name} does not log all of its changes."
+                f" {effects[0].upper()}{effects[1:]}. {', '.join(replicas)} cannot receive the"
+                " other changes: the GTIDs agree, but the rows are missing there. Remove the option"
+                f" from {name}, restart it, and compare the rows.",
             )
 
 
@@ -86,15 +86,15 @@ def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
             + (
                 f" They may still arrive from {', '.join(unseen)}, which gtid-audit did not read."
                 if unseen
-                else " They do not arrive while the option stays."
+                else " They do not arrive while the option is set."
             )
             + (
                 ""
                 if channel.auto_position
                 else " A file position may have skipped some of them before."
             )
-            + " Compare the rows, then remove the option; with auto-position on the source sends"
-            " them after that.",
+            + " Compare the rows, then remove the option. With auto-position on, the source then"
+            " sends them.",
         )
 
 

@@ -21,6 +21,6 @@ def gone_logs_text(source: ServerSnapshot, *, replica: str) -> str:
     what = gone[0] if len(gone) == 1 else f"{len(gone)} files, the first {gone[0]},"
     return (
         f" {source.name} cannot open {what} of its binary logs (SHOW BINARY LOGS prints 0 bytes):"
-        f" if {replica} needs what was in there, it is refused with error 1236, although"
-        " gtid_purged does not have it."
+        f" if {replica} needs transactions from there, it is refused with error 1236, although"
+        " gtid_purged does not have them."
     )

@@ -13,8 +13,8 @@ from topology.facts import ClusterFacts, EdgeFacts
 
 _TEXT: Final = (
     " MySQL before 5.7 does not count the last transaction that was in a relay log when its"
-    " receiver connected: {what} may be on its way in that of {servers}. Audit again when all is"
-    " applied there."
+    " receiver connected: {what} may be on its way in the relay log of {servers}. Audit again when"
+    " these relay logs are applied."
 )
 
 

@@ -16,9 +16,12 @@ from topology.rules.build import evidence, finding, many
 
 _CRASH = (
     "a crash that lost the end of its binary log, or its data was replaced by an older copy, a"
-    " backup or a clone that lacked them: then their rows are gone there"
+    " backup or a clone without them: then their rows are gone there"
 )
-_RESET = "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing them would double them"
+_RESET = (
+    "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing the transactions would"
+    " double them"
+)
 _REPLAYED = (
     "RESET BINARY LOGS AND GTIDS followed by a replay of binary logs (point-in-time recovery): then"
     " the rows of what was not replayed are probably gone"
@@ -26,12 +29,12 @@ _REPLAYED = (
 _BY_HAND = "a session elsewhere that set gtid_next to a GTID of this server"
 _COPIED = "another server that commits under the same server_uuid"
 _DECLARED = (
-    "SET GLOBAL gtid_purged on {holder}, by hand or with a backup, to more than was ever committed:"
-    " then no rows belong to these GTIDs"
+    "SET GLOBAL gtid_purged on {holder}, by hand or with a backup, to a set with GTIDs that were"
+    " never committed: then no rows belong to these GTIDs"
 )
 
 _ROWS_KEPT = (
-    " Its rows may still be there: before 8.0.17 a crash with sync_binlog other than 1 can take the"
+    " Its rows may still be there: before 8.0.17 a crash with sync_binlog other than 1 can lose the"
     " end of the binary log and leave the rows. Compare them first."
 )
 
@@ -51,8 +54,8 @@ def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
         yield _on(
             facts,
             loss,
-            f"{loss.origin} has lost {many(loss.gtid_set)} of its own that {loss.holder} still"
-            f" holds. {distance_to(loss)} Then the sets look equal and the data differs."
+            f"{loss.origin} has lost {many(loss.gtid_set)} of its own that {loss.holder} still has."
+            f" {distance_to(loss)} Then the sets look equal and the data differs."
             + ("" if has_no_rows else _ROWS_KEPT)
             + ("" if is_proved else _causes(loss)),
             None
@@ -82,11 +85,11 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
         yield _on(
             facts,
             loss,
-            f"The GTID history of {loss.origin} was reset: it does not list {many(loss.gtid_set)}"
-            f" of its own that {loss.holder} holds. Its rows {rows}. GTIDs"
-            f" that {loss.origin} had received may be gone from its list as well. Do not redo these"
-            " transactions on it, and do not undo them on its replicas, before you have compared"
-            f" the data. {distance_to(loss)} Replicas then skip its new transactions."
+            f"The GTID history of {loss.origin} was reset: its gtid_executed does not have"
+            f" {many(loss.gtid_set)} of its own that {loss.holder} has. Its rows {rows}. GTIDs that"
+            f" {loss.origin} had received may also be missing from its gtid_executed. Do not redo"
+            " these transactions on it, and do not undo them on its replicas, before you have"
+            f" compared the data. {distance_to(loss)} Then replicas skip its new transactions."
             + ("" if is_proved else _causes(loss)),
             None,
         )
@@ -102,22 +105,23 @@ def _neither_text(facts: ClusterFacts, loss: Loss) -> str:
         else ""
     )
     return (
-        f"{loss.origin} does not have {many(loss.gtid_set)} of its own UUID that {loss.holder}"
-        f" holds. {loss.origin} has been running since before they were committed, and its binary"
-        f" logs show no reset of its history: {loss.history}.{shown} Their rows are probably not on"
+        f"{loss.origin} does not have {many(loss.gtid_set)} of its own UUID that {loss.holder} has."
+        f" {loss.origin} has been running since before they were committed, and its binary logs"
+        f" show no reset of its history: {loss.history}.{shown} Their rows are probably not on"
         f" {loss.origin}. Read the content and compare the data before a repair."
-        f" {distance_to(loss)} Replicas then skip its new transactions."
+        f" {distance_to(loss)} Then replicas skip its new transactions."
     ) + _causes(loss)
 
 
 def _replayed_text(loss: Loss) -> str:
     """Explain a loss after which binary logs were replayed: the lost rows are probably gone."""
     return (
-        f"{loss.origin} does not list {many(loss.gtid_set)} of its own that {loss.holder} holds."
-        f" Its GTID history began again, and binary logs were replayed into it: {loss.history}."
-        f" Rows that the replay left out are probably not on {loss.origin}, and are on"
-        f" {loss.holder}. Do not redo these transactions, and do not undo them on replicas, before"
-        f" you have compared the data. {distance_to(loss)} Replicas then skip its new transactions."
+        f"The gtid_executed of {loss.origin} does not have {many(loss.gtid_set)} of its own that"
+        f" {loss.holder} has. Its GTID history began again, and binary logs were replayed into it:"
+        f" {loss.history}. Rows that the replay left out are probably not on {loss.origin}, and are"
+        f" on {loss.holder}. Do not redo these transactions, and do not undo them on replicas,"
+        f" before you have compared the data. {distance_to(loss)} Then replicas skip its new"
+        " transactions."
     ) + _causes(loss)
 
 
@@ -136,9 +140,9 @@ def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:
             facts,
             loss,
             f"{loss.holder} has {many(loss.gtid_set)} of {loss.origin}'s UUID that {loss.origin}"
-            f" {known}. {distance_to(loss)} {loss.holder}"
-            " then skips the new transaction without an error. Read the content first, because"
-            f" {loss.origin} does not have it. Then use up these GTIDs on {loss.origin}."
+            f" {known}. {distance_to(loss)} Then {loss.holder} skips the new transaction without an"
+            f" error. Read the content first, because {loss.origin} does not have it. Then commit"
+            f" empty transactions under these GTIDs on {loss.origin}."
             + ("" if is_proved else _causes(loss)),
             None,
         )
@@ -162,15 +166,15 @@ def _on(
 
 def _proof(facts: ClusterFacts, loss: Loss) -> Iterator[Evidence]:
     origin, holder = facts.last[loss.origin], facts.first[loss.holder]
-    assert origin.gtid_executed is not None, "only judgeable servers are compared"
-    assert origin.server_uuid is not None, "only judgeable servers are compared"
+    assert origin.gtid_executed is not None, "only fully read servers are compared"
+    assert origin.server_uuid is not None, "only fully read servers are compared"
     yield evidence("has", loss.gtid_set, holder)
     yield evidence("server_uuid", origin.server_uuid, origin)
     own = origin.gtid_executed.from_uuid(origin.server_uuid)
     yield evidence("gtid_executed of its own UUID", own, origin)
     yield evidence("gtid_owned", origin.gtid_owned, origin)
     yield evidence("commits until the first is reused", loss.commits_until_first, origin)
-    yield evidence("commits until the numbers are all reused", loss.commits_until_all, origin)
+    yield evidence("commits until the GTIDs are all reused", loss.commits_until_all, origin)
     yield evidence("uptime in seconds", origin.uptime_seconds, origin)
     if loss.committed is not None:
         first, last = (moment.isoformat(" ") for moment in loss.committed)
@@ -192,9 +196,9 @@ def distance_to(loss: Loss) -> str:
     is_tagged = any(tsid.tag for tsid in loss.gtid_set.tsids)
     counts = " Only transactions with the same tag count." if is_tagged else ""
     if first == every:
-        return f"{loss.origin} gives this GTID to its {_ordinal(first)} next transaction.{counts}"
+        return f"{loss.origin} assigns this GTID to its {_ordinal(first)} next transaction.{counts}"
     return (
-        f"{loss.origin} gives the first of these GTIDs to its {_ordinal(first)} next transaction,"
+        f"{loss.origin} assigns the first of these GTIDs to its {_ordinal(first)} next transaction,"
         f" and the last to its {_ordinal(every)}.{counts}"
     )
 
@@ -225,4 +229,4 @@ def _left(loss: Loss) -> tuple[str, ...]:
 
 def _causes(loss: Loss) -> str:
     left = "; ".join(cause.format(holder=loss.holder) for cause in _left(loss))
-    return f" What was read leaves these causes: {left}."
+    return f" The facts that gtid-audit read do not exclude these causes: {left}."

@@ -31,8 +31,8 @@ def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:
                         for server in pair
                     ),
                 ),
-                explanation=f"{first} and {other} have the same server_uuid: their transactions"
-                " cannot be told apart, and no comparison of their sets means anything.",
+                explanation=f"{first} and {other} have the same server_uuid. Their transactions"
+                " cannot be distinguished, and no comparison of their sets is valid.",
             )
 
 
@@ -76,6 +76,6 @@ def torn_reading(facts: ClusterFacts) -> Iterator[Finding]:
             replica=name,
             grade=Grade.UNKNOWN,
             proof=(evidence("what shows it", sign, facts.last[name]),),
-            explanation=f"{name} was restarted or reset while it was read; its sets are not"
-            " judged.",
+            explanation=f"{name} was restarted or reset while gtid-audit read it. Its sets are not"
+            " evaluated.",
         )

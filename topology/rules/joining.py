@@ -49,18 +49,19 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         server, candidate = joining.server, joining.candidate
         what = f"would receive {many(joining.missing)}"
         if not joining.missing:
-            what = f"has all {'else ' if joining.own else ''}it holds"
+            what = f"already has everything {'else ' if joining.own else ''}that {candidate} has"
         text = (
             f"No channel links {server} to the other servers. It is {_state(facts, joining)}: it"
             f" can replicate from {candidate}, and {what}."
         )
         if joining.own:
             text += (
-                f" {candidate} also holds {many(joining.own)} of {server}'s own that {server} does"
-                " not have (see E3, E6 and H7 of this audit): its receiver would drop them."
+                f" {candidate} also has {many(joining.own)} of {server}'s own that {server} does"
+                f" not have (see E3, E6 and H7 of this audit): the receiver of {server} would drop"
+                " them."
             )
         if joining.ahead:
-            text += f" {candidate} has still to receive {many(joining.ahead)} that {server} has."
+            text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
         doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
         yield _on(
             facts, "J1", joining, text + doubt, likely=bool(joining.own or joining.ahead or doubt)
@@ -140,9 +141,9 @@ def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:
     plural = "schema" if schemas == 1 else "schemas"
     has = f" It has {schemas} {plural} of its own." if schemas else ""
     return (
-        f"{has} Its binary logs hold nothing that excludes RESET BINARY LOGS AND GTIDS: if it was"
-        " reset, it has the rows already, and would execute the transactions a second time. Compare"
-        " the data first."
+        f"{has} Its binary logs do not exclude RESET BINARY LOGS AND GTIDS. If it was reset, it has"
+        " the rows already, and would execute the transactions a second time. Compare the data"
+        " first."
     )
 
 
@@ -160,8 +161,8 @@ def _on(
     if joining.unread:
         text += (
             f" {joining.candidate}'s part replicates from {unread}, which gtid-audit did not read:"
-            f" if that replicates from {joining.server}, a channel links them after all. Add it to"
-            " the audit before you change anything."
+            f" if that server replicates from {joining.server}, a channel links them after all. Add"
+            " that server to the audit before you change anything."
         )
     return finding(
         facts,

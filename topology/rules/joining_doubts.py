@@ -38,13 +38,13 @@ def _identity(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
     without = [each.name for each in (server, candidate) if each.server_id == 0]
     if without:
         return (
-            f" server_id is 0 on {' and '.join(without)}: a server without one neither sends nor"
-            " receives (error 1200 or 1236)."
+            f" server_id is 0 on {' and '.join(without)}: a server without a server_id neither"
+            " sends nor receives (error 1200 or 1236)."
         )
     if server.server_id == candidate.server_id is not None:
         return (
             f" {server.name} and {candidate.name} have the same server_id, {server.server_id}: the"
-            " connection is refused until one of them has another."
+            " connection is refused until one of them has another server_id."
         )
     return ""
 
@@ -53,8 +53,8 @@ def _settings(candidate: ServerSnapshot) -> str:
     if candidate.settings is not None:
         return ""
     return (
-        f" The settings of {candidate.name} were not read: with no binary log, or with another"
-        " gtid_mode than ON, it would refuse the connection."
+        f" gtid-audit did not read the settings of {candidate.name}: with no binary log, or with a"
+        " gtid_mode other than ON, it would refuse the connection."
     )
 
 
@@ -72,8 +72,8 @@ def _log(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
     if logs_nothing_received(candidate) and candidate.channels:
         return (
             f" {candidate.name} does not log what it receives (log_replica_updates = OFF), and"
-            f" counts it as purged: it refuses {server.name} with error 1236 once it has received"
-            " more."
+            f" counts it as purged: it refuses {server.name} with error 1236 after it has received"
+            " more transactions."
         )
     return ""
 
@@ -99,6 +99,6 @@ def _versions(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
     refused = both[0] < oldest and both[1] >= newest
     return (
         f" {candidate.name} runs {candidate.version} and {server.name} {server.version}: a replica"
-        " must be of its source's release series or of the next one."
+        " must run its source's release series or the next one."
         + (" These two refuse each other (errors 2026 and 2059)." if refused else "")
     )

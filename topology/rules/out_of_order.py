@@ -33,24 +33,24 @@ from topology.skipping import may_skip
 from topology.unseen import group_uuids
 
 _TEXT: Final = (
-    " {replica} has later transactions of {source} already. So its applier skipped {what} before"
+    " {replica} already has later transactions of {source}. So its applier skipped {what} before"
     " (sql_replica_skip_counter, a log position), or RESET BINARY LOGS AND GTIDS removed them from"
-    " gtid_executed. Either they do not come, or they may put older rows over newer ones, or stop"
-    " the applier. Run STOP REPLICA on {replica} and compare the rows first."
+    " gtid_executed. They may never arrive. If they arrive, they may replace newer rows with older"
+    " ones, or stop the applier. Run STOP REPLICA on {replica} and compare the rows first."
 )
 
 _NOT_READ: Final = (
-    " {replica} has later transactions of the same origin already, and its applier commits in the"
-    " order of what it receives: it may have skipped {what} (sql_replica_skip_counter). The binary"
-    " log of {source} shows which were logged first, and could not be read: {why}. Audit again with"
-    " an account that may read it, or compare the rows."
+    " {replica} already has later transactions of the same origin, and its applier commits in the"
+    " order in which it receives: it may have skipped {what} (sql_replica_skip_counter). The binary"
+    " log of {source} shows which were logged first, but gtid-audit could not read it: {why}. Audit"
+    " again with an account that may read it, or compare the rows."
 )
 
 _WITHOUT_HISTORY: Final = (
     " {replica} has executed nothing, and has {schemas} besides MySQL's own. If RESET BINARY LOGS"
     " AND GTIDS removed its history, or a backup was loaded without gtid_purged, the rows of these"
-    " transactions are there: they do not come, or are applied a second time. Run STOP REPLICA on"
-    " {replica} and compare the rows first."
+    " transactions are there. Then the transactions do not arrive, or the applier applies them a"
+    " second time. Run STOP REPLICA on {replica} and compare the rows first."
 )
 
 

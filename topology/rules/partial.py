@@ -39,8 +39,8 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
                 *(evidence("server_id", copy.server_id, copy) for copy in copies),
             ),
             explanation=f"{name} replicates from {address}, which is not a server of this audit."
-            " gtid-audit compared the two with nothing. Add that server to the audit, or list it"
-            " under `policy.external_sources` in the fleet file." + _copied(channel, copies),
+            " gtid-audit did not compare the two. Add that server to the audit, or list it under"
+            " `policy.external_sources` in the fleet file." + _copied(channel, copies),
         )
     for edge in _replaced(facts):
         replica = facts.last[edge.replica]
@@ -79,18 +79,18 @@ def kind_not_evaluated(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("kind", kind, server),
                 ),
                 explanation=f"{name} is {kind}. This version does not evaluate how such servers"
-                " replicate among themselves: a difference between them is not reported."
+                " replicate among themselves, and does not report a difference between them."
                 f" {_evaluated_of_channels(server)}",
             )
 
 
 def _evaluated_of_channels(server: ServerSnapshot) -> str:
     if not (group_name_of(server) or is_galera(server)):
-        return "Channels between servers are evaluated."
+        return "gtid-audit evaluates channels between servers."
     return (
-        "Channels between servers are evaluated, with one assumption: each member still receives"
-        " what any other member has. So a transaction of a member that has left the group may be"
-        " missing on the others, and an async replica that has it may not be reported as errant."
+        "gtid-audit evaluates channels between servers, and assumes that each member still receives"
+        " what any other member has. If a member has left the group, the others may be missing its"
+        " transactions, and gtid-audit may not report them as errant on an async replica."
     )
 
 

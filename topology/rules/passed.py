@@ -39,7 +39,7 @@ from topology.rules.emptied import emptied_text
 from topology.snapshot import ServerSnapshot
 
 # The fact that the applier's position is after transactions that its channel counts as received.
-IS_BEHIND: Final = "its applier is behind them"
+IS_BEHIND: Final = "its applier's position is after them"
 # The fact that a copy of the source may be at the address of its channel.
 OTHER_ADDRESS: Final = "the channel's address, where the source was not read"
 
@@ -59,8 +59,8 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
         before = facts.first[edge.edge.replica]
         proof = [
             evidence("missing on the replica", gone, replica),
-            evidence("received before, behind the applier", edge.passed, before),
-            evidence("in the source's log before the channel's place", edge.behind, source),
+            evidence("received before, and before the applier's position", edge.passed, before),
+            evidence("in the source's log before the channel's position", edge.behind, source),
             evidence("applier has come to", channel.applied_to, replica),
             evidence("applier state", channel.applier_state or "unknown", replica),
             evidence("place in the relay log", channel.relay_applied_to, replica),
@@ -128,8 +128,9 @@ def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
     channel = absence.edge.edge.channel
     if asks_for_last_again(absence.replica, channel):
         return (
-            " Its receiver is not connected, and asks for the last transaction that it has received"
-            " once more (before 5.7), as it may have only a part: that one comes again."
+            " Its receiver is not connected, and requests its last received transaction again when"
+            " it connects (before 5.7), because it may have only a part of it. That one arrives"
+            " again."
         )
     read_to, end = channel.received_to, source.log_end
     if channel.auto_position or read_to is None or end is None or not read_to < end:
@@ -138,7 +139,7 @@ def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
         return ""
     return (
         f" The channel runs by file position, and its receiver has read to {read_to} of a log that"
-        f" ends at {end}: it fetches those of them again that lie beyond that."
+        f" ends at {end}: it fetches again those that are after its position."
     )
 
 
@@ -148,8 +149,8 @@ def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool, again: s
     text = f"{name} does not have {many(absence.gtids)} of {absence.source.name}"
     if absence.returns:
         return (
-            f"{text}, and its applier has been behind them before. Its receiver does not run; once"
-            " it is started, it fetches them again."
+            f"{text}, and its applier's position was after them before. Its receiver is not"
+            " running; when it is started, it fetches them again."
         )
     others = len(absence.replica.channels or ()) > 1  # one of them may still deliver them
     way = f" by channel {absence.edge.edge.channel.name or 'default'}" if others else ""

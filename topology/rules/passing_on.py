@@ -88,7 +88,7 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("receiver", channel.receiver.value, facts.last[edge.replica]),
                 ),
                 explanation=f"{edge.source} has no binary log (log_bin = OFF): it refuses the"
-                f" receiver of {edge.replica}, and what it commits has no GTID. Restart"
+                f" receiver of {edge.replica}, and its transactions have no GTID. Restart"
                 f" {edge.source} with its binary log.{copy}",
             )
 
@@ -116,7 +116,7 @@ def log_closed(facts: ClusterFacts) -> Iterator[Finding]:
         if not has_closed_log(server):
             continue
         below = sorted({edge.replica for edge in facts.graph.edges if edge.source == name})
-        receives = " What it receives is applied, and not logged." if server.channels else ""
+        receives = " It applies what it receives, but does not log it." if server.channels else ""
         yield finding(
             facts,
             "A9",
@@ -126,13 +126,13 @@ def log_closed(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("log_bin", "ON", server),
                 evidence("binary log", "closed", server),
             ),
-            explanation=f"{name} has closed its binary log after an error, and runs on without it"
+            explanation=f"{name} closed its binary log after an error, and continues without it"
             " (binlog_error_action = IGNORE_ERROR; the error log has the error). What clients"
             " commit on it gets no GTID, and reaches no other server"
             + (f", not even {', '.join(below)}" if below else "")
-            + f": the sets stay equal, and the rows do not.{receives} Stop the writes, remove the"
-            f" cause (often a full disk) and restart {name}. No log has what was committed"
-            " meanwhile: compare the rows afterwards, or rebuild the other servers.",
+            + f": the sets stay equal, but the rows differ.{receives} Stop the writes, remove the"
+            f" cause (often a full disk) and restart {name}. No log has what was committed since"
+            " the log was closed. Compare the rows afterwards, or rebuild the other servers.",
         )
 
 
@@ -161,7 +161,7 @@ def source_refuses_sets(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=f"gtid_mode is {mode} on {edge.source}, and the channel of {edge.replica}"
             " uses auto-position. "
             + (
-                "The receiver is connected, and goes on until its connection ends."
+                "The receiver is connected, and continues until its connection ends."
                 if connected
                 else "The receiver is not connected."
             )

@@ -22,16 +22,16 @@ _NAME: Final = "missing, and purged on the source"
 _COPY: Final = " Compare the rows: a copy that was loaded without its gtid_purged has them."
 _NEXT_CONNECTION: Final[Mapping[bool | None, str]] = {
     False: "its next connection is refused with error 1236.",
-    None: "its next connection is refused with error 1236, if the file of its position is purged as"
-    f" well; otherwise they do not come.{_COPY}",
-    True: "they do not come. The channel runs by file position, so that its next connection is"
-    f" accepted; by auto-position it is refused with error 1236.{_COPY}",
+    None: "its next connection is refused with error 1236, if the file of its position is also"
+    f" purged. Otherwise they do not arrive.{_COPY}",
+    True: "they do not arrive. The channel runs by file position, so its next connection is"
+    f" accepted. With auto-position it would be refused with error 1236.{_COPY}",
 }
 _NOT_LOGGED: Final = "in no binary log"
 _UNLOGGED: Final = (
     " log_replica_updates is OFF on {name}: it does not log what it receives, and counts that as"
     " purged ({what} of these). Set it to ON and restart {name} first. Otherwise the next"
-    " transaction that {name} receives is missing as well."
+    " transaction that {name} receives will also be missing."
 )
 
 

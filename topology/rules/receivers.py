@@ -73,10 +73,13 @@ def _hanging_text(
     edge: EdgeFacts, source: ServerSnapshot, waiting: Waiting | None, *, is_former: bool
 ) -> str:
     name, channel = edge.edge.replica, edge.edge.channel
-    text, copy = f"The receiver of {name} runs and receives nothing more", _copy_text(edge, source)
+    text, copy = (
+        f"The receiver of {name} runs but no longer receives anything",
+        _copy_text(edge, source),
+    )
     if is_former:
         text += (
-            f": it waits at {channel.received_to}, and the log of {source.name} ends at"
+            f": it waits at {channel.received_to}, but the log of {source.name} ends at"
             f" {source.log_end}. The binary logs of {source.name} were reset (RESET BINARY LOGS AND"
             f" GTIDS) while it was connected{', or ' + copy if copy else ''}."
         )
@@ -85,12 +88,12 @@ def _hanging_text(
         text += (
             f": {source.name} logged {waiting.gtid} {waiting.seconds:,} s ago, and the receiver did"
             " not move between the readings. Possible causes: a dead network connection that"
-            " replica_net_timeout has not ended yet; RESET BINARY LOGS AND GTIDS on"
-            f" {source.name} while it was connected; a dump thread of {source.name} that hangs; a"
-            f" large event on a slow connection; a full disk under the relay log (the error log of"
-            f" {name} reports it, and STOP REPLICA waits until there is room)"
+            f" replica_net_timeout has not ended yet; RESET BINARY LOGS AND GTIDS on {source.name}"
+            f" while it was connected; a dump thread of {source.name} that hangs; a large event on"
+            f" a slow connection; a full disk for the relay log (the error log of {name} reports"
+            " it, and STOP REPLICA waits until there is space)"
         )
         if not channel.auto_position:
-            text += "; a file position that was set behind it: then it never arrives"
+            text += "; a file position that was set after it: then it never arrives"
         text += f"{'; ' + copy if copy else ''}."
     return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."

@@ -33,8 +33,10 @@ _COUNTER: Final = "sql_replica_skip_counter"
 _SKIPS: Final = {
     "replica_skip_errors": "the applier ignores these errors and does not apply the change",
     "replica_exec_mode": "the applier ignores duplicate keys and missing rows",
-    "replica_type_conversions": "the applier converts values that do not fit, and loses a part",
-    _COUNTER: "the applier skips so many of the next event groups",
+    "replica_type_conversions": (
+        "the applier converts values that do not fit, and loses a part of them"
+    ),
+    _COUNTER: "the applier skips this number of the next event groups",
 }
 
 
@@ -69,7 +71,7 @@ def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
                 ),
                 explanation=f"{left} and {right} have the same server_id, {one.server_id}. No"
                 " transactions flow from one to the other now. If one becomes the source of the"
-                " other, the replica drops every transaction of its source.",
+                " other, the replica will drop every transaction of its source.",
             )
 
 
@@ -115,20 +117,20 @@ def _logged_upstream(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
 
 _COMING: Final = (
     " {what} of these was received by a server that sends to {name}, and not applied there: unless"
-    " its applier has passed them by (a RESET), they come to {name} next."
+    " its applier has passed them (a RESET), they reach {name} next."
 )
 _AS_ANOTHER: Final = (
     "a UUID that no server of this audit has. {name} was probably cloned or restored, and kept its"
-    " server_id. Set another server_id on it. What was dropped must then be fetched again."
+    " server_id. Set another server_id on it. Then it must fetch the dropped transactions again."
 )
 _AS_A_STRANGER: Final = (
-    "the UUID of a group, of which a member has, or had, the same server_id. Set another on {name}."
-    " What was dropped must then be fetched again."
+    "the UUID of a group, and a member of that group has, or had, the same server_id. Set another"
+    " server_id on {name}. Then it must fetch the dropped transactions again."
 )
 _AS_A_MEMBER: Final = (
     "the UUID of its group. {name} probably committed them as the primary and lost them since (a"
-    " crash, an older copy of its data). Of each interval only the first and the last transaction"
-    " were looked up. If {name} joins its group again, the group delivers them."
+    " crash, an older copy of its data). gtid-audit looked up only the first and the last"
+    " transaction of each interval. If {name} joins its group again, the group delivers them."
 )
 
 
@@ -201,9 +203,9 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     has = channel.gtid_retrieved
     others = {each for each in of_groups.tsids if each.uuid in has.uuids} - {*has.tsids}
     if others or of_groups & has.filled():  # a tag belongs to the same group
-        shown = "has received others of them, and not these"
+        shown = "has received other transactions of the group, and not these"
     elif of_groups and leaves_out(facts.first[replica.name], channel):
-        shown = "has read on between the readings, and received nothing"
+        shown = "read further between the readings, and received nothing"
     if not shown:
         return ""
     return _OF_A_MEMBER.format(name=replica.name, shown=shown, server_id=replica.server_id)
@@ -254,8 +256,9 @@ def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
                 replica=name,
                 grade=Grade.PROVED,
                 proof=tuple(evidence(setting, values[setting], server) for setting in harmful),
-                explanation=f"{name} can lose changes without an error. {effects[0].upper()}"
-                f"{effects[1:]}. The GTIDs agree afterwards and the rows do not.",
+                explanation=f"{name} can lose changes without an error."
+                f" {effects[0].upper()}{effects[1:]}. Afterwards the GTIDs agree, but the rows"
+                " differ.",
             )
 
 
@@ -297,8 +300,8 @@ def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
         f" {effects}"
         + (f" {many(dropped)} {is_are} missing." if dropped else "")
         + (_MAY_ACCEPT.format(name=replica) if may_accept else "")
-        + " Set another server_id on one of them, then start its channels again. A source sends by"
-        " auto-position what its replica did not apply.",
+        + " Set another server_id on one of them, then start its channels again. With auto-position"
+        " a source sends what its replica did not apply.",
     )
 
 
@@ -318,7 +321,8 @@ def _effect(facts: ClusterFacts, origin: str, replica: str) -> str:
             )
         if edge.channel.receiver is ThreadState.STOPPED:
             return (
-                f"The receiver of {replica} is stopped; started, it refuses {origin} with an error."
+                f"The receiver of {replica} is stopped. When it is started, it refuses {origin}"
+                " with an error."
             )
     return (
         f"{replica} drops the transactions of {origin} as if they were its own, without an error."

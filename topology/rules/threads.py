@@ -19,7 +19,7 @@ from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 _DIFFERENT_ERRORS = re.compile(
     r"caused different errors on (?:master|source) and (?:slave|replica)", re.IGNORECASE
 )
-_ROW_CONFLICTS = {1032: "the row is not there", 1062: "the key is already there"}
+_ROW_CONFLICTS = {1032: "the row does not exist", 1062: "the key already exists"}
 RECEIVER_ERROR = "receiver error"  # the evidence of A4 that quotes the server
 _WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's error for any worker's
 
@@ -29,13 +29,14 @@ _AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
 _UNTIL_NAME = "applier runs with UNTIL"
 _WRITTEN_BELOW = (
-    " It keeps back {what} of {source}, which replicates from {replica}. If {source} is not meant"
-    " to be written to, that work is errant: remove this channel ({words} on {replica}) and audit"
-    " again, which reports it as E1."
+    " The stopped channel holds back {what} of {source}, which replicates from {replica}. If"
+    " clients must not write on {source}, these are errant: remove this channel ({words} on"
+    " {replica}) and audit again, which reports them as E1."
 )
 _UNTIL = (
-    " It was started with START REPLICA UNTIL {condition}: {who} wanted it to stop before or after"
-    " certain transactions. Find out why before you start it: it then applies all that follow."
+    " The applier was started with START REPLICA UNTIL {condition}: {who} wanted it to stop before"
+    " or after certain transactions. Find out why before you start it. When started, it applies all"
+    " later transactions."
 )
 
 
@@ -46,9 +47,9 @@ def _until(condition: str) -> str:
 # The fact that a transaction counts as executed although it failed; see contents_to_compare.py.
 FAILED_AND_EXECUTED = "failed, and counted as executed"
 _IN_PART = (
-    " {what} counts as executed on {replica} although it failed: a table without transactions"
-    " (MyISAM) has a part of it, or a session or another channel executed it since. A start of the"
-    " applier goes on behind it, and the rest of its rows stays missing: compare the rows"
+    " {what} counts as executed on {replica} although it failed: a non-transactional table (MyISAM)"
+    " has a part of it, or a session or another channel executed it since. When started, the"
+    " applier continues after it, and the rest of its rows stays missing. Compare the rows"
     " (--content) first."
 )
 
@@ -230,7 +231,7 @@ def stops_at_until(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("Until_Condition", channel.until, replica),
                 ),
                 explanation=f"The applier of {replica.name} runs with START REPLICA UNTIL"
-                f" {channel.until}: it stops there, and applies nothing from then on.",
+                f" {channel.until}: it stops there, and then applies nothing more.",
             )
             yield replace(found, name=_UNTIL_NAME)  # it has not stopped, unlike the catalogue's A7
 
@@ -250,8 +251,9 @@ def auto_position_off(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("auto_position", 0, replica),
                     evidence("receiver has read to", channel.received_to, replica),
                 ),
-                explanation=f"The channel of {replica.name} runs by file position. If it is moved,"
-                " transactions are skipped and nothing notices.",
+                explanation=f"The channel of {replica.name} runs by file position. If an operator"
+                " changes the position, the replica can skip transactions, and no check detects"
+                " it.",
             )
 
 
@@ -268,15 +270,16 @@ def _channels(
 def _classify(channel: ChannelSnapshot, text: str) -> tuple[str, str]:
     if _DIFFERENT_ERRORS.search(text):
         return "A1", (
-            "the statement was logged with an error and does not fail the same way here. An empty"
-            " transaction under its GTID does not help; the applier has to be moved past it."
+            "the source logged the statement with an error, and the statement does not fail the"
+            " same way on the replica. An empty transaction under its GTID does not help; an"
+            " operator must move the applier past it."
         )
     if _hides_its_error(channel):
         return "A3", (
             "a worker failed, and the coordinator reports only that (error 1756). The worker's own"
-            " error is in the server's error log. It may be a statement that failed on the source"
-            " as well (A1), a row conflict (A2) or another error. To see it here: STOP SLAVE; SET"
-            " GLOBAL slave_parallel_workers = 0; START SLAVE; then audit again."
+            " error is in the server's error log. It may be a statement that also failed on the"
+            " source (A1), a row conflict (A2) or another error. To see it in an audit: STOP SLAVE;"
+            " SET GLOBAL slave_parallel_workers = 0; START SLAVE; then audit again."
         )
     conflict = _ROW_CONFLICTS.get(channel.applier_errno)
     if conflict is not None:

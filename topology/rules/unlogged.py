@@ -68,10 +68,10 @@ def set_before_committed(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"SET GLOBAL gtid_purged declared {many(found)} executed on {server.name}"
             f" at {each.set_at:%Y-%m-%d %H:%M:%S}, and {origin.name} committed them later. Possible"
-            f" causes: the set was too large; {origin.name} lost other transactions and used their"
-            " GTIDs again; a clock was wrong then. The rows are probably missing on"
-            f" {server.name}, and those of earlier transactions may be. Compare the data of the"
-            " two servers.",
+            f" causes: the set was too large; {origin.name} lost other transactions and reused"
+            " their GTIDs; a clock was wrong at that time. The rows are probably missing on"
+            f" {server.name}, and those of earlier transactions may be missing. Compare the data of"
+            " the two servers.",
             strategies=(),
         )
         yield replace(made, name=_NAME)
@@ -157,9 +157,9 @@ def _explanation(name: str, gtids: GtidSet) -> str:
     return (
         f"{name} has executed {many(gtids)} that its binary logs never held, so their content"
         " cannot be compared. Possible causes: an operator declared them executed (SET GLOBAL"
-        f" gtid_purged): then their rows are missing on {name}, unless a backup brought them. Or"
+        f" gtid_purged): then their rows are missing on {name}, unless a backup contained them. Or"
         f" {name} applied them without logging them (log_replica_updates or log_bin was off,"
         " sql_log_bin=0, its log was closed after an error), or lost the end of a log in a crash:"
-        " then the rows are there, and its replicas cannot get them."
-        f" Compare the rows of these transactions on {name} with another server."
+        " then the rows are there, and its replicas cannot get them. Compare the rows of these"
+        f" transactions on {name} with another server."
     )

@@ -20,7 +20,7 @@ from topology.adapters.inventory.secrets import (
 from topology.adapters.inventory.targets import target_of
 from topology.target import Secret, ServerTarget
 
-NO_USER: Final = "no user: not here, not in an option file, not in the defaults"
+NO_USER: Final = "no user, neither here nor in an option file nor in the defaults"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ _HOST_AND_QUERY = re.compile(r"(\[[^\]]*\]|[^:/?]*):\d+/?\?.*", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _INDISCREET: Final = (
-    "the DSN has a password in it, where others can read it; give it by the environment"
-    " (GTID_AUDIT_PASSWORD), an option file (?option_file=…&group=…) or --ask-password"
+    "the DSN contains a password, which others can read there. Use the environment"
+    " (GTID_AUDIT_PASSWORD), an option file (?option_file=…&group=…) or --ask-password instead"
 )
 
 
@@ -110,11 +110,11 @@ def parse_dsn(text: str) -> Dsn:
         raise _problem(f"does not begin with {SCHEME}")
     _refuse_password(text[len(SCHEME) :])
     if "#" in text:
-        raise _problem("holds a '#'; write it as %23")
+        raise _problem("contains a '#'; write it as %23")
     before, has_query, query = text[len(SCHEME) :].partition("?")
     authority, _, path = before.partition("/")
     if path:
-        raise _problem("has a path; after host and port only ?option=value may follow")
+        raise _problem("has a path; only ?option=value may follow the host and port")
     user, _, address = authority.rpartition("@")
     if ":" in user:
         raise InventoryProblem(_INDISCREET)
@@ -122,9 +122,9 @@ def parse_dsn(text: str) -> Dsn:
     host, port = _address(address, may_be_empty="unix_socket" in options)
     for name, only in _ONLY_VALUES.items():
         if options.get(name, only) != only:
-            raise _problem(f"has {name}=…, of which only {name}={only} is known")
+            raise _problem(f"has {name}=…, but only {name}={only} is supported")
     if ("ssl_cert" in options) != ("ssl_key" in options):
-        raise _problem("has one of ssl_cert and ssl_key; both are needed")
+        raise _problem("has only one of ssl_cert and ssl_key; both are required")
     if "group" in options and "option_file" not in options:
         raise _problem("has a group without an option_file")
     return Dsn(
@@ -154,23 +154,23 @@ def _address(text: str, *, may_be_empty: bool) -> tuple[str, int]:
     if not text:
         if may_be_empty:
             return "localhost", PORT_DEFAULT
-        raise _problem("names no host")
+        raise _problem("has no host")
     if text.startswith("["):
         inside, bracket, after = text[1:].partition("]")
         if not bracket or (after and not after.startswith(":")):
-            raise _problem("has a bracket that does not close around an IPv6 address")
+            raise _problem("has an opening bracket before an IPv6 address, but no closing bracket")
         host, port_text = inside, after[1:] if after else None
         try:
             host = str(ipaddress.IPv6Address(inside))
         except ValueError:
-            raise _problem("has something in brackets that is no IPv6 address") from None
+            raise _problem("has text in brackets that is no IPv6 address") from None
     else:
         if text.count(":") > 1:
             raise _problem("has more than one ':' in its address; put an IPv6 address in brackets")
         host, colon, after_colon = text.partition(":")
         port_text = after_colon if colon else None
         if not _HOST.fullmatch(host):
-            raise _problem("has a host name with a character that host names do not have")
+            raise _problem("has a host name with an invalid character")
     return host, _port(port_text)
 
 
@@ -193,7 +193,7 @@ def _options(query: str) -> dict[str, str]:
             raise InventoryProblem(_INDISCREET)
         if name not in OPTIONS:
             near = get_close_matches(name, OPTIONS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
+            hint = f"did you mean {near[0]}?" if near else f"known options: {', '.join(OPTIONS)}"
             raise _problem(f"has an unknown option (number {number}); {hint}")
         if name in options:
             raise _problem(f"has the option {name} twice")
@@ -205,7 +205,7 @@ def _options(query: str) -> dict[str, str]:
 
 def _decoded(text: str, what: str) -> str:
     if _PERCENT.search(text):
-        raise _problem(f"has a '%' in {what} that two hexadecimal digits do not follow")
+        raise _problem(f"has a '%' in {what} without two hexadecimal digits after it")
     try:
         decoded = unquote_to_bytes(text).decode()
     except UnicodeDecodeError:

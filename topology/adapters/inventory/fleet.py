@@ -88,6 +88,10 @@ def _named(clusters: Sequence[_Kind], name: str) -> tuple[_Kind, ...]:
     if not kept:
         names = [cluster.name for cluster in clusters]
         near = get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {len(names)} others"
-        raise InventoryProblem(f"no cluster of that name in the fleet file; {hint}")
+        hint = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"it has {len(names):,} other {'cluster' if len(names) == 1 else 'clusters'}"
+        )
+        raise InventoryProblem(f"no cluster with that name in the fleet file; {hint}")
     return kept

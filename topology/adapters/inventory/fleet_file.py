@@ -214,7 +214,7 @@ class _Reading:
             ]  # fmt: skip
             if own:
                 self.note(
-                    place, f"has a dsn and also {', '.join(sorted(own))}; say it in one place"
+                    place, f"has a dsn and also {', '.join(sorted(own))}; use only one of the two"
                 )
                 return None
             try:
@@ -223,7 +223,7 @@ class _Reading:
                 self.note((*place, "dsn"), str(problem))
                 return None
         if (server.host is None) == (server.unix_socket is None):
-            self.note(place, "needs one of dsn, host and unix_socket")
+            self.note(place, "requires exactly one of dsn, host and unix_socket")
             return None
         if server.unix_socket is not None and server.port is not None:
             self.note((*place, "port"), "a unix socket has no port")
@@ -246,12 +246,12 @@ class _Reading:
     ) -> _Placed | None:
         """Return a server with the source of its account; its own settings precede the defaults."""
         if (dsn.ssl_cert is None) != (dsn.ssl_key is None):
-            self.note(place, "has one of ssl_cert and ssl_key; both are needed")
+            self.note(place, "has only one of ssl_cert and ssl_key; both are required")
             return None
         own = server.password
         where: Place = (*place, "password")
         if own is not None and dsn.option_file is not None:
-            self.note(where, "the dsn names an option_file; say it in one place")
+            self.note(where, "the dsn also has an option_file; use only one of the two")
             return None
         self._password_source(own, where)
         if own is None and dsn.option_file is not None:
@@ -272,7 +272,7 @@ class _Reading:
         if source is None:
             return
         if (source.env is None) == (source.option_file is None):
-            self.note(place, "needs one of env and option_file")
+            self.note(place, "requires exactly one of env and option_file")
         elif source.group is not None and source.option_file is None:
             self.note(place, "has a group without an option_file")
 
@@ -326,7 +326,7 @@ _WORDS: Final = {
     "dict_type": "expected keys and values",
     "model_type": "expected keys and values",
     "missing": "is missing",
-    "string_pattern_mismatch": "holds a control character",
+    "string_pattern_mismatch": "contains a control character",
     "string_too_short": "is empty",
     "too_short": "is empty",
     "tuple_type": "expected a list",
@@ -344,12 +344,12 @@ def _in_words(error: Any) -> str:  # noqa: ANN401 - a dict of Pydantic's
         known = sorted(section.model_fields) if section else []
         near = get_close_matches(key, known, n=1)
         return "unknown key; " + (
-            f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
         )
     if key == "password" and error["type"] == "model_type":
         return (
-            "no password stands in this file; say where it is: {env: NAME}, or {option_file: FILE,"
-            " group: NAME}"
+            "this file must not contain a password; configure its source: {env: NAME}, or"
+            " {option_file: FILE, group: NAME}"
         )
     if error["type"] in _WORDS:
         return _WORDS[error["type"]]

@@ -54,7 +54,7 @@ def read_option_file(path: Path, *, groups: Sequence[str]) -> OptionFile:
 
 def _read(path: Path, sections: dict[str, dict[str, str]], *, depth: int) -> None:
     if depth > DEPTH_MAX:
-        raise OptionFileProblem(f"{path}: included more than {DEPTH_MAX} deep")
+        raise OptionFileProblem(f"{path}: includes are nested more than {DEPTH_MAX} levels deep")
     current: dict[str, str] | None = None
     for number, line in enumerate(_lines(path), start=1):
         where = f"{path}, line {number}"
@@ -79,7 +79,8 @@ def _read(path: Path, sections: dict[str, dict[str, str]], *, depth: int) -> Non
         if not equals:
             if key == "password":
                 raise OptionFileProblem(
-                    f"{where}: 'password' without a value asks for a prompt; use --ask-password"
+                    f"{where}: 'password' without a value would ask for it interactively; use"
+                    " --ask-password"
                 )
             current[key] = ""
         else:

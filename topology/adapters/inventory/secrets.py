@@ -67,7 +67,7 @@ def account_from_option_file(
     try:
         path = Path(file).expanduser()
     except RuntimeError:  # a process without a home directory, as on a cluster's executors
-        raise InventoryProblem(f"{file}: no home directory is known here") from None
+        raise InventoryProblem(f"{file}: no home directory is known to this process") from None
     _look_at_mode(path, warn)
     groups = (group,) if group is not None else GROUPS_DEFAULT
     try:
@@ -76,7 +76,7 @@ def account_from_option_file(
         raise InventoryProblem(str(problem)) from problem
     if group is not None and group not in found.groups:
         there = ", ".join(f"[{name}]" for name in found.groups) or "none"
-        raise InventoryProblem(f"{path}: no group [{group}]; there: {there}")
+        raise InventoryProblem(f"{path}: no group [{group}]; groups in the file: {there}")
     password = found.values.get("password")
     return found.values.get("user"), None if password is None else Secret(password)
 
@@ -96,6 +96,8 @@ def _look_at_mode(path: Path, warn: Warn) -> None:
     # The server's own clients ignore such a file (mysys/my_default.cc). Ignoring it here would lead
     # to an "access denied" error without a visible cause.
     if mode & stat.S_IWOTH:
-        raise InventoryProblem(f"{path}: every user of this machine may change it; chmod 600 it")
+        raise InventoryProblem(
+            f"{path}: every user of this machine can change it; run `chmod 600` on it"
+        )
     if mode & stat.S_IROTH:
-        warn(f"{path}: every user of this machine may read it; chmod 600 it")
+        warn(f"{path}: every user of this machine can read it; run `chmod 600` on it")

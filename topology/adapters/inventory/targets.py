@@ -63,7 +63,7 @@ def pair_targets(dsn_a: str, dsn_b: str, accounts: Accounts) -> tuple[ServerTarg
     """Return the two servers of a pair, with their addresses as names. Raises InventoryProblem."""
     first, second = _parsed("A", dsn_a), _parsed("B", dsn_b)
     if first.identity == second.identity:
-        raise InventoryProblem("both DSNs name the same server")
+        raise InventoryProblem("both DSNs refer to the same server")
     return accounts.target(first.endpoint, first), accounts.target(second.endpoint, second)
 
 

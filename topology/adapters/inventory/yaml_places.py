@@ -31,7 +31,7 @@ class YamlFile:
             self.values: Any = yaml.safe_load(text)
         except RecursionError:
             line = _too_deep(text)
-            raise YamlProblem(f"line {line}: nested more than {DEPTH_MAX} deep") from None
+            raise YamlProblem(f"line {line}: nested more than {DEPTH_MAX} levels deep") from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f"line {mark.line + 1}: " if mark else ""
@@ -66,15 +66,15 @@ def _too_deep(text: str) -> int:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > DEPTH_MAX:
-            assert event.start_mark is not None, "events of a text have their places"
+            assert event.start_mark is not None, "events of a parsed text have line numbers"
             return event.start_mark.line + 1
-    raise AssertionError("what is not deep does not recurse")
+    raise AssertionError("text within the depth limit does not exhaust the recursion limit")
 
 
 def _refuse(node: yaml.Node, *, seen: set[int]) -> None:
     line = node.start_mark.line + 1
     if id(node) in seen:
-        raise YamlProblem(f"line {line}: an anchor used again; write it out, or use defaults")
+        raise YamlProblem(f"line {line}: an anchor is reused; write out its value, or use defaults")
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:

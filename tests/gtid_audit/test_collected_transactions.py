@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gtid_audit import collected_transactions
-from gtid_audit.collected_transactions import Collected
+from repair.adapters import collected_transactions
+from repair.adapters.collected_transactions import Collected
 from repair.replay import Replayed
 
 

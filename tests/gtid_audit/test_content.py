@@ -6,13 +6,13 @@ from uuid import UUID
 
 import pytest
 
-from gtid_audit.content import read_contents
-from gtid_audit.content_text import CLUSTERS_SHOWN_MAX, OTHERS, content_line, content_lines
-from gtid_audit.contents_to_compare import RECENT, looked_back
+from gtid_audit.views.content_text import CLUSTERS_SHOWN_MAX, OTHERS, content_line, content_lines
 from tests.gtid_audit.build import half_read, healthy
 from tests.snapshots import a_channel, a_cluster, a_server
+from topology.adapters.compare_contents import read_contents
 from topology.audit import audit_cluster
 from topology.contents import ContentReading, StartLookedAt, UnreadContent
+from topology.contents_to_compare import RECENT, looked_back
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from gtid_audit.contents_to_compare import (
+from tests.repair.cases import a_finding
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
+from topology.contents import Difference
+from topology.contents_to_compare import (
     LASTING,
     SUSPECTED,
     held_by_two,
@@ -17,9 +20,6 @@ from gtid_audit.contents_to_compare import (
     suspects_in,
     suspects_now,
 )
-from tests.repair.cases import a_finding
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
-from topology.contents import Difference
 from topology.findings import Evidence
 from topology.rules.threads import FAILED_AND_EXECUTED
 from topology.snapshot import ClusterSnapshot

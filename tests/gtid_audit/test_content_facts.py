@@ -9,9 +9,9 @@ from uuid import UUID
 from binlog.content.compare import Comparison, compare_versions
 from binlog.content.reuse import Compared, Unread
 from gtid import GtidSet
-from gtid_audit.content_facts import Comparing, reading_of
 from tests.binlog.builders import UUID_A, Log
 from tests.binlog.test_compare import LONG, NOON, empty, rows, statement, two_tables, version
+from topology.adapters.content_facts import Comparing, reading_of
 from topology.contents import ContentReading, Difference, UnreadContent
 from topology.findings import Severity
 from topology.replication_filters import ReplicationFilters, ServerFilters

@@ -4,7 +4,7 @@ import pytest
 
 from binlog.rows.json_values import DiffKind, JsonDiff, JsonDiffs, JsonDocument, JsonObject
 from binlog.rows.values import Value
-from gtid_audit.transaction_summary import _value
+from topology.adapters.transaction_summary import _value
 
 
 @pytest.mark.parametrize(

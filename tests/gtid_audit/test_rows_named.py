@@ -1,6 +1,6 @@
 """Which rows a refusal names."""
 
-from gtid_audit.rows_in_place import not_as_expected
+from repair.adapters.rows_in_place import not_as_expected
 
 
 def test_rows_that_are_as_after_the_transactions_are_not_named_beside_others() -> None:

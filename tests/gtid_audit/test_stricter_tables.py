@@ -7,8 +7,8 @@ import pytest
 
 from binlog.rows.tables import Origin, RowColumn, RowTable
 from binlog.schema.tables import definition_from_create
-from gtid_audit.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
-from gtid_audit.tables_there import TablesThere
+from repair.adapters.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
+from repair.adapters.tables_there import TablesThere
 from tests.repair.cases import a_content
 
 CREATE = "CREATE TABLE `t` (`id` int NOT NULL, `w` varchar(9), `v` int) DEFAULT CHARSET=utf8mb4"
@@ -149,7 +149,7 @@ def test_a_question_that_fails_is_a_misfit(monkeypatch: pytest.MonkeyPatch) -> N
     def fails(_table: RowTable) -> TableRules | None:
         raise pymysql.err.OperationalError(2013, "Lost connection during query")
 
-    monkeypatch.setattr("gtid_audit.tables_there.columns_misfit", lambda *_: None)
+    monkeypatch.setattr("repair.adapters.tables_there.columns_misfit", lambda *_: None)
     monkeypatch.setattr(
         tables, "definitions", lambda *_: definition_from_create(CREATE, schema="d")
     )

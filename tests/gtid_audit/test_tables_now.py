@@ -7,7 +7,7 @@ import pytest
 from binlog.rows.images import ENUM
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.schema.tables import TableDefinition, definition_from_create
-from gtid_audit.tables_now import LoggedDefinitions, TooMuchLog, misfit_now
+from repair.adapters.tables_now import LoggedDefinitions, TooMuchLog, misfit_now
 
 CREATE = (
     "CREATE TABLE `t` (`id` int NOT NULL, `State` enum('open','shut'), PRIMARY KEY (`id`))"

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from gtid_audit import transactions_for_plan
-from gtid_audit.transactions_for_plan import _Reading
+from repair.adapters import transactions_for_plan
+from repair.adapters.transactions_for_plan import _Reading
 from repair.content_questions import ContentQuestion
-from repair.transaction_content import ContentClass, TransactionContent
+from repair.transaction_content import TransactionContent
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from topology.transaction_class import ContentClass
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from gtid_audit.typed_documents import MEMBERS_MAX, untold_paths, with_types
+from repair.adapters.typed_documents import MEMBERS_MAX, untold_paths, with_types
 from repair.row_literals import CannotRender
 
 

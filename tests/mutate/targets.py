@@ -94,7 +94,12 @@ TARGETS: Sequence[Target] = (
                 "repair/model.py",
                 "repair/initial_model.py",
             ),
-            *("repair/transaction_content.py", "repair/starting.py", "repair/missing_on.py"),
+            *(
+                "topology/transaction_class.py",
+                "repair/transaction_content.py",
+                "repair/starting.py",
+                "repair/missing_on.py",
+            ),
             *("repair/misfit.py", "repair/kept_out.py", "repair/rows_there.py"),
             *("repair/way_home.py", "repair/needed.py", "repair/offered.py"),
             *("repair/unguarded.py", "repair/strategy_case.py", "repair/content_questions.py"),
@@ -175,7 +180,7 @@ TARGETS: Sequence[Target] = (
     ),
     Target(
         "when contents are compared, and what is hidden",
-        ("gtid_audit/contents_to_compare.py", "topology/hidden.py"),
+        ("topology/contents_to_compare.py", "topology/hidden.py"),
         (
             *("tests/gtid_audit/test_content_due.py", "tests/topology/test_hidden.py"),
             "tests/gtid_audit/test_content_memory.py",

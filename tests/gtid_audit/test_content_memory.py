@@ -18,8 +18,8 @@ from gtid_audit.cli import run
 from gtid_audit.compared_restarts import LOOKS, DirectoryMemory
 from gtid_audit.exits import UsageProblem
 from tests.gtid_audit.build import half_read, healthy, holed
-from tests.gtid_audit.test_content import NOON, started
 from tests.snapshots import A, B
+from tests.topology.test_compare_contents import NOON, started
 from topology import contents_to_compare
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Fleet

@@ -61,7 +61,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_lost.py", "tests/topology/test_one_server.py"),
             *("tests/topology/test_replication_filters.py", "tests/topology/test_suppression.py"),
             *("tests/topology/test_decisions.py", "tests/topology/test_unlogged.py"),
-            *("tests/topology/test_remaining_causes.py", "tests/gtid_audit/test_content_facts.py"),
+            *("tests/topology/test_remaining_causes.py", "tests/topology/test_content_facts.py"),
             *("tests/topology/test_siblings.py", "tests/topology/test_not_received.py"),
             *("tests/topology/test_accepted.py", "tests/topology/test_suppression_severity.py"),
             *("tests/topology/test_emptied.py", "tests/topology/test_words.py"),
@@ -182,7 +182,7 @@ TARGETS: Sequence[Target] = (
         "when contents are compared, and what is hidden",
         ("topology/contents_to_compare.py", "topology/hidden.py"),
         (
-            *("tests/gtid_audit/test_content_due.py", "tests/topology/test_hidden.py"),
+            *("tests/topology/test_contents_to_compare.py", "tests/topology/test_hidden.py"),
             "tests/gtid_audit/test_content_memory.py",
         ),
     ),

@@ -344,7 +344,7 @@ def _collect(
 def _judged(read: _Read, policy: Policy) -> list[ClusterAudit]:
     contents = read.contents or {}
     return [
-        audit_or_unknown(snapshot, policy, contents.get(snapshot.cluster))
+        audit_or_unknown(snapshot.with_contents(contents.get(snapshot.cluster)), policy)
         for snapshot in read.snapshots
     ]
 

@@ -72,7 +72,7 @@ def audit_pair(
         )
         refuse_same_servers([snapshot])
         contents = contents_of(snapshot, targets, content, seconds_max, line.say, policy=policy)
-    return PairAudit(snapshot, contents, audit_cluster(snapshot, policy, contents))
+    return PairAudit(snapshot, contents, audit_cluster(snapshot.with_contents(contents), policy))
 
 
 def contents_of(

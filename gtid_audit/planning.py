@@ -98,7 +98,7 @@ def read_for_plan(
     snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
     refuse_same_servers([snapshot])
     contents = pair.contents_of(snapshot, targets, content, seconds_max, say, policy=policy)
-    audit = audit_cluster(snapshot, policy, contents)
+    audit = audit_cluster(snapshot.with_contents(contents), policy)
     compared = contents.pairs if contents is not None and not contents.unread else ()
     return ReadForPlan(snapshot, audit, targets, policy, compared)
 

@@ -87,7 +87,7 @@ def test_a_server_without_logs_is_a_remark_and_no_way_to_it_is_unknown() -> None
     assert no_logs.reading.unread == ()
     assert not no_logs.look_again
     assert no_logs.reading.pairs == (("a", "b"),)
-    audit = audit_cluster(snapshot, contents=no_logs.reading)
+    audit = audit_cluster(snapshot.with_contents(no_logs.reading))
     assert (audit.findings, audit.unknown) == ((), ())
     lines = list(content_lines({"pair": no_logs.reading}, is_stored=False))
     assert "all the same" not in " ".join(lines)

@@ -14,7 +14,8 @@ from binlog.events import FormatDescription
 from binlog.quoting import quote_identifier
 from binlog.schema.column_types import Timestamps
 from binlog.schema.history import Place, TableKey
-from binlog.schema.tables import TableDefinition, definition_from_create
+from binlog.schema.show_create import definition_from_create
+from binlog.schema.tables import TableDefinition
 from binlog.schema.tracker import ServerFacts
 
 if TYPE_CHECKING:

@@ -375,7 +375,7 @@ def _by_hand(
     from dataclasses import replace
 
     from binlog.schema.history import Entry, Source, State
-    from binlog.schema.tables import definition_from_create
+    from binlog.schema.show_create import definition_from_create
     from gtid_audit.schema_operands import text_of
 
     if live is not None:

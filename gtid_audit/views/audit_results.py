@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 from gtid_audit.output import printable, write_line
 from gtid_audit.views.content_text import content_lines
 from gtid_audit.views.report import AuditReport, Contents, Engine, document_pieces
-from topology.findings import Finding, Unknown, Verdict
+from topology.findings import Verdict
 from topology.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
-    from spark_audit.summary import FleetSummary
+    from gtid_audit.views.results_text import Page
 
 
 class Answer(Protocol):
@@ -64,32 +64,11 @@ class InMemory:
         _show_contents(self.contents, is_stored=False)
 
 
-class Page(Protocol):
-    """The results of a run, of either engine, in memory or in files."""
-
-    @property
-    def place(self) -> str:
-        """Return the directory of the run."""
-
-    @property
-    def summary(self) -> "FleetSummary":
-        """Return the counts and the worst clusters."""
-
-    def worst_findings(self, limit: int) -> tuple[Finding, ...]:
-        """Return at most `limit` findings above severity INFO, the worst first."""
-
-    def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
-        """Return at most `limit` facts that were not read, in order."""
-
-    def report_items(self) -> dict[str, Iterator[str]]:
-        """Return the three lists of a report as items (json_items.py), in order, in pieces."""
-
-
 @dataclass(frozen=True, slots=True)
 class InResults:
     """Results of a run. `kept`: they outlive this process."""
 
-    results: Page
+    results: "Page"
     engine: Engine
     kept: bool
     contents: Contents = None

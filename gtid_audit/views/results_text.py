@@ -4,7 +4,8 @@
 2. The parts are those of report_text.py; only their source differs.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Protocol
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -14,13 +15,31 @@ from rich.text import Text
 from gtid_audit.output import printable
 from gtid_audit.views import report_text
 from spark_audit.summary import FleetSummary, WorstCluster
-from topology.findings import Severity, Verdict
-
-if TYPE_CHECKING:
-    from gtid_audit.views.audit_results import Page
+from topology.findings import Finding, Severity, Unknown, Verdict
 
 
-def show_results(results: "Page", *, kept: bool) -> None:
+class Page(Protocol):
+    """The results of a run, of either engine, in memory or in files."""
+
+    @property
+    def place(self) -> str:
+        """Return the directory of the run."""
+
+    @property
+    def summary(self) -> FleetSummary:
+        """Return the counts and the worst clusters."""
+
+    def worst_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings above severity INFO, the worst first."""
+
+    def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
+        """Return at most `limit` facts that were not read, in order."""
+
+    def report_items(self) -> dict[str, Iterator[str]]:
+        """Return the three lists of a report as items (json_items.py), in order, in pieces."""
+
+
+def show_results(results: Page, *, kept: bool) -> None:
     """Show a results run, and its directory if it is stored."""
     summary = results.summary
     parts: list[RenderableType] = [_verdict_line(summary)]

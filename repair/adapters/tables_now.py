@@ -38,7 +38,8 @@ from binlog.errors import BinlogError, UnexpectedAnswer
 from binlog.quoting import quote_identifier
 from binlog.schema.check import column_misfit
 from binlog.schema.history import Place
-from binlog.schema.tables import TableDefinition, definition_from_create
+from binlog.schema.show_create import definition_from_create
+from binlog.schema.tables import TableDefinition
 from binlog.schema.words import CannotFollow
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pymysql
 import pytest
 
 from binlog.rows.tables import Origin, RowColumn, RowTable
-from binlog.schema.tables import definition_from_create
+from binlog.schema.show_create import definition_from_create
 from repair.adapters.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
 from repair.adapters.tables_there import TablesThere
 from tests.repair.cases import a_content

@@ -24,7 +24,8 @@ import sys
 from array import array
 from struct import pack
 
-from gtid.boundaries import Boundaries, is_canonical, settled
+from gtid.boundaries import is_canonical
+from gtid.boundary_sequence import Boundaries, settled
 from gtid.errors import MalformedBinary, MalformedTag, UnknownFormatVersion
 from gtid.gtid_set import GtidSet, ranges_of, set_of_ranges
 from gtid.text import GNO_END, GNO_MAX, united

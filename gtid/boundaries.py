@@ -16,8 +16,8 @@ Invariants:
 * A canonical sequence ascends strictly and has an even length. This one comparison implies that no
   interval is empty, that no two overlap, and that no two touch.
 * Each set has exactly one canonical sequence. The length alone decides its type: a tuple below
-  LONG_BOUNDARIES_MIN, an array of 64-bit integers from there on. So equal sets are equal sequences,
-  and `==` and `hash` need no conversion.
+  LONG_BOUNDARIES_MIN (boundary_sequence.py), an array of 64-bit integers from there on. So equal
+  sets are equal sequences, and `==` and `hash` need no conversion.
 * An array is never changed once it is in use.
 
 `combine` visits the boundaries of the shorter sequence, `few`, in order and calls each a cut.
@@ -47,19 +47,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import lt
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 from gtid.accelerated import kernels_for, kernels_if_there
+from gtid.boundary_sequence import Boundaries, settled
 
 Item = TypeVar("Item")
-
-Boundaries: TypeAlias = "tuple[int, ...] | array[int]"
-
-# Sequences of this length or more are arrays. In an array, a boundary takes 8 bytes instead of 40,
-# comparing takes a twentieth of the time, a slice is copied as bytes, and kernels can read it. But
-# Python must create an object for each number that it visits. So making an array takes ten times as
-# long (4 microseconds for 256), and iterating over it up to twice as long.
-LONG_BOUNDARIES_MIN = 256
 
 # In the time that Python needs to look up one boundary, the kernels pass over this many. Measured
 # (Python, kernels): 4,000 and 2,000,000 boundaries take 12 ms and 14 ms; 10,000 and 2,000,000 take
@@ -132,13 +125,6 @@ def _as_arrays(left: Boundaries, right: Boundaries) -> tuple[array[int], array[i
         return None
     few, many = sorted((len(left), len(right)))
     return (left, right) if many <= _LOOK_UP_COST * few else None
-
-
-def settled(numbers: Sequence[int]) -> Boundaries:
-    """Convert canonical numbers to the type that their length requires; keep a long array."""
-    if len(numbers) < LONG_BOUNDARIES_MIN:
-        return tuple(numbers)
-    return numbers if isinstance(numbers, array) else array("q", numbers)
 
 
 def _sweep(

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gtid.arrow_text import flat_text, text_buffers, validity
-from gtid.boundaries import Boundaries, settled
+from gtid.boundary_sequence import Boundaries, settled
 from gtid.errors import GtidError, MalformedGtidSet
 from gtid.gtid_set import GtidSet, set_of_ranges
 from gtid.kernels import combining, folding, measuring, reading, writing

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gtid.boundaries import Boundaries, settled
+from gtid.boundary_sequence import Boundaries, settled
 from gtid.errors import GtidSetTooLarge, MalformedGtidSet
 from gtid.jit import cache_directory
 from gtid.kernels import combining, folding, reading, writing

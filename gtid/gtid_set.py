@@ -16,7 +16,8 @@ from typing import Final, final
 from uuid import UUID
 
 from gtid import boundaries as line
-from gtid.boundaries import Boundaries, TruthTable
+from gtid.boundaries import TruthTable
+from gtid.boundary_sequence import Boundaries, settled
 from gtid.errors import GnoOutOfRange, GtidSetTooLarge, MalformedInterval
 from gtid.gtid import Gtid
 from gtid.text import (
@@ -271,7 +272,7 @@ class GtidSet:
         `x & s.filled()` is the part of `x` that is not above the highest numbers of `s`.
         """
         filled = ((key, (1, boundaries[-1])) for key, boundaries in self._ranges.items())
-        return set_of_ranges({key: line.settled(boundaries) for key, boundaries in filled})
+        return set_of_ranges({key: settled(boundaries) for key, boundaries in filled})
 
     def first(self, gtid_count: int) -> GtidSet:
         """Keep the first `gtid_count` GTIDs in order, or all if there are fewer."""
@@ -331,7 +332,7 @@ class GtidSet:
 
 def _set_of_pickled(ranges: Ranges) -> GtidSet:
     """Wrap pickled ranges; another release may have another threshold between tuple and array."""
-    return set_of_ranges({key: line.settled(held) for key, held in ranges.items()})
+    return set_of_ranges({key: settled(held) for key, held in ranges.items()})
 
 
 def set_of_ranges(ranges: Ranges) -> GtidSet:

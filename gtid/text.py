@@ -21,7 +21,8 @@ from itertools import compress
 from typing import TypeAlias
 
 from gtid.accelerated import kernels_for
-from gtid.boundaries import Boundaries, canonical, count, pairs, unite
+from gtid.boundaries import canonical, count, pairs, unite
+from gtid.boundary_sequence import Boundaries
 from gtid.errors import GtidSetTooLarge, MalformedGtid, MalformedGtidSet, MalformedText
 from gtid.tsid import TAG_CHARS_MAX, TAG_PATTERN, UUID_CHARS, uuid_key
 

@@ -17,13 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from gtid_audit.audit_results import Answer, InMemory, InResults
 from gtid_audit.compared_restarts import DirectoryMemory, Memory
-from gtid_audit.content_fleet import compare_contents
 from gtid_audit.exits import UsageProblem
+from gtid_audit.fleet_contents import compare_contents
 from gtid_audit.one_server import refuse_same_servers
-from gtid_audit.report import Engine, report_of
 from gtid_audit.stored_run import NotInRun, StoredQuestion, answer_if_refused, not_in_run
+from gtid_audit.views.audit_results import Answer, InMemory, InResults
+from gtid_audit.views.report import Engine, report_of
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import audit_or_unknown
@@ -344,7 +344,7 @@ def _collect(
 def _judged(read: _Read, policy: Policy) -> list[ClusterAudit]:
     contents = read.contents or {}
     return [
-        audit_or_unknown(snapshot, policy, contents.get(snapshot.cluster))
+        audit_or_unknown(snapshot.with_contents(contents.get(snapshot.cluster)), policy)
         for snapshot in read.snapshots
     ]
 

@@ -19,9 +19,9 @@ from typing import Any, Final, Protocol
 from uuid import UUID, uuid4
 
 from gtid import GtidError, GtidSet
-from gtid_audit.contents_to_compare import KnownDifference, Remembered
 from gtid_audit.exits import UsageProblem
 from topology.content_records import ADDED_TO_DIFFERENCE, DIFFERENCE
+from topology.contents_to_compare import KnownDifference, Remembered
 from topology.record_codec import MalformedRecord
 from topology.records import time_from_text, time_to_text
 

@@ -38,15 +38,15 @@ from uuid import UUID
 from pymysql.cursors import DictCursor
 
 from binlog.adapters.compare_server import ServerCompared, ServerState, uuid_or_none
-from binlog.adapters.unexpected import read_answer
+from binlog.adapters.server_errors import read_answer
 from binlog.content.compare import Agreement, Comparison
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
 from gtid import GtidSet
 from gtid_audit import clock
-from gtid_audit.affected_rows import AffectedRows, look_up_rows
-from gtid_audit.content_facts import Comparing, reading_of
-from gtid_audit.content_filters import filters_of
 from gtid_audit.logs_from_operands import LogFiles, LogOperand, LogServer
+from repair.adapters.affected_rows import AffectedRows, look_up_rows
+from topology.adapters.content_facts import Comparing, reading_of
+from topology.adapters.content_filters import filters_of
 from topology.audit import CONTENT
 from topology.contents import ContentReading, UnreadContent
 from topology.findings import Finding, Unknown, Verdict, verdict_of

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from binlog.adapters.unexpected import read_answer
+from binlog.adapters.server_errors import read_answer
+from binlog.quoting import quote_identifier
 from binlog.schema.history import Place, TableKey
-from binlog.schema.tables import CannotFollow, TableDefinition, definition_from_create
+from binlog.schema.show_create import definition_from_create
+from binlog.schema.tables import CannotFollow, TableDefinition
 from gtid_audit.exits import UsageProblem
-from topology.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -24,12 +24,12 @@ from binlog.adapters.stream_session import FromPlace
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError, CorruptBinlog, UnexpectedAnswer, UnreadableBinlog
 from binlog.ledger.columns import FileLedger, ledger_schema
+from binlog.ledger.ledger_summary import LedgerSummary
 from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
-from gtid_audit.ledger_summary import LedgerSummary
-from gtid_audit.ledger_text import size_of
 from gtid_audit.logs_from_operands import LogServer
 from gtid_audit.output import Progress
+from gtid_audit.views.ledger_text import size_of
 
 _BAR_CELLS: Final = 30
 _SAY_AGAIN_SECONDS: Final = 0.1

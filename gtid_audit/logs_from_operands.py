@@ -148,6 +148,7 @@ def said_if_unread(work: Callable[[], int]) -> int:
     """Run a command's work. If reading fails, report the error and return UNKNOWN (3)."""
     from pymysql import MySQLError
 
+    from binlog.adapters.server_errors import server_words
     from binlog.errors import BinlogError
 
     try:
@@ -160,13 +161,6 @@ def said_if_unread(work: Callable[[], int]) -> int:
         place = f"{error.filename}: " if error.filename else ""
         warn(f"{place}{error.strerror or error}")
     return exits.status_of(Verdict.UNKNOWN)
-
-
-def server_words(error: Exception) -> str:
-    """Return the error of a server or driver: number and text."""
-    if len(error.args) > 1:
-        return f"error {error.args[0]}: {error.args[1]}"
-    return str(error)
 
 
 def order_of(path: Path) -> tuple[str, int, str]:

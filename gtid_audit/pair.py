@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from gtid_audit.contents_to_compare import looked_back, suspects_now
 from gtid_audit.exits import UsageProblem
 from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.output import progress, warn
@@ -16,6 +15,7 @@ from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts, pair_targets
 from topology.audit import audit_cluster
 from topology.contents import ContentReading
+from topology.contents_to_compare import looked_back, suspects_now
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
@@ -72,7 +72,7 @@ def audit_pair(
         )
         refuse_same_servers([snapshot])
         contents = contents_of(snapshot, targets, content, seconds_max, line.say, policy=policy)
-    return PairAudit(snapshot, contents, audit_cluster(snapshot, policy, contents))
+    return PairAudit(snapshot, contents, audit_cluster(snapshot.with_contents(contents), policy))
 
 
 def contents_of(
@@ -92,7 +92,7 @@ def contents_of(
     suspects = suspects_now(snapshot, chosen)
     if not back and not suspects:
         return None
-    from gtid_audit import content
+    from topology.adapters import compare_contents as content
 
     say("comparing the content of transactions")
     limit = content.SECONDS_MAX if seconds_max is None else seconds_max
@@ -107,7 +107,7 @@ def contents_of(
     accepted = policy.accepted if policy is not None else ()
     if reading is None or not any(each.undone for each in accepted):
         return reading
-    from gtid_audit.undone_rows import with_equal_rows
+    from repair.adapters.undone_rows import with_equal_rows
 
     return with_equal_rows(reading, accepted, targets, seconds_max=limit)
 

@@ -98,7 +98,7 @@ def read_for_plan(
     snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
     refuse_same_servers([snapshot])
     contents = pair.contents_of(snapshot, targets, content, seconds_max, say, policy=policy)
-    audit = audit_cluster(snapshot, policy, contents)
+    audit = audit_cluster(snapshot.with_contents(contents), policy)
     compared = contents.pairs if contents is not None and not contents.unread else ()
     return ReadForPlan(snapshot, audit, targets, policy, compared)
 
@@ -137,7 +137,7 @@ def _transactions(read: ReadForPlan, targets: Mapping[str, ServerTarget]) -> Log
     """Read the findings' transactions. The modules for it are imported only then."""
     if not any(each.gtid_set or each.code[0] in "AC" for each in read.audit.findings):
         return LogEvidence()
-    from gtid_audit.transactions_for_plan import read_transactions
+    from repair.adapters.transactions_for_plan import read_transactions
 
     found = read_transactions(read.snapshot, read.audit, targets, seconds_max=EVENT_SECONDS_MAX)
     return LogEvidence(rows=found.rows, contents=found.contents, arrivals=found.arrivals)
@@ -149,7 +149,7 @@ def _side_effects(
     """Query the side effects of writing the rows; import the module only if there are rows."""
     if not (evidence.contents or evidence.rows):
         return {}
-    from gtid_audit.side_effects_there import read_side_effects
+    from repair.adapters.side_effects_there import read_side_effects
 
     return read_side_effects(evidence, read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
 
@@ -159,6 +159,6 @@ def _rows(audit: ClusterAudit, targets: Mapping[str, ServerTarget]) -> dict[str,
     findings = [each for each in audit.findings if each.code == "E4" and each.strategies]
     if not findings:
         return {}
-    from gtid_audit.rows_for_plan import read_rows
+    from repair.adapters.rows_for_plan import read_rows
 
     return {each.id: read_rows(each, targets, seconds_max=EVENT_SECONDS_MAX) for each in findings}

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.audit_results import Answer, Refused
-from gtid_audit.report import Engine, report_of
+from gtid_audit.views.audit_results import Answer, Refused
+from gtid_audit.views.report import Engine, report_of
 from topology.adapters.inventory.fleet import Roster
 from topology.audit import EVERY_SERVER, unjudged
 from topology.findings import ClusterAudit, Unknown

@@ -95,7 +95,8 @@ def audit_after(
     made = _commits_of_steps(then, started=started, model=model)
     last = tuple(_with_commits(each, made.get(each.name, {})) for each in last)
     if _is_as_read(snapshot.first, first) and _is_as_read(snapshot.last, last):
-        return audit_cluster(snapshot, policy)  # nothing was on its way, and the facts are known
+        # Nothing was on its way, and the facts are known.
+        return audit_cluster(snapshot.with_contents(None), policy)
     return audit_cluster(ClusterSnapshot(snapshot.cluster, first, last), policy)
 
 

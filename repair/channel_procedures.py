@@ -7,6 +7,7 @@ channel stay unchanged, and no script contains a secret.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from binlog.quoting import quote_number, quote_string
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, MovePast, StartChannel, StopChannel
 from repair.dialect import ChannelQuestions, for_channel, position_wait
@@ -46,7 +47,6 @@ from repair.start_guards import (
 )
 from repair.transaction_content import key_condition
 from repair.unread_sources import sent_besides, uncounted, unknown_mode
-from topology.quoting import quote_number, quote_string
 
 # For an applier that was just moved or started: if it cannot continue, it stops within this time.
 STUCK_WAIT_SECONDS = 1

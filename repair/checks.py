@@ -6,6 +6,7 @@ other_servers.py and around_empty.py define which checks a step has.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from binlog.quoting import quote_string
 from repair.guard import Guard
 from repair.privileges import StatementKind, requirements
 from repair.procedure import Setting
@@ -13,7 +14,6 @@ from repair.row_procedures import there
 from repair.row_versions import RowVersions
 from repair.steps import Check
 from repair.transaction_content import NetRow
-from topology.quoting import quote_string
 
 
 def check_of(

@@ -1,10 +1,11 @@
 """Whether a column has the type that rows were logged with, as SQL on information_schema.columns.
 
-The planner compares table definitions when it makes a plan (gtid_audit/tables_there.py). The table
-may be altered before the script runs. A narrower column rounds, truncates or pads a value without
-an error, and every later audit sees rows of another type as different content.
+The planner compares table definitions when it makes a plan (repair/adapters/tables_there.py). The
+table may be altered before the script runs. A narrower column rounds, truncates or pads a value
+without an error, and every later audit sees rows of another type as different content.
 """
 
+from binlog.quoting import quote_string
 from binlog.rows.images import (
     BIT,
     BLOB,
@@ -27,7 +28,6 @@ from binlog.schema.logged_types import (
     OF_OLD_TEMPORAL,
     PLAIN,
 )
-from topology.quoting import quote_string
 
 _BY_CODE = {code: name for name, code in {**INTEGERS, **PLAIN}.items()}
 _FRACTIONAL_BY_CODE = {code: name for name, code in FRACTIONAL.items()}

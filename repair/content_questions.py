@@ -20,7 +20,8 @@ A plan depends on two kinds of content:
            set (gtid_purged after RESET BINARY LOGS AND GTIDS, a backup) may have the rows already
        every receiving server has one channel
 
-This module uses sets and channels only: gtid_audit/transactions_for_plan.py reads logs and rows.
+This module uses sets and channels only. repair/adapters/transactions_for_plan.py reads logs and
+rows.
 """
 
 from collections.abc import Mapping

@@ -35,12 +35,13 @@ from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
 from repair.rows_there import is_there_already, is_there_by_later_ones, not_decided_by_rows
 from repair.strategy_case import Case, Outcome, Proposal, Refusal, SavedContent
-from repair.transaction_content import ContentClass, RowState, described
+from repair.transaction_content import RowState, described
 from repair.unshown import no_longer_shown
 from repair.way_home import fetches_again, misfits_at_home, way_home
 from repair.xa_halves import halves_left_out
 from topology.dialect import dialect_of
 from topology.findings import Grade
+from topology.transaction_class import ContentClass
 
 # Three lines each: the size of one script that an operator can still read.
 INJECTED_PER_SCRIPT_MAX = 1_000

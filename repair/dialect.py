@@ -12,8 +12,8 @@ Sources: Reference Manual 5.6, "Replication Relay and Status Logs" and Slave_run
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from binlog.quoting import quote_channel, quote_string
 from topology.dialect import Dialect, dialect_of
-from topology.quoting import quote_channel, quote_string
 from topology.version import ServerVersion
 
 

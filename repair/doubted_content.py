@@ -11,7 +11,8 @@ from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.model import simulate
 from repair.strategy_case import Case
-from repair.transaction_content import ContentClass, TransactionContent
+from repair.transaction_content import TransactionContent
+from topology.transaction_class import ContentClass
 
 
 def doubted(

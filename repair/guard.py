@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from topology.quoting import quote_string
+from binlog.quoting import quote_string
 
 # Error 1231 shows 200 characters of the refused value (share/errmsg-utf8.txt, seen on 5.6.24 and
 # 9.7.4). Error 1772 shows as many on 5.6, and only about 25 on 9.7.

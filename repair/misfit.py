@@ -6,7 +6,8 @@ text.
 
 from gtid import GtidSet
 from repair.model import Model, ModelServer, upstream
-from repair.transaction_content import ContentClass, RowState, TransactionContent
+from repair.transaction_content import RowState, TransactionContent
+from topology.transaction_class import ContentClass
 
 
 def misfit(

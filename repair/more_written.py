@@ -5,7 +5,7 @@
    end.
 2. What the account of the audit may not see does not refuse a plan. The script queries again with
    its own account, and also checks whether that account would see triggers.
-3. Pure: gtid_audit/side_effects_there.py queries the servers.
+3. Pure: repair/adapters/side_effects_there.py queries the servers.
 """
 
 from collections.abc import Iterator, Mapping

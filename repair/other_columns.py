@@ -1,7 +1,7 @@
 """Whether a server's columns match the rows that a redo writes there.
 
-Pure: the content includes the comparison (gtid_audit/tables_there.py). The script checks names and
-order again (replay_script.py).
+Pure: the content includes the comparison (repair/adapters/tables_there.py). The script checks names
+and order again (replay_script.py).
 """
 
 from collections.abc import Iterator

@@ -21,6 +21,7 @@
 from collections.abc import Iterator
 from uuid import UUID
 
+from binlog.quoting import quote_string
 from gtid import GtidSet
 from repair.actions import (
     Action,
@@ -56,7 +57,6 @@ from repair.semi_sync import commits_without_waiting
 from repair.steps import Check
 from repair.table_questions import met_if_there, would_be_shown
 from repair.transaction_content import key_condition
-from topology.quoting import quote_string
 
 
 def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:

@@ -22,13 +22,8 @@ from typing import TypeAlias
 
 from binlog.rows.values import Value
 from gtid import GtidSet
-from repair.transaction_content import (
-    ContentClass,
-    NetRow,
-    RowsOn,
-    RowState,
-    TransactionContent,
-)
+from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent
+from topology.transaction_class import ContentClass
 
 # A table and a key in it; None represents a text.
 Place: TypeAlias = tuple[str, str, "tuple[Value | None, ...]"]

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from binlog.quoting import quote_string
 from repair.dialect import tables_of_channels
 from repair.guard import Guard
-from topology.quoting import quote_string
 from topology.version import ServerVersion
 
 _DYNAMIC_PRIVILEGES = ServerVersion(8, 0, 0)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from binlog.quoting import quote_string
 from repair.actions import (
     Action,
     AppendPurged,
@@ -30,7 +31,6 @@ from repair.script import address_of, same_channels
 from repair.set_procedures import append_purged, inject_empty, reset_and_purge
 from repair.steps import ServerState, Step
 from topology.findings import Finding
-from topology.quoting import quote_string
 
 _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
     InjectEmpty: inject_empty,

@@ -11,9 +11,10 @@ from repair.model import ModelServer, below
 from repair.replay import Replayed
 from repair.rows_there import may_come_back
 from repair.strategy_case import Case
-from repair.transaction_content import ContentClass, NetRow, RowState, TransactionContent
+from repair.transaction_content import NetRow, RowState, TransactionContent
 from topology.dialect import dialect_of
 from topology.findings import Grade
+from topology.transaction_class import ContentClass
 
 EMPTY_BY_HAND = (
     "`SET SESSION gtid_next = '(the GTID)'`, `BEGIN`, `COMMIT`, `SET SESSION gtid_next ="

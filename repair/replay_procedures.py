@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from binlog.quoting import quote_string
 from gtid import GtidSet
 from repair.actions import MakeRowsAlike, RedoTransactions, UndoRows
 from repair.guard import ONLY_READ_UNLESS_GO, Guard
@@ -49,7 +50,6 @@ from repair.script import (
 )
 from repair.semi_sync import commits_without_waiting
 from repair.transaction_content import key_condition
-from topology.quoting import quote_string
 from topology.version import ServerVersion
 
 _REDONE_PER_SECOND = 100

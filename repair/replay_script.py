@@ -15,6 +15,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
+from binlog.quoting import quote_string
 from gtid import Gtid
 from repair.guard import (
     CLIENT_KEEPS_COMMENTS,
@@ -38,7 +39,6 @@ from repair.table_questions import (
     sees_triggers,
 )
 from repair.touched_tables import TouchedTable
-from topology.quoting import quote_string
 
 _SESSION = (
     "SET SESSION autocommit = 1, SESSION completion_type = 'NO_CHAIN',"

@@ -46,7 +46,6 @@ from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import (
-    ContentClass,
     NetRow,
     RowState,
     TransactionContent,
@@ -55,6 +54,7 @@ from repair.transaction_content import (
 )
 from repair.way_home import misfits_at_home, way_home
 from topology.dialect import dialect_of
+from topology.transaction_class import ContentClass
 
 _NOT_UNASKED = (
     "the operator must decide whether these transactions are wanted: only planned when selected"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from binlog.quoting import quote_string
 from binlog.rows.charsets import UTF8, decode_text, is_plain
 from binlog.rows.images import GEOMETRY, SET, VECTOR
 from binlog.rows.json_values import (
@@ -31,7 +32,6 @@ from binlog.rows.tables import INTEGERS, RowColumn
 from binlog.rows.temporal import TemporalKind
 from binlog.rows.values import Value
 from binlog.schema.charsets import BINARY
-from topology.quoting import quote_string
 
 # Opaque bytes in a JSON document keep their column's type; a literal can only produce a VARCHAR's.
 _LITERAL_OPAQUE = 15

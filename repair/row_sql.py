@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from binlog.quoting import quote_identifier, quote_string
 from binlog.rows.images import DATETIME2, ENUM, TIMESTAMP2
 from binlog.rows.json_values import DiffKind, JsonDiff, JsonDiffs
 from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, Origin, RowTable
@@ -27,7 +28,6 @@ from repair.row_literals import (
     same_bytes,
     type_with_members,
 )
-from topology.quoting import quote_identifier, quote_string
 
 # They may be declared ON UPDATE CURRENT_TIMESTAMP. Then an UPDATE that does not set them changes
 # them.

@@ -1,6 +1,6 @@
 """Rows that differ between two servers but should be equal, as they were read for a plan.
 
-Pure: gtid_audit/affected_rows.py selects and reads them.
+Pure: repair/adapters/affected_rows.py selects and reads them.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ from gtid import GNO_END, GtidSet
 from repair.holes import depends_on_a_hole
 from repair.model import below
 from repair.strategy_case import Case
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from topology.rules.passed import IS_BEHIND
+from topology.transaction_class import ContentClass
 
 
 def is_there_already(case: Case) -> bool:

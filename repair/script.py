@@ -11,11 +11,11 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from binlog.quoting import quote_string
 from gtid import Gtid, GtidSet
 from repair.dialect import ChannelAddress, ChannelQuestions, channels_are
 from repair.guard import Guard
 from topology.dialect import Dialect
-from topology.quoting import quote_string
 from topology.snapshot import ChannelSnapshot
 from topology.version import ServerVersion
 

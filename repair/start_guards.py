@@ -12,6 +12,7 @@ the relay log.
 from collections.abc import Iterator
 from uuid import UUID
 
+from binlog.quoting import quote_string
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.dialect import ChannelQuestions, for_channel, uptime_question
@@ -31,7 +32,6 @@ from repair.script import (
     until,
     until_runs,
 )
-from topology.quoting import quote_string
 from topology.snapshot import START_SLACK, ThreadState
 
 

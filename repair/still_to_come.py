@@ -26,8 +26,9 @@ from repair.holes import passed_by
 from repair.model import Model, below, simulate, upstream
 from repair.offered import offered
 from repair.strategy_case import Case
-from repair.transaction_content import ContentClass, RowState, nothing_read
+from repair.transaction_content import RowState, nothing_read
 from repair.unshown import hidden_by_steps
+from topology.transaction_class import ContentClass
 
 
 def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) -> str | None:

@@ -45,16 +45,12 @@ from repair.same_server_id import same_server_id
 from repair.start_doubts import as_warning, left_gaps
 from repair.starting import misfit_of_waiting
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
-from repair.transaction_content import (
-    ContentClass,
-    NetRow,
-    RowState,
-    TransactionContent,
-)
+from repair.transaction_content import NetRow, RowState, TransactionContent
 from repair.unlogged import purges_what_it_receives, refuses_replicas
 from topology.catalogue import CATALOGUE, answers
 from topology.dialect import who_set_until
 from topology.findings import Grade
+from topology.transaction_class import ContentClass
 
 __all__ = ["ANSWERS", "DECLARING", "INJECTED_PER_SCRIPT_MAX", "PLANNERS", "Planner"]
 

@@ -7,8 +7,8 @@ no triggers, but they still fire (Reference Manual, "The INFORMATION_SCHEMA TRIG
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from binlog.quoting import quote_identifier, quote_string
 from repair.guard import Guard
-from topology.quoting import quote_identifier, quote_string
 
 _HOST: Final = "SUBSTRING_INDEX(CURRENT_USER(), '@', -1)"
 _USER: Final = f"LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH({_HOST}) - 1)"

@@ -3,7 +3,8 @@
 How it works
 ------------
 A GTID set alone does not show whether a transaction may be declared unneeded. So gtid-audit first
-reads the binary log of a server that still has the transactions. Every transaction gets one class:
+reads the binary log of a server that still has the transactions. Every transaction gets one class
+(topology/transaction_class.py):
 
     EMPTY      nothing between BEGIN and COMMIT
     HARMLESS   rows of a heartbeat table or of server-maintained tables in `mysql`; FLUSH, ANALYZE
@@ -31,36 +32,25 @@ result is UNREAD with the reason; nothing is guessed. Other modules read logs an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
 
+from binlog.quoting import quote_identifier
 from binlog.rows.json_values import JsonDiffs
 from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, Image, RowChanges, Value
-from binlog.transactions import TableChange, Transaction, TransactionKind
+from binlog.transactions import TableChange
 from gtid import GtidSet
 from repair.created_tables import Created, is_new
 from repair.replay import Replayed
 from repair.row_literals import condition
 from repair.row_versions import RowVersions
 from repair.waiting_ddl import Ddl
-from topology.quoting import quote_identifier
-
-
-class ContentClass(Enum):
-    """The class of a transaction, which decides whether its content may be left out."""
-
-    EMPTY = "empty"
-    HARMLESS = "harmless"
-    DDL = "DDL"
-    DATA = "data"
-    UNREAD = "unread"
+from topology.transaction_class import ContentClass
 
 
 class RowState(Enum):
@@ -70,53 +60,6 @@ class RowState(Enum):
     AS_AFTER = "as after"  # their effect is already present
     CONFLICT = "conflict"  # neither
     UNREAD = "unread"
-
-
-# Tables with these names are written repeatedly by monitoring tools, and only these tools read
-# them.
-_HEARTBEATS: Final = frozenset({("percona", "heartbeat"), ("meta", "heartbeat")})
-# In schema `mysql`, a server, or the service that runs it, writes these without an operator. Any
-# other table there may hold what an operator wrote: accounts, routines, time zones, other tables.
-_SERVER_MAINTAINED: Final = frozenset(
-    {
-        "general_log",
-        "gtid_executed",
-        "ha_health_check",
-        "heartbeat",
-        "innodb_index_stats",
-        "innodb_table_stats",
-        "ndb_binlog_index",
-        "slow_log",
-    }
-)
-_SERVICE_PREFIX: Final = "rds_"
-# Statements that change no row and no definition.
-_UPKEEP: Final = re.compile(r"\s*(?:FLUSH|ANALYZE|OPTIMIZE|CHECKSUM)\b", re.IGNORECASE)
-
-
-def class_of(transaction: Transaction) -> ContentClass:
-    """Return the class of a transaction, from the structure of its group and its tables."""
-    if not transaction.is_complete or transaction.is_cut:
-        return ContentClass.UNREAD
-    match transaction.kind:
-        case TransactionKind.EMPTY:
-            return ContentClass.EMPTY
-        case TransactionKind.DDL:
-            upkeep = all(_UPKEEP.match(each.sql) for each in transaction.statements)
-            return ContentClass.HARMLESS if upkeep and transaction.statements else ContentClass.DDL
-        case TransactionKind.DML if not transaction.statements and transaction.tables:
-            harmless = all(map(_is_harmless, transaction.tables))
-            return ContentClass.HARMLESS if harmless else ContentClass.DATA
-        case TransactionKind.DML | TransactionKind.XA:
-            return ContentClass.DATA
-        case TransactionKind.INCIDENT | TransactionKind.OTHER:
-            return ContentClass.UNREAD
-
-
-def _is_harmless(table: TableChange) -> bool:
-    if table.schema == "mysql":
-        return table.table in _SERVER_MAINTAINED or table.table.startswith(_SERVICE_PREFIX)
-    return (table.schema, table.table) in _HEARTBEATS
 
 
 @dataclass(frozen=True, slots=True)

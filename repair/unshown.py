@@ -3,9 +3,9 @@
 How it works
 ------------
 A transaction counts as empty only if every server that has its GTID shows that
-(gtid_audit/transactions_for_plan.py). The evidence is its binary log. If gtid_mode is not ON, it
-may also be the relay log, because the server received it with auto-position from a server that was
-read. Two kinds of steps remove the evidence:
+(repair/adapters/transactions_for_plan.py). The evidence is its binary log. If gtid_mode is not ON,
+it may also be the relay log, because the server received it with auto-position from a server that
+was read. Two kinds of steps remove the evidence:
 
     CHANGE … AUTO_POSITION = 1 deletes the relay log
     an empty transaction is in no binary log if the server has none, or does not log received ones

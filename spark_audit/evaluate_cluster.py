@@ -62,4 +62,4 @@ def _judge(
     except ValueError as error:
         reason = f"unparseable: {error}"
         return unjudged(cluster, {Unknown(cluster, EVERY_SERVER, "readings", reason)}, servers)
-    return audit_or_unknown(snapshot, policy, contents)
+    return audit_or_unknown(snapshot.with_contents(contents), policy)

@@ -17,10 +17,10 @@ import pymysql
 import pytest
 from pymysql.cursors import Cursor
 
+from binlog.quoting import quote_identifier, quote_string
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
-from topology.quoting import quote_identifier, quote_string
 
 Lent = TypeVar("Lent", bound=shapes.Topology)
 Traits: TypeAlias = dict[tuple[str, str], str]

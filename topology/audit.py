@@ -8,7 +8,6 @@
 from collections.abc import Iterable, Iterator
 
 from topology.accepted import Acceptance
-from topology.contents import ContentReading
 from topology.facts import ClusterFacts, gather_facts
 from topology.findings import ClusterAudit, Finding, Unknown, Verdict, verdict_of
 from topology.latest import keep_latest
@@ -29,18 +28,16 @@ UNEXPLAINED = "no value is stored, and no reason for its absence"
 def audit_cluster(
     snapshot: ClusterSnapshot,
     policy: Policy | None = None,
-    contents: ContentReading | None = None,
 ) -> ClusterAudit:
-    """Evaluate one cluster. Pure: the same snapshot, policy and contents give the same audit.
-
-    `contents` is the result of comparing transactions in the binary logs, if that was done.
-    """
+    """Evaluate one cluster. Pure: the same snapshot and policy give the same audit."""
     facts = gather_facts(snapshot, policy or Policy())
     found = [*_found_by(facts, RULES)]
-    if contents is not None:
-        acceptance = Acceptance(facts.policy.accepted, snapshot.last, contents)
+    if snapshot.contents is not None:
         found += same_gtid_different_content(
-            contents, cluster=snapshot.cluster, acceptance=acceptance, others=tuple(found)
+            snapshot.contents,
+            cluster=snapshot.cluster,
+            acceptance=Acceptance(facts.policy.accepted, snapshot.last, snapshot.contents),
+            others=tuple(found),
         )
     findings = tuple(sorted(found, key=lambda finding: finding.order))
     unknown = tuple(
@@ -48,7 +45,7 @@ def audit_cluster(
             {
                 *_unread(snapshot),
                 *_torn(facts),
-                *_uncompared(snapshot, contents),
+                *_uncompared(snapshot),
                 *not_compared(facts),
                 *not_decided(facts),
             }
@@ -73,11 +70,10 @@ def _found_by(facts: ClusterFacts, rules: tuple[Rule, ...]) -> tuple[Finding, ..
 def audit_or_unknown(
     snapshot: ClusterSnapshot,
     policy: Policy | None = None,
-    contents: ContentReading | None = None,
 ) -> ClusterAudit:
     """Evaluate one cluster of many. Never raise: the comment below explains why."""
     try:
-        return audit_cluster(snapshot, policy, contents)
+        return audit_cluster(snapshot, policy)
     # A defect of gtid-audit in one cluster must not stop the audit of all others. It is not hidden:
     # the cluster is UNKNOWN, never OK, and the message reports the defect.
     except Exception as error:  # noqa: BLE001 - it is reported for the cluster, not hidden
@@ -120,8 +116,8 @@ def _unread(snapshot: ClusterSnapshot) -> Iterator[Unknown]:
         yield Unknown(snapshot.cluster, EVERY_SERVER, "readings", "the cluster has no server")
 
 
-def _uncompared(snapshot: ClusterSnapshot, contents: ContentReading | None) -> Iterator[Unknown]:
-    for unread in contents.unread if contents is not None else ():
+def _uncompared(snapshot: ClusterSnapshot) -> Iterator[Unknown]:
+    for unread in snapshot.contents.unread if snapshot.contents is not None else ():
         yield Unknown(snapshot.cluster, unread.server, CONTENT, unread.reason)
 
 

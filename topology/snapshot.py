@@ -9,13 +9,14 @@
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.contents import ContentReading
 from topology.history_evidence import HistoryEvidence
 from topology.notable_settings import notable_settings_of
 from topology.version import ServerVersion, Vendor
@@ -306,6 +307,8 @@ class ClusterSnapshot:
     cluster: str
     first: tuple[ServerSnapshot, ...]
     last: tuple[ServerSnapshot, ...]
+    # Evidence from binary logs, read after the readings; None: no transactions were compared.
+    contents: ContentReading | None = None
 
     def __post_init__(self) -> None:
         names = [server.name for server in self.first]
@@ -323,6 +326,10 @@ class ClusterSnapshot:
                     f"{self.cluster}: second reading of {', '.join(early)} began before the first"
                     " readings had ended"
                 )
+
+    def with_contents(self, contents: ContentReading | None) -> "ClusterSnapshot":
+        """Return these readings with the result of comparing transactions, if there is one."""
+        return self if contents is self.contents else replace(self, contents=contents)
 
     @property
     def read_ended(self) -> datetime | None:

@@ -15,7 +15,7 @@ Privileges: REPLICATION CLIENT for SHOW BINARY LOGS, and those of a dump for the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +23,9 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from binlog.adapters.server_errors import read_answer, statements_refused
 from binlog.adapters.stream import Connect, ServerLogs
-from binlog.adapters.unexpected import read_answer
-from binlog.errors import BinlogError, DumpBroken, StatementRefused
+from binlog.errors import BinlogError, StatementRefused
 from binlog.locating.index import Search, Span, search_heads
 from binlog.locating.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
 from gtid import GtidSet
@@ -40,7 +40,6 @@ _ATTEMPTS_MAX = 3
 # Each dump takes a connection. The last dump of this many requests all the remaining GTIDs.
 _DUMPS_MAX = 16
 # pymysql.constants.CR: 2000 to 2999 are the client's own errors, the others the server's.
-_CLIENT_ERRORS = range(2000, 3000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class ServerHeads:
             return None if info is None else GtidSet.parse(_text(info))
 
     def _ask(self, sql: str, arguments: Sequence[str] = ()) -> tuple[tuple[Any, ...], ...]:
-        with _our_errors(), self._connection.cursor(Cursor) as cursor:
+        with statements_refused(), self._connection.cursor(Cursor) as cursor:
             cursor.execute(sql, arguments or None)
             return tuple(cursor.fetchall())
 
@@ -91,7 +90,11 @@ def facts_of_server(connect: Connect) -> ServerFacts:
 
 def purged_of(connect: Connect) -> GtidSet:
     """Query a server's gtid_purged. Raises StatementRefused, DumpBroken."""
-    with closing(_connected(connect)) as connection, _our_errors(), connection.cursor(Cursor) as at:
+    with (
+        closing(_connected(connect)) as connection,
+        statements_refused(),
+        connection.cursor(Cursor) as at,
+    ):
         at.execute("SELECT @@GLOBAL.gtid_purged")
         with read_answer("gtid_purged"):
             [(purged,)] = at.fetchall()
@@ -160,7 +163,7 @@ class _Fetched:
 
 
 def _connected(connect: Connect) -> Connection[Any]:
-    with _our_errors():
+    with statements_refused():
         return connect() if callable(connect) else pymysql.connect(**connect)
 
 
@@ -215,19 +218,6 @@ def _files(search: Search, names: Sequence[str], fetched: _Fetched) -> Iterator[
         gtids |= GtidSet.of(each.gtid for each in here)
         if gtids:
             yield FilePlaces(name, gtids, tuple(here))
-
-
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    try:
-        yield
-    except pymysql.MySQLError as error:
-        code, text = (error.args[0], str(error.args[-1])) if error.args else (0, str(error))
-        if isinstance(code, int) and code and code not in _CLIENT_ERRORS:
-            raise StatementRefused(code=code, text=text) from error
-        raise DumpBroken(f"the connection broke: {text}") from error
-    except OSError as error:
-        raise DumpBroken(f"the connection broke: {error}") from error
 
 
 def _text(value: bytes | str) -> str:

@@ -26,7 +26,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 
-from binlog.adapters.unexpected import read_answer
+from binlog.adapters.server_errors import broken, read_answer, server_error
 from binlog.decode import FIRST_POSITION
 from binlog.errors import (
     BinlogError,
@@ -67,7 +67,6 @@ _CHECKSUM = "SELECT @@GLOBAL.binlog_checksum"
 _EXECUTED = "SELECT @@GLOBAL.gtid_executed"
 
 # pymysql.constants.CR: 2000 to 2999 are the client's own errors, the others the server's.
-_CLIENT_ERRORS = range(2000, 3000)
 RECONNECTS_MAX = 8
 _FIRST_WAIT_SECONDS = 0.1
 _ASKED_AGAIN_SECONDS = 0.2
@@ -210,7 +209,7 @@ def open_dump(
     except pymysql.MySQLError as error:
         raise _translate(error, bounds) from error
     except OSError as error:
-        raise DumpBroken(f"the connection broke: {error}") from error
+        raise broken(error) from error
     finally:
         if connection is not None:
             # Not close(): it sends COM_QUIT, which would wait for a server that is still sending.
@@ -281,14 +280,14 @@ def _value(connection: Connection[Any], question: str) -> str:
 
 
 def _translate(error: pymysql.MySQLError, bounds: Bounds) -> Exception:
-    """Convert an error: codes from 2000 to 2999 are PyMySQL's own, all others the server's."""
-    code, text = (error.args[0], str(error.args[-1])) if error.args else (0, str(error))
-    if isinstance(code, int) and code and code not in _CLIENT_ERRORS:
+    """Convert an error of the driver to one of ours, where it may also be an expired limit."""
+    if (refused := server_error(error)) is not None:
+        code, text = refused
         return DumpRefused(code=code, text=text)
     # PyMySQL raises its own error while it handles the socket's error.
     if isinstance(error.__context__, TimeoutError) or time.monotonic() >= bounds.deadline:
         return bounds.timed_out()
-    return DumpBroken(f"the connection broke: {text}")
+    return broken(error)
 
 
 class EndedEarly(DumpBroken):

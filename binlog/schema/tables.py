@@ -13,7 +13,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from binlog.schema.words import ANSI_QUOTES, CannotFollow
+from binlog.schema.words import CannotFollow
 
 __all__ = [
     "CannotFollow",
@@ -22,7 +22,6 @@ __all__ = [
     "Key",
     "KeyKind",
     "TableDefinition",
-    "definition_from_create",
 ]
 
 
@@ -127,19 +126,3 @@ class TableDefinition:
         """Return a column by its name, ignoring case."""
         folded = name.casefold()
         return next((each for each in self.columns if each.name.casefold() == folded), None)
-
-
-def definition_from_create(sql: str, *, schema: str, sql_mode: int = 0) -> TableDefinition:
-    """Read the text of SHOW CREATE TABLE of any server from 5.6 on.
-
-    `sql_mode` is that of the session that ran it; only ANSI_QUOTES matters. Backslashes are escaped
-    in any mode (append_unescaped, sql/sql_show.cc). Raises CannotFollow, also for a view.
-    """
-    from binlog.schema.apply import definition_of
-    from binlog.schema.changes import CreateTable
-    from binlog.schema.grammar import read_statement
-
-    change = read_statement(sql, sql_mode=sql_mode & ANSI_QUOTES)
-    if not isinstance(change, CreateTable):
-        raise CannotFollow(why="not the text of SHOW CREATE TABLE")
-    return definition_of(change, schema=schema, database_charset=None)

@@ -6,11 +6,11 @@ tests need: server options, a parallel applier, status columns under their curre
 
 from dataclasses import dataclass
 
+from binlog.quoting import quote_string
 from compose.native.installation import Version
 from topology.dialect import STATUS_COLUMNS
 from topology.dialect import Dialect as Words
 from topology.dialect import dialect_of as words_of
-from topology.quoting import quote_string
 from topology.version import ServerVersion
 
 

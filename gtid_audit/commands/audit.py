@@ -29,9 +29,9 @@ from gtid_audit.output import printable, progress, warn, write, write_json, writ
 from topology.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
-    from gtid_audit.audit_results import Answer
-    from gtid_audit.report import Engine
     from gtid_audit.stored_run import StoredQuestion
+    from gtid_audit.views.audit_results import Answer
+    from gtid_audit.views.report import Engine
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, in the same form.")]
@@ -57,7 +57,7 @@ def pair(
 ) -> int:
     """Audit two live servers now, in this process."""
     from gtid_audit.pair import CLUSTER, audit_pair, policy_of
-    from gtid_audit.report import Engine, report_of
+    from gtid_audit.views.report import Engine, report_of
 
     done = audit_pair(
         dsn_a,
@@ -73,8 +73,8 @@ def pair(
     if as_json:
         write_json(report.to_document(contents))
     else:
-        from gtid_audit.content_text import content_lines
-        from gtid_audit.report_text import show_report
+        from gtid_audit.views.content_text import content_lines
+        from gtid_audit.views.report_text import show_report
 
         show_report(report, snapshots=(done.snapshot,))
         for line in content_lines(contents, is_stored=False):
@@ -141,7 +141,7 @@ def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuest
 
 def _engine_for_stored(choice: EngineChoice, snapshots: Path) -> "Engine":
     from gtid_audit import audit_engines
-    from gtid_audit.report import Engine
+    from gtid_audit.views.report import Engine
 
     if choice is not EngineChoice.AUTO:
         return Engine(choice.value)

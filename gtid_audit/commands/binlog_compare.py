@@ -61,8 +61,8 @@ def compare(
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
 
     def work() -> int:
-        from gtid_audit.compare_text import document_of, show_comparison
         from gtid_audit.comparing import compare_logs
+        from gtid_audit.views.compare_text import document_of, show_comparison
 
         with progress() as line:
             line.say("comparing")

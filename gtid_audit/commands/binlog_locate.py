@@ -50,7 +50,7 @@ def locate(
             return locate_in_files(source, gtids, say=lambda name: line.say(f"reading {name}"))
 
     def work() -> int:
-        from gtid_audit.locate_text import document_of, show_located, verdict_of
+        from gtid_audit.views.locate_text import document_of, show_located, verdict_of
 
         found = located()
         name = ", ".join(each.name for each in operands)

@@ -73,7 +73,8 @@ def scan(
     source = one_source(operands)
     require_columns()
 
-    from gtid_audit import ledger_scan, ledger_text
+    from gtid_audit import ledger_scan
+    from gtid_audit.views import ledger_text
 
     if not isinstance(source, LogServer) and (target is not None or form == JSONL):
         _refuse_same_names(ledger_scan.same_names(source))
@@ -125,7 +126,7 @@ def _refuse_same_names(names: list[str]) -> None:
 
 
 def _write_lines(rows: "pa.Table") -> None:
-    from gtid_audit.ledger_text import lines_of
+    from gtid_audit.views.ledger_text import lines_of
 
     for lines in lines_of(rows):
         write(lines)

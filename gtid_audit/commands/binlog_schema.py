@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
+    from binlog.adapters.schema_servers import ServerTables
     from binlog.adapters.schema_store import SchemaStore
     from binlog.schema.history import Entry, Place, TableKey
     from binlog.schema.tables import TableDefinition
-    from gtid_audit.schema_servers import ServerTables
 
 Store = Annotated[
     str | None,
@@ -78,7 +78,9 @@ def follow(
         raise UsageProblem("--server is for files only; a live server reports its own UUID")
 
     def work() -> int:
-        from gtid_audit import schema_following, schema_operands, schema_text
+        from binlog.adapters import schema_following
+        from gtid_audit import schema_operands
+        from gtid_audit.views import schema_text
 
         with _opened(store, may_be_new=True) as opened:
             if isinstance(source, LogServer):
@@ -111,7 +113,8 @@ def list_(
 
     def work() -> int:
         from binlog.schema.history import State
-        from gtid_audit import schema_operands, schema_text
+        from gtid_audit import schema_operands
+        from gtid_audit.views import schema_text
 
         with _opened(store) as opened:
             uuid = schema_operands.server_in(opened, server)
@@ -177,7 +180,8 @@ def update(
     live = _server(dsn, seconds, ask=ask_password) if dsn is not None else None
 
     def work() -> int:
-        from gtid_audit import schema_operands, schema_text
+        from gtid_audit import schema_operands
+        from gtid_audit.views import schema_text
 
         key = schema_operands.table_of(table)
         with _opened(store) as opened, opened.writing("gtid-audit binlog schema update"):
@@ -210,7 +214,8 @@ def delete(
     """Delete tracked definitions. To restore one from its backup: `update TABLE --restore`."""
 
     def work() -> int:
-        from gtid_audit import schema_operands, schema_text
+        from gtid_audit import schema_operands
+        from gtid_audit.views import schema_text
 
         keys = [schema_operands.table_of(text) for text in tables]
         with _opened(store) as opened, opened.writing("gtid-audit binlog schema delete"):
@@ -261,7 +266,9 @@ def compare(
     other = _server(replica, seconds, ask=ask_password) if replica is not None else None
 
     def work() -> int:
-        from gtid_audit import schema_comparing, schema_operands, schema_text
+        from gtid_audit import schema_operands
+        from gtid_audit.views import schema_text
+        from topology.adapters import compare_definitions as schema_comparing
 
         key = schema_operands.table_of(table)
         logged = None
@@ -327,7 +334,7 @@ def _opened(store: str | None, *, may_be_new: bool = False) -> "SchemaStore":
 
 
 def _tables_of(server: LogServer, seconds: float) -> "ServerTables":
-    from gtid_audit.schema_servers import ServerTables
+    from binlog.adapters.schema_servers import ServerTables
 
     return ServerTables(server.connector(seconds_max=seconds), seconds)
 
@@ -376,7 +383,7 @@ def _by_hand(
     from dataclasses import replace
 
     from binlog.schema.history import Entry, Source, State
-    from binlog.schema.tables import definition_from_create
+    from binlog.schema.show_create import definition_from_create
     from gtid_audit.schema_operands import text_of
 
     if live is not None:

@@ -211,15 +211,15 @@ def _asked(
 def _show(run: _Run, *, as_json: bool) -> int:
     if as_json:
         from gtid_audit.output import write_streamed_json
-        from gtid_audit.transactions_json import show_document
+        from gtid_audit.views.transactions_json import show_document
 
         write_streamed_json(show_document(run.wanted, run.contents(), lambda: run.missing))
         return _status(run)
     from rich.text import Text
 
-    from gtid_audit.report_text import QUIET, counted
-    from gtid_audit.report_text import show as show_parts
-    from gtid_audit.transactions_text import transaction_parts
+    from gtid_audit.views.report_text import QUIET, counted
+    from gtid_audit.views.report_text import show as show_parts
+    from gtid_audit.views.transactions_text import transaction_parts
 
     notes: set[str] = set()
     hidden = 0

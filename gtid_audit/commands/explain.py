@@ -37,7 +37,7 @@ def explain(
             }
         )
     else:
-        from gtid_audit.explain_text import show_explanation
+        from gtid_audit.views.explain_text import show_explanation
 
         show_explanation(explanation)
     return exits.OK

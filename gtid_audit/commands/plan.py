@@ -100,7 +100,7 @@ def plan(
     if as_json:
         write_json({**planned.plan.as_json(), "files": [str(file) for file in files]})
     else:
-        from gtid_audit.plan_text import show_plan
+        from gtid_audit.views.plan_text import show_plan
 
         show_plan(planned.plan, read.audit, files=files)
     return planned.status

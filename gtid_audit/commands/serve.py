@@ -32,9 +32,9 @@ def serve(
     from gtid_audit import audit_engines
     from gtid_audit.compared_restarts import ProcessMemory
     from gtid_audit.fleet import load
-    from gtid_audit.report import AuditReport
-    from gtid_audit.service import AuditService
-    from gtid_audit.web import WebServer, parse_address
+    from gtid_audit.service.repeated_audit import AuditService
+    from gtid_audit.service.web import WebServer, parse_address
+    from gtid_audit.views.report import AuditReport
 
     address = parse_address(listen)
     settings = load(fleet, None)

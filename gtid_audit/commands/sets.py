@@ -88,7 +88,7 @@ def holes(a: SetA, *, by_uuid: ByUuid = False, as_json: AsJson = False) -> int:
     [held] = read_operands((a,))
     if as_json or not by_uuid:
         return _answer(HOLES, HOLES.compute(held), as_json=as_json)
-    from gtid_audit.sets_text import show_holes
+    from gtid_audit.views.sets_text import show_holes
 
     show_holes(held)
     return exits.OK
@@ -103,7 +103,7 @@ def diff(a: SetA, b: SetB, *, as_json: AsJson = False) -> int:
         document |= {name: _described(part) for name, part in parts.items()}
         _write_large_json(document)
         return exits.OK
-    from gtid_audit.sets_text import show_difference
+    from gtid_audit.views.sets_text import show_difference
 
     show_difference(left, right)
     return exits.OK

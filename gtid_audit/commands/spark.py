@@ -68,12 +68,12 @@ def trends(
         ):
             line.clear()
             if as_json:
-                from gtid_audit.trends_text import trend_document
+                from gtid_audit.views.trends_text import trend_document
 
                 for piece in trend_document(found):
                     write(piece)
             else:
-                from gtid_audit.trends_text import show_trends
+                from gtid_audit.views.trends_text import show_trends
 
                 show_trends(found, policy=policy)
     except (NoSnapshots, JavaMissing, SparkNotStarted) as problem:

@@ -19,7 +19,8 @@ from binlog.rows.json_values import JsonDocument, json_text
 from binlog.rows.tables import Origin, RowTable
 from binlog.rows.values import Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
-from binlog.schema.tables import TableDefinition, definition_from_create
+from binlog.schema.show_create import definition_from_create
+from binlog.schema.tables import TableDefinition
 from compose.native.server import Server
 from gtid import GtidSet
 from tests.binlog.row_values import KINDS_56, KINDS_97, Kind, Oracle

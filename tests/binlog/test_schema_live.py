@@ -21,7 +21,8 @@ from binlog.events import Event, FormatDescription, TableMap
 from binlog.schema.check import misfit
 from binlog.schema.column_types import Timestamps
 from binlog.schema.history import Catalogue, Entry, Place, Source, State, TableKey
-from binlog.schema.tables import TableDefinition, definition_from_create
+from binlog.schema.show_create import definition_from_create
+from binlog.schema.tables import TableDefinition
 from binlog.schema.tracker import SchemaTracker, ServerFacts
 from compose.native import shapes
 from compose.native.installation import Installation

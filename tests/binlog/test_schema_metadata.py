@@ -13,7 +13,8 @@ from binlog.events import Event, TableMap
 from binlog.schema.check import misfit
 from binlog.schema.history import Place, Source, State, TableKey
 from binlog.schema.metadata import definition_from_table_map, shown_columns
-from binlog.schema.tables import CannotFollow, TableDefinition, definition_from_create
+from binlog.schema.show_create import definition_from_create
+from binlog.schema.tables import CannotFollow, TableDefinition
 from binlog.schema.tracker import SchemaTracker, ServerFacts
 from compose.native import shapes
 from compose.native.installation import Installation

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gtid import accelerated, boundaries
+from gtid import accelerated, boundaries, boundary_sequence
 
 FORMS = ("as it is", "arrays", "kernels")
 
@@ -25,7 +25,7 @@ def use_form(patch: pytest.MonkeyPatch, form: str) -> None:
     patch.setattr(accelerated, "_account", account)
     if form != "as it is":
         # In the one form tuples meet arrays; in the other nothing but the empty set is short.
-        patch.setattr(boundaries, "LONG_BOUNDARIES_MIN", 4 if form == "arrays" else 1)
+        patch.setattr(boundary_sequence, "LONG_BOUNDARIES_MIN", 4 if form == "arrays" else 1)
         patch.setattr(boundaries, "_PROBE", 2)
     if form == "kernels":
         patch.setattr(accelerated, "CALL_MIN", 0)

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import boundaries as line
-from gtid.boundaries import Boundaries, TruthTable
+from gtid import boundary_sequence
+from gtid.boundaries import TruthTable
+from gtid.boundary_sequence import Boundaries, settled
 from tests.hypothesis_profiles import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
@@ -32,7 +34,7 @@ def boundaries_of(numbers: Iterable[int]) -> Boundaries:
     held = set(numbers)
     edges = {number for number in held if number - 1 not in held}
     edges |= {number + 1 for number in held if number + 1 not in held}
-    return line.settled(sorted(edges))
+    return settled(sorted(edges))
 
 
 def numbers_of(boundaries: Boundaries) -> frozenset[int]:
@@ -57,7 +59,7 @@ def define(left: Boundaries, right: Boundaries, keep: Callable[[bool, bool], boo
             inside = not inside
             result.append(here)
     assert not inside
-    return line.settled(result)
+    return settled(result)
 
 
 @pytest.fixture(scope="module")
@@ -102,28 +104,28 @@ def test_every_way_to_write_three_intervals() -> None:
 
 def test_canonical_input_is_taken_as_it_is() -> None:
     assert line.canonical([]) == ()
-    assert line.canonical([1, 3, 5, 6]) == line.settled((1, 3, 5, 6))
+    assert line.canonical([1, 3, 5, 6]) == settled((1, 3, 5, 6))
     written = array("q", range(1, 9))
-    assert (line.canonical(written) is written) == (line.LONG_BOUNDARIES_MIN <= 8)
+    assert (line.canonical(written) is written) == (boundary_sequence.LONG_BOUNDARIES_MIN <= 8)
 
 
 def test_the_length_alone_decides_on_the_form(small: list[Boundaries]) -> None:
     for boundaries in small:
-        is_long = len(boundaries) >= line.LONG_BOUNDARIES_MIN
+        is_long = len(boundaries) >= boundary_sequence.LONG_BOUNDARIES_MIN
         assert isinstance(boundaries, array if is_long else tuple)
-        assert line.settled(boundaries) is boundaries
+        assert settled(boundaries) is boundaries
 
 
 def test_the_usual_threshold() -> None:
-    just_short = range(1, line.LONG_BOUNDARIES_MIN)
-    just_long = range(1, line.LONG_BOUNDARIES_MIN + 1)
-    assert isinstance(line.settled(just_short), tuple)
-    assert isinstance(line.settled(just_long), array)
+    just_short = range(1, boundary_sequence.LONG_BOUNDARIES_MIN)
+    just_long = range(1, boundary_sequence.LONG_BOUNDARIES_MIN + 1)
+    assert isinstance(settled(just_short), tuple)
+    assert isinstance(settled(just_long), array)
 
 
 def test_equal_sequences_have_equal_hashes(small: list[Boundaries]) -> None:
     for boundaries in small:
-        again = line.settled(list(boundaries))
+        again = settled(list(boundaries))
         assert again == boundaries
         assert line.hash_of(again) == line.hash_of(boundaries)
     assert len({line.hash_of(boundaries) for boundaries in small}) == len(small)
@@ -138,7 +140,7 @@ def test_a_hash_looks_at_a_few_of_many() -> None:
 
 def sequences(boundaries_max: int) -> st.SearchStrategy[Boundaries]:
     return st.sets(st.integers(1, 400), max_size=boundaries_max).map(
-        lambda edges: line.settled(sorted(edges)[: len(edges) // 2 * 2])
+        lambda edges: settled(sorted(edges)[: len(edges) // 2 * 2])
     )
 
 

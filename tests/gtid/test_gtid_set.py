@@ -21,7 +21,7 @@ from gtid import (
     SetRelation,
     Tsid,
     UnknownFormatVersion,
-    boundaries,
+    boundary_sequence,
     relate,
 )
 
@@ -225,7 +225,7 @@ def test_a_pickled_set_has_the_form_of_whoever_reads_it(monkeypatch: pytest.Monk
     held = GtidSet.parse(text)
     pickled = pickle.dumps(held)
     for threshold in (1, 10_000):
-        monkeypatch.setattr(boundaries, "LONG_BOUNDARIES_MIN", threshold)
+        monkeypatch.setattr(boundary_sequence, "LONG_BOUNDARIES_MIN", threshold)
         again = pickle.loads(pickled)
         assert again == GtidSet.parse(text)
         assert hash(again) == hash(GtidSet.parse(text))

@@ -24,7 +24,7 @@ from gtid import (
     GtidSetTooLarge,
     MalformedGtidSet,
 )
-from gtid.boundaries import Boundaries
+from gtid.boundary_sequence import Boundaries
 from gtid.text import in_order, parse_carefully, parse_entries
 from tests.hypothesis_profiles import laws
 

@@ -11,7 +11,7 @@ from binlog.event_types import EventType
 from gtid import GtidSet
 from gtid.binary import encode
 from gtid_audit.cli import run
-from gtid_audit.locate_text import FILES_SHOWN_MAX, PLACES_SHOWN_MAX
+from gtid_audit.views.locate_text import FILES_SHOWN_MAX, PLACES_SHOWN_MAX
 from tests.binlog.builders import UUID_A, Log
 
 A = str(UUID_A)

@@ -21,18 +21,19 @@ from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import LedgerBatch
 from binlog.errors import DumpBroken
 from binlog.event_types import EventType
+from binlog.ledger import ledger_summary
 from binlog.ledger.columns import DETAIL_FIELDS, LEDGER_SCHEMA, FileLedger, ledger_schema
+from binlog.ledger.ledger_summary import LedgerSummary, Timeline, sum_up
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
 from gtid.binary import encode
-from gtid_audit import clock, ledger_scan, ledger_summary
+from gtid_audit import clock, ledger_scan
 from gtid_audit.cli import run
 from gtid_audit.ledger_scan import Wanted, scan
-from gtid_audit.ledger_summary import LedgerSummary, Timeline, sum_up
-from gtid_audit.ledger_text import bars, show_summary, size_of
 from gtid_audit.output import Progress
+from gtid_audit.views.ledger_text import bars, show_summary, size_of
 from tests.binlog.builders import UUID_A, Log
 
 A = str(UUID_A)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gtid_audit.metrics import METRICS
+from gtid_audit.service.metrics import METRICS
 from topology.adapters.inventory.fleet_file import load_fleet
 from topology.catalogue import CATALOGUE
 from topology.findings import Severity

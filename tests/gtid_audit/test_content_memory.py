@@ -13,20 +13,14 @@ from compose import faults, faults_content
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import Gtid, GtidSet
-from gtid_audit import content_fleet, contents_to_compare
+from gtid_audit import fleet_contents as content_fleet
 from gtid_audit.cli import run
 from gtid_audit.compared_restarts import LOOKS, DirectoryMemory
-from gtid_audit.contents_to_compare import (
-    KnownDifference,
-    Looked,
-    Remembered,
-    held_by_two,
-    suspects_in,
-)
 from gtid_audit.exits import UsageProblem
 from tests.gtid_audit.build import half_read, healthy, holed
-from tests.gtid_audit.test_content import NOON, started
 from tests.snapshots import A, B
+from tests.topology.test_compare_contents import NOON, started
+from topology import contents_to_compare
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import audit_cluster
@@ -35,6 +29,13 @@ from topology.contents import (
     ContentReading,
     Difference,
     TransactionVersion,
+)
+from topology.contents_to_compare import (
+    KnownDifference,
+    Looked,
+    Remembered,
+    held_by_two,
+    suspects_in,
 )
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
@@ -103,7 +104,7 @@ def looked(
             raise answer
         return answer
 
-    monkeypatch.setattr("gtid_audit.content.read_contents", read)
+    monkeypatch.setattr("topology.adapters.compare_contents.read_contents", read)
     return content_fleet.compare_contents(
         FLEET, [snapshot], chosen, remembered=remembered or Remembered()
     )
@@ -291,7 +292,7 @@ def test_suspects_of_a_cluster_that_was_renamed_are_compared(
         compared.append(suspects)
         return Looked(None, settled=suspects)
 
-    monkeypatch.setattr("gtid_audit.content.read_contents", read)
+    monkeypatch.setattr("topology.adapters.compare_contents.read_contents", read)
     found = content_fleet.compare_contents(FLEET, [snapshot], None, remembered=known)
     assert compared == [held]
     assert found.remembered.suspects == {}

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import audit_engines, content_fleet
+from gtid_audit import audit_engines
+from gtid_audit import fleet_contents as content_fleet
 from gtid_audit.cli import run
-from gtid_audit.contents_to_compare import Looked
 from gtid_audit.exits import UsageProblem
-from gtid_audit.report import Engine
 from gtid_audit.stored_run import StoredQuestion
+from gtid_audit.views.report import Engine
 from tests.contents import alike, differing, unread
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import NOON, A
@@ -17,6 +17,7 @@ from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import unread_by_defect
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit import CONTENT
+from topology.contents_to_compare import Looked
 from topology.findings import Verdict
 from topology.policy import Policy
 from topology.run_record import AgeLimit
@@ -204,7 +205,7 @@ def test_a_defect_in_comparing_is_unknown_and_named(monkeypatch: pytest.MonkeyPa
     def fail(*_given: object, **_more: object) -> None:
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr("gtid_audit.content.read_contents", fail)
+    monkeypatch.setattr("topology.adapters.compare_contents.read_contents", fail)
     audited = audit_engines.audit_fleet(LIVE, content=True)
     unknown = [one for one in audited.report.unknown if one.fact == CONTENT]
     assert {one.cluster for one in unknown} == {"a", "b", "c"}

@@ -9,7 +9,7 @@ import pytest
 
 from binlog.adapters.files import read_transactions
 from gtid_audit.cli import run
-from gtid_audit.collected_transactions import Collected
+from repair.adapters.collected_transactions import Collected
 from tests.binlog.builders import UUID_A
 from tests.binlog.ledger_shapes import SHAPES, of_8_0
 

@@ -4,9 +4,9 @@ from datetime import timedelta
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gtid_audit.metrics import METRICS, AuditCollector
-from gtid_audit.report import Engine, report_of
-from gtid_audit.service import Finished
+from gtid_audit.service.metrics import METRICS, AuditCollector
+from gtid_audit.service.repeated_audit import Finished
+from gtid_audit.views.report import Engine, report_of
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import NOON
 from topology.audit import audit_cluster

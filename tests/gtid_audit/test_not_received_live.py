@@ -30,7 +30,7 @@ def audited(topology: Topology) -> tuple[ClusterAudit, ContentReading | None, Gt
     targets = targets_of(topology)
     snapshot = collect_cluster("live", targets)
     contents = pair_command.contents_of(snapshot, targets, None, None, lambda _text: None)
-    return audit_cluster(snapshot, None, contents), contents, not_received(snapshot)
+    return audit_cluster(snapshot.with_contents(contents)), contents, not_received(snapshot)
 
 
 def test_a_gtid_made_by_hand_and_reached_later_is_e4(pair97: Pair) -> None:

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
-from gtid_audit.pictures import BAR_CELLS_MAX, Cell, arrows_of, bars_of
+from gtid_audit.views.pictures import BAR_CELLS_MAX, Cell, arrows_of, bars_of
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.snapshot import ThreadState

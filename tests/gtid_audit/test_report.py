@@ -3,8 +3,8 @@ import json
 import pytest
 
 from gtid_audit.output import printable, without_credentials, write_json
-from gtid_audit.report import Engine, report_of
-from gtid_audit.report_text import show_report
+from gtid_audit.views.report import Engine, report_of
+from gtid_audit.views.report_text import show_report
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit import audit_cluster

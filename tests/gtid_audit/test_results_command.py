@@ -10,7 +10,7 @@ import pytest
 from gtid import GtidSet
 from gtid_audit import audit_engines
 from gtid_audit.cli import run
-from gtid_audit.trends_text import SPARKS_MAX, sparks
+from gtid_audit.views.trends_text import SPARKS_MAX, sparks
 from repair.render import PLAN
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, commits_of

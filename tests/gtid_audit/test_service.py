@@ -7,10 +7,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
-from gtid_audit.metrics import METRICS
-from gtid_audit.report import AuditReport, Engine, report_of
-from gtid_audit.service import GRACE_SECONDS, AuditService
-from gtid_audit.web import Address, WebServer, parse_address
+from gtid_audit.service.metrics import METRICS
+from gtid_audit.service.repeated_audit import GRACE_SECONDS, AuditService
+from gtid_audit.service.web import Address, WebServer, parse_address
+from gtid_audit.views.report import AuditReport, Engine, report_of
 from tests.gtid_audit.build import healthy
 from tests.snapshots import NOON
 from topology.audit import audit_cluster

@@ -13,7 +13,6 @@ import pytest
 from gtid_audit import audit_engines, clock
 from gtid_audit.cli import run
 from gtid_audit.compared_restarts import LOOKS, DirectoryMemory
-from gtid_audit.contents_to_compare import Remembered
 from tests.contents import differing
 from tests.gtid_audit.build import healthy, holed
 from tests.snapshots import A
@@ -22,6 +21,7 @@ from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.adapters.parquet import write_snapshots
 from topology.adapters.stored_contents import CONTENTS, kept_beside
 from topology.adapters.stored_runs import COMPLETE, RECORD
+from topology.contents_to_compare import Remembered
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget

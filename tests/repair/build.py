@@ -8,7 +8,7 @@ from uuid import UUID
 from gtid import GtidSet
 from repair import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer, delivery
-from repair.transaction_content import ContentClass, TransactionContent, nothing_read
+from repair.transaction_content import TransactionContent, nothing_read
 from tests.snapshots import a_channel, a_server, an_unread, commits_of
 from topology.findings import ClusterAudit
 from topology.history_evidence import HistoryEvidence, ends_of
@@ -19,6 +19,7 @@ from topology.snapshot import (
     ServerSnapshot,
     ThreadState,
 )
+from topology.transaction_class import ContentClass
 from topology.version import ServerVersion
 
 UUIDS = {letter: UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "abcdef"}

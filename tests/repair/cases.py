@@ -12,10 +12,11 @@ from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.model import Model
 from repair.replay import Replayed
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
-from repair.transaction_content import ContentClass, NetRow, TransactionContent
+from repair.transaction_content import NetRow, TransactionContent
 from tests.repair.build import gtids
 from tests.snapshots import NOON
 from topology.findings import Evidence, Finding, Grade, Severity
+from topology.transaction_class import ContentClass
 
 NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
 VALUE = RowColumn(LONG, 0, "n", is_unsigned=False)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Topology
-from gtid_audit.side_effects_there import read_side_effects
-from gtid_audit.transactions_for_plan import TransactionsForPlan, read_transactions
 from repair import LogEvidence, Plan, plan_repair
 from repair.adapters.read_events import EventsRead, read_events
+from repair.adapters.side_effects_there import read_side_effects
+from repair.adapters.transactions_for_plan import TransactionsForPlan, read_transactions
 from repair.render import render_files
 from repair.side_effects import SideEffects
 from repair.steps import Step

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from binlog.quoting import quote_string
 from gtid import Gtid, GtidSet
 from repair import FailingEvent, Plan
 from repair.action_content import action_content
@@ -54,7 +55,6 @@ from tests.digests import digest
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.test_data_repair import row
 from topology.findings import Evidence, Finding, Grade, Severity
-from topology.quoting import quote_string
 from topology.snapshot import LogPosition
 from topology.version import ServerVersion
 

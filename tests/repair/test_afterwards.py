@@ -63,9 +63,8 @@ def test_a_step_may_make_a_log_as_long_as_a_former_one(
             each, channels=tuple(replace(one, received_to=at, applied_to=at) for one in channels)
         )
 
-    read = ClusterSnapshot(
-        "cluster", *(tuple(map(moved, part)) for part in (plain.first, plain.last))
-    )
+    first, last = (tuple(map(moved, part)) for part in (plain.first, plain.last))
+    read = ClusterSnapshot("cluster", first, last)
     begun = started(read)
     then = begun.replace(
         replace(

@@ -15,11 +15,12 @@ from repair.model import Model
 from repair.starting import start_channel
 from repair.strategies import position_bypass, refetch
 from repair.strategy_case import Case, Hole, Outcome, Proposal
-from repair.transaction_content import ContentClass, NetRow, RowsOn, RowState
+from repair.transaction_content import NetRow, RowsOn, RowState
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason
 from topology.findings import Grade
 from topology.snapshot import LogPosition
+from topology.transaction_class import ContentClass
 
 HOLE = a_finding("H1", "a:2")
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}

@@ -10,12 +10,13 @@ import pytest
 from repair.content_questions import ContentQuestion, arrivals, question_of
 from repair.created_tables import all_created, created_by, is_new
 from repair.doubted_content import doubted
-from repair.transaction_content import ContentClass, TransactionContent
+from repair.transaction_content import TransactionContent
 from tests.repair.build import UUIDS, gtids
 from tests.repair.cases import a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.catalogue import CATALOGUE
 from topology.snapshot import ServerSnapshot, ThreadState
+from topology.transaction_class import ContentClass
 
 STOPPED = {"receiver": ThreadState.STOPPED, "applier": ThreadState.STOPPED}
 OF = {"a": A, "b": B, "c": C, "d": UUIDS["d"]}

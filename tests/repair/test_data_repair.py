@@ -56,7 +56,7 @@ def plan_of(
     difference = ContentDifference(
         gtid, Difference.CONTENT, True, "they differ", version, replace(version, server="b")
     )
-    audit = audit_cluster(snapshot, None, ContentReading(moment, 1, (), (difference,), ()))
+    audit = audit_cluster(snapshot.with_contents(ContentReading(moment, 1, (), (difference,), ())))
     [finding] = [each for each in audit.findings if each.code == "E4"]
     rows = {} if read is None else {finding.id: read}
     evidence = LogEvidence(rows=rows)

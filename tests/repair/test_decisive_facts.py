@@ -29,7 +29,7 @@ from repair.rows_there import is_there_already
 from repair.starting import misfit_of_waiting, start_channel
 from repair.strategies import refetch
 from repair.strategy_case import Hole, Refusal
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from repair.unlogged import purges_what_it_receives
 from repair.waiting_ddl import Ddl
 from tests.repair.build import channel, gtids, model, server
@@ -43,6 +43,7 @@ from tests.repair.cases import (
     redone,
     shown,
 )
+from topology.transaction_class import ContentClass
 
 BEFORE, AFTER = RowsOn(RowState.AS_BEFORE), RowsOn(RowState.AS_AFTER)
 ROWS = (a_net_row((1, 5), (1, 6)),)

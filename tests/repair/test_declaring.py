@@ -19,10 +19,11 @@ from repair.declaring import (
 )
 from repair.model import Model, settle
 from repair.strategy_case import Case, Outcome, Refusal
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import NEW, OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown
 from topology.findings import Grade
+from topology.transaction_class import ContentClass
 
 ERRANT = a_finding("E1", "b:1")
 HOLE = a_finding("H1", "a:2")

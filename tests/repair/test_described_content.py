@@ -12,14 +12,11 @@ from repair.doubted_content import doubted
 from repair.model import Model
 from repair.offered import offered
 from repair.strategy_case import Case
-from repair.transaction_content import (
-    ContentClass,
-    TransactionContent,
-    described,
-)
+from repair.transaction_content import TransactionContent, described
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, redone
 from tests.snapshots import NOON
+from topology.transaction_class import ContentClass
 
 WANTED = gtids("a:2-3")
 LATER = NOON + timedelta(seconds=5)

@@ -8,18 +8,13 @@ from typing import Any
 
 from repair import LogEvidence, Plan, plan_repair
 from repair.model import Model
-from repair.transaction_content import (
-    ContentClass,
-    NetRow,
-    RowsOn,
-    RowState,
-    TransactionContent,
-)
+from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent
 from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.cases import a_net_row
 from tests.repair.test_other_steps import FITS, actions, found
 from topology.audit import audit_cluster
 from topology.findings import Finding, Grade
+from topology.transaction_class import ContentClass
 
 PASSED_BY = found("H1", "a", "b", "a:4-6", channel="")
 PASSED = found("H8", "a", "b", "a:8", channel="")

@@ -13,12 +13,13 @@ from repair.model import Model
 from repair.starting import start_channel
 from repair.strategies import refetch
 from repair.strategy_case import Case, Hole
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason, shown
 from tests.snapshots import NOON
 from topology.findings import Evidence, Finding, Grade
 from topology.rules.passed import IS_BEHIND
+from topology.transaction_class import ContentClass
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
 ROWS = (a_net_row((1, 5), (1, 6)),)

@@ -8,9 +8,10 @@ import pytest
 
 from repair.misfit import misfit_of_held, misfit_of_moving_rows, misfit_of_two_origins
 from repair.model import Model
-from repair.transaction_content import ContentClass, NetRow, RowsOn, RowState
+from repair.transaction_content import NetRow, RowsOn, RowState
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_content, a_net_row
+from topology.transaction_class import ContentClass
 
 CHANGED = a_net_row((1, 5), (1, 6))
 GONE = replace(a_net_row(None, None), between=((2, 5),))

@@ -19,11 +19,11 @@ from repair.start_guards import commits_nothing_meanwhile, has_what_was_committi
 from repair.starting import misfit_of_waiting, start_channel
 from repair.still_to_come import unread_beside_own_work
 from repair.strategy_case import Proposal, Refusal
-from repair.transaction_content import ContentClass
 from repair.unlogged import refuses_replicas
 from repair.unshown import no_longer_shown
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row
+from topology.transaction_class import ContentClass
 
 # d receives from b, which it has passed a:2 of, and from c.
 PASSED = replace(channel("b", name="from_b", runs=False), passed=gtids("a:2"))

@@ -15,7 +15,7 @@ from repair.initial_model import start_model
 from repair.model import Model, settle
 from repair.planner import BY_OTHER_STEPS
 from repair.strategy_case import LogEvidence
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import OLD, channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.script_cases import finding
 from topology.audit import audit_cluster
@@ -23,6 +23,7 @@ from topology.catalogue import CATALOGUE
 from topology.findings import Finding, Grade, Severity
 from topology.snapshot import LogPosition
 from topology.strategies import STRATEGIES
+from topology.transaction_class import ContentClass
 
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}
 HELD = gtids("a:1-2")

@@ -11,14 +11,9 @@ from binlog.rows.images import VARCHAR
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from repair.content_questions import arrivals
 from repair.own_work import disturbed
-from repair.transaction_content import (
-    ContentClass,
-    NetRow,
-    RowsOn,
-    RowState,
-    TransactionContent,
-)
+from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from topology.transaction_class import ContentClass
 
 COLUMN = RowColumn(LONG, 0, name="id", is_unsigned=False, is_generated=False)
 TABLE = RowTable("d", "t", (COLUMN, replace(COLUMN, name="n")), (0,), Origin.DEFINITION)

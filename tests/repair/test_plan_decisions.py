@@ -14,7 +14,7 @@ from repair.invariants import broken_invariants
 from repair.manual_instructions import by_hand
 from repair.model import Model, settle, simulate
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import (
     UUIDS,
     channel,
@@ -29,6 +29,7 @@ from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit import audit_cluster
 from topology.catalogue import CATALOGUE, answers
 from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState
+from topology.transaction_class import ContentClass
 
 
 def planned(

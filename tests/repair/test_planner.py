@@ -11,7 +11,7 @@ from repair import FailingEvent, LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.declaring import INJECTED_PER_SCRIPT_MAX, INJECTED_UNASKED_MAX
 from repair.model import Model
 from repair.planner import BY_OTHER_STEPS
-from repair.transaction_content import ContentClass, TransactionContent
+from repair.transaction_content import TransactionContent
 from tests.repair.build import (
     NEW,
     OLD,
@@ -27,6 +27,7 @@ from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, LogPosition
+from topology.transaction_class import ContentClass
 
 
 def _audited(servers: Model, silent: tuple[str, ...] = ()) -> tuple[ClusterSnapshot, ClusterAudit]:

@@ -12,16 +12,11 @@ from binlog.rows.values import ABSENT, Image, RowChange
 from repair.logged_form import is_cut, is_loose, logged_otherwise, would_be_cut
 from repair.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
 from repair.replaying import _unguarded
-from repair.transaction_content import (
-    ContentClass,
-    RowsOn,
-    RowState,
-    _completed,
-    _continues,
-)
+from repair.transaction_content import RowsOn, RowState, _completed, _continues
 from tests.repair.build import OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone
 from topology.findings import Grade
+from topology.transaction_class import ContentClass
 
 LOST = a_finding("E3", "a:4")
 SERVERS = model(server("a", "a:1-3"), server("b", "a:1-4", channel("a")))

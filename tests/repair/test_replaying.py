@@ -13,14 +13,7 @@ from repair.actions import RedoTransactions, UndoRows
 from repair.model import Model
 from repair.replaying import redo_on_source, undo_on_replica
 from repair.strategy_case import Proposal
-from repair.transaction_content import (
-    ContentClass,
-    NetRow,
-    RowsOn,
-    RowState,
-    TransactionContent,
-    nothing_read,
-)
+from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent, nothing_read
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import (
     ENUMS,
@@ -36,6 +29,7 @@ from tests.repair.cases import (
 )
 from topology.findings import Grade
 from topology.strategies import STRATEGIES
+from topology.transaction_class import ContentClass
 from topology.version import ServerVersion
 
 

@@ -17,9 +17,10 @@ from repair.privileges import _admin
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.start_guards import refuses_nothing
-from repair.transaction_content import ContentClass, TransactionContent
+from repair.transaction_content import TransactionContent
 from tests.repair.build import NEW, OLD, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
+from topology.transaction_class import ContentClass
 from topology.version import ServerVersion
 
 STOPPED = model(server("a", "a:1-3"), server("b", "a:1", channel("a", runs=False)))

@@ -13,15 +13,14 @@ from binlog.transactions import Statement, TableChange, Transaction, Transaction
 from gtid import GtidSet
 from repair.transaction_content import (
     CannotFold,
-    ContentClass,
     TransactionContent,
-    class_of,
     described,
     key_condition,
     net_rows,
     rows_that_fold,
 )
 from tests.repair.build import gtids
+from topology.transaction_class import ContentClass, class_of
 
 NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
 VALUE = RowColumn(LONG, 0, "n", is_unsigned=False)

@@ -8,9 +8,9 @@ from repair import planner
 from repair.planner import plan_repair
 from repair.strategies import DECLARING, PLANNERS
 from repair.strategy_case import Case, Outcome, Refusal
-from repair.transaction_content import ContentClass
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit import audit_cluster
+from topology.transaction_class import ContentClass
 
 Tried = list[tuple[str, str]]  # code and strategy
 

@@ -15,7 +15,7 @@ from repair.replaying import _where_it_stops
 from repair.rows_there import is_there_already
 from repair.strategies import refetch
 from repair.strategy_case import Case
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from repair.way_home import way_home
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
@@ -24,6 +24,7 @@ from tests.snapshots import NOON
 from topology.findings import ClusterAudit, Evidence, Finding, Severity, Verdict
 from topology.rules.threads import RECEIVER_ERROR
 from topology.snapshot import LogPosition
+from topology.transaction_class import ContentClass
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
 CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")

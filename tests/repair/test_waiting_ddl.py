@@ -7,7 +7,7 @@ import pytest
 from gtid import Gtid
 from repair.conflicts import resolve_conflict
 from repair.starting import start_channel
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from repair.waiting_ddl import Ddl, ddl_of, demands
 from tests.repair.build import gtids
 from tests.repair.cases import a_content, proposed, reason
@@ -19,6 +19,7 @@ from tests.repair.test_channel_strategies import (
     unasked,
     waiting,
 )
+from topology.transaction_class import ContentClass
 
 [GTID] = [Gtid.parse(f"{gtids('a:3')}")]
 T = ("d", "t")

@@ -12,10 +12,11 @@ from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
 from repair.model import Model
 from repair.strategy_case import Case
-from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.transaction_content import RowsOn, RowState
 from repair.way_home import misfits_at_home
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
+from topology.transaction_class import ContentClass
 
 REFUSED = a_finding("P1", "a:1")
 PASSED = a_finding("H8", "a:2")

@@ -35,7 +35,7 @@ def check_world(
     """
     policy = Policy()
     snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
-    audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
+    audit = audit_cluster(snapshot.with_contents(contents_of(world, history.reading)), policy)
     truth = Truth(world, history.reading, snapshot, policy)
     found: list[Violation] = []
     if oracles in ("all", "conclusions"):

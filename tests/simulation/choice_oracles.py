@@ -128,6 +128,6 @@ def _concluded(truth: Truth, after: World, plan: Plan, codes: str) -> Iterator[V
 def _said_of(truth: Truth, world: World, told: frozenset[Key] = frozenset()) -> list[Violation]:
     reading = replace(truth.reading, moving=False, between=())
     snapshot = read(world, reading)
-    audit = audit_cluster(snapshot, truth.policy, contents_of(world, reading))
+    audit = audit_cluster(snapshot.with_contents(contents_of(world, reading)), truth.policy)
     found = conclusions(Truth(world, reading, snapshot, truth.policy, told), audit)
     return [each for each in found if each.oracle in _AFTERWARDS]

@@ -45,7 +45,7 @@ def contents_of(world: World, reading: Reading) -> ContentReading | None:
 
 
 def _can_answer(world: World, reading: Reading, name: str) -> bool:
-    # Without gtid_mode = ON a server sends no transactions by GTID (gtid_audit/content.py).
+    # Without gtid_mode = ON a server sends no transactions by GTID (topology/adapters/compare_contents.py).
     server = world[name]
     return (
         server.log_bin

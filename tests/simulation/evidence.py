@@ -1,6 +1,6 @@
 """What a planner reads of the world's binary logs and rows: contents of transactions, row states.
 
-It stands for gtid_audit/transactions_for_plan.py, which reads real servers: the same findings, the
+It stands for repair/adapters/transactions_for_plan.py, which reads real servers: the same findings, the
 same servers, the same classes; from the true world. Rows are folded here once more, by hand.
 """
 
@@ -9,13 +9,7 @@ from __future__ import annotations
 from gtid import GtidSet
 from repair.content_questions import HOLES, STOPPED, ContentQuestion, arrivals, question_of
 from repair.strategy_case import LogEvidence
-from repair.transaction_content import (
-    ContentClass,
-    RowsOn,
-    RowState,
-    TransactionContent,
-    nothing_read,
-)
+from repair.transaction_content import RowsOn, RowState, TransactionContent, nothing_read
 from tests.simulation import replication as act
 from tests.simulation.failing_events import failing_events
 from tests.simulation.reading import gtids, members_of
@@ -23,6 +17,7 @@ from tests.simulation.state import Gtid, Key, Server, Transaction, World
 from tests.simulation.toy_table import net_row
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot
+from topology.transaction_class import ContentClass
 
 Net = dict[Key, tuple[int | None, int | None]]
 

@@ -90,7 +90,7 @@ def look_again(
     looked_at = world.copy()
     snapshot = with_answers(looked_at, reading, read(looked_at, reading), truth.policy)
     contents = contents_of(looked_at, reading) if compares else None
-    return snapshot, audit_cluster(snapshot, truth.policy, contents)
+    return snapshot, audit_cluster(snapshot.with_contents(contents), truth.policy)
 
 
 def run(

@@ -96,7 +96,7 @@ def reported(story: Story, changes: Changes = ()) -> Reported:
     world = history.play()
     seen = changed(read(world, history.reading), changes)
     snapshot = with_answers(world, history.reading, seen, policy)
-    audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
+    audit = audit_cluster(snapshot.with_contents(contents_of(world, history.reading)), policy)
     default = chosen = None
     if above_info(audit):
         evidence = log_evidence(world, snapshot, audit)

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from gtid_audit.report import Engine, report_of
+from gtid_audit.views.report import Engine, report_of
 from spark_audit.adapters import results as writing
 from spark_audit.adapters.results import (
     NoResults,

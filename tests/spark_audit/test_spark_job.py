@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from gtid_audit.report import Engine, report_of
+from gtid_audit.views.report import Engine, report_of
 from spark_audit.adapters import evaluated_files
 from spark_audit.adapters.job import audit_stored, audits_of_run, latest_snapshots
 from spark_audit.adapters.local import audit_snapshots_locally

@@ -21,7 +21,7 @@ def title_of(scenario: Scenario) -> str:
 
 def in_words(scenario: Scenario) -> str:
     """Return the title of a story, and what the audit reports."""
-    audit = audit_cluster(scenario.snapshot, scenario.policy, scenario.contents)
+    audit = audit_cluster(scenario.snapshot, scenario.policy)
     return f"{title_of(scenario)}\n{wrapped(audit_in_words(audit))}"
 
 

@@ -76,7 +76,7 @@ def in_lines(scenario: Scenario, snapshot: ClusterSnapshot) -> list[str]:
     facts = gather_facts(snapshot, scenario.policy)
     found = sorted((each for rule in RULES for each in rule(facts)), key=lambda each: each.order)
     lines = [line for each in found for line in finding_in_words(each)]
-    audit = audit_cluster(snapshot, scenario.policy, scenario.contents)
+    audit = audit_cluster(snapshot, scenario.policy)
     asked = [line for name, each in questions_of(facts).items() for line in _asked(name, each)]
     twice = f"looked at twice: {len(grave_differences(facts))}"
     return [*lines, *_summary(audit), twice, *asked]

@@ -60,7 +60,7 @@ def difference(gtid: str, *, committed: timedelta = timedelta(), empty: str = "a
 def found(*differences: ContentDifference, accepted: AcceptedRepair | None = REPAIR) -> Finding:
     policy = Policy(accepted=() if accepted is None else (accepted,))
     contents = ContentReading(READ_AT, 3, (), differences, ())
-    audit = audit_cluster(DONE, policy, contents)
+    audit = audit_cluster(DONE.with_contents(contents), policy)
     [finding] = [each for each in audit.findings if each.code == "E4"]
     return finding
 
@@ -116,7 +116,7 @@ def audited(
 ) -> Finding:
     """Audit three servers of which the logs of some pairs were compared."""
     contents = ContentReading(READ_AT, 3, (), differences, (), pairs=pairs)
-    audit = audit_cluster(THREE, Policy(accepted=(repair,)), contents)
+    audit = audit_cluster(THREE.with_contents(contents), Policy(accepted=(repair,)))
     [finding] = [each for each in audit.findings if each.code == "E4"]
     return finding
 
@@ -135,7 +135,7 @@ def test_rows_that_a_plan_takes_back_are_accepted_where_they_were_seen_to_be_equ
     full, empty = seen("b:1").replica, replace(seen("b:1").source, server="c")
     too = replace(seen("b:1"), source=full, replica=empty)
     contents = ContentReading(READ_AT, 3, (), (seen("b:1"), too), (), pairs=(*LINE, ("a", "c")))
-    audit = audit_cluster(THREE, Policy(accepted=(UNDONE,)), contents)
+    audit = audit_cluster(THREE.with_contents(contents), Policy(accepted=(UNDONE,)))
     assert [each.severity for each in audit.findings if each.code == "E4"] == [Severity.INFO] * 2
     unseen = audited(difference("b:1"), pairs=(("a", "b"), ("a", "c")))
     assert unseen.severity is Severity.WARNING
@@ -169,7 +169,9 @@ def test_a_plan_with_a_step_for_every_server_is_accepted() -> None:
     assert finding.severity is Severity.INFO
     # Of two plans for the same transaction the one that holds is named.
     contents = ContentReading(READ_AT, 3, (), (difference("b:1"),), (), pairs=(("a", "b"),))
-    audit = audit_cluster(DONE, Policy(accepted=(UNDONE, replace(REPAIR, plan_id="x"))), contents)
+    audit = audit_cluster(
+        DONE.with_contents(contents), Policy(accepted=(UNDONE, replace(REPAIR, plan_id="x")))
+    )
     assert [each.severity for each in audit.findings if each.code == "E4"] == [Severity.INFO]
 
 

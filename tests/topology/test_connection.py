@@ -15,6 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from binlog.quoting import quote_string
 from compose.native.server import Server
 from tests.fake_server import OK, PASSWORD, SALT, Peer, column, fake_server
 from topology.adapters.connection import (
@@ -27,7 +28,6 @@ from topology.adapters.connection import (
     connect,
 )
 from topology.adapters.mysql import MysqlReader
-from topology.quoting import quote_string
 from topology.snapshot import ServerSnapshot, UnreadReason
 from topology.target import Secret, ServerTarget
 

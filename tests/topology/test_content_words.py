@@ -18,7 +18,7 @@ from topology.rules.content import _extra_between
 def found(reading: ContentReading) -> Finding:
     cluster = a_cluster("pair", a_server("a", A, f"{A}:1-9"))
     [one] = [
-        each for each in audit_cluster(cluster, contents=reading).findings if each.code == "E4"
+        each for each in audit_cluster(cluster.with_contents(reading)).findings if each.code == "E4"
     ]
     return one
 

@@ -114,7 +114,7 @@ def audited_with_contents(topology: Topology) -> ClusterAudit:
     targets = targets_of(topology)
     snapshot = collect_cluster("live", targets)
     contents = pair_command.contents_of(snapshot, targets, None, None, lambda _text: None)
-    return audit_cluster(snapshot, None, contents)
+    return audit_cluster(snapshot.with_contents(contents))
 
 
 def test_a_gtid_made_by_hand_is_h7_with_its_distance(star97: Topology) -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from binlog.quoting import quote_identifier, quote_number, quote_string
 from compose.native.server import Server
 from tests.hypothesis_profiles import laws
-from topology.quoting import quote_identifier, quote_number, quote_string
 
 Session: TypeAlias = "Connection[Cursor]"
 LAWS = laws()

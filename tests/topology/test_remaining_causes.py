@@ -22,7 +22,7 @@ from topology.audit import audit_cluster
 )
 def test_the_causes_that_remain_are_named(title: str, code: str, said: tuple[str, ...]) -> None:
     (scenario,) = [each for each in SCENARIOS if each.title.startswith(title)]
-    audit = audit_cluster(scenario.snapshot, scenario.policy, scenario.contents)
+    audit = audit_cluster(scenario.snapshot, scenario.policy)
     (finding,) = [each for each in audit.findings if each.code == code]
     assert [each for each in said if each not in finding.explanation] == []
     for promise in ("by itself", "Its receiver makes progress", "has read past"):

@@ -47,7 +47,7 @@ def with_contents(topology: Topology) -> ClusterAudit:
     contents = pair_command.contents_of(
         snapshot, targets, chosen=True, seconds_max=None, say=lambda _text: None
     )
-    return audit_cluster(snapshot, None, contents)
+    return audit_cluster(snapshot.with_contents(contents))
 
 
 def one_way(pair: Pair) -> Pair:

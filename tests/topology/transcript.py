@@ -70,7 +70,6 @@ class Scenario:
     policy: Policy
     expected: str
     line: int
-    contents: ContentReading | None
 
 
 def read_scenarios(text: str) -> list[Scenario]:
@@ -89,7 +88,7 @@ def read_scenarios(text: str) -> list[Scenario]:
 
 def transcript_of(scenario: Scenario) -> str:
     """Return what the audit says, in the words of the file."""
-    audit = audit_cluster(scenario.snapshot, scenario.policy, scenario.contents)
+    audit = audit_cluster(scenario.snapshot, scenario.policy)
     lines = [audit.verdict.value, *map(_line, audit.findings)]
     lines += [f"not told: {_line(finding)}" for finding in _not_told(scenario, audit)]
     lines += [f"unknown: {one.server}, {one.fact}: {_short(one.reason)}" for one in audit.unknown]
@@ -190,10 +189,11 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
         ),
     )
     title = " ".join(one for one in titles if one)
-    contents = None
     if differences or uncompared:
-        contents = ContentReading(NOON, 10, (), tuple(differences), tuple(uncompared))
-    return Scenario(title, snapshot, policy, expected, line, contents)
+        snapshot = snapshot.with_contents(
+            ContentReading(NOON, 10, (), tuple(differences), tuple(uncompared))
+        )
+    return Scenario(title, snapshot, policy, expected, line)
 
 
 _DIFFERENCES = {

@@ -25,6 +25,7 @@ from uuid import UUID
 import pymysql
 from pymysql.constants import ER
 
+from binlog.quoting import quote_string
 from gtid import GtidError, GtidSet
 from topology.adapters.connection import AnswerTooLong, Connection, connect
 from topology.adapters.hidden_workers import (
@@ -65,7 +66,6 @@ from topology.dialect import (
     Dialect,
     dialect_of,
 )
-from topology.quoting import quote_string
 from topology.snapshot import (
     BinaryLog,
     ChannelSnapshot,

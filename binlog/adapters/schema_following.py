@@ -1,0 +1,162 @@
+"""Runs a follower to the end of the log, of files or a live server, and queries missing tables.
+
+The server returns a table's present definition. That definition holds since the table became
+unknown, if the log, read again after the query, has no change of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from binlog.adapters.files import read_events
+from binlog.adapters.schema_defining import DefiningEvents
+from binlog.adapters.schema_follow import (
+    Follower,
+    FollowReport,
+    LogGap,
+    starting_place,
+)
+from binlog.adapters.schema_servers import ServerTables
+from binlog.adapters.schema_store import Followed, SchemaStore
+from binlog.events import FormatDescription
+from binlog.schema.history import Entry, Place, Source, State, TableKey
+from binlog.schema.tables import TableDefinition
+from binlog.schema.tracker import SchemaTracker, ServerFacts
+from binlog.schema.words import CannotFollow
+
+
+@dataclass(frozen=True, slots=True)
+class Followers:
+    """The result of one `binlog schema follow`."""
+
+    server: UUID
+    report: FollowReport
+    staged: tuple[Entry, ...]
+    asked: tuple[Entry, ...]
+    unknown: tuple[Entry, ...]
+
+
+def created_at_of(path: Path) -> int:
+    """Return the time of a file's first event."""
+    return next(
+        event.header.timestamp_seconds
+        for event in read_events(path)
+        if isinstance(event.body, FormatDescription)
+    )
+
+
+def follow_files(
+    store: SchemaStore, server: UUID, paths: tuple[Path, ...], *, skips_gap: bool
+) -> Followers:
+    """Follow files. Raises LogGap, CorruptBinlog, StoreInUse; what was read before is kept."""
+    by_name = {path.name: path for path in paths}
+    ordered = sorted(paths, key=lambda path: Place(path.name, 0).order)
+    names = [path.name for path in ordered]
+    with store.writing("gtid-audit binlog schema follow"):
+        staged = store.put_staged(server)
+        begin = _Beginning(store, server, ServerFacts(), skips_gap=skips_gap)
+        start = begin.start(names, lambda name: created_at_of(by_name[name]))
+        defining = DefiningEvents()
+        events = defining.of_files(ordered[names.index(start.file) :], start)
+        report = begin.follower().follow(events, start, changed=defining.forget)
+        return Followers(server, report, staged, (), _unknown(begin.tracker))
+
+
+def follow_server(store: SchemaStore, source: ServerTables, *, skips_gap: bool) -> Followers:
+    """Follow a live server to the end of its log. Raises LogGap, DumpRefused, StoreInUse."""
+    server, facts = source.uuid_and_facts()
+    with store.writing("gtid-audit binlog schema follow"):
+        staged = store.put_staged(server)
+        begin = _Beginning(store, server, facts, skips_gap=skips_gap)
+        start = begin.start(source.logs(), source.created_at)
+        follower = begin.follower()
+
+        def follow(place: Place) -> FollowReport:
+            defining = DefiningEvents()
+            events = defining.of_server(
+                source.connect,
+                place,
+                bytes_ahead=_bytes_behind(place, source.logs()),
+                timeout_seconds_max=source.seconds_max,
+            )
+            return follower.follow(events, place, changed=defining.forget)
+
+        report = follow(start)
+        asked = _ask(source, begin.tracker)
+        after = follow(report.ended_at)
+        adopted = tuple(_adopt(begin.tracker, asked))
+        follower.adopted(adopted, after.ended_at)
+        whole = FollowReport(
+            start,
+            after.ended_at,
+            report.entry_count + after.entry_count,
+        )
+        return Followers(server, whole, staged, adopted, _unknown(begin.tracker))
+
+
+class _Beginning:
+    """The start of a follower: its place and its tracker."""
+
+    def __init__(
+        self, store: SchemaStore, server: UUID, facts: ServerFacts, *, skips_gap: bool
+    ) -> None:
+        self._store = store
+        self._server = server
+        self._skips_gap = skips_gap
+        self._followed = store.followed(server)
+        self.tracker = SchemaTracker(store.catalogue(server), facts=facts)
+
+    def start(self, names: Iterable[str], created_at: Callable[[str], int]) -> Place:
+        names = tuple(names)
+        try:
+            return starting_place(self._followed, names, created_at=created_at)
+        except LogGap as gap:
+            if not self._skips_gap:
+                raise
+            start = Place(names[0], 0)
+            lost = self.tracker.lose_all(start, f"logs before it were not read: {gap}")
+            begun = Followed(start, created_at(names[0]))
+            self._store.save(self._server, lost, self.tracker.catalogue, begun)
+            self._followed = begun
+            return start
+
+    def follower(self) -> Follower:
+        created_at = self._followed.created_at if self._followed else 0
+        return Follower(self._store, self._server, self.tracker, created_at=created_at)
+
+
+def _bytes_behind(place: Place, logs: dict[str, int]) -> int:
+    """Return how many bytes of the present logs are after a place."""
+    rest = (size for name, size in logs.items() if Place(name, 0).number >= place.number)
+    return sum(rest) - place.position
+
+
+def _ask(
+    source: ServerTables, tracker: SchemaTracker
+) -> dict[TableKey, tuple[Entry, TableDefinition | None]]:
+    """Query the server for every table that is not known."""
+    found = {}
+    for entry in _unknown(tracker):
+        try:
+            definition = source.definition(entry.key)
+        except CannotFollow:
+            continue  # the answer cannot be parsed: the table stays unknown
+        found[entry.key] = (entry, definition)
+    return found
+
+
+def _adopt(
+    tracker: SchemaTracker, asked: dict[TableKey, tuple[Entry, TableDefinition | None]]
+) -> Iterator[Entry]:
+    for key, (entry, definition) in asked.items():
+        if tracker.catalogue.entries.get(key) is entry:
+            yield tracker.adopt(entry, definition, Source.SERVER)
+
+
+def _unknown(tracker: SchemaTracker) -> tuple[Entry, ...]:
+    entries = tracker.catalogue.entries.values()
+    unknown = [entry for entry in entries if entry.state is State.UNKNOWN]
+    return tuple(sorted(unknown, key=lambda entry: (entry.key.schema, entry.key.table)))

@@ -1,0 +1,163 @@
+"""Compares contents in the clusters of a fleet where that is due, and reports progress.
+
+1. The modules for comparing are imported only if something is due.
+2. A defect of ours in one cluster makes that cluster UNKNOWN, and does not affect the others.
+3. It reads servers. compared_restarts.py reads and writes what one audit keeps for the next.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from gtid import GtidSet
+from topology.accepted import AcceptedRepair
+from topology.adapters.collect_fleet import Say
+from topology.adapters.inventory.fleet import Fleet
+from topology.audit import EVERY_SERVER, audit_or_unknown
+from topology.contents import ContentReading, UnreadContent
+from topology.contents_to_compare import (
+    Looked,
+    Remembered,
+    held_by_two,
+    looked_back,
+    suspects_in,
+    suspects_now,
+)
+from topology.known_differences import known_gtids, not_here, still_known, with_known
+from topology.snapshot import ClusterSnapshot
+from topology.target import ServerTarget
+
+# Clusters that are compared at the same time: the work is waiting for servers.
+CONTENTS_AT_ONCE: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class FleetContents:
+    """The comparisons by cluster (None: --no-content), and what to remember."""
+
+    readings: dict[str, ContentReading] | None
+    remembered: Remembered
+
+
+def compare_contents(
+    fleet: Fleet,
+    snapshots: Sequence[ClusterSnapshot],
+    chosen: bool | None,
+    *,
+    remembered: Remembered | None,
+    say: Say | None = None,
+) -> FleetContents:
+    """Compare contents where that is due.
+
+    Several clusters at once; each server gets one query at a time. `chosen` is as in
+    contents_to_compare.py. Without a memory (None) earlier audits are unknown.
+    """
+    known = remembered or Remembered()
+    targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
+
+    def look(snapshot: ClusterSnapshot) -> Looked:
+        ways = targets.get(snapshot.cluster, ())
+        looked = _look(snapshot, ways, chosen, known, say)
+        return _with_equal_rows(looked, ways, fleet.policy.accepted)
+
+    looks: list[tuple[ClusterSnapshot, Looked]] = []
+    differences = dict(known.differences)
+    if chosen is not False:
+        differences = {
+            cluster: not_here(snapshots, found) for cluster, found in known.differences.items()
+        }
+        with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
+            for each, looked in zip(snapshots, pool.map(look, snapshots), strict=True):
+                before = still_known(each, known.every_difference)
+                with_all, here = with_known(looked, each, before)
+                differences[each.cluster] = (*differences.get(each.cluster, ()), *here)
+                looks.append((each, with_all))
+    readings = {each.cluster: look.reading for each, look in looks if look.reading is not None}
+    kept = (
+        known
+        if remembered is None
+        else _remembered(replace(known, differences=differences), fleet, snapshots, looks)
+    )
+    return FleetContents(None if chosen is False else readings, kept)
+
+
+def _remembered(
+    known: Remembered,
+    fleet: Fleet,
+    snapshots: Sequence[ClusterSnapshot],
+    looks: Sequence[tuple[ClusterSnapshot, Looked]],
+) -> Remembered:
+    """Return what the next audit must know. Clusters that were not read now keep their entries."""
+    done = {uuid: at for each, looked in looks for uuid, at in _done(each, looked).items()}
+    settled = GtidSet.union_of(looked.settled for _, looked in looks)
+    suspects = {cluster: gtids - settled for cluster, gtids in known.suspects.items()}
+    for each in snapshots:
+        suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | _suspects_in(each, fleet)
+    return Remembered(
+        {**known.looks, **done},
+        {cluster: gtids for cluster, gtids in suspects.items() if gtids},
+        {cluster: found for cluster, found in known.differences.items() if found},
+    )
+
+
+def _suspects_in(snapshot: ClusterSnapshot, fleet: Fleet) -> GtidSet:
+    return suspects_in(audit_or_unknown(snapshot, fleet.policy).findings)
+
+
+def _look(
+    snapshot: ClusterSnapshot,
+    targets: Sequence[ServerTarget],
+    chosen: bool | None,
+    remembered: Remembered,
+    say: Say | None,
+) -> Looked:
+    """Compare contents in one cluster where that is due. Never raises."""
+    back = looked_back(snapshot, chosen, remembered.looks)
+    # Of all clusters, because a cluster may have been renamed.
+    suspects = held_by_two(snapshot, GtidSet.union_of(remembered.suspects.values()))
+    suspects |= suspects_now(snapshot, chosen)
+    suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
+    if not back and not suspects:
+        return Looked(None)
+    from topology.adapters.compare_contents import read_contents
+
+    if say is not None:
+        say(f"{snapshot.cluster}: comparing the content of transactions")
+    try:
+        return read_contents(snapshot, targets, back=back, suspects=suspects, newest=chosen is True)
+    except Exception as error:  # noqa: BLE001 - it is reported for this cluster
+        reason = f"defect of the auditor: {type(error).__name__}: {error}"
+        for target in targets:
+            reason = target.password.hidden_in(reason)
+        moment = max(server.read_ended for server in snapshot.last)
+        unread = UnreadContent(EVERY_SERVER, reason)
+        names = frozenset(server.name for server in snapshot.last)
+        return Looked(ContentReading(moment, 0, (), (), (unread,)), names)
+
+
+def _with_equal_rows(
+    looked: Looked, targets: Sequence[ServerTarget], accepted: Sequence[AcceptedRepair]
+) -> Looked:
+    """Read the rows that accepted plans undo, if their transactions were compared."""
+    if looked.reading is None or not any(each.undone for each in accepted):
+        return looked
+    from repair.adapters.undone_rows import with_equal_rows
+    from topology.adapters.compare_contents import SECONDS_MAX
+
+    reading = with_equal_rows(looked.reading, accepted, targets, seconds_max=SECONDS_MAX)
+    return replace(looked, reading=reading)
+
+
+def _done(snapshot: ClusterSnapshot, look: Looked) -> dict[UUID, datetime]:
+    """Return the servers that need no further comparison, and up to when they were read."""
+    return {
+        server.server_uuid: server.read_started
+        for server in snapshot.last
+        if server.is_judgeable
+        and server.server_uuid is not None
+        and server.uptime_seconds is not None
+        and server.name not in look.look_again
+    }

@@ -1,0 +1,1 @@
+"""`serve`: audits repeatedly, and offers metrics and health over HTTP."""

@@ -1,0 +1,126 @@
+"""The answer of an audit, from memory or from files: a verdict, a document, a page.
+
+1. The audits of a small fleet are in memory. Those of a large one are in Parquet, with a summary in
+   memory. The code that prints does not distinguish the two.
+2. The document is written piece by piece, with the same bytes from either source.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from gtid_audit.output import printable, write_line
+from gtid_audit.views.content_text import content_lines
+from gtid_audit.views.report import AuditReport, Contents, Engine, document_pieces
+from topology.findings import Verdict
+from topology.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:
+    from gtid_audit.views.results_text import Page
+
+
+class Answer(Protocol):
+    """The outcome of one audit, of any number of clusters."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all clusters."""
+
+    def document(self) -> Iterator[str]:
+        """Return the JSON document of the contract, in pieces."""
+
+    def show(self) -> None:
+        """Show the outcome to the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """A report with its sources: snapshots if available (for pictures), and compared contents.
+
+    `place` is the directory of the results; empty if they are not stored.
+    """
+
+    report: AuditReport
+    snapshots: tuple[ClusterSnapshot, ...] = ()
+    contents: Contents = None
+    place: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all clusters."""
+        return self.report.verdict
+
+    def document(self) -> Iterator[str]:
+        """Return the JSON document of the contract, in pieces."""
+        return self.report.document_pieces(self.contents)
+
+    def show(self) -> None:
+        """Show the outcome to the operator."""
+        from gtid_audit.views.report_text import show_report
+
+        show_report(self.report, snapshots=self.snapshots)
+        if self.place:
+            write_line(f"Results: {printable(self.place)}")
+        _show_contents(self.contents, is_stored=False)
+
+
+@dataclass(frozen=True, slots=True)
+class InResults:
+    """Results of a run. `kept`: they outlive this process."""
+
+    results: "Page"
+    engine: Engine
+    kept: bool
+    contents: Contents = None
+    is_stored: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all clusters."""
+        return self.results.summary.verdict
+
+    def document(self) -> Iterator[str]:
+        """Return the JSON document of the contract, in pieces."""
+        summary = self.results.summary
+        return document_pieces(
+            self.engine,
+            audited_at=summary.audited_at,
+            verdict=summary.verdict,
+            lists=self.results.report_items(),
+            contents=self.contents,
+        )
+
+    def show(self) -> None:
+        """Show the outcome to the operator."""
+        from gtid_audit.views.results_text import show_results
+
+        show_results(self.results, kept=self.kept)
+        _show_contents(self.contents, is_stored=self.is_stored)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A stored run that was not evaluated: every cluster is UNKNOWN, for the same reason."""
+
+    report: AuditReport
+    reason: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return UNKNOWN."""
+        return Verdict.UNKNOWN
+
+    def document(self) -> Iterator[str]:
+        """Return the JSON document of the contract, in pieces."""
+        return self.report.document_pieces(None)
+
+    def show(self) -> None:
+        """Show the verdict and the reason."""
+        from gtid_audit.views.report_text import line_of, show, verdict_line
+
+        show(verdict_line(self.report), line_of(f"Not evaluated: {self.reason}."))
+
+
+def _show_contents(contents: Contents, *, is_stored: bool) -> None:
+    for line in content_lines(contents, is_stored=is_stored):
+        write_line(printable(line))

@@ -1,0 +1,129 @@
+"""Shows a plan to the operator: the steps in order, and what remains to be done by hand."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gtid_audit.output import printable
+from gtid_audit.views.report_text import QUIET, counted, rest_of, show
+from repair import Plan, Step
+from repair.plan import shown_version
+from repair.render import address_of
+from repair.steps import Check
+from topology.findings import ClusterAudit
+
+ROWS_SHOWN_MAX = 20
+
+
+def show_plan(plan: Plan, audit: ClusterAudit, *, files: Sequence[Path]) -> None:
+    """Show a plan, and the paths of its files."""
+    show(*_parts(plan, audit, files))
+
+
+def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[RenderableType]:
+    for unknown in audit.unknown:
+        what = f"Not read: {unknown.server}, {unknown.fact}: {unknown.reason}"
+        yield Text(printable(what), style="yellow")
+    if not audit.findings and audit.unknown:
+        yield Text(
+            f"No repair was planned for {printable(plan.cluster)}: some facts were not read."
+        )
+        return
+    if not audit.findings:
+        yield Text(f"No findings in {printable(plan.cluster)}: there is nothing to repair.")
+        return
+    head = Text(f"Plan {plan.id}", style="bold")
+    about = f"{counted(plan.scripts_count, 'step')}, about {plan.estimated_seconds} s"
+    yield head.append(f"  {about}", style=QUIET)
+    for step in plan.steps:
+        yield Text()
+        yield from (_check(step, each) for each in step.checks)
+        yield _step(step)
+    if plan.rows:
+        yield Text()
+        yield from _rows(plan)
+    if plan.warnings:
+        yield Text()
+        for warning in plan.warnings:
+            yield Text(f"! {printable(warning)}", style="yellow")
+    if plan.afterwards and plan.steps:
+        yield Text()
+        yield Text("After these steps an audit will report:", style="bold")
+        for left in plan.afterwards:
+            what = f"{left.code} {left.name}, {left.about or 'the cluster'}"
+            yield Text(printable(f"  {what} ({'new' if left.is_new else 'as now'})"))
+    if plan.not_planned:
+        yield Text()
+        yield Text("Findings without steps:", style="bold")
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for each in plan.not_planned:
+            ways = "".join(f"\n{printable(way)}" for way in each.by_hand)
+            grid.add_row(
+                Text(f"{each.code} {each.name}", style="bold"),
+                Text(f"{printable(each.about)}: {printable(each.why)}{ways}"),
+            )
+        yield Padding(grid, (0, 0, 0, 2))
+    yield Text()
+    yield _where(plan, files)
+
+
+def _rows(plan: Plan) -> Iterator[RenderableType]:
+    """Show both versions of the first rows that differ."""
+    yield Text("Rows that differ:", style="bold")
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for row in plan.rows[:ROWS_SHOWN_MAX]:
+        versions = (
+            f"{name}: {shown_version(version)}"
+            for name, version in ((row.source, row.source_row), (row.replica, row.replica_row))
+        )
+        grid.add_row(
+            Text(printable(f"{row.table}, {row.where}")),
+            Text("\n".join(map(printable, versions))),
+        )
+    yield Padding(grid, (0, 0, 0, 2))
+    yield from rest_of(len(plan.rows), ROWS_SHOWN_MAX, "rows")
+
+
+def _check(step: Step, check: Check) -> RenderableType:
+    title = f"{step.check_number(check)}. check {check.server} before step {step.number}"
+    rows = (
+        ("on", f"{check.server} ({address_of(check)}); the check changes nothing"),
+        ("why", check.why),
+        ("script", step.check_name(check)),
+    )
+    return _numbered(title, rows)
+
+
+def _step(step: Step) -> RenderableType:
+    rows = (
+        ("on", f"{step.server} ({address_of(step)}), about {step.estimated_seconds} s"),
+        ("why", step.why),
+        ("risk", step.risk),
+        ("undo", step.undo),
+        ("script", step.file_name),
+    )
+    return _numbered(f"{step.number}. {step.title}", rows)
+
+
+def _numbered(title: str, rows: Iterable[tuple[str, str]]) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(style=QUIET, no_wrap=True)
+    for label, text in rows:
+        grid.add_row(label, Text(printable(text)))
+    outer = Table.grid()
+    outer.add_row(Text(printable(title), style="bold"))
+    outer.add_row(Padding(grid, (0, 0, 0, 3)))
+    return outer
+
+
+def _where(plan: Plan, files: Sequence[Path]) -> Text:
+    if files:
+        directory = files[0].parent
+        return Text(f"Written to {directory}: read {directory / 'RUNBOOK.md'} first.", style="bold")
+    if plan.steps:
+        return Text("Not written: --out DIR writes the scripts and the runbook.", style=QUIET)
+    return Text("There is nothing to run.", style=QUIET)

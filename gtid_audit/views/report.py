@@ -1,0 +1,124 @@
+"""The result of one audit, for one or many clusters: the source of every form of output.
+
+Pure: the same audits give the same report and the same document. It reads no clock.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, TypeAlias
+
+from gtid_audit.views.content_text import content_records
+from topology import json_items
+from topology.contents import ContentReading
+from topology.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
+from topology.json_items import item_text
+from topology.records import Record, finding_to_record, time_to_text, unknown_to_record
+
+# The compared contents, by cluster; None: contents were not compared.
+Contents: TypeAlias = Mapping[str, ContentReading] | None
+
+
+class Engine(Enum):
+    """Where the clusters were evaluated."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """The audits of some clusters, in order of name."""
+
+    engine: Engine
+    audits: tuple[ClusterAudit, ...]
+
+    def __post_init__(self) -> None:
+        names = [audit.cluster for audit in self.audits]
+        if names != sorted(set(names)):
+            raise ValueError("a report has every cluster once, in order of name")
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all clusters; UNKNOWN if there are none."""
+        if not self.audits:
+            return Verdict.UNKNOWN
+        return worst_verdict(audit.verdict for audit in self.audits)
+
+    @property
+    def audited_at(self) -> datetime | None:
+        """Return when the last reading ended: the report describes that moment."""
+        return max((audit.read_at for audit in self.audits if audit.read_at), default=None)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return the findings of all clusters, worst first within each."""
+        return tuple(finding for audit in self.audits for finding in audit.findings)
+
+    @property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """Return what was not read, cluster by cluster."""
+        return tuple(unknown for audit in self.audits for unknown in audit.unknown)
+
+    def document_pieces(self, contents: Contents = None) -> Iterator[str]:
+        """Yield the JSON document of the contract in pieces, to be written one after another."""
+        lists: dict[str, Iterator[Record]] = {
+            "clusters": map(_cluster_record, self.audits),
+            "findings": map(finding_to_record, self.findings),
+            "unknown": map(unknown_to_record, self.unknown),
+        }
+        return document_pieces(
+            self.engine,
+            audited_at=self.audited_at,
+            verdict=self.verdict,
+            lists={name: map(item_text, records) for name, records in lists.items()},
+            contents=contents,
+        )
+
+    def to_document(self, contents: Contents = None) -> dict[str, Any]:
+        """Return the report as plain values, in the order in which they are written."""
+        return {
+            **_head(self.engine, self.audited_at, self.verdict),
+            "clusters": [_cluster_record(audit) for audit in self.audits],
+            "findings": [finding_to_record(finding) for finding in self.findings],
+            "unknown": [unknown_to_record(unknown) for unknown in self.unknown],
+            "contents": None if contents is None else list(content_records(contents)),
+        }
+
+
+def document_pieces(
+    engine: Engine,
+    *,
+    audited_at: datetime | None,
+    verdict: Verdict,
+    lists: Mapping[str, Iterable[str]],
+    contents: Contents,
+) -> Iterator[str]:
+    """Return the JSON document of an audit whose lists are texts already (json_items.py)."""
+    # Null if contents were not compared: equal sets may hide different transactions.
+    compared = None if contents is None else map(item_text, content_records(contents))
+    head = _head(engine, audited_at, verdict)
+    return json_items.document_pieces(head, {**lists, "contents": compared})
+
+
+def _head(engine: Engine, audited_at: datetime | None, verdict: Verdict) -> Record:
+    return {
+        "audited_at": time_to_text(audited_at) if audited_at else None,
+        "engine": engine.value,
+        "verdict": verdict.value,
+    }
+
+
+def _cluster_record(audit: ClusterAudit) -> Record:
+    return {
+        "cluster": audit.cluster,
+        "verdict": audit.verdict.value,
+        "servers": list(audit.servers),
+        "read_at": time_to_text(audit.read_at) if audit.read_at else None,
+    }
+
+
+def report_of(engine: Engine, audits: Iterable[ClusterAudit]) -> AuditReport:
+    """Make a report of audits, given in any order."""
+    return AuditReport(engine, tuple(sorted(audits, key=lambda audit: audit.cluster)))

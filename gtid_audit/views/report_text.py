@@ -1,0 +1,325 @@
+"""Shows a report to the operator: the verdict first, then each finding, its proof and what to do.
+
+1. It fits the terminal and is short: long lists are counted, and `--json` has them complete.
+2. Every text from a server is made printable first, and no markup in it is interpreted.
+3. This module evaluates nothing and reads no server.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from gtid_audit.output import printable, write
+from gtid_audit.views.pictures import Cell, arrows_of, bars_of
+from gtid_audit.views.report import AuditReport
+from topology.findings import (
+    ClusterAudit,
+    Evidence,
+    Finding,
+    Severity,
+    Strategy,
+    Unknown,
+    Verdict,
+)
+from topology.snapshot import ClusterSnapshot
+
+WIDTH_WITHOUT_TERMINAL: Final = 100
+FINDINGS_SHOWN_MAX: Final = 20
+CLUSTERS_SHOWN_MAX: Final = 50
+UNKNOWN_SHOWN_MAX: Final = 20
+ARROWS_SHOWN_MAX: Final = 12
+EVIDENCE_CHARACTERS_MAX: Final = 600
+
+VERDICT_STYLE: Final = {
+    Verdict.OK: "bold black on green",
+    Verdict.WARNING: "bold black on yellow",
+    Verdict.CRITICAL: "bold white on red",
+    Verdict.UNKNOWN: "bold white on magenta",
+}
+_SEVERITY_STYLE: Final = {
+    Severity.CRITICAL: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.INFO: "cyan",
+}
+QUIET = "bright_black"
+
+
+def console() -> Console:
+    """Return the console of standard output; colours only on a terminal, and not with NO_COLOR."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(
+        file=sys.stdout,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=None if known else WIDTH_WITHOUT_TERMINAL,
+    )
+
+
+def show(*parts: RenderableType) -> None:
+    """Print on standard output. Raises ReaderGone."""
+    printer = console()
+    with printer.capture() as captured:
+        printer.print(*parts, sep="\n")
+    # Rich pads table cells to the full width, which is not useful in a file or a ticket.
+    lines = captured.get().splitlines()
+    write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = ()) -> None:
+    """Show a report; if its snapshots are given, also pictures of them."""
+    taken = {snapshot.cluster: snapshot for snapshot in snapshots}
+    parts: list[RenderableType] = [verdict_line(report)]
+    if len(report.audits) == 1:
+        parts += _topology(taken.get(report.audits[0].cluster))
+    elif report.verdict is not Verdict.OK:
+        parts += [Text(), _clusters(report)]
+    loud = [each for each in report.findings if _is_loud(each)]
+    loud.sort(key=lambda finding: finding.severity is not Severity.CRITICAL)
+    for finding in loud[:FINDINGS_SHOWN_MAX]:
+        parts += finding_parts(
+            finding, taken.get(finding.cluster), name_cluster=len(report.audits) > 1
+        )
+    parts += rest_of(len(loud), FINDINGS_SHOWN_MAX, "findings")
+    quiet = [each for each in report.findings if each.severity is Severity.INFO]
+    if len(report.audits) == 1 and quiet:
+        parts += [Text(), labelled((each.code, line_of(each.explanation)) for each in quiet)]
+    parts += unknown_parts(report.unknown, name_cluster=len(report.audits) > 1)
+    if loud:
+        parts += [Text(), next_steps(loud)]
+    show(*parts)
+
+
+def verdict_line(report: AuditReport) -> Text:
+    """Return the verdict and its subject, on one line."""
+    line = Text(f" {report.verdict.value} ", style=VERDICT_STYLE[report.verdict])
+    servers = sum(len(audit.servers) for audit in report.audits)
+    about = [report.audits[0].cluster] if len(report.audits) == 1 else []
+    if len(report.audits) != 1:
+        about.append(counted(len(report.audits), "cluster"))
+    about.append(counted(servers, "server"))
+    for severity in (Severity.CRITICAL, Severity.WARNING):
+        number = sum(
+            finding.severity is severity and _is_loud(finding) for finding in report.findings
+        )
+        if number:
+            about.append(f"{number:,} {severity.value}")
+    if report.unknown:
+        about.append(counted(len(report.unknown), "fact") + " not read")
+    about.append(f"read {moment_of(report.audited_at)}")
+    line.append("  " + " · ".join(printable(each) for each in about), style="default")
+    return line
+
+
+def _is_loud(finding: Finding) -> bool:
+    """Return whether a finding is shown in full. Unread facts (U1) have their own list."""
+    return finding.severity is not Severity.INFO and finding.code != "U1"
+
+
+def _topology(snapshot: ClusterSnapshot | None) -> list[RenderableType]:
+    if snapshot is None:
+        return []
+    arrows = arrows_of(snapshot)
+    grid = Table.grid(padding=(0, 1))
+    for arrow in arrows[:ARROWS_SHOWN_MAX]:
+        remarks = printable(", ".join(arrow.remarks))
+        grid.add_row(
+            Text(printable(arrow.source)),
+            Text("──▶", style="green") if arrow.flows else Text("─✗▶", style="bold red"),
+            Text(printable(arrow.replica)),
+            Text(remarks, style=QUIET if arrow.flows else "red"),
+        )
+    linked = {name for arrow in arrows for name in (arrow.source, arrow.replica)}
+    for server in snapshot.last:
+        if server.name not in linked:
+            state = "no channels" if server.channels is not None else "channels not read"
+            grid.add_row(Text(printable(server.name)), Text(), Text(), Text(state, style=QUIET))
+    parts: list[RenderableType] = [Text(), Padding(grid, (0, 0, 0, 2))]
+    return parts + rest_of(len(arrows), ARROWS_SHOWN_MAX, "channels")
+
+
+def _clusters(report: AuditReport) -> RenderableType:
+    order = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING)
+    loud = [audit for audit in report.audits if audit.verdict is not Verdict.OK]
+    loud.sort(key=lambda audit: order.index(audit.verdict))
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
+    for heading in ("cluster", "verdict", "servers", "found"):
+        table.add_column(heading)
+    for audit in loud[:CLUSTERS_SHOWN_MAX]:
+        table.add_row(
+            Text(printable(audit.cluster)),
+            Text(f" {audit.verdict.value} ", style=VERDICT_STYLE[audit.verdict]),
+            Text(str(len(audit.servers))),
+            Text(_codes(audit)),
+        )
+    parts = [table, *rest_of(len(loud), CLUSTERS_SHOWN_MAX, "clusters")]
+    if len(loud) < len(report.audits):
+        parts.append(Text(f"the other {len(report.audits) - len(loud):,} OK", style=QUIET))
+    return Padding(Group(*parts), (0, 0, 0, 2))
+
+
+def _codes(audit: ClusterAudit) -> str:
+    counts: dict[str, int] = {}
+    for finding in audit.findings:
+        if finding.code != "U1":  # counted as facts below
+            counts[finding.code] = counts.get(finding.code, 0) + 1
+    said = [code if count == 1 else f"{count} {code}" for code, count in counts.items()]
+    if audit.unknown:
+        said.append(counted(len(audit.unknown), "fact") + " not read")
+    return ", ".join(said)
+
+
+def finding_parts(
+    finding: Finding, snapshot: ClusterSnapshot | None, *, name_cluster: bool
+) -> list[RenderableType]:
+    """Show one finding: where, what, its proof, what to do, and since when if history is known."""
+    title = Text(f"{finding.code} {finding.name}", style=_SEVERITY_STYLE[finding.severity])
+    title.append(f"  {finding.severity.value}, {finding.grade.value}", style=QUIET)
+    rows: list[tuple[str, RenderableType]] = [("where", _where(finding, name_cluster=name_cluster))]
+    rows.append(("what", line_of(finding.explanation)))
+    if finding.gtid_set:
+        rows.append(("set", Text(finding.gtid_set.shortened())))
+    picture = _picture(finding, snapshot)
+    if picture is not None:
+        rows.append(("", picture))
+    rows.append(("proof", _evidence(finding.evidence)))
+    if finding.strategies:
+        rows.append(("do", _strategies(finding.strategies)))
+    if finding.first_seen < finding.last_seen:
+        rows.append(("since", Text(moment_of(finding.first_seen))))
+    if finding.deadline is not None:
+        rows.append(("until", Text(moment_of(finding.deadline), style="bold")))
+    rows.append(("id", Text(finding.id, style=QUIET)))
+    return [Text(), Rule(title, align="left", characters="─", style=QUIET), labelled(rows)]
+
+
+def _where(finding: Finding, *, name_cluster: bool) -> Text:
+    ends = [name for name in (finding.source, finding.replica) if name is not None]
+    said = [" → ".join(ends)] if ends else []
+    if finding.channel:
+        said.append(f"channel {finding.channel}")
+    if name_cluster or not said:
+        said.insert(0, f"cluster {finding.cluster}")
+    if finding.gtid_set:
+        said.append(counted(finding.gtid_set.gtid_count, "transaction"))
+    return line_of(" · ".join(said))
+
+
+def _picture(finding: Finding, snapshot: ClusterSnapshot | None) -> RenderableType | None:
+    """Draw which server has which GTIDs, with those of the finding in colour."""
+    if snapshot is None or not finding.gtid_set:
+        return None
+    ends = (finding.source, finding.replica)
+    held = {
+        server.name: server.gtid_executed
+        for server in snapshot.last
+        if server.name in ends and server.gtid_executed is not None
+    }
+    drawn = bars_of(finding.gtid_set, held) if held else ()
+    if not drawn:
+        return None
+    grid = Table.grid(padding=(0, 1))
+    for bars in drawn:
+        for number, bar in enumerate(bars.bars):
+            cells = Text()
+            for index, cell in enumerate(bar.cells):
+                style = "green" if cell is Cell.ALL else QUIET
+                cells.append(cell.value, style="bold red" if index in bars.marked else style)
+            tag = f" {bars.tsid.tag}" if bars.tsid.tag else ""
+            scale = f"1 … {bars.last:,} of {str(bars.tsid.uuid)[:8]}{tag}" if not number else ""
+            grid.add_row(Text(printable(bar.server)), cells, Text(scale, style=QUIET))
+    return grid
+
+
+def _evidence(evidence: Iterable[Evidence]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for each in evidence:
+        value = printable(each.value)
+        if len(value) > EVIDENCE_CHARACTERS_MAX:
+            value = value[:EVIDENCE_CHARACTERS_MAX] + "… (--json has the whole text)"
+        line = Text(f"{each.fact}: ")
+        line.append(value, style="bold")
+        said_by = f"  {printable(each.read_from)}, {each.read_at:%H:%M:%S}"
+        grid.add_row(line.append(said_by, style=QUIET))
+    return grid
+
+
+def _strategies(strategies: Iterable[Strategy]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    for strategy in strategies:
+        line = line_of(strategy.why[:1].upper() + strategy.why[1:] + ".")
+        if strategy.risk != "none":
+            line.append(f" Risk: {strategy.risk}.", style=QUIET)
+        grid.add_row(Text(strategy.name, style="bold"), line)
+    return grid
+
+
+def unknown_parts(
+    unknown: Sequence[Unknown], *, name_cluster: bool, more: int = 0
+) -> Iterator[RenderableType]:
+    """Show what was not read; `more` is the number of facts that are not in `unknown`."""
+    if not unknown:
+        return
+    # The two readings usually fail for the same reason: one line for both.
+    seen = dict.fromkeys((each.cluster, each.server, each.fact, each.reason) for each in unknown)
+    yield Text()
+    yield Text(
+        "Not read, so what depends on it was not evaluated (gtid-audit explain U1):",
+        style="bold magenta",
+    )
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for cluster, server, fact, reason in list(seen)[:UNKNOWN_SHOWN_MAX]:
+        name = f"{cluster}/{server}" if name_cluster else server
+        grid.add_row(line_of(name), Text(fact, style="bold"), line_of(reason))
+    yield Padding(grid, (0, 0, 0, 2))
+    yield from rest_of(len(seen) + more, UNKNOWN_SHOWN_MAX, "facts")
+
+
+def next_steps(findings: Sequence[Finding]) -> Text:
+    """Return the commands for the next steps."""
+    code = findings[0].code
+    line = Text("Next: ", style="bold")
+    line.append(f"gtid-audit explain {code}", style="default")
+    line.append("  ·  ", style=QUIET)
+    return line.append("gtid-audit repair plan --out DIR …", style="default")
+
+
+def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:
+    """Put labels into a dim column before their contents."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(style=QUIET, no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, content in rows:
+        grid.add_row(label, content)
+    return Padding(grid, (0, 0, 0, 2))
+
+
+def rest_of(count: int, shown: int, noun: str) -> list[RenderableType]:
+    """Return a line with the number of omitted items, if any."""
+    if count <= shown:
+        return []
+    return [Text(f"  … and {count - shown:,} more {noun}; --json has all", style=QUIET)]
+
+
+def line_of(text: str) -> Text:
+    """Return a text from a server or an operator, made printable."""
+    return Text(printable(text))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a count as text: "1 server", "1,200 servers"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def moment_of(moment: datetime | None) -> str:
+    """Return a time as text, to the second."""
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment is not None else "never"

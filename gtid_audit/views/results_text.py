@@ -1,0 +1,122 @@
+"""Shows the results of stored snapshots, from either engine: counts, the worst, and the directory.
+
+1. It requests as many rows as fit on a page, and holds no more.
+2. The parts are those of report_text.py; only their source differs.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gtid_audit.output import printable
+from gtid_audit.views import report_text
+from spark_audit.summary import FleetSummary, WorstCluster
+from topology.findings import Finding, Severity, Unknown, Verdict
+
+
+class Page(Protocol):
+    """The results of a run, of either engine, in memory or in files."""
+
+    @property
+    def place(self) -> str:
+        """Return the directory of the run."""
+
+    @property
+    def summary(self) -> FleetSummary:
+        """Return the counts and the worst clusters."""
+
+    def worst_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings above severity INFO, the worst first."""
+
+    def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
+        """Return at most `limit` facts that were not read, in order."""
+
+    def report_items(self) -> dict[str, Iterator[str]]:
+        """Return the three lists of a report as items (json_items.py), in order, in pieces."""
+
+
+def show_results(results: Page, *, kept: bool) -> None:
+    """Show a results run, and its directory if it is stored."""
+    summary = results.summary
+    parts: list[RenderableType] = [_verdict_line(summary)]
+    if summary.worst:
+        parts += [Text(), _clusters(summary)]
+    loud = results.worst_findings(report_text.FINDINGS_SHOWN_MAX) if _loud_count(summary) else ()
+    for finding in loud:
+        parts += report_text.finding_parts(finding, None, name_cluster=True)
+    parts += report_text.rest_of(_loud_count(summary), report_text.FINDINGS_SHOWN_MAX, "findings")
+    if summary.unknown_count:
+        # Two readings of one fact are shown as one line: request twice as many.
+        unknown = results.first_unknown(2 * report_text.UNKNOWN_SHOWN_MAX)
+        more = summary.unknown_count - len(unknown)
+        parts += report_text.unknown_parts(unknown, name_cluster=True, more=more)
+    if loud:
+        parts += [Text(), report_text.next_steps(loud)]
+    if kept:
+        parts += [Text(), report_text.line_of(f"Results: {results.place}")]
+    report_text.show(*parts)
+
+
+def _loud_count(summary: FleetSummary) -> int:
+    return sum(
+        each.findings
+        for each in summary.findings
+        if each.severity is not Severity.INFO and each.code != "U1"
+    )
+
+
+def _verdict_line(summary: FleetSummary) -> Text:
+    line = Text(f" {summary.verdict.value} ", style=report_text.VERDICT_STYLE[summary.verdict])
+    about = [
+        report_text.counted(summary.cluster_count, "cluster"),
+        report_text.counted(summary.server_count, "server"),
+    ]
+    for severity in (Severity.CRITICAL, Severity.WARNING):
+        number = sum(
+            each.findings
+            for each in summary.findings
+            if each.severity is severity and each.code != "U1"
+        )
+        if number:
+            about.append(f"{number:,} {severity.value}")
+    if summary.unknown_count:
+        about.append(report_text.counted(summary.unknown_count, "fact") + " not read")
+    about.append(f"read {report_text.moment_of(summary.audited_at)}")
+    return line.append("  " + " · ".join(about), style="default")
+
+
+def _clusters(summary: FleetSummary) -> RenderableType:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=report_text.QUIET)
+    for heading in ("cluster", "verdict", "servers", "found"):
+        table.add_column(heading)
+    for each in summary.worst:
+        table.add_row(
+            Text(printable(each.cluster)),
+            Text(f" {each.verdict.value} ", style=report_text.VERDICT_STYLE[each.verdict]),
+            Text(str(each.server_count)),
+            Text(_found(each)),
+        )
+    counts = dict(summary.clusters)
+    others = summary.cluster_count - counts[Verdict.OK] - len(summary.worst)
+    parts: list[RenderableType] = [table]
+    if others:
+        parts.append(Text(f"… and {others:,} more that are not OK", style=report_text.QUIET))
+    if counts[Verdict.OK]:
+        parts.append(Text(f"the other {counts[Verdict.OK]:,} OK", style=report_text.QUIET))
+    return Padding(Group(*parts), (0, 0, 0, 2))
+
+
+def _found(cluster: WorstCluster) -> str:
+    counts = (
+        (cluster.critical_count, "critical"),
+        (cluster.warning_count, "warning"),
+        (cluster.info_count, "info"),
+    )
+    said = [f"{count:,} {word}" for count, word in counts if count]
+    if cluster.unknown_count:
+        said.append(report_text.counted(cluster.unknown_count, "fact") + " not read")
+    return ", ".join(said)

@@ -1,0 +1,51 @@
+"""Reads, for a plan, the rows of a finding of different content.
+
+The result contains the reasons for what could not be read.
+"""
+
+from collections.abc import Mapping
+
+from binlog.adapters.stream import ServerLogs
+from repair.adapters.affected_rows import AffectedRow, AffectedRows, Way, look_up_rows
+from repair.row_versions import RowsRead, RowVersions
+from topology.adapters.mysql import connect
+from topology.findings import Finding
+from topology.target import ServerTarget
+
+
+def read_rows(
+    finding: Finding, targets: Mapping[str, ServerTarget], *, seconds_max: float
+) -> RowsRead:
+    """Read the rows that a finding's transactions touched from its source and its replica."""
+    names = (finding.source or "", finding.replica or "")
+    unknown = [name for name in names if name not in targets]
+    if unknown:
+        return RowsRead(unread=tuple(f"no connection to {name} is configured" for name in unknown))
+    left, right = (_way_to(targets[name], seconds_max) for name in names)
+    ours, theirs = (ServerLogs(way, timeout_seconds_max=seconds_max) for way in (left, right))
+    logs = ours.events_of, theirs.events_of
+    return _read(look_up_rows(finding.gtid_set, logs, (left, right), seconds_max=seconds_max))
+
+
+def _way_to(target: ServerTarget, seconds_max: float) -> Way:
+    return lambda: connect(target, timeout_seconds_max=seconds_max)
+
+
+def _read(found: AffectedRows) -> RowsRead:
+    differing = [row for row in found.rows if row.differs]
+    return RowsRead(
+        rows=tuple(map(_versions, differing)),
+        equal_count=len(found.rows) - len(differing),
+        unread=tuple(found.unread),
+    )
+
+
+def _versions(row: AffectedRow) -> RowVersions:
+    left, right = row.left or {}, row.right or {}
+    return RowVersions(
+        table=row.of,
+        where=row.key,
+        source=row.images[0],
+        replica=row.images[1],
+        differing=tuple((name, left.get(name), right.get(name)) for name in row.differing()),
+    )

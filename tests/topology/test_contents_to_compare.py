@@ -1,0 +1,154 @@
+"""What an audit compares: which restarts, how far back, and which suspects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.repair.cases import a_finding
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
+from topology.contents import Difference
+from topology.contents_to_compare import (
+    LASTING,
+    SUSPECTED,
+    held_by_two,
+    looked_back,
+    suspects_in,
+    suspects_now,
+)
+from topology.findings import Evidence
+from topology.rules.threads import FAILED_AND_EXECUTED
+from topology.snapshot import ClusterSnapshot
+
+DAY = 86_400
+
+
+def alone(**facts: Any) -> ClusterSnapshot:
+    return a_cluster("pair", a_server("a", A, f"{A}:1", read_ended=NOON, **facts))
+
+
+@pytest.mark.parametrize(
+    ("uptime", "seen_ago", "back"),
+    [
+        (DAY - 1, None, DAY),
+        (DAY, None, None),
+        (0, None, DAY),
+        (None, None, None),  # the audit reports that the uptime was not read
+        (0, 60, DAY),  # a restart of the last day stays in sight
+        # Two audits read a second apart, two seconds count as slack.
+        (2 * DAY + 2, 2 * DAY, 2 * DAY + 3),
+        (2 * DAY + 3, 2 * DAY, None),
+    ],
+)
+def test_a_restart_since_the_last_audit_or_of_the_last_day_is_looked_at(
+    uptime: int | None, seen_ago: int | None, back: int | None
+) -> None:
+    seen = {} if seen_ago is None else {A: NOON - timedelta(seconds=seen_ago)}
+    found = looked_back(alone(uptime_seconds=uptime), None, {**seen, B: NOON})
+    assert found == ({} if back is None else {"a": timedelta(seconds=back)})
+
+
+def test_the_operator_decides_for_all_that_was_read() -> None:
+    snapshot = a_cluster("pair", a_server("a", A, "", uptime_seconds=5), an_unread("b"))
+    assert looked_back(snapshot, True) == {"a": None}
+    assert looked_back(snapshot, False) == {}
+    assert looked_back(snapshot, None) == {"a": timedelta(days=1)}
+
+
+@pytest.mark.parametrize("code", ["E1", "E2", "E3", "E6", "H7", "J3", "T4"])
+def test_what_one_server_has_alone_is_suspect(code: str) -> None:
+    found = suspects_in([a_finding(code, "a:1"), a_finding("H1", "a:2"), a_finding(code, "b:3")])
+    assert found == a_finding("E1", "a:1 b:3").gtid_set
+    assert code in SUSPECTED
+
+
+def test_what_failed_and_counts_as_executed_is_suspect() -> None:
+    gtids = GtidSet.parse("3e11fa47-71ca-11e1-9e33-c80aa9429562:5")
+    fact = Evidence(FAILED_AND_EXECUTED, str(gtids), "b", NOON)
+    assert suspects_in([replace(a_finding("A2", ""), evidence=(fact,))]) == gtids
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "is_suspect"),
+    [
+        ("A5", "Waiting for GTID to be committed", True),
+        ("A5", "Waiting for table metadata lock", False),
+        ("A6", "Waiting for GTID to be committed", False),
+    ],
+)
+def test_what_a_session_may_commit_under_its_gtid_is_suspect(
+    code: str, state: str, *, is_suspect: bool
+) -> None:
+    waiting = replace(a_finding(code, "a:4"), evidence=(Evidence("state", state, "b", NOON),))
+    assert suspects_in([waiting]) == (waiting.gtid_set if is_suspect else GtidSet())
+
+
+def test_no_other_code_is_suspect_and_no_other_difference_lasts() -> None:
+    assert len(SUSPECTED) == 7
+    lasting = ("CONTENT", "DRIFT", "SKIPPED", "EMPTY")
+    assert {each for each in Difference if each.name in lasting} == LASTING
+
+
+def test_siblings_of_what_the_source_has_not_are_compared_unless_the_operator_forbids_it() -> None:
+    """Two replicas have c:1, which their source has not: each may have another under it."""
+    b, c = (
+        a_server(name, uuid, f"{A}:1,{C}:1", channels=(a_channel("a", A),))
+        for name, uuid in (("b", B), ("c", C))
+    )
+    snapshot = a_cluster("pair", a_server("a", A, f"{A}:1"), b, c)
+    assert suspects_now(snapshot, None) == suspects_now(snapshot, True) == GtidSet.parse(f"{C}:1")
+    assert suspects_now(snapshot, False) == GtidSet()
+
+
+def test_what_a_replica_executed_without_receiving_it_is_compared() -> None:
+    """It started by auto-position, has a:2 from elsewhere, and its source has it as well."""
+    b = a_server(
+        "b",
+        B,
+        f"{A}:1-3",
+        channels=(a_channel("a", A, gtid_retrieved=GtidSet.parse(f"{A}:1,{A}:3")),),
+    )
+    snapshot = a_cluster("pair", a_server("a", A, f"{A}:1-3"), b)
+    assert suspects_now(snapshot, None) == GtidSet.parse(f"{A}:2")
+
+
+def test_a_gtid_that_was_committed_on_two_servers_is_compared() -> None:
+    """c receives from a and from b; a session on b committed c:1 by hand, a second later."""
+    gtid = GtidSet.parse(f"{C}:1")
+    evidence = commits_of(f"{C}:1")
+    [record] = evidence.commits
+    by_hand = replace(record, committed_at=record.committed_at + timedelta(seconds=1))
+    c = a_server(
+        "c",
+        C,
+        gtid,
+        channels=(a_channel("a", A), a_channel("b", B, name="b")),
+        history_evidence=evidence,
+    )
+    for commits, compared in (((by_hand,), gtid), (evidence.commits, GtidSet())):
+        b = a_server("b", B, gtid, history_evidence=replace(evidence, commits=commits))
+        assert suspects_now(a_cluster("pair", a_server("a", A, ""), b, c), None) == compared
+
+
+@pytest.mark.parametrize(
+    ("executed", "held"),
+    [
+        (("1-3", "2-4"), "2-3"),
+        (("1-3", "2-4", "4"), "2-4"),
+        (("1-2", "3-4"), ""),
+        (("1-4", None), ""),
+        (("1-9", "1-9"), "1-4"),
+        (("1", "2", "2", "1"), "1-2"),
+    ],
+)
+def test_what_two_servers_have_can_be_compared(executed: tuple[str | None, ...], held: str) -> None:
+    servers = [
+        a_server(f"s{at}", None, f"{A}:{numbers}") if numbers else an_unread(f"s{at}")
+        for at, numbers in enumerate(executed)
+    ]
+    found = held_by_two(a_cluster("pair", *servers), GtidSet.parse(f"{A}:1-4"))
+    assert found == GtidSet.parse(f"{A}:{held}" if held else "")

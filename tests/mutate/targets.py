@@ -179,6 +179,20 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
+        "rows and definitions that a plan reads on servers",
+        (
+            *("repair/adapters/collected_transactions.py", "repair/adapters/rows_in_place.py"),
+            *("repair/adapters/stricter_tables.py", "repair/adapters/tables_now.py"),
+            *("repair/adapters/transactions_for_plan.py", "repair/adapters/typed_documents.py"),
+        ),
+        (
+            *("tests/repair/test_collected_transactions.py", "tests/repair/test_rows_named.py"),
+            *("tests/repair/test_stricter_tables.py", "tests/repair/test_tables_now.py"),
+            "tests/repair/test_transactions_elsewhere.py",
+            *("tests/repair/test_typed_documents.py", "tests/tidy/test_decision_tables.py"),
+        ),
+    ),
+    Target(
         "when contents are compared, and what is hidden",
         ("topology/contents_to_compare.py", "topology/hidden.py"),
         (

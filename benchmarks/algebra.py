@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from benchmarks.generate.sets import even_set, uneven_set
 from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_of
-from benchmarks.peers import Session, mysqld
+from benchmarks.peers import TimedSession, mysqld
 from gtid import GtidSet
 
 INTERVALS = 1_000_000
@@ -41,7 +41,7 @@ def two_large_sets(options: Options) -> Section:
     return Section("two large sets", tuple(lines), (_HOW,))
 
 
-def _beside_work(session: Session, work: str, left: str, right: str, options: Options) -> Line:
+def _beside_work(session: TimedSession, work: str, left: str, right: str, options: Options) -> Line:
     session.ask("SET @left_set = %s", (left,))
     session.ask("SET @right_set = %s", (right,))
     _, answer = session.ask(_ANSWER)
@@ -60,7 +60,7 @@ def _beside_work(session: Session, work: str, left: str, right: str, options: Op
     )
 
 
-def _beside_client(session: Session, left: str, right: str, options: Options) -> Line:
+def _beside_client(session: TimedSession, left: str, right: str, options: Options) -> Line:
     result = duel(
         lambda: seconds_of(lambda: _subtract(left, right)),
         lambda: session.ask("SELECT GTID_SUBTRACT(%s, %s)", (left, right))[0],

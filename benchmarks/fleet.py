@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from pyarrow.parquet import read_metadata
 
 from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers, kinds_from
-from benchmarks.generate.numbers import Fleet
+from benchmarks.generate.numbers import GeneratedFleet
 from benchmarks.generate.rows import table_of
 from topology.adapters.parquet import parquet_writer
 from topology.adapters.stored_runs import COMPLETE, RECORD
@@ -40,7 +40,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def write_fleet(
     directory: Path,
-    fleet: Fleet,
+    fleet: GeneratedFleet,
     *,
     processes: int = 1,
     clusters_per_row_group: int = CLUSTERS_PER_ROW_GROUP,
@@ -83,7 +83,12 @@ def write_fleet(
 
 
 def _write_file(
-    hidden: Path, fleet: Fleet, begun: int, *, clusters_per_row_group: int, clusters_per_file: int
+    hidden: Path,
+    fleet: GeneratedFleet,
+    begun: int,
+    *,
+    clusters_per_row_group: int,
+    clusters_per_file: int,
 ) -> int:
     """Write the clusters from number `begun` on; return the microsecond of the last reading."""
     path = hidden / f"part-{begun // clusters_per_file:05}.parquet"
@@ -97,13 +102,13 @@ def _write_file(
     return ended
 
 
-def rows_from(fleet: Fleet, *, first: int, count: int) -> pa.Table:
+def rows_from(fleet: GeneratedFleet, *, first: int, count: int) -> pa.Table:
     """Return the rows of some clusters of a fleet, with the columns of SNAPSHOT_SCHEMA."""
     numbers, _ = draw_numbers(fleet, first=first, count=count)
     return table_of(numbers)
 
 
-def kinds_of(fleet: Fleet) -> tuple[int, ...]:
+def kinds_of(fleet: GeneratedFleet) -> tuple[int, ...]:
     """Count the healthy clusters, and then those of each row of KINDS."""
     counts = np.zeros(len(KINDS) + 1, dtype=np.int64)
     for first in range(0, fleet.pairs, CLUSTERS_PER_FILE):
@@ -120,8 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pairs", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True, help="directory of stored snapshots")
     parser.add_argument("--processes", type=int, default=1)
-    defaults = Fleet(pairs=1)
-    for parameter in fields(Fleet)[1:]:
+    defaults = GeneratedFleet(pairs=1)
+    for parameter in fields(GeneratedFleet)[1:]:
         default = getattr(defaults, parameter.name)
         parser.add_argument(
             f"--{parameter.name.replace('_', '-')}",
@@ -132,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = vars(parser.parse_args(arguments))
     out, processes = given.pop("out"), given.pop("processes")
     try:
-        fleet = Fleet(**given)
+        fleet = GeneratedFleet(**given)
     except ValueError as error:
         parser.error(str(error))
     print(write_fleet(out, fleet, processes=processes))

@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.fleet import kinds_of, write_fleet
 from benchmarks.generate.kinds import KINDS
-from benchmarks.generate.numbers import Fleet
+from benchmarks.generate.numbers import GeneratedFleet
 from benchmarks.measuring import MEBIBYTE, Line, Options, Section, judged
 from benchmarks.memory import watched_memory
 from compose.native.cache import build_once, cache_root
@@ -67,7 +67,7 @@ def fleet_audit(options: Options) -> Section:
     lines: list[Line] = []
     before: Figures | None = None
     for pairs in sizes:
-        fleet = Fleet(pairs=pairs)
+        fleet = GeneratedFleet(pairs=pairs)
         stored = stored_fleet(fleet)
         runs = 1 if pairs == LARGEST else min(options.runs, RUNS_MAX)
         figures = Figures.of(fleet, [audit_in_fresh_process(stored) for _ in range(runs)])
@@ -90,7 +90,7 @@ class Figures:
     peak_bytes: Mapping[str, int]  # of the largest process of each name, in any session
 
     @classmethod
-    def of(cls, fleet: Fleet, answers: Sequence[dict[str, Any]]) -> "Figures":
+    def of(cls, fleet: GeneratedFleet, answers: Sequence[dict[str, Any]]) -> "Figures":
         """Sum up what the sessions answered, after a check of what they found."""
         for answer in answers:
             _check(answer, fleet)
@@ -105,7 +105,7 @@ class Figures:
         return cls(fleet.pairs, first, second, peaks)
 
 
-def stored_fleet(fleet: Fleet) -> Path:
+def stored_fleet(fleet: GeneratedFleet) -> Path:
     """Return a directory with the stored snapshots of a fleet, written now or before.
 
     It is cached by its parameters and by the generator's sources; of each size the latest is kept.
@@ -170,7 +170,7 @@ def main() -> None:
     print(json.dumps(answer))
 
 
-def _check(answer: dict[str, Any], fleet: Fleet) -> None:
+def _check(answer: dict[str, Any], fleet: GeneratedFleet) -> None:
     """Hold the findings against what was generated: one of its kind for each broken cluster."""
     made = _by_code(
         (kind.code, count)

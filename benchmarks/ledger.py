@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.generate.binlogs import Shape, check, write_binlog
+from benchmarks.generate.binlogs import LogShape, check, write_binlog
 from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_of
 from binlog.adapters.ledger_files import ledger_of_file
 from compose.native.provision import provision_clients
 
-SMALL = Shape(transactions=1_200_000, events=1, text_bytes=201)
-LARGE = Shape(transactions=20_000, events=3, text_bytes=6_355)
+SMALL = LogShape(transactions=1_200_000, events=1, text_bytes=201)
+LARGE = LogShape(transactions=20_000, events=3, text_bytes=6_355)
 GOAL_SMALL_SECONDS = 0.065
 GOAL_LARGE_SECONDS = 0.010
 GOAL_TIMES = 100
@@ -24,7 +24,7 @@ _CACHE = Path(__file__).parents[1] / ".cache" / "binlogs"
 @dataclass(frozen=True, slots=True)
 class _Work:
     words: str
-    shape: Shape
+    shape: LogShape
     goal_seconds: float
     goal_times: int | None = None
 
@@ -63,7 +63,7 @@ _NOTES = (
 )
 
 
-def _written(shape: Shape, mysqlbinlog: Sequence[str]) -> Path:
+def _written(shape: LogShape, mysqlbinlog: Sequence[str]) -> Path:
     """Return the log of this shape, written and checked once."""
     _CACHE.mkdir(parents=True, exist_ok=True)
     path = _CACHE / f"{shape.transactions}-{shape.events}-{shape.text_bytes}.binlog"
@@ -113,7 +113,7 @@ def _verified(path: Path, work: _Work, options: Options) -> Line:
     )
 
 
-def _read(path: Path, shape: Shape, *, verify: bool) -> None:
+def _read(path: Path, shape: LogShape, *, verify: bool) -> None:
     found = ledger_of_file(path, verify=verify)
     assert found.error is None
     assert found.rows.num_rows == shape.transactions

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from benchmarks.generate.sets import pairs_of_sets
 from benchmarks.measuring import Line, Options, Section, duel, judged
-from benchmarks.peers import Session, mysqld
+from benchmarks.peers import TimedSession, mysqld
 from gtid.columns import GtidSetColumn
 
 PAIRS = 200_000
@@ -132,14 +132,14 @@ def _work_when_told(pipe: Connection) -> None:
 # -- the peer -------------------------------------------------------------------------------------
 
 
-def _load(session: Session, source: pa.StringArray, replica: pa.StringArray) -> None:
+def _load(session: TimedSession, source: pa.StringArray, replica: pa.StringArray) -> None:
     texts = zip(range(PAIRS), source.to_pylist(), replica.to_pylist(), strict=True)
     kind = "VARCHAR(4000) CHARACTER SET ascii NOT NULL"
     columns = f"id INT PRIMARY KEY, source {kind}, replica {kind}"
     session.load("pairs", columns, list(texts))
 
 
-def _compare(session: Session, worker: Worker) -> None:
+def _compare(session: TimedSession, worker: Worker) -> None:
     """Hold our answers against the server's: text by text in a sample, by total length in all."""
     sample = session.rows(
         f"SELECT {_one_line('source', 'replica')}, {_one_line('replica', 'source')}"

@@ -25,7 +25,7 @@ _SETTINGS = Settings(
 )
 
 
-class Session:
+class TimedSession:
     """One session of a server; every question is timed."""
 
     def __init__(self, cursor: Cursor, *, name: str) -> None:
@@ -64,11 +64,11 @@ def modern() -> Installation:
 
 
 @contextmanager
-def mysqld() -> Iterator[Session]:
+def mysqld() -> Iterator[TimedSession]:
     """Run a server and give one session of it."""
     with (
         shapes.single(modern(), settings=_SETTINGS) as server,
         server.connect(timeout_seconds_max=_ANSWER_SECONDS_MAX) as connection,
         connection.cursor() as cursor,
     ):
-        yield Session(cursor, name=f"mysqld {server.version_text}")
+        yield TimedSession(cursor, name=f"mysqld {server.version_text}")

@@ -12,7 +12,7 @@ from compose.native.command import Settings
 from compose.native.installation import Installation
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
-from compose.native.shapes import Link, Plan, Topology, running, wait_for
+from compose.native.shapes import Link, Topology, TopologyPlan, running, wait_for
 
 _NO_SUCH_USER = "nobody_here"
 _WAITS_FOR_SPACE = "free relay log space"
@@ -38,7 +38,7 @@ def moved_past_and_waiting(installation: Installation) -> Iterator[ReadPast]:
     server's log, `skipped` is before the file position; the first server committed it.
     """
     settings = Settings(extra=(f"--relay-log-space-limit={_RELAY_LOG_BYTES_MAX}",))
-    plan = Plan(
+    plan = TopologyPlan(
         names=("first", "middle", "last"),
         links=(Link("first", "middle"), Link("middle", "last")),
         settings={"last": settings},

@@ -22,7 +22,7 @@ from gtid_audit.exits import UsageProblem
 from gtid_audit.fleet_contents import compare_contents
 from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.stored_run import NotInRun, StoredQuestion, answer_if_refused, not_in_run
-from gtid_audit.views.audit_results import Answer, InMemory, InResults
+from gtid_audit.views.audit_results import AuditOutcome, InMemory, InResults
 from gtid_audit.views.report import Engine, report_of
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
@@ -78,7 +78,7 @@ def answer_of_fleet(
     out: Path | None,
     say: Say | None = None,
     content: bool | None = None,
-) -> Iterator[Answer]:
+) -> Iterator[AuditOutcome]:
     """Read a fleet and evaluate it. With `out`, store the snapshots and the findings there.
 
     Spark's results can be read as long as the context lasts. Raises UsageProblem.
@@ -97,7 +97,7 @@ def answer_of_fleet(
 @contextmanager
 def answer_of_stored(
     asked: StoredQuestion, *, engine: Engine, out: Path | None = None
-) -> Iterator[Answer]:
+) -> Iterator[AuditOutcome]:
     """Evaluate the latest stored snapshots below a directory. With `out`, store the findings there.
 
     A run that does not show the current state of the fleet is not evaluated: the answer is UNKNOWN.

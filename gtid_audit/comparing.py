@@ -37,7 +37,7 @@ from uuid import UUID
 
 from pymysql.cursors import DictCursor
 
-from binlog.adapters.compare_server import ServerCompared, ServerState, uuid_or_none
+from binlog.adapters.compare_server import ComparedServer, ServerCompared, uuid_or_none
 from binlog.adapters.server_errors import read_answer
 from binlog.content.compare import Agreement, Comparison
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
@@ -184,12 +184,12 @@ _VARIABLES: Final = (
 )
 
 
-def _state(operand: LogServer, connection: Any) -> ServerState:  # noqa: ANN401 - PyMySQL's
+def _state(operand: LogServer, connection: Any) -> ComparedServer:  # noqa: ANN401 - PyMySQL's
     with read_answer("its state"), connection.cursor(DictCursor) as cursor:
         return _state_by(operand, cursor)
 
 
-def _state_by(operand: LogServer, cursor: Any) -> ServerState:  # noqa: ANN401 - PyMySQL's
+def _state_by(operand: LogServer, cursor: Any) -> ComparedServer:  # noqa: ANN401 - PyMySQL's
     cursor.execute("SHOW BINARY LOGS")
     names = tuple(str(row["Log_name"]) for row in cursor.fetchall())
     cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
@@ -198,7 +198,7 @@ def _state_by(operand: LogServer, cursor: Any) -> ServerState:  # noqa: ANN401 -
     facts = cursor.fetchone()
     cursor.execute(_VARIABLES)
     variables = {row["Variable_name"]: row["Value"] for row in cursor.fetchall()}
-    return ServerState(
+    return ComparedServer(
         name=operand.name,
         server_uuid=UUID(facts["server_uuid"]),
         executed=GtidSet.parse(facts["executed"]),

@@ -39,7 +39,7 @@ Rows: TypeAlias = Callable[[pa.Table], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LedgerRequest:
     """What the ledger contains, and whether checksums are verified."""
 
     verify: bool = False
@@ -63,7 +63,7 @@ class _Piece:
 
 def scan(
     source: LogServer | Sequence[Path],
-    wanted: Wanted,
+    wanted: LedgerRequest,
     *,
     rows: Sequence[Rows],
     line: Progress,
@@ -87,7 +87,7 @@ def scan(
     return summary
 
 
-def _of_files(paths: Sequence[Path], wanted: Wanted) -> tuple[int, Iterator[_Piece]]:
+def _of_files(paths: Sequence[Path], wanted: LedgerRequest) -> tuple[int, Iterator[_Piece]]:
     sizes = [_size_of(path) for path in paths]
 
     def pieces() -> Iterator[_Piece]:
@@ -99,7 +99,7 @@ def _of_files(paths: Sequence[Path], wanted: Wanted) -> tuple[int, Iterator[_Pie
     return sum(sizes), pieces()
 
 
-def _ledger_of(path: Path, wanted: Wanted) -> FileLedger:
+def _ledger_of(path: Path, wanted: LedgerRequest) -> FileLedger:
     """Make one file's ledger. If the file cannot be read, it is empty and has an error."""
     try:
         return ledger_of_file(
@@ -118,7 +118,7 @@ def _size_of(path: Path) -> int:
 
 
 def _of_server(
-    server: LogServer, wanted: Wanted, *, seconds_max: float, summary: LedgerSummary
+    server: LogServer, wanted: LedgerRequest, *, seconds_max: float, summary: LedgerSummary
 ) -> tuple[int, Iterator[_Piece]]:
     connect = server.connector(seconds_max=seconds_max)
     facts = facts_of_server(connect)

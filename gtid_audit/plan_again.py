@@ -39,7 +39,7 @@ _NOWHERE: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlanRequest:
     """An operator's request for a plan: strategies for findings, and a selection of findings."""
 
     choices: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Wanted:
         audit: ClusterAudit,
         typed: Iterable[str] = (),
         compared: Collection[Collection[str]] = (),
-    ) -> "Wanted":
+    ) -> "PlanRequest":
         """Return the parts for findings that still exist, or continue under another id.
 
         Choices that were typed for a finding or its code take precedence. `compared` are the pairs
@@ -79,7 +79,7 @@ class Wanted:
             if name is not None:
                 choices[finding.id] = name
         only = None if self.only is None else tuple(each for each in self.only if each in ids)
-        return Wanted(choices, only)
+        return PlanRequest(choices, only)
 
     def _has_others(self, finding: Finding) -> bool:
         """Return whether a finding with a selected strategy has other GTIDs by now."""
@@ -111,12 +111,12 @@ class Wanted:
         is_settled = earlier != "E3" or (is_compared and not differs)
         return "start_channel" if is_settled else None
 
-    def and_typed(self, choices: Mapping[str, str], only: Iterable[str] | None) -> "Wanted":
+    def and_typed(self, choices: Mapping[str, str], only: Iterable[str] | None) -> "PlanRequest":
         """Return this request with the typed choices, which take precedence."""
-        return Wanted({**self.choices, **choices}, tuple(only) if only else self.only)
+        return PlanRequest({**self.choices, **choices}, tuple(only) if only else self.only)
 
 
-def wanted_by(directory: Path) -> Wanted:
+def wanted_by(directory: Path) -> PlanRequest:
     """Read the request of a written plan. Raises UsageProblem."""
     path = directory / PLAN
     try:
@@ -127,10 +127,10 @@ def wanted_by(directory: Path) -> Wanted:
         raise UsageProblem(f"{path}: not a plan of this version of gtid-audit") from error
 
 
-def wanted_of(written: Mapping[str, Any]) -> Wanted:
+def wanted_of(written: Mapping[str, Any]) -> PlanRequest:
     """Return the request of a plan, from its plain values (plan.json)."""
     choices, only = written["choices"], written["only_findings"]
-    return Wanted(
+    return PlanRequest(
         {key: str(name) for key, name in choices.items()},
         None if only is None else tuple(map(str, only)),
         _left_out(written),
@@ -178,7 +178,7 @@ def command_line(
     pair: tuple[str, str] | None,
     fleet: Path | None,
     cluster: str | None,
-    wanted: Wanted,
+    wanted: PlanRequest,
     *,
     flags: Iterable[str],
     out: Path | None,
@@ -200,7 +200,9 @@ def command_line(
     return shlex.join(words)
 
 
-def repeatable(plan: Plan, wanted: Wanted, command: str, targets: Iterable[ServerTarget]) -> Plan:
+def repeatable(
+    plan: Plan, wanted: PlanRequest, command: str, targets: Iterable[ServerTarget]
+) -> Plan:
     """Return a plan with its choices, its command line, and the addresses of its servers."""
     sockets = {each.name: each.unix_socket for each in targets if each.unix_socket is not None}
     return replace(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.views.audit_results import Answer, Refused
+from gtid_audit.views.audit_results import AuditOutcome, Refused
 from gtid_audit.views.report import Engine, report_of
 from topology.adapters.inventory.fleet import Roster
 from topology.audit import EVERY_SERVER, unjudged
@@ -44,7 +44,7 @@ class NotInRun:
     gaps: tuple[tuple[str, tuple[Unknown, ...]], ...] = ()  # in clusters that are in the run
 
 
-def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> Answer | None:
+def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> AuditOutcome | None:
     """Return the answer for a run that must not be evaluated; None for any other run.
 
     Raises NoSnapshots and UnreadableSnapshots.

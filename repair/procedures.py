@@ -29,7 +29,7 @@ from repair.replay_procedures import redo_transactions, undo_rows
 from repair.row_procedures import make_rows_alike
 from repair.script import address_of, same_channels
 from repair.set_procedures import append_purged, inject_empty, reset_and_purge
-from repair.steps import ServerState, Step
+from repair.steps import ExpectedState, Step
 from topology.findings import Finding
 
 _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
@@ -119,12 +119,12 @@ def _changed(setting: Setting, server: str) -> tuple[str, ...]:
     return (server, *(name for name in before if name != server and before[name] != after[name]))
 
 
-def _states(model: Model, names: tuple[str, ...]) -> tuple[ServerState, ...]:
+def _states(model: Model, names: tuple[str, ...]) -> tuple[ExpectedState, ...]:
     return tuple(_state(model[name]) for name in names)
 
 
-def _state(server: ModelServer) -> ServerState:
-    return ServerState(
+def _state(server: ModelServer) -> ExpectedState:
+    return ExpectedState(
         server=server.name,
         gtid_executed=str(server.executed),
         gtid_purged=str(server.purged),

@@ -27,7 +27,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerState:
+class ExpectedState:
     """The expected state of a server when replication has come to rest, without new writes."""
 
     server: str
@@ -63,8 +63,8 @@ class Step:
     warnings: tuple[str, ...] = ()
     session: tuple[str, ...] = ()  # session settings before the first precondition
     # This step's server, then every other server that the step changes in the model.
-    before: tuple[ServerState, ...] = ()
-    after: tuple[ServerState, ...] = ()
+    before: tuple[ExpectedState, ...] = ()
+    after: tuple[ExpectedState, ...] = ()
     privileges: tuple[str, ...] = ()  # that the account needs on this server
     checks: tuple[Check, ...] = ()  # to run first, on other servers
     unix_socket: str | None = None  # how gtid-audit reached the server, if not by TCP

@@ -120,13 +120,13 @@ class LedgerRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class UnreadPart:
     """The one row for the part of a log that could not be read."""
 
     values: Mapping[str, object]
 
     @classmethod
-    def of(cls, error: Exception, *, path: str, file: str) -> "Damage":
+    def of(cls, error: Exception, *, path: str, file: str) -> "UnreadPart":
         """Return the error, and its byte position if that is known."""
         position = error.position if isinstance(error, CorruptBinlog) else None
         return cls({PATH: path, "file": file, "start": position, ERROR: str(error)})

@@ -54,7 +54,7 @@ class LogFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class LogBounds:
     """The bounds of a log's transactions. None: not known."""
 
     previous_gtids: GtidSet | None = None
@@ -63,14 +63,14 @@ class Bounds:
     closed_at: datetime | None = None
 
 
-def bounds_of(name: str, folder: Mapping[str, LogFacts]) -> Bounds:
+def bounds_of(name: str, folder: Mapping[str, LogFacts]) -> LogBounds:
     """Return the bounds of one log among the logs of its folder."""
     facts = folder[name]
     if facts.is_relay_log:
-        return Bounds()
+        return LogBounds()
     following = _following(facts, folder)
     has_commit_times = facts.server_version >= _HAS_COMMIT_TIMES
-    return Bounds(
+    return LogBounds(
         previous_gtids=facts.previous_gtids,
         gtids=_between(facts, following),
         opened_at=_moment(facts.opened_at_seconds) if has_commit_times else None,
@@ -78,7 +78,7 @@ def bounds_of(name: str, folder: Mapping[str, LogFacts]) -> Bounds:
     )
 
 
-def may_hold(bounds: Bounds, sought: Sought) -> bool:
+def may_hold(bounds: LogBounds, sought: Sought) -> bool:
     """Return whether a log within these bounds may hold a sought transaction."""
     if sought.has_gtids:
         wanted = sought.gtids_among(bounds.gtids)

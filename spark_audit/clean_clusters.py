@@ -161,7 +161,7 @@ class Channels(NamedTuple):
     received_to: pa.Array
 
 
-class Batch(NamedTuple):
+class ClusterBatch(NamedTuple):
     """Whole clusters: their rows together, in the order of the batch."""
 
     table: pa.Table  # with COLUMNS at least, each in one piece
@@ -190,7 +190,7 @@ class Sets(NamedTuple):
     retrieved: GtidSetColumn  # of the channels, one after the other
 
 
-def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
+def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
     """Return for each cluster of a batch whether every rule is silent, and the parsed sets."""
     clean = np.full(len(batch.starts) - 1, _every_rule_is_known())
     table = batch.table

@@ -58,7 +58,14 @@ from numpy.typing import NDArray
 
 from gtid import GtidSet
 from gtid.kernels.words import Flags, Numbers
-from spark_audit.clean_clusters import ASKED, COLUMNS, Batch, Sets, clean_clusters, other_columns
+from spark_audit.clean_clusters import (
+    ASKED,
+    COLUMNS,
+    ClusterBatch,
+    Sets,
+    clean_clusters,
+    other_columns,
+)
 from spark_audit.evaluate_cluster import judge_records
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
@@ -116,7 +123,7 @@ def judge_batch(
     return audits.sort_by("cluster").combine_chunks()
 
 
-def _are_told_of(batch: Batch, beside: Beside) -> Flags:
+def _are_told_of(batch: ClusterBatch, beside: Beside) -> Flags:
     """Return for each cluster whether there are facts beside its rows."""
     names = batch.table["cluster"].chunk(0).take(batch.starts[:-1])
     return np.array(pc.is_in(names, pa.array(beside.clusters, pa.string())), dtype=np.bool_)
@@ -153,7 +160,7 @@ def _joined(rows: list[Record], others: pa.Table) -> list[Record]:
 
 
 def _readings(
-    batch: Batch, sets: Sets, spans: Sequence[range], more_of: FetchMore
+    batch: ClusterBatch, sets: Sets, spans: Sequence[range], more_of: FetchMore
 ) -> Iterator[list[Record]]:
     """Yield the rows of each cluster as readings, with valid sets already parsed.
 
@@ -248,7 +255,7 @@ def whole_clusters(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _in_batch(rows: pa.Table) -> tuple[Batch, Numbers]:
+def _in_batch(rows: pa.Table) -> tuple[ClusterBatch, Numbers]:
     """Group rows by cluster; return the batch, and the former place of each of its rows."""
     rows = rows.combine_chunks()
     codes = _cluster_codes(rows)
@@ -257,7 +264,7 @@ def _in_batch(rows: pa.Table) -> tuple[Batch, Numbers]:
         order = np.argsort(codes, kind="stable")
         codes, rows = codes[order], rows.take(order).combine_chunks()
     starts = np.flatnonzero(np.diff(codes, prepend=-1, append=-1))
-    return Batch(rows, starts), order
+    return ClusterBatch(rows, starts), order
 
 
 def _cluster_codes(rows: pa.Table) -> Numbers:
@@ -267,7 +274,7 @@ def _cluster_codes(rows: pa.Table) -> Numbers:
     return codes
 
 
-def _clean_audits(batch: Batch, clean: Flags) -> pa.Table:
+def _clean_audits(batch: ClusterBatch, clean: Flags) -> pa.Table:
     """Write the evaluation of the clean clusters: OK, without findings."""
     chosen = np.flatnonzero(clean)
     first, end = batch.starts[chosen], batch.starts[chosen + 1]

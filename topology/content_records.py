@@ -27,7 +27,7 @@ from topology.record_codec import (
     MalformedRecord,
     Plain,
     Record,
-    Shape,
+    RecordShape,
     many,
     optional,
     text_pair,
@@ -39,7 +39,7 @@ LAYOUT: Final = 1
 
 _GTID = through_text(write=str, parse=Gtid.parse, expected="a canonical GTID")
 
-_VERSION = Shape(
+_VERSION = RecordShape(
     TransactionVersion,
     {
         "server": TEXT,
@@ -51,7 +51,7 @@ _VERSION = Shape(
     },
 )
 
-DIFFERENCE = Shape(
+DIFFERENCE = RecordShape(
     ContentDifference,
     {
         "gtid": _GTID,
@@ -67,11 +67,11 @@ DIFFERENCE = Shape(
     },
 )
 
-_UNREAD = Shape(UnreadContent, {"server": TEXT, "reason": TEXT})
+_UNREAD = RecordShape(UnreadContent, {"server": TEXT, "reason": TEXT})
 
-_START = Shape(StartLookedAt, {"server": TEXT, "started_at": TIME, "file": TEXT})
+_START = RecordShape(StartLookedAt, {"server": TEXT, "started_at": TIME, "file": TEXT})
 
-_READING = Shape(
+_READING = RecordShape(
     ContentReading,
     {
         "read_at": TIME,
@@ -103,7 +103,7 @@ ADDED_TO_DIFFERENCE: Final[Record] = {
 }
 
 # A test compares these with the dataclasses.
-SHAPES: Final[tuple[Shape[Any], ...]] = (_VERSION, DIFFERENCE, _UNREAD, _START, _READING)
+SHAPES: Final[tuple[RecordShape[Any], ...]] = (_VERSION, DIFFERENCE, _UNREAD, _START, _READING)
 
 
 def contents_to_text(contents: Mapping[str, ContentReading]) -> str:

@@ -79,7 +79,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class LogQuestions:
     """The questions for one server."""
 
     first_log: bool = False
@@ -89,13 +89,13 @@ class Questions:
     schemas: bool = False
 
 
-def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
+def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
     """Return the questions for each server; empty if the sets leave none."""
-    asked: dict[str, Questions] = {}
+    asked: dict[str, LogQuestions] = {}
 
-    def ask(name: str, question: Questions) -> None:
-        before = asked.get(name, Questions())
-        asked[name] = Questions(
+    def ask(name: str, question: LogQuestions) -> None:
+        before = asked.get(name, LogQuestions())
+        asked[name] = LogQuestions(
             first_log=before.first_log or question.first_log,
             commits=(*before.commits, *(each for each in question.commits if each)),
             searches=(*before.searches, *question.searches),
@@ -106,54 +106,54 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
     for lost in facts.lost:
         if lost.lost:
             neighbours = neighbours_of(facts, lost)
-            ask(lost.origin, Questions(first_log=True, commits=(neighbours,)))
-            ask(lost.holder, Questions(commits=(neighbours, samples_of(lost))))
+            ask(lost.origin, LogQuestions(first_log=True, commits=(neighbours,)))
+            ask(lost.holder, LogQuestions(commits=(neighbours, samples_of(lost))))
     servers = facts.last
     for name in (*candidates_in(facts.snapshot), *purged_above_a_gap(facts.snapshot)):
-        ask(name, Questions(first_log=True))
+        ask(name, LogQuestions(first_log=True))
     for (name, origin), newest in newest_set(facts.snapshot).items():
         if {name, origin} <= facts.judgeable:
-            ask(name, Questions(purged_changes=True))
-            ask(origin, Questions(commits=(newest,)))
+            ask(name, LogQuestions(purged_changes=True))
+            ask(origin, LogQuestions(commits=(newest,)))
     for each in unordered(facts.snapshot):
         if {each.server, each.holder} <= facts.judgeable:
-            ask(each.server, Questions(first_log=True, commits=(each.earlier,)))
-            ask(each.holder, Questions(commits=(each.earlier, *each.samples)))
+            ask(each.server, LogQuestions(first_log=True, commits=(each.earlier,)))
+            ask(each.holder, LogQuestions(commits=(each.earlier, *each.samples)))
     for name, due in samples_in(facts):
-        ask(name, Questions(commits=(due,)))
+        ask(name, LogQuestions(commits=(due,)))
     for edge in facts.edges:
         if shared := own_of_stopped_source(edge.edge, servers=servers):
             for name in (edge.edge.source, edge.edge.replica):
-                ask(name, Questions(commits=(shared,)))
+                ask(name, LogQuestions(commits=(shared,)))
         if around := around_start_samples(edge.edge, servers=servers):
-            ask(edge.edge.source, Questions(commits=(around,)))
+            ask(edge.edge.source, LogQuestions(commits=(around,)))
         if samples := order_samples(facts, edge):
-            ask(edge.edge.source, Questions(commits=(samples,)))
+            ask(edge.edge.source, LogQuestions(commits=(samples,)))
         if edge.expected and not servers[edge.edge.replica].gtid_executed:
-            ask(edge.edge.replica, Questions(schemas=True))
+            ask(edge.edge.replica, LogQuestions(schemas=True))
         for search in _searches(facts, edge):
-            ask(edge.edge.source, Questions(searches=(search,)))
+            ask(edge.edge.source, LogQuestions(searches=(search,)))
         if gone := edge.passed | edge.bypassed:
             source, replica = servers[edge.edge.source], servers[edge.edge.replica]
-            ask(source.name, Questions(first_log=bool(edge.passed)))
+            ask(source.name, LogQuestions(first_log=bool(edge.passed)))
             received = received_by(edge, replica)
             earlier = earlier_samples(replica, gone, source=source, received=received)
-            ask(replica.name, Questions(first_log=True, commits=(earlier,)))
-            ask(source.name, Questions(commits=(_ends(gone), earlier)))
+            ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
+            ask(source.name, LogQuestions(commits=(_ends(gone), earlier)))
         if by_hand := _maybe_by_hand(edge.expected, facts.first[edge.edge.source]):
-            ask(edge.edge.source, Questions(commits=(_ends(by_hand),)))
+            ask(edge.edge.source, LogQuestions(commits=(_ends(by_hand),)))
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in held.items():
             for part in filter(None, by_state(servers[holder], gtids)):
-                ask(holder, Questions(commits=(_ends(part),)))
+                ask(holder, LogQuestions(commits=(_ends(part),)))
         elsewhere = own_at_other_sources(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in elsewhere.items():
             for name in (holder, edge.edge.replica):
-                ask(name, Questions(commits=(_ends(gtids),)))
+                ask(name, LogQuestions(commits=(_ends(gtids),)))
     for joining in evaluate_parts(facts).joinings:
         if not logged(facts.last[joining.server]):
-            ask(joining.server, Questions(schemas=True))
-    return {name: each for name, each in sorted(asked.items()) if each != Questions()}
+            ask(joining.server, LogQuestions(schemas=True))
+    return {name: each for name, each in sorted(asked.items()) if each != LogQuestions()}
 
 
 def _maybe_by_hand(expected: GtidSet, source: ServerSnapshot) -> GtidSet:

@@ -159,7 +159,7 @@ def many(codec: Codec[T]) -> Codec[tuple[T, ...]]:
 def text_pair(first: str, second: str) -> Codec[tuple[str, str]]:
     """Return the codec of two texts, written as a record: there are many of them."""
     names = (first, second)
-    shape = Shape(
+    shape = RecordShape(
         lambda **texts: (texts[first], texts[second]),
         {first: TEXT, second: TEXT},
         get=lambda pair, name: pair[names.index(name)],
@@ -176,7 +176,7 @@ def text_pair(first: str, second: str) -> Codec[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape(Generic[T]):
+class RecordShape(Generic[T]):
     """The fields of a record, in their order, and the constructor of the value.
 
     A `derived` field follows from the others. It is written for readers of the record, and must

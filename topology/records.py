@@ -42,7 +42,7 @@ from topology.record_codec import (
     MalformedRecord,
     Plain,
     Record,
-    Shape,
+    RecordShape,
     many,
     optional,
     text_pair,
@@ -91,9 +91,9 @@ def _make_position(*, file: str, position: int) -> LogPosition:
     return made
 
 
-_POSITION = Shape(_make_position, {"file": TEXT, "position": NUMBER}).codec
+_POSITION = RecordShape(_make_position, {"file": TEXT, "position": NUMBER}).codec
 
-_WORKER = Shape(
+_WORKER = RecordShape(
     WorkerSnapshot,
     {
         "worker_id": NUMBER,
@@ -106,7 +106,7 @@ _WORKER = Shape(
     },
 ).codec
 
-_CHANNEL = Shape(
+_CHANNEL = RecordShape(
     ChannelSnapshot,
     {
         "name": TEXT,
@@ -144,19 +144,19 @@ _CHANNEL = Shape(
     },
 ).codec
 
-_BINARY_LOG = Shape(
+_BINARY_LOG = RecordShape(
     BinaryLog, {"name": TEXT, "size_bytes": NUMBER, "encrypted": optional(FLAG)}
 ).codec
 
 
 _SETTING = text_pair("name", "value")
 
-_GROUP = Shape(
+_GROUP = RecordShape(
     GroupSnapshot,
     {"group_name": TEXT, "member_state": TEXT, "member_role": TEXT, "received": GTID_SET},
 ).codec
 
-_COMMIT = Shape(
+_COMMIT = RecordShape(
     CommitRecord,
     {
         "gtid": GTID_SET,
@@ -167,16 +167,18 @@ _COMMIT = Shape(
     },
 ).codec
 
-_LOG_START = Shape(LogStart, {"file": TEXT, "begun_at": TIME, "previous_gtids": GTID_SET}).codec
+_LOG_START = RecordShape(
+    LogStart, {"file": TEXT, "begun_at": TIME, "previous_gtids": GTID_SET}
+).codec
 
-_LOG_SEARCH = Shape(
+_LOG_SEARCH = RecordShape(
     LogSearch,
     {"replica": TEXT, "channel": TEXT, "place": TEXT, "wanted": GTID_SET, "before": GTID_SET},
 ).codec
 
-_PURGED_CHANGE = Shape(PurgedChange, {"at": TIME, "added": GTID_SET}).codec
+_PURGED_CHANGE = RecordShape(PurgedChange, {"at": TIME, "added": GTID_SET}).codec
 
-_HISTORY_EVIDENCE = Shape(
+_HISTORY_EVIDENCE = RecordShape(
     HistoryEvidence,
     {
         "first_log": optional(_LOG_START),
@@ -188,9 +190,11 @@ _HISTORY_EVIDENCE = Shape(
     },
 ).codec
 
-_UNREAD = Shape(UnreadFact, {"fact": TEXT, "reason": word(UnreadReason), "detail": TEXT}).codec
+_UNREAD = RecordShape(
+    UnreadFact, {"fact": TEXT, "reason": word(UnreadReason), "detail": TEXT}
+).codec
 
-_SERVER = Shape(
+_SERVER = RecordShape(
     ServerSnapshot,
     {
         "cluster": TEXT,
@@ -221,16 +225,20 @@ _SERVER = Shape(
     },
 )
 
-_EVIDENCE = Shape(Evidence, {"fact": TEXT, "value": TEXT, "read_from": TEXT, "read_at": TIME}).codec
+_EVIDENCE = RecordShape(
+    Evidence, {"fact": TEXT, "value": TEXT, "read_from": TEXT, "read_at": TIME}
+).codec
 
-_STRATEGY = Shape(Strategy, {"name": TEXT, "automatic": FLAG, "risk": TEXT, "why": TEXT}).codec
+_STRATEGY = RecordShape(
+    Strategy, {"name": TEXT, "automatic": FLAG, "risk": TEXT, "why": TEXT}
+).codec
 
 
 def _get_of_finding(finding: Finding, name: str) -> object:
     return finding.gtid_set.gtid_count if name == "gtid_count" else getattr(finding, name)
 
 
-_FINDING = Shape(
+_FINDING = RecordShape(
     Finding,
     {
         "id": TEXT,
@@ -255,9 +263,9 @@ _FINDING = Shape(
     get=_get_of_finding,
 )
 
-_UNKNOWN = Shape(Unknown, {"cluster": TEXT, "server": TEXT, "fact": TEXT, "reason": TEXT})
+_UNKNOWN = RecordShape(Unknown, {"cluster": TEXT, "server": TEXT, "fact": TEXT, "reason": TEXT})
 
-_AUDIT = Shape(
+_AUDIT = RecordShape(
     ClusterAudit,
     {
         "cluster": TEXT,

@@ -34,7 +34,7 @@ _STATUS_VARIABLES = bytes.fromhex("00000000000120004547000000000603737464042d002
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LogShape:
     """How many transactions, and of what: `events` row events of one row of `text_bytes` each."""
 
     transactions: int
@@ -42,7 +42,7 @@ class Shape:
     text_bytes: int
 
 
-def write_binlog(path: Path, shape: Shape) -> None:
+def write_binlog(path: Path, shape: LogShape) -> None:
     """Write one file; what is there under the name is only replaced when all is written."""
     hidden = path.with_suffix(".writing")
     head = b"\xfebin"
@@ -64,7 +64,7 @@ def _event(type_code: int, body: bytes, *, at: int) -> bytes:
     return raw + struct.pack("<I", zlib.crc32(raw))
 
 
-def _events_of(shape: Shape) -> tuple[bytes, ...]:
+def _events_of(shape: LogShape) -> tuple[bytes, ...]:
     """Return the events of one transaction, as yet without numbers, positions and checksums."""
     begin = struct.pack("<IIBHH", 8, 0, 1, 0, len(_STATUS_VARIABLES))
     begin += _STATUS_VARIABLES + b"d\0BEGIN"
@@ -125,7 +125,7 @@ def _put(block: NDArray[np.uint8], at: int, values: NDArray[np.int64], width: in
     block[:, at : at + width] = values.reshape(-1, 1).view(np.uint8)[:, :width]
 
 
-def check(path: Path, shape: Shape, mysqlbinlog: Sequence[str]) -> None:
+def check(path: Path, shape: LogShape, mysqlbinlog: Sequence[str]) -> None:
     """Have mysqlbinlog compare every checksum and print every transaction."""
     command = [*mysqlbinlog, "--verify-binlog-checksum", str(path)]
     numbers = 0

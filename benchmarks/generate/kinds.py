@@ -21,7 +21,7 @@ from benchmarks.generate.numbers import (
     THREAD_STATES,
     A,
     B,
-    Fleet,
+    GeneratedFleet,
     Numbers,
     healthy,
 )
@@ -97,7 +97,7 @@ class Kind:
     may_be_dual: bool = True
 
 
-def draw_numbers(fleet: Fleet, *, first: int, count: int) -> tuple[Numbers, Int64s]:
+def draw_numbers(fleet: GeneratedFleet, *, first: int, count: int) -> tuple[Numbers, Int64s]:
     """Return the numbers of `count` clusters and the kind of each: a row of KINDS, or HEALTHY."""
     draws = Draws(fleet.seed, first, count)
     kind = _kinds(fleet, draws)
@@ -112,12 +112,12 @@ def draw_numbers(fleet: Fleet, *, first: int, count: int) -> tuple[Numbers, Int6
     return numbers, kind
 
 
-def kinds_from(fleet: Fleet, *, first: int, count: int) -> Int64s:
+def kinds_from(fleet: GeneratedFleet, *, first: int, count: int) -> Int64s:
     """Return the kind of each cluster, as `draw_numbers` does, without their numbers."""
     return _kinds(fleet, Draws(fleet.seed, first, count))
 
 
-def _kinds(fleet: Fleet, draws: Draws) -> Int64s:
+def _kinds(fleet: GeneratedFleet, draws: Draws) -> Int64s:
     chosen = np.full(draws.count, HEALTHY, dtype=np.int64)
     sort, which = draws.uniform("sort"), draws.uniform("kind")
     is_busy = sort < fleet.busy_rate

@@ -29,7 +29,7 @@ EVENT_BYTES = 400  # of a binary log, for each transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class GeneratedFleet:
     """What a fleet is made of. Equal parameters give equal fleets, whatever the chunks."""
 
     pairs: int
@@ -105,7 +105,9 @@ class Numbers:
 THREAD_STATES = ("Yes", "Connecting", "No")
 
 
-def healthy(fleet: Fleet, draws: Draws, *, may_be_three: Bools, may_be_dual: Bools) -> Numbers:
+def healthy(
+    fleet: GeneratedFleet, draws: Draws, *, may_be_three: Bools, may_be_dual: Bools
+) -> Numbers:
     """Draw the numbers of healthy clusters."""
     count, slots = draws.count, fleet.uuids[1]
     dual = (draws.uniform("dual") < fleet.dual_primary_rate) & may_be_dual
@@ -177,7 +179,7 @@ def _order(high: Uint64s, low: Uint64s, uuid_counts: Int64s) -> Int64s:
 
 
 def _holes(
-    fleet: Fleet, draws: Draws, uuid_counts: Int64s, top: Int64s
+    fleet: GeneratedFleet, draws: Draws, uuid_counts: Int64s, top: Int64s
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Draw holes that every server has: one in each of as many stretches of old numbers."""
     count, holes = len(uuid_counts), fleet.holes[1]

@@ -46,7 +46,7 @@ VERSIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class GeneratedRows:
     """Which server and phase each row is."""
 
     cluster: Int64s  # index into the chunk
@@ -58,7 +58,7 @@ class Rows:
         return len(self.cluster)
 
 
-def rows_of(numbers: Numbers) -> Rows:
+def rows_of(numbers: Numbers) -> GeneratedRows:
     """Lay the rows of a chunk out."""
     servers = np.where(numbers.three, 3, 2)
     cluster = np.repeat(np.arange(len(numbers)), 2 * servers)
@@ -70,7 +70,7 @@ def rows_of(numbers: Numbers) -> Rows:
         [A, B, np.where(numbers.star[cluster], A, B)],
         default=-1,
     )
-    return Rows(cluster, server, within // servers[cluster], source)
+    return GeneratedRows(cluster, server, within // servers[cluster], source)
 
 
 def table_of(numbers: Numbers) -> pa.Table:
@@ -139,7 +139,7 @@ class _Names:
     sources: pa.StringArray  # the host of the row's source
 
     @classmethod
-    def of(cls, numbers: Numbers, rows: Rows) -> "_Names":
+    def of(cls, numbers: Numbers, rows: GeneratedRows) -> "_Names":
         digits = pc.utf8_lpad(
             pc.cast(pa.array(numbers.first + np.arange(len(numbers))), pa.string()), 8, "0"
         )
@@ -176,15 +176,15 @@ class _Sets:
     numbers: Numbers
     family: Family
 
-    def executed(self, rows: Rows) -> pa.StringArray:
+    def executed(self, rows: GeneratedRows) -> pa.StringArray:
         highs = self.numbers.executed[rows.cluster, rows.server, rows.phase] + 1
         return self._texts(rows, np.ones_like(highs), highs, self._gaps(rows))
 
-    def purged(self, rows: Rows) -> pa.StringArray:
+    def purged(self, rows: GeneratedRows) -> pa.StringArray:
         highs = self.numbers.purged[rows.cluster, rows.server] + 1
         return self._texts(rows, np.ones_like(highs), highs, Gaps.none(len(rows)))
 
-    def owned(self, rows: Rows) -> pa.StringArray:
+    def owned(self, rows: GeneratedRows) -> pa.StringArray:
         """Return the number that a writer is committing."""
         n, (c, s, p) = self.numbers, (rows.cluster, rows.server, rows.phase)
         writer = np.minimum(s, B)
@@ -195,7 +195,7 @@ class _Sets:
         highs[at, writer] = np.where(n.owned[c, s, p], number + 1, 0)
         return self._texts(rows, lows, highs, Gaps.none(len(rows)))
 
-    def retrieved(self, rows: Rows) -> pa.StringArray:
+    def retrieved(self, rows: GeneratedRows) -> pa.StringArray:
         """Return what the row's channel has received of its writer's UUID."""
         n, (c, s, p) = self.numbers, (rows.cluster, rows.server, rows.phase)
         writer = np.where(s == A, B, A)
@@ -207,7 +207,7 @@ class _Sets:
         hidden = np.where(n.gap_received[c, s], -1, gaps.slots)
         return self._texts(rows, lows, highs, Gaps(hidden, gaps.lows, gaps.highs))
 
-    def applying(self, rows: Rows) -> pa.StringArray:
+    def applying(self, rows: GeneratedRows) -> pa.StringArray:
         """Return the GTID at which the applier of the row failed; empty where it did not."""
         n, (c, s, p) = self.numbers, (rows.cluster, rows.server, rows.phase)
         lows, highs = self._nothing(rows)
@@ -217,16 +217,18 @@ class _Sets:
         highs[:, A] = np.where(failed, next_one + 1, 0)
         return self._texts(rows, lows, highs, Gaps.none(len(rows)))
 
-    def _gaps(self, rows: Rows) -> Gaps:
+    def _gaps(self, rows: GeneratedRows) -> Gaps:
         lows = self.numbers.gap_low[rows.cluster, rows.server]
         slots = np.where(lows > 0, A, -1)
         return Gaps(slots, lows, self.numbers.gap_high[rows.cluster, rows.server])
 
-    def _nothing(self, rows: Rows) -> tuple[Int64s, Int64s]:
+    def _nothing(self, rows: GeneratedRows) -> tuple[Int64s, Int64s]:
         shape = (len(rows), self.numbers.top.shape[1])
         return np.ones(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
 
-    def _texts(self, rows: Rows, lows: Int64s, highs: Int64s, gaps: Gaps) -> pa.StringArray:
+    def _texts(
+        self, rows: GeneratedRows, lows: Int64s, highs: Int64s, gaps: Gaps
+    ) -> pa.StringArray:
         return set_texts(self.family, rows.cluster, lows=lows, highs=highs, gaps=gaps)
 
 
@@ -237,7 +239,7 @@ def _times(number: Int64s, server: Int64s, phase: Int64s) -> tuple[Int64s, Int64
     return started, started + 2_000 + number * 613 % 40_000
 
 
-def _read_only(numbers: Numbers, rows: Rows) -> Bools:
+def _read_only(numbers: Numbers, rows: GeneratedRows) -> Bools:
     writes: Bools = (rows.server == A) | ((rows.server == B) & numbers.dual[rows.cluster])
     return ~writes
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from benchmarks.generate.draws import Draws, Int64s
 from benchmarks.generate.kinds import draw_numbers
-from benchmarks.generate.numbers import FIRST, A, B, Fleet
+from benchmarks.generate.numbers import FIRST, A, B, GeneratedFleet
 from benchmarks.generate.rows import family_of
 from benchmarks.generate.texts import UUID_CHARS, Bytes, Gaps, kernel, set_texts, write_interval
 
@@ -39,7 +39,7 @@ def pairs_of_sets(pairs: int, *, seed: int) -> tuple[pa.StringArray, pa.StringAr
 
     As a fleet under load is read: each has a little that the other has not yet.
     """
-    fleet = Fleet(pairs=pairs, seed=seed)
+    fleet = GeneratedFleet(pairs=pairs, seed=seed)
     numbers, _ = draw_numbers(fleet, first=0, count=pairs)
     family, clusters = family_of(numbers), np.arange(pairs)
     source, replica = (

@@ -25,7 +25,7 @@ from binlog.adapters.compare_files import FilesCompared
 from binlog.adapters.compare_server import ServerCompared
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut, Only
-from binlog.content.reuse import Compared, Search, Unread, counted
+from binlog.content.reuse import Compared, ContentSearch, Unread, counted
 from binlog.errors import BinlogError
 from binlog.ledger.sets import gtids_of
 from gtid import GtidSet, Tsid
@@ -42,12 +42,12 @@ NEWEST_MAX: Final = 10_000
 
 def compare_all(left: Side, right: Side) -> Compared:
     """Compare the transactions in both logs. The result lists what could not be read."""
-    search = Search(left, right)
+    search = ContentSearch(left, right)
     _compare(search, (left, right), None)
     return search.result()
 
 
-def compare_newest(search: Search, left: ServerCompared, right: ServerCompared) -> int:
+def compare_newest(search: ContentSearch, left: ServerCompared, right: ServerCompared) -> int:
     """Compare the newest transactions of each TSID that both servers have; return the number.
 
     Older transactions are not compared; a note reports how many there are.
@@ -78,7 +78,7 @@ def last_of_each_tsid(gtids: GtidSet, size: int) -> GtidSet:
     return GtidSet.from_intervals(kept)
 
 
-def _compare(search: Search, both: tuple[Side, Side], wanted: GtidSet | None) -> None:
+def _compare(search: ContentSearch, both: tuple[Side, Side], wanted: GtidSet | None) -> None:
     """Compare two logs: all of their transactions, or, on two servers, only the wanted ones."""
     left, right = both
     tsids: dict[tuple[str, str | None], int] = {}
@@ -115,7 +115,7 @@ def _compare(search: Search, both: tuple[Side, Side], wanted: GtidSet | None) ->
         search.compare(chunk)
 
 
-def _note_absent(search: Search, sides: tuple[Side, Side], held: list[GtidSet]) -> None:
+def _note_absent(search: ContentSearch, sides: tuple[Side, Side], held: list[GtidSet]) -> None:
     """Report the GTIDs that both servers executed and that one of them has in no log."""
     known = []
     for side, gtids in zip(sides, held, strict=True):

@@ -20,7 +20,7 @@ from uuid import UUID
 
 from binlog.adapters.stream import FromPlace, ServerLogs
 from binlog.adapters.stream_packets import dump_events
-from binlog.adapters.stream_session import Bounds, Connect
+from binlog.adapters.stream_session import Connect, RequestLimits
 from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
 from binlog.decode import FIRST_POSITION
 from binlog.errors import CorruptBinlog
@@ -59,7 +59,7 @@ def own_gtids(gtids: GtidSet, server_uuid: UUID, group_name: UUID | None) -> Gti
 
 
 @dataclass(frozen=True, slots=True)
-class ServerState:
+class ComparedServer:
     """The facts about a server that a comparison of its logs needs; the caller reads them."""
 
     name: str
@@ -107,7 +107,7 @@ class Since:
 class ServerCompared:
     """One live server."""
 
-    state: ServerState
+    state: ComparedServer
     connect: Connect
     timeout_seconds_max: float
     looked_at: Starts | Since = Starts.EVERY
@@ -234,7 +234,7 @@ class ServerCompared:
         return self._heads[number]
 
     def _read_head(self, file: str) -> _Head:
-        bounds = Bounds.start(
+        bounds = RequestLimits.start(
             timeout_seconds_max=self.timeout_seconds_max, bytes_max=HEAD_BYTES_MAX
         )
         description, written_at = None, 0

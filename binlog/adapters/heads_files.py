@@ -24,7 +24,14 @@ from binlog.events import PreviousGtids
 from binlog.header import HEADER_BYTES, parse_header
 from binlog.ledger.sets import gtids_of, rows_in
 from binlog.locating.index import Span, search_heads
-from binlog.locating.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
+from binlog.locating.places import (
+    PLACES_MAX,
+    Absence,
+    FilePlaces,
+    Located,
+    TransactionPlace,
+    absences,
+)
 from gtid import Gtid, GtidSet, Tsid
 
 if TYPE_CHECKING:
@@ -158,10 +165,12 @@ class _Looking:
             yield self.files[number]
 
 
-def _places_of(rows: pa.Table) -> tuple[Place, ...]:
+def _places_of(rows: pa.Table) -> tuple[TransactionPlace, ...]:
     columns = (rows[name].to_pylist() for name in ("uuid", "tag", "gno", "start", "end"))
     complete = rows["is_complete"].to_pylist()
     return tuple(
-        Place(Gtid(Tsid(UUID(uuid), tag or ""), gno), start, end, is_complete=is_complete)
+        TransactionPlace(
+            Gtid(Tsid(UUID(uuid), tag or ""), gno), start, end, is_complete=is_complete
+        )
         for uuid, tag, gno, start, end, is_complete in zip(*columns, complete, strict=True)
     )

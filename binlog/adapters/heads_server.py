@@ -26,8 +26,15 @@ from pymysql.cursors import Cursor
 from binlog.adapters.server_errors import read_answer, statements_refused
 from binlog.adapters.stream import Connect, ServerLogs
 from binlog.errors import BinlogError, StatementRefused
-from binlog.locating.index import Search, Span, search_heads
-from binlog.locating.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
+from binlog.locating.index import HeaderSearch, Span, search_heads
+from binlog.locating.places import (
+    PLACES_MAX,
+    Absence,
+    FilePlaces,
+    Located,
+    TransactionPlace,
+    absences,
+)
 from gtid import GtidSet
 
 _SETS = "SELECT @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged"
@@ -43,7 +50,7 @@ _DUMPS_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
-class ServerFacts:
+class ServerLogFacts:
     """What a server reports about its logs at one time; `sizes` are in bytes, by file."""
 
     executed: GtidSet
@@ -62,7 +69,7 @@ class ServerHeads:
         listed = self._ask(_FILES)
         with read_answer("its GTID sets and binary logs"):
             [(executed, purged)] = sets
-            self.facts = ServerFacts(
+            self.facts = ServerLogFacts(
                 executed=GtidSet.parse(_text(executed)),
                 purged=GtidSet.parse(_text(purged)),
                 files=tuple(str(row[0]) for row in listed),
@@ -82,7 +89,7 @@ class ServerHeads:
             return tuple(cursor.fetchall())
 
 
-def facts_of_server(connect: Connect) -> ServerFacts:
+def facts_of_server(connect: Connect) -> ServerLogFacts:
     """Query a server's GTID sets and binary logs. Raises StatementRefused, DumpBroken."""
     with closing(_connected(connect)) as connection:
         return ServerHeads(connection).facts
@@ -146,7 +153,7 @@ class _Fetched:
     """The results of the dumps of wanted transactions."""
 
     logs: ServerLogs
-    places: dict[str, list[Place]] = field(default_factory=dict)  # by file
+    places: dict[str, list[TransactionPlace]] = field(default_factory=dict)  # by file
     # The GTIDs requested in complete dumps: one that such a dump did not return is in no log.
     answered: GtidSet = field(default_factory=GtidSet)
     errors: list[BinlogError] = field(default_factory=list)
@@ -167,7 +174,7 @@ def _connected(connect: Connect) -> Connection[Any]:
         return connect() if callable(connect) else pymysql.connect(**connect)
 
 
-def _searched(connection: Connection[Any], wanted: GtidSet) -> tuple[ServerHeads, Search]:
+def _searched(connection: Connection[Any], wanted: GtidSet) -> tuple[ServerHeads, HeaderSearch]:
     """Search the headers; start again if the server purged a file during the search."""
     for attempt in range(1, _ATTEMPTS_MAX + 1):
         heads = ServerHeads(connection)
@@ -209,7 +216,7 @@ def _first(gtids: GtidSet, count: int) -> GtidSet:
     return gtids if gtids.gtid_count <= count else gtids.first(count)
 
 
-def _files(search: Search, names: Sequence[str], fetched: _Fetched) -> Iterator[FilePlaces]:
+def _files(search: HeaderSearch, names: Sequence[str], fetched: _Fetched) -> Iterator[FilePlaces]:
     """Combine the files that the headers determine and the positions that were fetched."""
     by_heads = {span.first: span.gtids for span in search.spans if span.end == span.first + 1}
     for number, name in enumerate(names):

@@ -29,7 +29,7 @@ from binlog.adapters.schema_events import (
     position_in,
     server_events,
 )
-from binlog.adapters.stream_session import Bounds, Connect, FromPlace, open_dump
+from binlog.adapters.stream_session import Connect, FromPlace, RequestLimits, open_dump
 from binlog.errors import BinlogError
 from binlog.event_types import ROW_EVENTS
 from binlog.events import Event
@@ -132,7 +132,7 @@ def _next_piece(left: bytes, at: int, *, size: int, file_bytes: int) -> tuple[in
 
 
 def _of_server(
-    scan: DefiningScan, connect: Connect, wish: FromPlace, bounds: Bounds
+    scan: DefiningScan, connect: Connect, wish: FromPlace, bounds: RequestLimits
 ) -> Generator[Event, None, None]:
     from binlog.adapters.stream_windows import Pause, Windows
 

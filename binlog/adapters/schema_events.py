@@ -16,7 +16,7 @@ from typing import Final
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.stream_packets import dump_events
-from binlog.adapters.stream_session import Bounds, Connect, FromPlace
+from binlog.adapters.stream_session import Connect, FromPlace, RequestLimits
 from binlog.decode import FIRST_POSITION, events_in_payload
 from binlog.errors import BinlogError
 from binlog.events import (
@@ -58,9 +58,11 @@ def position_in(path: Path, start: Place) -> int:
     return start.position if path.name == start.file else 0
 
 
-def bounds_and_wish(start: Place, timeout_seconds_max: float) -> tuple[Bounds, FromPlace]:
+def bounds_and_wish(start: Place, timeout_seconds_max: float) -> tuple[RequestLimits, FromPlace]:
     """Return the limits on each silence of the server, and the request for the dump."""
-    bounds = Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=_STREAM_BYTES_MAX)
+    bounds = RequestLimits.start(
+        timeout_seconds_max=timeout_seconds_max, bytes_max=_STREAM_BYTES_MAX
+    )
     return bounds, FromPlace(start.file, max(start.position, FIRST_POSITION))
 
 

@@ -24,7 +24,7 @@ from binlog.adapters.schema_store import Followed, SchemaStore
 from binlog.events import FormatDescription
 from binlog.schema.history import Entry, Place, Source, State, TableKey
 from binlog.schema.tables import TableDefinition
-from binlog.schema.tracker import SchemaTracker, ServerFacts
+from binlog.schema.tracker import SchemaFacts, SchemaTracker
 from binlog.schema.words import CannotFollow
 
 
@@ -57,7 +57,7 @@ def follow_files(
     names = [path.name for path in ordered]
     with store.writing("gtid-audit binlog schema follow"):
         staged = store.put_staged(server)
-        begin = _Beginning(store, server, ServerFacts(), skips_gap=skips_gap)
+        begin = _Beginning(store, server, SchemaFacts(), skips_gap=skips_gap)
         start = begin.start(names, lambda name: created_at_of(by_name[name]))
         defining = DefiningEvents()
         events = defining.of_files(ordered[names.index(start.file) :], start)
@@ -101,7 +101,7 @@ class _Beginning:
     """The start of a follower: its place and its tracker."""
 
     def __init__(
-        self, store: SchemaStore, server: UUID, facts: ServerFacts, *, skips_gap: bool
+        self, store: SchemaStore, server: UUID, facts: SchemaFacts, *, skips_gap: bool
     ) -> None:
         self._store = store
         self._server = server

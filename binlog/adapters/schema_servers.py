@@ -16,7 +16,7 @@ from binlog.schema.column_types import Timestamps
 from binlog.schema.history import Place, TableKey
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.tables import TableDefinition
-from binlog.schema.tracker import ServerFacts
+from binlog.schema.tracker import SchemaFacts
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -35,13 +35,13 @@ class ServerTables:
     connect: Callable[[], Connection[Any]]
     seconds_max: float
 
-    def uuid_and_facts(self) -> tuple[UUID, ServerFacts]:
+    def uuid_and_facts(self) -> tuple[UUID, SchemaFacts]:
         """Read its UUID, and the settings that names and TIMESTAMPs depend on."""
         rows = self._rows(_FACTS)
         with read_answer("who it is"):
             [row] = rows
             timestamps = Timestamps.NULLABLE if int(row["explicit"]) else Timestamps.NOT_NULL
-            return UUID(str(row["server_uuid"])), ServerFacts(timestamps, int(row["folding"]) != 0)
+            return UUID(str(row["server_uuid"])), SchemaFacts(timestamps, int(row["folding"]) != 0)
 
     def logs(self) -> dict[str, int]:
         """Return its binary logs with the bytes of each, the oldest first."""

@@ -22,17 +22,17 @@ from binlog.adapters.stream_session import (
     RECONNECTS_MAX,
     AllBut,
     Attempts,
-    Bounds,
     Connect,
     EndedEarly,
     FromPlace,
     Only,
+    RequestLimits,
     can_name,
     cut_off,
 )
 from binlog.errors import BinlogError
 from binlog.events import Event, GtidLog
-from binlog.locating.places import Place
+from binlog.locating.places import TransactionPlace
 from binlog.scan import (
     BYTES_MAX,
     TRANSACTIONS_MAX,
@@ -130,7 +130,7 @@ class ServerLogs:
                 break
         return _whole(given)
 
-    def places_of(self, wanted: GtidSet) -> Iterator[tuple[str, Place]]:
+    def places_of(self, wanted: GtidSet) -> Iterator[tuple[str, TransactionPlace]]:
         """Yield the files and places of the wanted transactions; the server sends only these.
 
         Since 8.0.2 a GTID event contains the length of its transaction. Then the reader does not
@@ -192,21 +192,26 @@ class ServerLogs:
             )
             yield from first_groups([groups], wanted)
 
-    def _bounds(self, bytes_max: int) -> Bounds:
-        return Bounds.start(timeout_seconds_max=self.timeout_seconds_max, bytes_max=bytes_max)
+    def _bounds(self, bytes_max: int) -> RequestLimits:
+        return RequestLimits.start(
+            timeout_seconds_max=self.timeout_seconds_max, bytes_max=bytes_max
+        )
 
 
-def _places(events: Iterable[Event]) -> Iterator[tuple[str, Place]]:
+def _places(events: Iterable[Event]) -> Iterator[tuple[str, TransactionPlace]]:
     """Yield the file and place of each transaction with a GTID, as soon as they are known."""
     folder = TransactionFolder()
     for event in events:
         head = event.body
         if isinstance(head, GtidLog) and head.gtid and head.transaction_bytes:
-            yield event.file, Place(head.gtid, event.start, event.start + head.transaction_bytes)
+            yield (
+                event.file,
+                TransactionPlace(head.gtid, event.start, event.start + head.transaction_bytes),
+            )
             continue
         for each in _whole(folder.fold(event)):
             if each.gtid is not None:
-                yield each.file, Place(each.gtid, each.start, each.end)
+                yield each.file, TransactionPlace(each.gtid, each.start, each.end)
     _whole(folder.finish())
 
 

@@ -21,11 +21,11 @@ from binlog.adapters.stream_session import (
     RECONNECTS_MAX,
     AllBut,
     Attempts,
-    Bounds,
     Connect,
     EndedEarly,
     FromPlace,
     Only,
+    RequestLimits,
     Wish,
     can_name,
     cut_off,
@@ -113,7 +113,7 @@ def ledger_of_server(
     while not stopped() and (rest := progress.rest()) is not None:
         has_rows = False
         try:
-            bounds = Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=0)
+            bounds = RequestLimits.start(timeout_seconds_max=timeout_seconds_max, bytes_max=0)
             for batch in reader.batches(rest, bounds):
                 has_rows = True
                 progress.add(batch)
@@ -229,7 +229,7 @@ class _Reader:
     held_bytes_max: int
     event_bytes_max: int
 
-    def batches(self, wish: Wish, bounds: Bounds) -> Iterator[LedgerBatch]:
+    def batches(self, wish: Wish, bounds: RequestLimits) -> Iterator[LedgerBatch]:
         """Yield the rows of one dump."""
         with open_dump(self.connect, wish, bounds, follow=self.follow) as dump:
             windows = Windows(

@@ -12,10 +12,10 @@ from typing import Any
 from pymysql.connections import Connection
 
 from binlog.adapters.stream_session import (
-    Bounds,
     Connect,
     Dump,
     EndedEarly,
+    RequestLimits,
     Wish,
     open_dump,
 )
@@ -35,7 +35,7 @@ _GTIDS_HELD_MAX = 10_000
 
 
 def dump_events(
-    connect: Connect, wish: Wish, bounds: Bounds, *, renews: bool = False
+    connect: Connect, wish: Wish, bounds: RequestLimits, *, renews: bool = False
 ) -> Generator[Event, None, None]:
     """Open a dump and yield its events until the server reports the end.
 
@@ -46,7 +46,7 @@ def dump_events(
         yield from _events(dump, bounds, renews=renews)
 
 
-def _events(dump: Dump, bounds: Bounds, *, renews: bool) -> Generator[Event, None, None]:
+def _events(dump: Dump, bounds: RequestLimits, *, renews: bool) -> Generator[Event, None, None]:
     decoder = DumpDecoder(checksum=dump.checksum)
     packets = _Packets(dump.connection, bounds)
     seen = GtidSet()
@@ -68,7 +68,7 @@ def _events(dump: Dump, bounds: Bounds, *, renews: bool) -> Generator[Event, Non
 class _Packets:
     """The server's response to a dump request, packet by packet."""
 
-    def __init__(self, connection: Connection[Any], bounds: Bounds) -> None:
+    def __init__(self, connection: Connection[Any], bounds: RequestLimits) -> None:
         self._socket = connection._sock  # type: ignore[attr-defined]  # noqa: SLF001
         self._stream = connection._rfile  # type: ignore[attr-defined]  # noqa: SLF001
         self._sequence = connection._next_seq_id  # type: ignore[attr-defined]  # noqa: SLF001

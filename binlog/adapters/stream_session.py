@@ -121,7 +121,7 @@ Wish: TypeAlias = FromPlace | AllBut | Only
 
 
 @dataclass(slots=True)
-class Bounds:
+class RequestLimits:
     """The remaining time and bytes of one request.
 
     For a single result, the timeout applies to the whole request. For a stream, it applies to each
@@ -134,7 +134,7 @@ class Bounds:
     bytes_left: int
 
     @classmethod
-    def start(cls, *, timeout_seconds_max: float, bytes_max: int) -> Bounds:
+    def start(cls, *, timeout_seconds_max: float, bytes_max: int) -> RequestLimits:
         """Start the timeout. Raises BinlogMisuse if it is not above 0."""
         if not timeout_seconds_max > 0:
             raise BinlogMisuse(f"expected a timeout above 0 s, not {timeout_seconds_max}")
@@ -178,7 +178,7 @@ class Dump:
 
 @contextmanager
 def open_dump(
-    connect: Connect, wish: Wish, bounds: Bounds, *, follow: bool = False
+    connect: Connect, wish: Wish, bounds: RequestLimits, *, follow: bool = False
 ) -> Generator[Dump, None, None]:
     """Connect, request a dump, and close the connection in any case.
 
@@ -235,7 +235,7 @@ def _request(wish: FromPlace | AllBut, *, flags: int, server_id: int) -> tuple[i
     return COMMAND.COM_BINLOG_DUMP_GTID, head + encoded
 
 
-def _connected(connect: Connect, bounds: Bounds) -> Connection[Any]:
+def _connected(connect: Connect, bounds: RequestLimits) -> Connection[Any]:
     try:
         if callable(connect):
             return connect()
@@ -258,7 +258,7 @@ def _is_refused(error: Exception) -> bool:
     return True
 
 
-def _prepare(connection: Connection[Any], bounds: Bounds) -> ChecksumAlgorithm:
+def _prepare(connection: Connection[Any], bounds: RequestLimits) -> ChecksumAlgorithm:
     """Set the reader's session variables; return the checksum algorithm of the server's events."""
     seconds = bounds.seconds_left()
     connection._read_timeout = connection._write_timeout = seconds  # type: ignore[attr-defined]  # noqa: SLF001
@@ -279,7 +279,7 @@ def _value(connection: Connection[Any], question: str) -> str:
     return row[0].decode() if isinstance(row[0], bytes) else str(row[0])
 
 
-def _translate(error: pymysql.MySQLError, bounds: Bounds) -> Exception:
+def _translate(error: pymysql.MySQLError, bounds: RequestLimits) -> Exception:
     """Convert an error of the driver to one of ours, where it may also be an expired limit."""
     if (refused := server_error(error)) is not None:
         code, text = refused

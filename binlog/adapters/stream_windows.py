@@ -25,7 +25,7 @@ from binlog.adapters.stream_packets import (
     event_in,
     out_of_sequence,
 )
-from binlog.adapters.stream_session import Bounds, Dump
+from binlog.adapters.stream_session import Dump, RequestLimits
 from binlog.errors import CorruptBinlog, DumpBroken, LimitExceeded
 from binlog.events import Event, FormatDescription
 from binlog.kernels.packets import (
@@ -77,7 +77,7 @@ class Windows:
     def __init__(
         self,
         dump: Dump,
-        bounds: Bounds,
+        bounds: RequestLimits,
         *,
         event_bytes_max: int,
         stopped: Callable[[], bool],

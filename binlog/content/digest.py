@@ -105,7 +105,7 @@ _HEADS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAG
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class StatementSession:
     """The settings that affect the result of a statement: see the module's docstring.
 
     `numbers`: sql_mode, character sets, flags and auto_increment_*, lc_time_names. `used`: time
@@ -117,7 +117,7 @@ class Session:
     used: tuple[str | int | None, ...] = (None,) * (1 + len(USED))
 
     @classmethod
-    def of(cls, query: Query) -> "Session":
+    def of(cls, query: Query) -> "StatementSession":
         """Read the settings from the statement's event."""
         logged = dict(query.status)
         flags = logged.get(FLAGS2, 0) & DECISIVE_FLAGS
@@ -138,7 +138,7 @@ class StatementPart:
     sql: bytes
     error_code: int
     began_at_seconds: int  # since 1970: the clock that its functions see
-    session: Session
+    session: StatementSession
     context: tuple[bytes, ...]
 
 
@@ -171,7 +171,7 @@ class IncidentPart:
     message: str
 
 
-_OF_FRAMES: Final = Session((NOTHING, NOTHING, AUTO_INCREMENT_DEFAULT, 0))
+_OF_FRAMES: Final = StatementSession((NOTHING, NOTHING, AUTO_INCREMENT_DEFAULT, 0))
 
 Part = StatementPart | RowsPart | IncidentPart
 
@@ -289,7 +289,7 @@ class ContentFolder:
             sql=sql,
             error_code=query.error_code,
             began_at_seconds=0 if is_frame else began_at_seconds,
-            session=_OF_FRAMES if is_frame else Session.of(query),
+            session=_OF_FRAMES if is_frame else StatementSession.of(query),
             context=tuple(self._context),
         )
         self._context.clear()

@@ -121,7 +121,7 @@ def compare_after_starts(
     *,
     others: Iterable[ComparedLogs] = (),
     also: GtidSet | None = None,
-    more: Callable[["Search"], None] | None = None,
+    more: Callable[["ContentSearch"], None] | None = None,
 ) -> Compared:
     """Compare the transactions around each restart of both servers, and the GTIDs in `also`.
 
@@ -130,7 +130,7 @@ def compare_after_starts(
     transaction that such a server lost, and the other the one that it committed later. `more`
     continues the search.
     """
-    search = Search(left, right)
+    search = ContentSearch(left, right)
     for origin in (left, right, *others):
         search.look(origin)
     if also:
@@ -142,7 +142,7 @@ def compare_after_starts(
 
 def compare_given(left: ComparedLogs, right: ComparedLogs, *, wanted: GtidSet) -> Compared:
     """Compare the wanted transactions that are in both logs; report the others as unread."""
-    search = Search(left, right)
+    search = ContentSearch(left, right)
     search.compare_in_chunks(wanted)
     return search.result()
 
@@ -175,7 +175,7 @@ def _outermost(intervals: list[tuple[Tsid, int, int]]) -> GtidSet:
 _GOES_ON: Final = frozenset({Agreement.DIFFERENT, Agreement.TWICE, Agreement.SKIPPED})
 
 
-class Search:
+class ContentSearch:
     """Compares transactions of two logs and collects the results."""
 
     def __init__(self, left: ComparedLogs, right: ComparedLogs) -> None:

@@ -45,7 +45,7 @@ Name = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamagedContent:
     """Malformed content: the row of its transaction, and what the decoder has read of it."""
 
     row: int
@@ -59,7 +59,7 @@ class Details:
 
     tables: pa.Array
     ddl: pa.Array
-    damage: Damage | None
+    damage: DamagedContent | None
 
 
 def details_of(
@@ -91,7 +91,7 @@ def details_of(
         try:
             told = told or _decoded(part, folder, description, file, position + int(starts[row]))
         except BinlogError as error:
-            return counted.columns(row, others, Damage(row, folder.finish(), error))
+            return counted.columns(row, others, DamagedContent(row, folder.finish(), error))
         others[row] = told
     return counted.columns(len(starts), others, None)
 
@@ -196,7 +196,9 @@ class _Counted:
         names = tuple(name or ("", "") for name in named)
         return cls(asked, answers, places, owners, numbers, changes[:, 1:], names)
 
-    def columns(self, count: int, others: Mapping[int, _Told], damage: Damage | None) -> Details:
+    def columns(
+        self, count: int, others: Mapping[int, _Told], damage: DamagedContent | None
+    ) -> Details:
         """Make the columns of the first `count` transactions; the decoder has read `others`."""
         return Details(self._tables(count, others), self._ddl(count, others), damage)
 

@@ -50,7 +50,7 @@ class FileSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KindTotals:
     """The number of transactions of one kind, and their bytes."""
 
     transactions: int
@@ -127,7 +127,7 @@ class LedgerSummary:
     """The sums so far. `add` takes the ledgers in log order."""
 
     files: list[FileSummary] = field(default_factory=list)
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, KindTotals] = field(default_factory=dict)
     anonymous: int = 0
     incomplete: int = 0
     with_errors: int = 0
@@ -206,8 +206,8 @@ class LedgerSummary:
             *(grouped[name].to_pylist() for name in ("kind", "bytes_count", "bytes_sum")),
             strict=True,
         ):
-            before = self.kinds.get(kind, Kind(0, 0))
-            self.kinds[kind] = Kind(before.transactions + count, before.bytes + size)
+            before = self.kinds.get(kind, KindTotals(0, 0))
+            self.kinds[kind] = KindTotals(before.transactions + count, before.bytes + size)
 
     def _add_largest(self, file: str, rows: pa.Table, sizes: npt.NDArray[np.int64]) -> None:
         count = min(LARGEST_MAX, rows.num_rows)

@@ -24,7 +24,7 @@ from binlog.events import Event, FormatDescription, GtidLog
 from binlog.kernels import heads, rows, verifying, walking
 from binlog.ledger.contents import Contents, with_details, with_digests
 from binlog.ledger.payloads import Peek, Peeker
-from binlog.ledger.rows import BATCH_ROWS, ROW_BYTES_MIN, Batch, Names, put, table_of
+from binlog.ledger.rows import BATCH_ROWS, ROW_BYTES_MIN, Names, RowBatch, put, table_of
 from binlog.transactions import Transaction, TransactionFolder
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -129,7 +129,7 @@ class _Window:
         file = asked.mapped_from
         self.state[walking.FILE] = walking.NO_FILE if file is None else file
         rows_max = min(BATCH_ROWS, len(data) // ROW_BYTES_MIN + 1)
-        self.batches = [Batch(rows_max)]
+        self.batches = [RowBatch(rows_max)]
 
     @property
     def at(self) -> int:
@@ -205,7 +205,7 @@ class _Window:
             )
         return self._sound
 
-    def _read_rows(self, batch: Batch) -> int:
+    def _read_rows(self, batch: RowBatch) -> int:
         """Fill rows until the kernel stops; return the walk's last result."""
         while True:
             names = self.names
@@ -224,7 +224,7 @@ class _Window:
                 return int(answer)
             names.grow()
 
-    def _look_into_payloads(self, batch: Batch) -> int:
+    def _look_into_payloads(self, batch: RowBatch) -> int:
         """Set the kinds of new payloads; return the first row that only the decoder can read."""
         count, self.state[walking.PAYLOADS] = int(self.state[walking.PAYLOADS]), 0
         for row, at in batch.payloads[:count].tolist():
@@ -272,7 +272,7 @@ class _Window:
         self.state[walking.AT] = position - self.asked.position
 
     def _next_batch(self) -> None:
-        self.batches.append(Batch(BATCH_ROWS))
+        self.batches.append(RowBatch(BATCH_ROWS))
         self.state[walking.ROW] = self.state[walking.HEADED] = 0
 
     def _start_of(self, row: int) -> int:

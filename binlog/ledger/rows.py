@@ -35,7 +35,7 @@ assert KINDS[walking.OTHER] == "other", "the kernel's kinds are TransactionKind'
 assert len(KINDS) == walking.IN_PAYLOAD
 
 
-class Batch:
+class RowBatch:
     """Memory for some rows; the two kernels write to separate columns.
 
     All columns are one allocation from Arrow's memory pool, which reuses freed memory. Getting new
@@ -119,7 +119,7 @@ class Names:
         return pa.array([key.tobytes().rstrip(b"\0").decode() for key in keys], pa.string())
 
 
-def put(batch: Batch, names: Names, each: Transaction) -> None:
+def put(batch: RowBatch, names: Names, each: Transaction) -> None:
     """Write a transaction that the decoder has read as the batch's next row."""
     row = batch.rows
     numbers = row_numbers(each)
@@ -149,7 +149,7 @@ def put(batch: Batch, names: Names, each: Transaction) -> None:
     batch.rows += 1
 
 
-def table_of(batches: list[Batch], names: Names, *, file: str) -> pa.Table:
+def table_of(batches: list[RowBatch], names: Names, *, file: str) -> pa.Table:
     """Make the table of all rows over the batches' memory, which must not change afterwards."""
     words = _Words(pa.array([file], pa.string()), names.uuids(), names.tags(), names.counts)
     tables = [_table(batch, words) for batch in batches if batch.rows]
@@ -167,7 +167,7 @@ class _Words:
 _KIND_WORDS: Final = pa.array(KINDS, pa.string())
 
 
-def _table(batch: Batch, words: _Words) -> pa.Table:
+def _table(batch: RowBatch, words: _Words) -> pa.Table:
     rows, lacks = batch.rows, words.counts
     walked = batch.walked[:, :rows]
     numbers, shorts = batch.heads[:, :rows], batch.heads_shorts[:, :rows]

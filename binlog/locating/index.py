@@ -39,7 +39,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class HeaderSearch:
     """The result of the search. `spans` are in the order of the logs and do not overlap.
 
     Invariant: `before_first` and the spans' GTIDs are disjoint; their union is the wanted set.
@@ -51,7 +51,9 @@ class Search:
     heads_read: int
 
 
-def search_heads(wanted: GtidSet, *, file_count: int, previous_gtids_of: PreviousGtidsOf) -> Search:
+def search_heads(
+    wanted: GtidSet, *, file_count: int, previous_gtids_of: PreviousGtidsOf
+) -> HeaderSearch:
     """Find the files of the wanted GTIDs among `file_count` files in the order of the logs.
 
     The logs must be those of one server and of one kind, without a RESET in between. Then all later
@@ -67,7 +69,7 @@ def search_heads(wanted: GtidSet, *, file_count: int, previous_gtids_of: Previou
         previous = heads.at(0)
         before_first = spans[0].gtids & previous if previous is not None else before_first
         spans = tuple(_without(before_first, spans))
-    return Search(before_first, spans, heads.count)
+    return HeaderSearch(before_first, spans, heads.count)
 
 
 class _Heads:

@@ -31,7 +31,7 @@ class Absence(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TransactionPlace:
     """One transaction in its file. `end` is exclusive."""
 
     gtid: Gtid
@@ -49,7 +49,7 @@ class FilePlaces:
 
     file: str
     gtids: GtidSet
-    places: tuple[Place, ...]
+    places: tuple[TransactionPlace, ...]
 
     def __post_init__(self) -> None:
         assert self.gtids

@@ -13,13 +13,13 @@ from binlog.schema.changes import (
     AddForeignKey,
     AddKey,
     ChangeColumn,
+    ColumnPlace,
     ColumnSpec,
     ConvertCharset,
     DropColumn,
     DropConstraint,
     DropKey,
     KeySpec,
-    Place,
     RenameColumn,
     RenameKey,
     RenameTo,
@@ -28,7 +28,7 @@ from binlog.schema.changes import (
 )
 from binlog.schema.clauses import KEYS, PRIMARY, TABLE_OPTIONS, Clauses, Element
 from binlog.schema.columns import read_charset, read_collation
-from binlog.schema.words import Kind
+from binlog.schema.words import WordKind
 
 # ALTER TABLE t <one of these> … PARTITION. Such a command is the last one of its statement.
 _PARTITION_COMMANDS = (
@@ -63,12 +63,12 @@ def _is_partition_command(clauses: Clauses) -> bool:
 def _action(clauses: Clauses) -> tuple[Action, ...]:
     reader = clauses.reader
     word = reader.next.text.lower()
-    if reader.next.kind is Kind.BARE and word in _ACTIONS:
+    if reader.next.kind is WordKind.BARE and word in _ACTIONS:
         reader.take()
         return _ACTIONS[word](clauses)
     if reader.comes("partition", "by") or reader.comes("remove", "partitioning"):
         return ()
-    if reader.next.kind is Kind.BARE and word in TABLE_OPTIONS:
+    if reader.next.kind is WordKind.BARE and word in TABLE_OPTIONS:
         return _options(clauses)
     raise reader.fail("expected an action of ALTER TABLE")
 
@@ -111,10 +111,10 @@ def _added_element(element: Element) -> tuple[Action, ...]:
     return () if element is None else (element,)
 
 
-def _place(clauses: Clauses) -> Place | None:
+def _place(clauses: Clauses) -> ColumnPlace | None:
     if clauses.reader.accept("first"):
-        return Place(None)
-    return Place(clauses.reader.name()) if clauses.reader.accept("after") else None
+        return ColumnPlace(None)
+    return ColumnPlace(clauses.reader.name()) if clauses.reader.accept("after") else None
 
 
 def _drop(clauses: Clauses) -> tuple[Action, ...]:

@@ -16,6 +16,7 @@ from binlog.schema.changes import (
     AddKey,
     AlterTable,
     ChangeColumn,
+    ColumnPlace,
     ColumnSpec,
     ConvertCharset,
     CreateTable,
@@ -23,7 +24,6 @@ from binlog.schema.changes import (
     DropConstraint,
     DropKey,
     KeySpec,
-    Place,
     RenameColumn,
     RenameKey,
     SetCharset,
@@ -302,7 +302,7 @@ def _free_name(spec: KeySpec, taken: set[str]) -> str:
     return f"{first}_{number}"
 
 
-def _insert(columns: list[Column], column: Column, place: Place | None) -> None:
+def _insert(columns: list[Column], column: Column, place: ColumnPlace | None) -> None:
     if place is None:
         columns.append(column)
         return

@@ -57,7 +57,7 @@ class KeySpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ColumnPlace:
     """FIRST, or AFTER a column."""
 
     after: str | None  # None: FIRST
@@ -68,7 +68,7 @@ class AddColumn:
     """ADD COLUMN."""
 
     spec: ColumnSpec
-    place: Place | None
+    place: ColumnPlace | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ChangeColumn:
 
     name: str
     spec: ColumnSpec
-    place: Place | None
+    place: ColumnPlace | None
 
 
 @dataclass(frozen=True, slots=True)

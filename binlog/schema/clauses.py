@@ -10,7 +10,7 @@ from binlog.schema.changes import AddForeignKey, ColumnSpec, KeySpec
 from binlog.schema.columns import read_charset, read_collation, read_column
 from binlog.schema.reader import WordReader
 from binlog.schema.tables import KeyKind
-from binlog.schema.words import Kind
+from binlog.schema.words import WordKind
 
 PRIMARY = "PRIMARY"
 KEYS = ("index", "key")
@@ -138,7 +138,7 @@ class Clauses:
             elif reader.comes("start", "transaction"):
                 reader.take()
                 reader.take()
-            elif reader.next.kind is Kind.BARE and reader.next.text.lower() in _QUERY_WORDS:
+            elif reader.next.kind is WordKind.BARE and reader.next.text.lower() in _QUERY_WORDS:
                 self.has_select = True
                 reader.skip_to()
             elif reader.accept("partition", "by"):
@@ -153,7 +153,7 @@ class Clauses:
         """Skip one option, `NAME [=] value`."""
         reader = self.reader
         word = reader.take()
-        if word.kind is not Kind.BARE or word.text.lower() not in TABLE_OPTIONS:
+        if word.kind is not WordKind.BARE or word.text.lower() not in TABLE_OPTIONS:
             raise reader.fail(f"expected an option of a table, not {word.text}")
         if word.text.lower() == "default":
             return

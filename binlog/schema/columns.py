@@ -8,7 +8,7 @@ from binlog.schema.changes import ColumnSpec, TypeSpec
 from binlog.schema.charsets import BINARY, charset_name, charset_of_collation
 from binlog.schema.reader import WordReader
 from binlog.schema.tables import Generated
-from binlog.schema.words import Kind
+from binlog.schema.words import WordKind
 
 _INTEGERS = {
     **dict.fromkeys(("tinyint", "int1"), "tinyint"),
@@ -71,11 +71,11 @@ def read_collation(reader: WordReader) -> str | None:
 def _charset_word(reader: WordReader) -> str:
     if reader.comes("default"):
         raise reader.fail("expected the name of a character set")
-    return reader.string() if reader.next.kind is Kind.STRING else reader.name()
+    return reader.string() if reader.next.kind is WordKind.STRING else reader.name()
 
 
 def _read_type(reader: WordReader, *, real_as_float: bool) -> TypeSpec:
-    if reader.next.kind is not Kind.BARE:
+    if reader.next.kind is not WordKind.BARE:
         raise reader.fail("expected a type")
     if reader.accept("national"):
         word = reader.take().text.lower()
@@ -247,13 +247,13 @@ def _skip_value(reader: WordReader) -> None:
         return
     reader.accept_any("-", "+")
     word = reader.take()
-    if word.kind is Kind.SYMBOL:
+    if word.kind is WordKind.SYMBOL:
         raise reader.fail("expected a default value")
-    if word.kind is Kind.BARE and word.text.startswith("_"):
+    if word.kind is WordKind.BARE and word.text.startswith("_"):
         reader.take()
-    elif word.kind is Kind.BARE and reader.comes("("):
+    elif word.kind is WordKind.BARE and reader.comes("("):
         reader.skip_parentheses()
-    while reader.next.kind is Kind.STRING:  # 'a' 'b' is one text
+    while reader.next.kind is WordKind.STRING:  # 'a' 'b' is one text
         reader.take()
 
 

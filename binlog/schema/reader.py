@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from binlog.schema.changes import TableName
-from binlog.schema.words import CannotFollow, Kind, Word
+from binlog.schema.words import CannotFollow, Word, WordKind
 
 T = TypeVar("T")
 
-_END = Word(Kind.SYMBOL, "", -1)
+_END = Word(WordKind.SYMBOL, "", -1)
 _SHOWN_WORDS = 6
 
 
@@ -37,7 +37,7 @@ class WordReader:
         """Return whether these words come next, none of them quoted. Symbols count as words."""
         ahead = self._words[self._at : self._at + len(keywords)]
         return len(ahead) == len(keywords) and all(
-            word.kind in (Kind.BARE, Kind.SYMBOL) and word.text.lower() == keyword
+            word.kind in (WordKind.BARE, WordKind.SYMBOL) and word.text.lower() == keyword
             for word, keyword in zip(ahead, keywords, strict=True)
         )
 
@@ -67,7 +67,7 @@ class WordReader:
 
     def name(self) -> str:
         """Read a name, quoted or not."""
-        if self.next.kind not in (Kind.BARE, Kind.NAME):
+        if self.next.kind not in (WordKind.BARE, WordKind.NAME):
             raise self.fail("expected a name")
         return self.take().text
 
@@ -78,13 +78,13 @@ class WordReader:
 
     def number(self) -> int:
         """Read a whole number."""
-        if self.next.kind is not Kind.NUMBER or not self.next.text.isdigit():
+        if self.next.kind is not WordKind.NUMBER or not self.next.text.isdigit():
             raise self.fail("expected a number")
         return int(self.take().text)
 
     def string(self) -> str:
         """Read a string."""
-        if self.next.kind is not Kind.STRING:
+        if self.next.kind is not WordKind.STRING:
             raise self.fail("expected a text")
         return self.take().text
 
@@ -108,7 +108,7 @@ class WordReader:
         depth = 1
         while depth:
             word = self.take()
-            if word.kind is Kind.SYMBOL:
+            if word.kind is WordKind.SYMBOL:
                 depth += (word.text == "(") - (word.text == ")")
 
     def skip_to(self, *symbols: str) -> None:

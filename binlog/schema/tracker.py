@@ -66,7 +66,7 @@ NEVER_SEEN = "the followed log has contained no statement on it"
 
 
 @dataclass(frozen=True, slots=True)
-class ServerFacts:
+class SchemaFacts:
     """Facts about a server that its log does not contain."""
 
     # Whether a TIMESTAMP without NULL is nullable, if the log does not contain it (before 8.0).
@@ -93,7 +93,7 @@ class _Said:
 class SchemaTracker:
     """The tables of one server at the place of the last event that was taken."""
 
-    def __init__(self, catalogue: Catalogue | None = None, *, facts: ServerFacts) -> None:
+    def __init__(self, catalogue: Catalogue | None = None, *, facts: SchemaFacts) -> None:
         self.catalogue = catalogue or Catalogue()
         self._facts = facts
         self._gtid: str | None = None

@@ -33,7 +33,7 @@ class CannotFollow(BinlogError):
         self.why = why
 
 
-class Kind(Enum):
+class WordKind(Enum):
     """The type of a word."""
 
     BARE = "bare"  # a keyword or a name without quotes
@@ -48,7 +48,7 @@ class Kind(Enum):
 class Word:
     """One word and the index of its first character."""
 
-    kind: Kind
+    kind: WordKind
     text: str
     at: int
 
@@ -77,7 +77,7 @@ def cut_words(
 def first_word(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION) -> str:
     """Return a statement's first word in lower case, and read no further. Raises CannotFollow."""
     word = next(_Cutter(sql, sql_mode, server_version).words(), None)
-    return word.text.lower() if word and word.kind is Kind.BARE else ""
+    return word.text.lower() if word and word.kind is WordKind.BARE else ""
 
 
 class _Cutter:
@@ -135,17 +135,21 @@ class _Cutter:
     def _word(self) -> Word:
         at, char = self._at, self._sql[self._at]
         if char == "`" or (char == '"' and self._ansi_quotes):
-            return Word(Kind.NAME, self._quoted(char, escapes=False), at)
+            return Word(WordKind.NAME, self._quoted(char, escapes=False), at)
         if char in "'\"":
-            return Word(Kind.STRING, self._quoted(char, escapes=self._escapes), at)
-        for kind, pattern in ((Kind.LITERAL, _LITERAL), (Kind.NUMBER, _NUMBER), (Kind.BARE, _BARE)):
+            return Word(WordKind.STRING, self._quoted(char, escapes=self._escapes), at)
+        for kind, pattern in (
+            (WordKind.LITERAL, _LITERAL),
+            (WordKind.NUMBER, _NUMBER),
+            (WordKind.BARE, _BARE),
+        ):
             if found := pattern.match(self._sql, at):
                 self._at = found.end()
-                if found[0] in ("n", "N") and kind is Kind.LITERAL:
+                if found[0] in ("n", "N") and kind is WordKind.LITERAL:
                     return Word(kind, self._quoted("'", escapes=self._escapes), at)
                 return Word(kind, found[0], at)
         self._at += 1
-        return Word(Kind.SYMBOL, char, at)
+        return Word(WordKind.SYMBOL, char, at)
 
     def _quoted(self, quote: str, *, escapes: bool) -> str:
         """Read up to the closing quote; two quotes in a row mean one quote in the text."""

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 from binlog.quoting import quote_string
 from compose.native.installation import Version
-from topology.dialect import STATUS_COLUMNS
-from topology.dialect import Dialect as Words
+from topology.dialect import STATUS_COLUMNS, Dialect
 from topology.dialect import dialect_of as words_of
 from topology.version import ServerVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class ServerSetup:
     """How to set up a server of one version."""
 
-    words: Words
+    words: Dialect
     parallel_applier: tuple[str, ...]
     """Workers that commit in any order; to be set while the applier is stopped."""
     server_options: tuple[str, ...]
@@ -123,11 +122,11 @@ _NEW_OPTIONS = (
 _NEW_FROM: Version = (8, 4, 0)
 
 
-def dialect_of(version: Version) -> Dialect:
+def dialect_of(version: Version) -> ServerSetup:
     """Return how to set up a server of this version."""
     words = words_of(ServerVersion(*version))
     is_new = version >= _NEW_FROM
-    return Dialect(
+    return ServerSetup(
         words=words,
         parallel_applier=_NEW_PARALLEL if is_new else _OLD_PARALLEL,
         server_options=_NEW_OPTIONS if is_new else _OLD_OPTIONS,

@@ -26,7 +26,7 @@ from pymysql.cursors import Cursor, DictCursor
 
 from compose.native.cache import Progress, silent
 from compose.native.command import Settings, server_command
-from compose.native.dialect import Dialect, dialect_of, new_words
+from compose.native.dialect import ServerSetup, dialect_of, new_words
 from compose.native.installation import Clients, Installation, Version
 from compose.native.processes import Child, current_supervisor
 from compose.native.provision import (
@@ -103,7 +103,7 @@ class Server:
         return ".".join(map(str, self.version))
 
     @property
-    def dialect(self) -> Dialect:
+    def dialect(self) -> ServerSetup:
         """Return the statements that this server understands."""
         return dialect_of(self.version)
 

@@ -77,7 +77,7 @@ class Pair(Topology):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TopologyPlan:
     """A topology without processes yet."""
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ class Plan:
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
 
-_PAIR = Plan(
+_PAIR = TopologyPlan(
     names=("a", "b"),
     links=(Link(source="a", replica="b"), Link(source="b", replica="a")),
     # Both sides write: they must not generate the same keys.
@@ -94,20 +94,20 @@ _PAIR = Plan(
         "b": Settings(auto_increment_offset=2, auto_increment_increment=2),
     },
 )
-_STAR = Plan(
+_STAR = TopologyPlan(
     names=("source", "replica1", "replica2"),
     links=(
         Link(source="source", replica="replica1"),
         Link(source="source", replica="replica2"),
     ),
 )
-_CHAIN = Plan(
+_CHAIN = TopologyPlan(
     names=("first", "middle", "last"),
     links=(Link(source="first", replica="middle"), Link(source="middle", replica="last")),
 )
 
 
-_RING = Plan(
+_RING = TopologyPlan(
     names=("a", "b", "c"),
     links=(
         Link(source="a", replica="b"),
@@ -122,7 +122,7 @@ def single(
     installation: Installation, *, settings: Settings | None = None, progress: Progress = silent
 ) -> Iterator[Server]:
     """Run one server without a source."""
-    plan = Plan(names=("single",), links=(), settings={"single": settings or Settings()})
+    plan = TopologyPlan(names=("single",), links=(), settings={"single": settings or Settings()})
     with running(installation, plan, progress=progress) as topology:
         yield topology["single"]
 
@@ -166,7 +166,7 @@ def ring(
 @contextmanager
 def running(
     installation: Installation,
-    plan: Plan,
+    plan: TopologyPlan,
     *,
     extra: Sequence[str] = (),
     progress: Progress = silent,

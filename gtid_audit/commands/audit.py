@@ -30,7 +30,7 @@ from topology.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
     from gtid_audit.stored_run import StoredQuestion
-    from gtid_audit.views.audit_results import Answer
+    from gtid_audit.views.audit_results import AuditOutcome
     from gtid_audit.views.report import Engine
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
@@ -150,7 +150,7 @@ def _engine_for_stored(choice: EngineChoice, snapshots: Path) -> "Engine":
     )
 
 
-def _say(answer: "Answer", *, as_json: bool) -> int:
+def _say(answer: "AuditOutcome", *, as_json: bool) -> int:
     if as_json:
         for piece in answer.document():
             write(piece)

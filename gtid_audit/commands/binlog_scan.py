@@ -78,7 +78,7 @@ def scan(
 
     if not isinstance(source, LogServer) and (target is not None or form == JSONL):
         _refuse_same_names(ledger_scan.same_names(source))
-    wanted = ledger_scan.Wanted(verify=verify, details=details, digests=digests)
+    wanted = ledger_scan.LedgerRequest(verify=verify, details=details, digests=digests)
 
     def work() -> int:
         takers: list[ledger_scan.Rows] = [_write_lines] if form == JSONL else []

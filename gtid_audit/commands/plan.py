@@ -70,11 +70,11 @@ def plan(
     --finding), or there is none; 1 at least one has no steps; 3 something could not be read.
     """
     from gtid_audit.pair import policy_of
-    from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by
+    from gtid_audit.plan_again import PlanRequest, command_line, repeatable, wanted_by
     from gtid_audit.planning import make_plan, read_for_plan
 
     choices = _choices(strategy or ())
-    earlier = wanted_by(again) if again is not None else Wanted()
+    earlier = wanted_by(again) if again is not None else PlanRequest()
     _check(pair, fleet, cluster, is_of_pair=bool(ask_password or timeout is not None or accepted))
     with progress() as line:
         read = read_for_plan(

@@ -23,7 +23,7 @@ PLAIN: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WebResponse:
     """A response: status, type, body."""
 
     status: HTTPStatus
@@ -61,17 +61,17 @@ class WebServer:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(AuditCollector(service.latest))
 
-        def metrics(accept: str) -> Answer:
+        def metrics(accept: str) -> WebResponse:
             encode, content_type = choose_encoder(accept)
-            return Answer(HTTPStatus.OK, content_type, encode(registry))
+            return WebResponse(HTTPStatus.OK, content_type, encode(registry))
 
-        def healthz(_accept: str) -> Answer:
+        def healthz(_accept: str) -> WebResponse:
             health = service.health()
             status = HTTPStatus.OK if health.is_well else HTTPStatus.SERVICE_UNAVAILABLE
-            return Answer(status, PLAIN, f"{health.reason}\n".encode())
+            return WebResponse(status, PLAIN, f"{health.reason}\n".encode())
 
         class Handler(_Handler):
-            routes: ClassVar[dict[str, Callable[[str], Answer]]] = {
+            routes: ClassVar[dict[str, Callable[[str], WebResponse]]] = {
                 "/metrics": metrics,
                 "/healthz": healthz,
             }
@@ -99,7 +99,7 @@ class WebServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    routes: ClassVar[dict[str, Callable[[str], Answer]]] = {}
+    routes: ClassVar[dict[str, Callable[[str], WebResponse]]] = {}
     timeout = CLIENT_SECONDS_MAX
     server_version = "gtid-audit"
     sys_version = ""
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
         route = self.routes.get(self.path.partition("?")[0])
         if route is None:
             paths = ", ".join(self.routes)
-            answer = Answer(
+            answer = WebResponse(
                 HTTPStatus.NOT_FOUND, PLAIN, f"not found; the paths are {paths}\n".encode()
             )
         else:

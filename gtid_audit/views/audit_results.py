@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gtid_audit.views.results_text import Page
 
 
-class Answer(Protocol):
+class AuditOutcome(Protocol):
     """The outcome of one audit, of any number of clusters."""
 
     @property

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from binlog.errors import BinlogError
-from binlog.locating.places import Absence, FilePlaces, Located, Place
+from binlog.locating.places import Absence, FilePlaces, Located, TransactionPlace
 from gtid import GtidSet
 from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, counted, line_of, rest_of, show
 from topology.findings import Verdict
@@ -123,7 +123,7 @@ def _file_parts(each: FilePlaces) -> Iterator[RenderableType]:
         yield Text(f"    … and {counted(hidden, 'more transaction')}", style=QUIET)
 
 
-def _places(places: Iterable[Place]) -> RenderableType:
+def _places(places: Iterable[TransactionPlace]) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(overflow="fold")
     for _ in ("start", "end"):

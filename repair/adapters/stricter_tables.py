@@ -47,7 +47,7 @@ _KEEPS_LESS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPart:
+class KeyColumn:
     """A column of a key, with the length of its prefix, or an expression."""
 
     column: str | None
@@ -59,7 +59,7 @@ class KeyPart:
             return f"({self.expression})"
         return quote_identifier(self.column) + (f"({self.prefix})" if self.prefix else "")
 
-    def decides(self, other: KeyPart) -> bool:
+    def decides(self, other: KeyColumn) -> bool:
         """Return whether rows that differ in this part also differ in the other part."""
         if self.column is None or other.column is None:
             return (self.column, _plain(self.expression)) == (
@@ -78,7 +78,7 @@ class UniqueKey:
     """A unique or primary key."""
 
     name: str
-    parts: tuple[KeyPart, ...]
+    parts: tuple[KeyColumn, ...]
 
     def __str__(self) -> str:
         kind = "PRIMARY KEY" if self.name == _PRIMARY else "UNIQUE KEY"

@@ -19,7 +19,7 @@ from pymysql.cursors import Cursor
 
 from binlog.adapters.server_errors import server_words
 from binlog.quoting import quote_identifier
-from repair.adapters.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
+from repair.adapters.stricter_tables import KeyColumn, TableRules, UniqueKey, stricter
 from repair.adapters.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new
 from repair.waiting_ddl import altered, demands
@@ -136,7 +136,7 @@ class TablesThere:
                 raise
             parts = self._asked(_KEYS.format(expression="NULL"), name)
         return tuple(
-            UniqueKey(key, tuple(KeyPart(each[1], each[2], each[3] or "") for each in of_key))
+            UniqueKey(key, tuple(KeyColumn(each[1], each[2], each[3] or "") for each in of_key))
             for key, of_key in groupby(parts, key=lambda each: str(each[0]))
         )
 

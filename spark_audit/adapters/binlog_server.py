@@ -89,7 +89,7 @@ class ServerReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Query the server's sets. Raises InventoryProblem, ServerUnread."""
-        with closing(Questions(self.options)) as questions:
+        with closing(SetQueries(self.options)) as questions:
             sets = questions.sets()
         wanted = sets.gtid_executed - sets.gtid_purged
         if self.options.gtids is not None:
@@ -121,7 +121,7 @@ def _target(server: str) -> ServerTarget:
     return Accounts(environment(), _warn).target(dsn.endpoint, dsn)
 
 
-class Questions:
+class SetQueries:
     """Queries a server's sets repeatedly, over one connection as long as it lasts.
 
     Each connection looks up the account again, because passwords change while streams run.

@@ -37,8 +37,8 @@ from spark_audit.adapters.binlog_options import BinlogOptions
 from spark_audit.adapters.binlog_restrict import restricted, sought_by_options, with_columns
 from spark_audit.binlog_conditions import is_exact, mask_of
 from spark_audit.binlog_schema import (
-    Damage,
     LedgerRows,
+    UnreadPart,
     chosen,
     columns_of,
     spark_schema,
@@ -134,25 +134,25 @@ class LedgerReader(DataSourceReader):
                 threads_max=1,  # Spark assigns one core to a task
             )
         except OSError as error:
-            yield from self._damage(Damage.of(error, path=place, file=name))
+            yield from self._damage(UnreadPart.of(error, path=place, file=name))
             return
         yield from self._rows(place, ledger)
         if ledger.error is not None:
-            yield from self._damage(Damage.of(ledger.error, path=place, file=name))
+            yield from self._damage(UnreadPart.of(ledger.error, path=place, file=name))
 
     def _rows(self, place: str, ledger: "FileLedger") -> Iterator[pa.RecordBatch]:
         rows = LedgerRows(place, restricted(ledger.rows, self.options))
         mask = mask_of(self.conditions, rows)
         yield from (rows if mask is None else rows.where(mask)).batches(self.columns)
 
-    def _damage(self, damage: Damage) -> Iterator[pa.RecordBatch]:
+    def _damage(self, damage: UnreadPart) -> Iterator[pa.RecordBatch]:
         mask = mask_of(self.conditions, damage)
         if mask is None or mask.to_pylist() == [True]:
             yield damage.batch(self.columns)
 
     def _is_wanted(self, file: str) -> bool:
         """Return whether the filters on path and file name allow this file."""
-        where = Damage({"path": _shown(file), "file": _shown(Path(file).name)})
+        where = UnreadPart({"path": _shown(file), "file": _shown(Path(file).name)})
         mask = mask_of(filter(_is_of_files, self.conditions), where)
         return mask is None or mask.to_pylist() == [True]
 

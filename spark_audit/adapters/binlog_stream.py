@@ -34,8 +34,8 @@ from pyspark.sql.streaming.datasource import (
 from gtid import GtidSet
 from spark_audit.adapters.binlog_options import NOW, OLDEST, BinlogOptions
 from spark_audit.adapters.binlog_server import (
-    Questions,
     ServerPartition,
+    SetQueries,
     partition_of,
     rows_from,
 )
@@ -64,7 +64,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # With Trigger.AvailableNow: what the server had when the query began.
     target: GtidSet | None = field(default=None)
     # Spark asks every 10 ms while there is nothing to read. One connection, at a lower rate.
-    questions: Questions | None = field(default=None)
+    questions: SetQueries | None = field(default=None)
     asked_in_vain_at: float = field(default=-math.inf)  # of time.monotonic
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
@@ -133,9 +133,9 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         return sets.gtid_executed if self.target is None else self.target & sets.gtid_executed
 
-    def _questions(self) -> Questions:
+    def _questions(self) -> SetQueries:
         if self.questions is None:
-            self.questions = Questions(self.options)
+            self.questions = SetQueries(self.options)
         return self.questions
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.fleet import kinds_of, main, rows_from, write_fleet
 from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers
-from benchmarks.generate.numbers import Fleet
+from benchmarks.generate.numbers import GeneratedFleet
 from benchmarks.generate.rows import table_of
 from gtid import GtidSet
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table
@@ -43,7 +43,7 @@ def snapshot_of(name: str, records: list[Record]) -> ClusterSnapshot:
 
 @pytest.mark.long
 def test_a_healthy_fleet_gives_no_finding() -> None:
-    fleet = Fleet(pairs=MANY, busy_rate=0, fault_rate=0, three_servers_rate=0.3)
+    fleet = GeneratedFleet(pairs=MANY, busy_rate=0, fault_rate=0, three_servers_rate=0.3)
     numbers, kind = draw_numbers(fleet, first=700, count=100)
     assert (kind == HEALTHY).all()
     assert numbers.dual.any()
@@ -59,7 +59,7 @@ def test_a_healthy_fleet_gives_no_finding() -> None:
 
 @pytest.mark.long
 def test_every_kind_gives_its_finding_and_no_other() -> None:
-    fleet = Fleet(pairs=MANY, seed=11, busy_rate=0.35, fault_rate=0.65)
+    fleet = GeneratedFleet(pairs=MANY, seed=11, busy_rate=0.35, fault_rate=0.65)
     numbers, kind = draw_numbers(fleet, first=0, count=600)
     seen = set()
     for (name, records), row in zip(clusters_of(table_of(numbers)), kind.tolist(), strict=True):
@@ -78,7 +78,7 @@ def test_every_kind_gives_its_finding_and_no_other() -> None:
 
 @pytest.mark.long
 def test_the_sets_are_canonical_and_are_what_they_should_be() -> None:
-    fleet = Fleet(pairs=MANY, busy_rate=0, fault_rate=0)
+    fleet = GeneratedFleet(pairs=MANY, busy_rate=0, fault_rate=0)
     table = rows_from(fleet, first=123_456, count=300)
     for column in SETS:
         for text in table[column].to_pylist():
@@ -101,7 +101,7 @@ def test_the_sets_are_canonical_and_are_what_they_should_be() -> None:
 
 
 def test_readings_and_servers_differ() -> None:
-    table = rows_from(Fleet(pairs=MANY, busy_rate=0, fault_rate=0), first=0, count=200)
+    table = rows_from(GeneratedFleet(pairs=MANY, busy_rate=0, fault_rate=0), first=0, count=200)
     equal = 0
     for name, records in clusters_of(table):
         snapshot = snapshot_of(name, records)
@@ -111,17 +111,17 @@ def test_readings_and_servers_differ() -> None:
 
 
 def test_the_rows_do_not_depend_on_the_chunks() -> None:
-    fleet = Fleet(pairs=MANY, busy_rate=0.2, fault_rate=0.2)
+    fleet = GeneratedFleet(pairs=MANY, busy_rate=0.2, fault_rate=0.2)
     whole = rows_from(fleet, first=90, count=60)
     parts = [rows_from(fleet, first=first, count=count) for first, count in ((90, 1), (91, 59))]
     assert pa.concat_tables(parts).equals(whole)
-    assert not rows_from(Fleet(pairs=MANY, seed=8), first=90, count=60).equals(whole)
+    assert not rows_from(GeneratedFleet(pairs=MANY, seed=8), first=90, count=60).equals(whole)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_written_fleet_is_a_run_like_any_other(tmp_path: Path, processes: int) -> None:
-    fleet = Fleet(pairs=50, three_servers_rate=0.5)
+    fleet = GeneratedFleet(pairs=50, three_servers_rate=0.5)
     run = write_fleet(
         tmp_path, fleet, processes=processes, clusters_per_row_group=7, clusters_per_file=20
     )
@@ -147,16 +147,16 @@ def test_a_written_fleet_is_a_run_like_any_other(tmp_path: Path, processes: int)
 
 
 def test_a_run_is_not_overwritten_and_nothing_is_left_of_the_attempt(tmp_path: Path) -> None:
-    run = write_fleet(tmp_path, Fleet(pairs=3))
+    run = write_fleet(tmp_path, GeneratedFleet(pairs=3))
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(FileExistsError, match="already"):
-        write_fleet(tmp_path, Fleet(pairs=3))
+        write_fleet(tmp_path, GeneratedFleet(pairs=3))
     assert sorted(tmp_path.rglob("*")) == before
     assert latest_run(tmp_path) == run
 
 
 def test_kinds_are_as_frequent_as_asked() -> None:
-    healthy, *counts = kinds_of(Fleet(pairs=300_000, busy_rate=0.01, fault_rate=0.005))
+    healthy, *counts = kinds_of(GeneratedFleet(pairs=300_000, busy_rate=0.01, fault_rate=0.005))
     busy = sum(count for count, kind in zip(counts, KINDS, strict=True) if kind.busy)
     assert healthy + sum(counts) == 300_000
     assert 2_750 < busy < 3_250
@@ -176,7 +176,7 @@ def test_kinds_are_as_frequent_as_asked() -> None:
 )
 def test_a_fleet_that_cannot_be_is_refused(parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Fleet(**parameters)
+        GeneratedFleet(**parameters)
 
 
 def test_the_command_writes_what_it_is_asked_for(

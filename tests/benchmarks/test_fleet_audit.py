@@ -7,9 +7,9 @@ import pytest
 from benchmarks.fleet import kinds_of
 from benchmarks.fleet_audit import Figures
 from benchmarks.generate.kinds import KINDS
-from benchmarks.generate.numbers import Fleet
+from benchmarks.generate.numbers import GeneratedFleet
 
-FLEET = Fleet(pairs=500, busy_rate=0.3, fault_rate=0.3)
+FLEET = GeneratedFleet(pairs=500, busy_rate=0.3, fault_rate=0.3)
 
 
 def an_answer(first: float, second: float) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.generate.draws import Draws
-from benchmarks.generate.numbers import Fleet
+from benchmarks.generate.numbers import GeneratedFleet
 from benchmarks.generate.sets import even_set, pairs_of_sets, uneven_set
 from benchmarks.generate.texts import Family, Gaps, set_texts, uuid_characters
 from gtid import GtidSet
@@ -96,4 +96,4 @@ def test_draws_are_spread_and_their_own() -> None:
     assert not np.array_equal(draws.bits("a"), Draws(8, 1_000, 20_000).bits("a"))
     later = Draws(seed=7, first=1_500, count=10)
     assert np.array_equal(draws.bits("a")[500:510], later.bits("a"))
-    assert Fleet(pairs=1).seed == 7
+    assert GeneratedFleet(pairs=1).seed == 7

@@ -9,7 +9,7 @@ from typing import Any
 
 import pymysql
 
-from binlog.adapters.stream_session import Bounds, Dump
+from binlog.adapters.stream_session import Dump, RequestLimits
 from binlog.adapters.stream_windows import Windows
 from binlog.event_types import EventType
 from binlog.events import ChecksumAlgorithm
@@ -94,7 +94,7 @@ def windows_over(
     connection: Any = Connection(socket, ahead=data[:ahead_bytes])
     return Windows(
         Dump(connection, ChecksumAlgorithm.CRC32, None),
-        Bounds.start(timeout_seconds_max=5, bytes_max=0),
+        RequestLimits.start(timeout_seconds_max=5, bytes_max=0),
         event_bytes_max=event_bytes_max,
         stopped=stopped,
         window_bytes=window_bytes,

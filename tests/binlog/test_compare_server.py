@@ -11,7 +11,7 @@ import pytest
 
 from binlog.adapters import compare_server
 from binlog.adapters.compare_all import last_of_each_tsid
-from binlog.adapters.compare_server import ServerCompared, ServerState, uuid_or_none
+from binlog.adapters.compare_server import ComparedServer, ServerCompared, uuid_or_none
 from binlog.adapters.memory import MemoryLogs
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
@@ -70,7 +70,7 @@ def test_some_from_behind_are_asked_for_and_none_of_them_given(
     """They make the server send what it has; nobody waits until it has skipped its whole log."""
     monkeypatch.setattr(compare_server, "ServerLogs", Told)
     gone = GtidSet() if purged == "0" else a(purged)
-    state = ServerState("a", UUID_A, a(executed), gone, ("binlog.000001",))
+    state = ComparedServer("a", UUID_A, a(executed), gone, ("binlog.000001",))
     compared = ServerCompared(state, {}, timeout_seconds_max=7)
     assert given(compared, a(wanted)) == a(wanted) - gone
     assert Told.asked == a(asked)
@@ -79,7 +79,7 @@ def test_some_from_behind_are_asked_for_and_none_of_them_given(
 def test_of_a_large_log_the_first_are_there_and_no_more(large: Server) -> None:
     executed = GtidSet.parse(large.value("@@GLOBAL.gtid_executed"))
     uuid = UUID(large.value("@@GLOBAL.server_uuid"))
-    state = ServerState("a", uuid, executed, GtidSet(), ("binlog.000001",))
+    state = ComparedServer("a", uuid, executed, GtidSet(), ("binlog.000001",))
     compared = ServerCompared(state, connect_arguments(large), timeout_seconds_max=10)
     for wanted in (executed.first(3), executed - executed.first(58), executed):
         assert given(compared, wanted) == wanted
@@ -114,7 +114,7 @@ def test_where_no_server_answers_nobody_waits_for_one() -> None:
 
 def test_what_a_member_commits_under_the_uuid_of_its_group_is_its_own() -> None:
     group, other = UUID(int=7), UUID(int=8)
-    state = ServerState("m", UUID_A, GtidSet(), GtidSet(), (), group_name=group)
+    state = ComparedServer("m", UUID_A, GtidSet(), GtidSet(), (), group_name=group)
     gtids = GtidSet.parse(f"{UUID_A}:1,{group}:2,{other}:3")
     assert state.own(gtids) == GtidSet.parse(f"{UUID_A}:1,{group}:2")
     alone = replace(state, group_name=None)

@@ -10,12 +10,12 @@ from binlog.content.digest import RowsPart
 from compose.native.command import Settings
 from compose.native.installation import Installation
 from compose.native.server import Server
-from compose.native.shapes import Link, Plan, Topology, running
+from compose.native.shapes import Link, Topology, TopologyPlan, running
 from gtid import Gtid, GtidSet
 from tests.binlog.material import SCRIPT_56, SCRIPT_97
 
 # The applier cuts rows anew, at a size that only a start sets, and has a session of its own.
-_PLAN = Plan(
+_PLAN = TopologyPlan(
     names=("source", "replica"),
     links=(Link(source="source", replica="replica"),),
     settings={

@@ -19,7 +19,7 @@ from binlog.adapters.files import read_events, read_file_head, read_transactions
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_packets import dump_events
-from binlog.adapters.stream_session import AllBut, Bounds, FromPlace, Only, Wish
+from binlog.adapters.stream_session import AllBut, FromPlace, Only, RequestLimits, Wish
 from binlog.errors import DumpRefused, TruncatedBinlog
 from binlog.event_types import EventType
 from binlog.transactions import TransactionKind as Kind
@@ -241,7 +241,7 @@ def _printed(clients: Clients, path: Path) -> str:
 
 def test_heartbeats_have_the_form_the_server_knows(written: Written) -> None:
     """Of all but the first transaction nothing is sent but a heartbeat, which says how far it is."""
-    bounds = Bounds.start(timeout_seconds_max=10, bytes_max=1 << 20)
+    bounds = RequestLimits.start(timeout_seconds_max=10, bytes_max=1 << 20)
     wish = Only(written.executed.first(1))
     events = dump_events(connect_arguments(written.server), wish, bounds)
     types = {event.header.type_code for event in events}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binlog.locating.index import Search, Span, search_heads
+from binlog.locating.index import HeaderSearch, Span, search_heads
 from gtid import GtidSet
 
 U = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
@@ -41,7 +41,7 @@ class Logs:
             return None
         return GtidSet.union_of([self.purged, *self.contents[:number]])
 
-    def search(self, wanted: GtidSet) -> Search:
+    def search(self, wanted: GtidSet) -> HeaderSearch:
         return search_heads(
             wanted, file_count=len(self.contents), previous_gtids_of=self.previous_gtids
         )
@@ -86,13 +86,13 @@ def test_the_first_head_is_not_read_if_nothing_lies_there() -> None:
 
 
 def test_nothing_wanted_or_no_file_reads_nothing() -> None:
-    assert Logs([]).search(_set(f"{U}:1")) == Search(GtidSet(), (), 0)
-    assert Logs(_one_file_each(3)).search(GtidSet()) == Search(GtidSet(), (), 0)
+    assert Logs([]).search(_set(f"{U}:1")) == HeaderSearch(GtidSet(), (), 0)
+    assert Logs(_one_file_each(3)).search(GtidSet()) == HeaderSearch(GtidSet(), (), 0)
 
 
 def test_one_file_needs_one_head() -> None:
     logs = Logs([_set(f"{U}:1")])
-    assert logs.search(_set(f"{U}:1")) == Search(GtidSet(), (Span(0, 1, _set(f"{U}:1")),), 1)
+    assert logs.search(_set(f"{U}:1")) == HeaderSearch(GtidSet(), (Span(0, 1, _set(f"{U}:1")),), 1)
 
 
 def test_a_set_over_many_files_reads_no_head_twice() -> None:

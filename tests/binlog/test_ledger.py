@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from benchmarks.generate.binlogs import Shape, check, write_binlog
+from benchmarks.generate.binlogs import LogShape, check, write_binlog
 from binlog.adapters.files import read_events
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.content.digest import digest_of
@@ -249,9 +249,9 @@ def test_a_window_leaves_what_is_not_whole_to_the_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_by_kernels_alone")
-@pytest.mark.parametrize("shape", [Shape(300, 1, 20), Shape(20, 3, 30_000)])
+@pytest.mark.parametrize("shape", [LogShape(300, 1, 20), LogShape(20, 3, 30_000)])
 def test_the_logs_that_are_measured_are_sound(
-    shape: Shape, tmp_path: Path, mysql_clients: Clients
+    shape: LogShape, tmp_path: Path, mysql_clients: Clients
 ) -> None:
     path = tmp_path / "binlog.000001"
     write_binlog(path, shape)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.generate.binlogs import Shape, write_binlog
+from benchmarks.generate.binlogs import LogShape, write_binlog
 from binlog.adapters import ledger_files
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.events import ChecksumAlgorithm
@@ -41,7 +41,7 @@ def _tiny_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "binlog.000001"
-    write_binlog(path, Shape(transactions=200, events=1, text_bytes=40))
+    write_binlog(path, LogShape(transactions=200, events=1, text_bytes=40))
     return path
 
 
@@ -141,7 +141,7 @@ def test_damage_ends_the_ledger_in_whichever_part_it_is(log: Path, wrong: list[i
 
 def test_far_places_are_looked_at_in_memory_if_the_file_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
-    write_binlog(path, Shape(transactions=20, events=3, text_bytes=30_000))
+    write_binlog(path, LogShape(transactions=20, events=3, text_bytes=30_000))
     data = np.fromfile(path, np.uint8)
     plain = ledger_of_window(data, file="log")
     assert plain.error is None
@@ -158,7 +158,7 @@ def test_far_places_are_looked_at_in_memory_if_the_file_cannot_be_read(tmp_path:
 def test_what_is_read_from_afar_is_what_is_mapped(tmp_path: Path) -> None:
     """Damage that a hop may land on, or pass over, is told of in the same words."""
     path = tmp_path / "binlog.000001"
-    write_binlog(path, Shape(transactions=20, events=3, text_bytes=30_000))
+    write_binlog(path, LogShape(transactions=20, events=3, text_bytes=30_000))
     sound = path.read_bytes()
     starts = ledger_of_file(path).rows["start"].to_pylist()
     random_ = random.Random(11)

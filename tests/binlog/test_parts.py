@@ -18,7 +18,14 @@ from binlog.content.compared_parts import (
     ran_twice,
     rows_left_out,
 )
-from binlog.content.digest import Content, IncidentPart, Part, RowsPart, Session, StatementPart
+from binlog.content.digest import (
+    Content,
+    IncidentPart,
+    Part,
+    RowsPart,
+    StatementPart,
+    StatementSession,
+)
 from binlog.event_types import RowKind
 
 
@@ -35,7 +42,7 @@ def some_rows(table: str = "t", count: int = 1, **facts: Any) -> RowsPart:
     return RowsPart(**made)
 
 
-SESSION = Session((1, 2, 3, 0), ("UTC", None))
+SESSION = StatementSession((1, 2, 3, 0), ("UTC", None))
 
 
 def a_statement(sql: bytes = b"INSERT INTO t VALUES (1)", **facts: Any) -> StatementPart:
@@ -143,14 +150,18 @@ SETTINGS = "a statement ran with different settings, or ended with a different e
         ({"context": (b"x",)}, Work.DIFFERENT, "the values logged with a statement differ"),
         ({"error_code": 1062}, Work.UNKNOWN, SETTINGS),
         ({"schema": "e"}, Work.UNKNOWN, SETTINGS),
-        ({"session": Session((9, 2, 3, 0), SESSION.used)}, Work.UNKNOWN, SETTINGS),
-        ({"session": Session(SESSION.numbers, ("CET", None))}, Work.UNKNOWN, SETTINGS),
+        ({"session": StatementSession((9, 2, 3, 0), SESSION.used)}, Work.UNKNOWN, SETTINGS),
+        ({"session": StatementSession(SESSION.numbers, ("CET", None))}, Work.UNKNOWN, SETTINGS),
         (
             {"began_at_seconds": 101},
             Work.UNKNOWN,
             "the statements are equal, but their results may depend on the time",
         ),
-        ({"session": Session(SESSION.numbers, (None, 6))}, Work.SAME, "the statements are equal"),
+        (
+            {"session": StatementSession(SESSION.numbers, (None, 6))},
+            Work.SAME,
+            "the statements are equal",
+        ),
     ],
 )
 def test_each_fact_of_a_statement_counts(facts: dict[str, Any], work: Work, why: str) -> None:
@@ -211,10 +222,10 @@ def test_parts_of_two_kinds_are_not_equal(other: Part) -> None:
 
 def test_equal_digests_do_not_cover_what_only_some_servers_log() -> None:
     ours, theirs = (
-        Content(1, (a_statement(session=Session(SESSION.numbers, used)),))
+        Content(1, (a_statement(session=StatementSession(SESSION.numbers, used)),))
         for used in (("UTC", 1), ("UTC", 2))
     )
-    silent = Content(1, (a_statement(session=Session(SESSION.numbers, ("UTC", None))),))
+    silent = Content(1, (a_statement(session=StatementSession(SESSION.numbers, ("UTC", None))),))
     assert not are_equal(ours, theirs)
     assert are_equal(ours, silent)
     assert are_equal(silent, theirs)

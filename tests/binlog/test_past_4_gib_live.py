@@ -16,7 +16,7 @@ from binlog.adapters.heads_server import locate_on_server
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut
-from binlog.locating.places import Place
+from binlog.locating.places import TransactionPlace
 from compose.native.command import Settings
 from compose.native.installation import Clients, Installation
 from compose.native.server import Server
@@ -140,6 +140,6 @@ def test_it_is_located_by_its_head(grown: Grown) -> None:
     [file] = located.files
     assert (file.file, file.places) == (
         grown.path.name,
-        (Place(gtid, row["start"], row["end"]),),
+        (TransactionPlace(gtid, row["start"], row["end"]),),
     )
     assert located.errors == ()

@@ -12,7 +12,7 @@ from binlog.content.reuse import (
     FIRST_COMPARED,
     INTERVALS_MAX,
     Compared,
-    Search,
+    ContentSearch,
     Start,
     Unread,
     compare_after_starts,
@@ -248,9 +248,9 @@ def test_what_one_server_skipped_does_not_end_the_search() -> None:
 
 
 def test_others_are_compared_besides_and_the_search_may_go_on() -> None:
-    searches: list[Search] = []
+    searches: list[ContentSearch] = []
 
-    def more(search: Search) -> None:
+    def more(search: ContentSearch) -> None:
         searches.append(search)
         search.agree(a("90"))
         search.cut()

@@ -17,7 +17,7 @@ from binlog.adapters.stream import Connect
 from binlog.errors import BinlogError, CorruptBinlog, TruncatedBinlog
 from binlog.events import Event, GtidLog, Rows, TableMap, Xid
 from binlog.schema.history import Place
-from binlog.schema.tracker import SchemaTracker, ServerFacts
+from binlog.schema.tracker import SchemaFacts, SchemaTracker
 from compose.native import shapes
 from compose.native.installation import Installation
 from tests.binlog.material import Written, connect_arguments
@@ -88,7 +88,7 @@ def followed(
 ) -> tuple[FollowReport, list[object]]:
     store.unlink(missing_ok=True)
     with SchemaStore(store) as opened:
-        follower = Follower(opened, SERVER, SchemaTracker(facts=ServerFacts()))
+        follower = Follower(opened, SERVER, SchemaTracker(facts=SchemaFacts()))
         report = follower.follow(events, start, changed=changed)
     return report, content(store)
 
@@ -166,10 +166,10 @@ def test_what_is_given_are_events_of_the_log_in_order_and_no_rows(logs: Written)
 
 
 def test_a_table_map_is_given_once_until_something_is_forgotten(tmp_path: Path) -> None:
-    from benchmarks.generate.binlogs import Shape, write_binlog
+    from benchmarks.generate.binlogs import LogShape, write_binlog
 
     path = tmp_path / "binlog.000001"
-    write_binlog(path, Shape(transactions=2_000, events=3, text_bytes=50))
+    write_binlog(path, LogShape(transactions=2_000, events=3, text_bytes=50))
     start = Place(path.name, 0)
     given = list(DefiningEvents(window_bytes=64 << 10).of_files([path], start))
     assert sum(isinstance(event.body, TableMap) for event in given) == 1

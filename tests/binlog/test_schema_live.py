@@ -23,7 +23,7 @@ from binlog.schema.column_types import Timestamps
 from binlog.schema.history import Catalogue, Entry, Place, Source, State, TableKey
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.tables import TableDefinition
-from binlog.schema.tracker import SchemaTracker, ServerFacts
+from binlog.schema.tracker import SchemaFacts, SchemaTracker
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -48,7 +48,7 @@ class Told:
 
     events: tuple[Event, ...]
     snapshots: tuple[Snapshot, ...]
-    facts: ServerFacts
+    facts: SchemaFacts
     paths: tuple[Path, ...]
     skipped: int
 
@@ -89,7 +89,7 @@ def tell(server: Server) -> Told:
             snapshots.append(Snapshot(statement, (row[0], int(row[1])), tables))
     paths = tuple(server.datadir / str(row[0]) for row in server.query("SHOW BINARY LOGS"))
     events = tuple(file_events(paths, Place(paths[0].name, 0)))
-    facts = ServerFacts(Timestamps.NOT_NULL if is_old else Timestamps.UNKNOWN)
+    facts = SchemaFacts(Timestamps.NOT_NULL if is_old else Timestamps.UNKNOWN)
     return Told(events, tuple(snapshots), facts, paths, skipped)
 
 
@@ -144,7 +144,7 @@ def test_every_row_event_fits_the_definition_of_its_time(told: Told, tmp_path: P
         assert checked >= 12
 
 
-def follow(store: SchemaStore, told: Told, *, facts: ServerFacts | None = None) -> None:
+def follow(store: SchemaStore, told: Told, *, facts: SchemaFacts | None = None) -> None:
     """Follow as the command does: from where the store stands."""
     head = told.events[0]
     assert isinstance(head.body, FormatDescription)

@@ -15,7 +15,7 @@ from binlog.schema.history import Place, Source, State, TableKey
 from binlog.schema.metadata import definition_from_table_map, shown_columns
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.tables import CannotFollow, TableDefinition
-from binlog.schema.tracker import SchemaTracker, ServerFacts
+from binlog.schema.tracker import SchemaFacts, SchemaTracker
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -105,7 +105,7 @@ def test_an_unknown_table_is_known_from_its_first_full_table_map_on(server: Serv
         "SET GLOBAL binlog_row_metadata = MINIMAL",
     )
     server.execute("DROP DATABASE y")
-    tracker = SchemaTracker(facts=ServerFacts())
+    tracker = SchemaTracker(facts=SchemaFacts())
     entries = [entry for event in events for entry in tracker.take(event)]
     assert {entry.key for entry in entries} == {TableKey("y", "t")}
     told = [

@@ -19,7 +19,7 @@ from binlog.schema.grammar import named_tables, read_statement
 from binlog.schema.history import Entry, Place, Source, State, TableKey, definition_at, entry_at
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.tables import CannotFollow, TableDefinition
-from binlog.schema.tracker import NEVER_SEEN, SchemaTracker, ServerFacts
+from binlog.schema.tracker import NEVER_SEEN, SchemaFacts, SchemaTracker
 from tests.binlog.builders import Log, query_body, table_map_body
 
 T = TableKey("d", "t")
@@ -39,9 +39,9 @@ def events_of(*statements: str | bytes, version: str = "9.7.4") -> list[Event]:
 
 
 def tracked(
-    *statements: str | bytes, facts: ServerFacts | None = None, version: str = "9.7.4"
+    *statements: str | bytes, facts: SchemaFacts | None = None, version: str = "9.7.4"
 ) -> tuple[SchemaTracker, list[Entry]]:
-    tracker = SchemaTracker(facts=facts or ServerFacts())
+    tracker = SchemaTracker(facts=facts or SchemaFacts())
     entries = [e for event in events_of(*statements, version=version) for e in tracker.take(event)]
     return tracker, entries
 
@@ -174,7 +174,7 @@ def test_a_statement_that_failed_on_its_server() -> None:
     log.query("ALTER TABLE t ADD x int", error_code=1317)
     log.query("CREATE TABLE u (a int)")
     log.query("DROP TABLE u, nobody", error_code=1051)
-    tracker = SchemaTracker(facts=ServerFacts())
+    tracker = SchemaTracker(facts=SchemaFacts())
     for event in scan_events([bytes(log)], file="binlog.000001"):
         tracker.take(event)
     assert why(tracker.catalogue.entries[T]) == "the statement ended with error 1317 on its server"
@@ -222,12 +222,12 @@ def test_databases() -> None:
 
 def test_timestamps_and_names_depend_on_the_server() -> None:
     create = "CREATE TABLE T (a TIMESTAMP, B INT)"
-    folding = ServerFacts(Timestamps.NOT_NULL, folds_names=True)
+    folding = SchemaFacts(Timestamps.NOT_NULL, folds_names=True)
     entry = after(create, facts=folding)
     assert entry is not None
     assert entry.definition is not None
     assert [column.is_nullable for column in entry.definition.columns] == [False, True]
-    assert after(create, key=TableKey("d", "T"), facts=ServerFacts(Timestamps.NULLABLE))
+    assert after(create, key=TableKey("d", "T"), facts=SchemaFacts(Timestamps.NULLABLE))
 
 
 def test_a_row_event_that_does_not_fit_makes_the_table_unknown_before_its_rows() -> None:
@@ -339,7 +339,7 @@ def test_a_statement_is_in_its_clients_character_set() -> None:
     latin1 = b"\x04" + struct.pack("<HHH", 8, 8, 8)
     sql = "CREATE TABLE t (größe int)".encode("latin-1")
     log.add(EventType.QUERY, query_body(sql, variables=latin1))
-    tracker = SchemaTracker(facts=ServerFacts())
+    tracker = SchemaTracker(facts=SchemaFacts())
     for event in scan_events([bytes(log)], file="binlog.000007"):
         tracker.take(event)
     assert names(tracker.catalogue.entries.get(T)) == ["größe"]

@@ -26,7 +26,7 @@ from binlog.errors import (
     LimitExceeded,
 )
 from binlog.events import Event, Rows
-from binlog.locating.places import Place
+from binlog.locating.places import TransactionPlace
 from compose.native import shapes
 from compose.native.command import Settings
 from compose.native.installation import Installation
@@ -238,7 +238,7 @@ def test_where_a_transaction_stands_is_told_by_its_head(
     lone_server.execute(*["REPLACE INTO d.t VALUES (5, REPEAT('x', 100000))"] * 3)
     wanted = _executed(lone_server) - before
     expected = [
-        (each.file, Place(each.gtid, each.start, each.end))
+        (each.file, TransactionPlace(each.gtid, each.start, each.end))
         for each in _logs(lone_server).transactions_of(wanted)
         if each.gtid
     ]

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binlog.adapters.heads_server import ServerFacts
+from binlog.adapters.heads_server import ServerLogFacts
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import LedgerBatch
 from binlog.errors import DumpBroken
@@ -31,7 +31,7 @@ from gtid import GtidSet
 from gtid.binary import encode
 from gtid_audit import clock, ledger_scan
 from gtid_audit.cli import run
-from gtid_audit.ledger_scan import Wanted, scan
+from gtid_audit.ledger_scan import LedgerRequest, scan
 from gtid_audit.output import Progress
 from gtid_audit.views.ledger_text import bars, show_summary, size_of
 from tests.binlog.builders import UUID_A, Log
@@ -197,7 +197,7 @@ def test_a_file_that_cannot_be_read_is_one_error(
 
 def test_a_file_that_goes_meanwhile_is_one_error(logs: Path) -> None:
     paths = [*sorted(logs.iterdir()), logs / "binlog.000003"]
-    summary = scan(paths, Wanted(), rows=(), line=Progress(is_shown=False), seconds_max=1)
+    summary = scan(paths, LedgerRequest(), rows=(), line=Progress(is_shown=False), seconds_max=1)
     assert summary.transactions == 5
     assert [str(error) for error in summary.errors] == ["binlog.000003: No such file or directory"]
 
@@ -206,7 +206,7 @@ def test_a_server_that_breaks_off_leaves_what_it_sent(
     logs: Path, capsys: Said, monkeypatch: Patch
 ) -> None:
     ledger = ledger_of_file(logs / "binlog.000002")
-    facts = ServerFacts(GtidSet(), GtidSet(), ("binlog.000001", "binlog.000002"), (700, 500))
+    facts = ServerLogFacts(GtidSet(), GtidSet(), ("binlog.000001", "binlog.000002"), (700, 500))
 
     def batches(*_: object, **__: object) -> Iterator[LedgerBatch]:
         yield LedgerBatch(ledger.rows, GtidSet(), "binlog.000002", ledger.end)
@@ -302,7 +302,7 @@ def test_progress_is_a_bar_of_bytes(logs: Path, capsys: Said, monkeypatch: Patch
     seconds = iter(range(100))
     monkeypatch.setattr(clock, "monotonic_seconds", lambda: float(next(seconds)))
     paths = sorted(logs.iterdir())
-    scan(paths, Wanted(), rows=(), line=Progress(is_shown=True), seconds_max=1)
+    scan(paths, LedgerRequest(), rows=(), line=Progress(is_shown=True), seconds_max=1)
     said = capsys.readouterr().err
     total = size_of(sum(path.stat().st_size for path in paths))
     assert f"{'█' * 30} {total} of {total} · 5 transactions · binlog.000002" in said

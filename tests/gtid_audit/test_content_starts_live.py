@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pymysql.connections import Connection
 
-from binlog.adapters.compare_server import ServerCompared, ServerState, Since
+from binlog.adapters.compare_server import ComparedServer, ServerCompared, Since
 from binlog.content.reuse import FIRST_COMPARED, Start, Unread
 from compose import faults, faults_content
 from compose.native.server import Server
@@ -66,7 +66,7 @@ def _compared(server: Server, *, since: int, full: frozenset[str] = frozenset())
     with closing(way()) as connection, connection.cursor() as cursor:
         cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
         [uptime] = cursor.fetchall()
-    state = ServerState(
+    state = ComparedServer(
         name=server.name,
         server_uuid=UUID(server.value("@@GLOBAL.server_uuid")),
         executed=GtidSet.parse(server.value("@@GLOBAL.gtid_executed")),

@@ -13,7 +13,7 @@ from compose.native.shapes import Pair
 from gtid import GtidSet
 from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
-from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by, wanted_of
+from gtid_audit.plan_again import PlanRequest, command_line, repeatable, wanted_by, wanted_of
 from gtid_audit.planning import ReadForPlan, make_plan
 from repair import Plan
 from repair.render import render_files
@@ -26,7 +26,7 @@ from topology.snapshot import ThreadState
 from topology.target import ServerTarget
 
 
-def planned(wanted: Wanted, *sockets: str, command: str = "") -> Plan:
+def planned(wanted: PlanRequest, *sockets: str, command: str = "") -> Plan:
     snapshot = holed()
     read = ReadForPlan(snapshot, audit_cluster(snapshot), ())
     plan = make_plan(
@@ -40,7 +40,7 @@ def planned(wanted: Wanted, *sockets: str, command: str = "") -> Plan:
 
 
 def test_choices_and_command_are_in_every_text() -> None:
-    wanted = Wanted({"H1": "inject_empty"})
+    wanted = PlanRequest({"H1": "inject_empty"})
     plan = planned(wanted, command="gtid-audit repair plan --pair a b --again p")
     files = render_files(plan)
     written = json.loads(files["plan.json"])
@@ -48,22 +48,24 @@ def test_choices_and_command_are_in_every_text() -> None:
     assert written["command"] == "gtid-audit repair plan --pair a b --again p"
     assert "## Choices made\n\n* H1: inject_empty\n" in files["RUNBOOK.md"]
     assert "gtid-audit repair plan --pair a b --again p" in files["RUNBOOK.md"]
-    assert planned(wanted).id != planned(Wanted()).id
+    assert planned(wanted).id != planned(PlanRequest()).id
 
 
 def test_what_was_asked_is_read_back(tmp_path: Path) -> None:
-    wanted = Wanted({"H1": "inject_empty"}, None)
+    wanted = PlanRequest({"H1": "inject_empty"}, None)
     (tmp_path / "plan.json").write_text(render_files(planned(wanted))["plan.json"])
     read = wanted_by(tmp_path)
     assert (read.choices, read.only) == (wanted.choices, wanted.only)
     assert read.left_out == {"inject_empty": GtidSet.parse(f"{A}:51-53")}
     audit = audit_cluster(holed())
     [finding] = [each for each in audit.findings if each.code == "H1"]
-    earlier = Wanted({"H1": "inject_empty", "E1": "inject_empty", "gone": "refetch"}, ("gone",))
-    assert earlier.still(audit) == Wanted({"H1": "inject_empty"}, ())
-    by_id = Wanted({finding.id: "refetch"}, (finding.id,))
+    earlier = PlanRequest(
+        {"H1": "inject_empty", "E1": "inject_empty", "gone": "refetch"}, ("gone",)
+    )
+    assert earlier.still(audit) == PlanRequest({"H1": "inject_empty"}, ())
+    by_id = PlanRequest({finding.id: "refetch"}, (finding.id,))
     assert by_id.still(audit) == by_id
-    assert earlier.and_typed({"H1": "refetch"}, [finding.id]) == Wanted(
+    assert earlier.and_typed({"H1": "refetch"}, [finding.id]) == PlanRequest(
         {**earlier.choices, "H1": "refetch"}, (finding.id,)
     )
 
@@ -79,7 +81,7 @@ def test_a_choice_goes_on_for_the_same_gtids_under_another_code() -> None:
         )
     )
     [finding] = [each for each in audit.findings if each.code == "E2"]
-    going_on = Wanted({"gone": "gtid_purged_append"}, None, {"gtid_purged_append": gtids})
+    going_on = PlanRequest({"gone": "gtid_purged_append"}, None, {"gtid_purged_append": gtids})
     assert going_on.still(audit).choices == {finding.id: "gtid_purged_append"}
     for typed in (finding.id, "E2"):
         assert going_on.still(audit, [typed]).choices == {}
@@ -87,13 +89,13 @@ def test_a_choice_goes_on_for_the_same_gtids_under_another_code() -> None:
         {"gtid_purged_append": GtidSet.parse(f"{A}:1")},
         {"redo_on_source": gtids},  # not an answer to E2
     ):
-        assert Wanted({}, None, left_out).still(audit).choices == {}
-    by_code = Wanted({"E2": "inject_empty"}, None, {"gtid_purged_append": gtids})
+        assert PlanRequest({}, None, left_out).still(audit).choices == {}
+    by_code = PlanRequest({"E2": "inject_empty"}, None, {"gtid_purged_append": gtids})
     assert by_code.still(audit).choices == {"E2": "inject_empty"}
 
 
 def test_only_what_was_selected_goes_on() -> None:
-    written = planned(Wanted({"H1": "inject_empty"})).as_json()
+    written = planned(PlanRequest({"H1": "inject_empty"})).as_json()
     assert wanted_of(written).left_out == {"inject_empty": GtidSet.parse(f"{A}:51-53")}
     assert wanted_of({**written, "choices": {}}).left_out == {}
 
@@ -114,23 +116,23 @@ def test_a_choice_to_leave_out_does_not_reach_what_came_later() -> None:
     [finding] = first.findings
     assert [each.id for each in later.findings] == [finding.id]
     for key in (finding.id, "E1"):
-        made = Wanted({key: "inject_empty"}, named={finding.id: finding.gtid_set})
+        made = PlanRequest({key: "inject_empty"}, named={finding.id: finding.gtid_set})
         assert made.still(first).choices == {key: "inject_empty"}
         assert made.still(later).choices == {}
         assert made.still(later).and_typed({key: "inject_empty"}, None).choices == made.choices
     beside = replace(later.findings[0], channel="other")
     both = replace(later, findings=(later.findings[0], beside))
-    made = Wanted({"E1": "inject_empty"}, named={finding.id: finding.gtid_set})
+    made = PlanRequest({"E1": "inject_empty"}, named={finding.id: finding.gtid_set})
     assert made.still(both).choices == {beside.id: "inject_empty"}, "it is new, and of that code"
 
 
 def test_what_a_choice_was_made_for_is_read_back() -> None:
-    written = planned(Wanted({"H1": "inject_empty"})).as_json()
+    written = planned(PlanRequest({"H1": "inject_empty"})).as_json()
     [answered] = written["answered"]
     named = {answered["finding_id"]: GtidSet.parse(f"{A}:51-53")}
     assert wanted_of(written).named == named
     assert wanted_of({**written, "choices": {}}).named == {}
-    refetched = planned(Wanted({"H1": "refetch"})).as_json()
+    refetched = planned(PlanRequest({"H1": "refetch"})).as_json()
     assert wanted_of(refetched).named == {}, "it loses nothing"
     del answered["gtids"]  # as an earlier version wrote it
     assert wanted_of(written).named == {}
@@ -154,15 +156,15 @@ def test_the_start_that_an_earlier_plan_ended_with_is_selected() -> None:
         ("E3", (), {}),  # the source may have given the GTIDs to others
         ("E3", (("a", "c"),), {}),
     ):
-        ended = Wanted({code: "inject_empty"}, started={("b", ""): code})
+        ended = PlanRequest({code: "inject_empty"}, started={("b", ""): code})
         assert ended.still(audit, (), pairs).choices == expected
         assert ended.still(audit, ("A4",), pairs).choices == {}
-    elsewhere = Wanted(started={("a", ""): "P1", ("b", "other"): "P1"})
+    elsewhere = PlanRequest(started={("a", ""): "P1", ("b", "other"): "P1"})
     assert elsewhere.still(audit, (), compared).choices == {}
     differs = replace(finding, code="E4", source="a", replica="b")
     for strategies, expected in ((finding.strategies, {}), ((), start)):
         found = replace(audit, findings=(finding, replace(differs, strategies=strategies)))
-        ended = Wanted(started={("b", ""): "E3"})
+        ended = PlanRequest(started={("b", ""): "E3"})
         assert ended.still(found, (), compared).choices == expected
 
 
@@ -185,7 +187,7 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_the_command_line_is_whole() -> None:
-    wanted = Wanted({"H1": "refetch", "E1": "inject_empty"}, ("f-1",))
+    wanted = PlanRequest({"H1": "refetch", "E1": "inject_empty"}, ("f-1",))
     spelled = command_line(
         None, Path("my fleet.yaml"), "c1", wanted, flags=["--no-content"], out=None
     )
@@ -198,14 +200,14 @@ def test_the_command_line_is_whole() -> None:
 
 
 def test_a_server_reached_by_a_socket_is_repaired_by_it() -> None:
-    plan = planned(Wanted({"H1": "inject_empty"}), "b")
+    plan = planned(PlanRequest({"H1": "inject_empty"}), "b")
     files = render_files(plan)
     line = "mysql --host=localhost --socket='/run/b/my sql.sock' --protocol=SOCKET < 01-b.sql"
     assert line in files["RUNBOOK.md"]
     assert line in files["01-b.sql"].replace("\n--    ", " ")
     assert "--port" not in files["01-b.sql"]
     assert json.loads(files["plan.json"])["steps"][0]["unix_socket"] == "/run/b/my sql.sock"
-    assert plan.id != planned(Wanted({"H1": "inject_empty"})).id
+    assert plan.id != planned(PlanRequest({"H1": "inject_empty"})).id
 
 
 def ways_of(runbook: str) -> list[list[str]]:

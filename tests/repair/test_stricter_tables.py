@@ -7,7 +7,7 @@ import pytest
 
 from binlog.rows.tables import Origin, RowColumn, RowTable
 from binlog.schema.show_create import definition_from_create
-from repair.adapters.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
+from repair.adapters.stricter_tables import KeyColumn, TableRules, UniqueKey, stricter
 from repair.adapters.tables_there import TablesThere
 from tests.repair.cases import a_content
 
@@ -16,7 +16,7 @@ NOT_NULL = CREATE.replace("`v` int", "`v` int NOT NULL")
 
 
 def key(*columns: str, name: str = "k", prefix: int | None = None) -> UniqueKey:
-    return UniqueKey(name, tuple(KeyPart(each, prefix) for each in columns))
+    return UniqueKey(name, tuple(KeyColumn(each, prefix) for each in columns))
 
 
 def rules(
@@ -37,7 +37,7 @@ def found(here: TableRules, there: TableRules | None, columns: int = 3) -> list[
         (key("v", name="PRIMARY"), (key("v", "id"),), "PRIMARY KEY (`v`)"),
         (key("w", prefix=3), (key("w"),), "UNIQUE KEY (`w`(3))"),
         (key("w", prefix=3), (key("w", prefix=4),), "UNIQUE KEY (`w`(3))"),
-        (UniqueKey("k", (KeyPart(None, None, "(`v` + 1)"),)), (key("v"),), "((`v` + 1))"),
+        (UniqueKey("k", (KeyColumn(None, None, "(`v` + 1)"),)), (key("v"),), "((`v` + 1))"),
     ],
 )
 def test_a_key_that_the_source_does_not_imply(
@@ -56,8 +56,8 @@ def test_a_key_that_the_source_does_not_imply(
         (key("w"), key("w", prefix=3)),
         (key("w", prefix=4), key("w", prefix=3)),
         (
-            UniqueKey("k", (KeyPart(None, None, r"concat(`w`,_utf8mb4\'a\')"),)),
-            UniqueKey("k", (KeyPart(None, None, r"concat(`w`, _latin1\'a\')"),)),
+            UniqueKey("k", (KeyColumn(None, None, r"concat(`w`,_utf8mb4\'a\')"),)),
+            UniqueKey("k", (KeyColumn(None, None, r"concat(`w`, _latin1\'a\')"),)),
         ),
     ],
 )

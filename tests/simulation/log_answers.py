@@ -15,7 +15,7 @@ from tests.simulation.reading import Reading, gtids, hidden_facts, members_of, m
 from tests.simulation.state import Gtid, Place, Server, Transaction, World
 from topology.facts import gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
-from topology.log_questions import Questions, Search, questions_of
+from topology.log_questions import LogQuestions, Search, questions_of
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -37,7 +37,7 @@ def with_answers(
 
 
 def _answer(
-    world: World, reading: Reading, read: ServerSnapshot, questions: Mapping[str, Questions]
+    world: World, reading: Reading, read: ServerSnapshot, questions: Mapping[str, LogQuestions]
 ) -> HistoryEvidence:
     name = read.name
     if "logs" in hidden_facts(name, reading, 2):

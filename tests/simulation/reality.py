@@ -22,7 +22,7 @@ from compose.native.dialect import new_words
 from compose.native.installation import Installation
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server as RealServer
-from compose.native.shapes import Plan, Topology, running
+from compose.native.shapes import Topology, TopologyPlan, running
 from gtid import GtidSet
 from tests.simulation import replication as act
 from tests.simulation.reading import gtids
@@ -67,7 +67,7 @@ def twins(installation: Installation, setup: Setup, stack: ExitStack) -> Twins:
     world = setup.world()
     options = Settings(extra=_options(installation, setup))
     names = tuple(sorted(world.servers))
-    plan = Plan(names=names, links=(), settings=dict.fromkeys(names, options))
+    plan = TopologyPlan(names=names, links=(), settings=dict.fromkeys(names, options))
     topology = stack.enter_context(running(installation, plan))
     made = Twins(world, topology, stack)
     for name, server in world.servers.items():

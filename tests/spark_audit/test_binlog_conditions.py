@@ -34,8 +34,8 @@ from gtid import GtidSet, Tsid
 from spark_audit.binlog_conditions import is_exact, mask_of
 from spark_audit.binlog_schema import (
     COLUMNS,
-    Damage,
     LedgerRows,
+    UnreadPart,
     chosen,
     columns_of,
     spark_schema,
@@ -145,7 +145,7 @@ def test_a_row_is_kept_exactly_if_every_filter_is_true_of_it(conditions: list[Fi
 @laws(200)
 @given(st.lists(filters(), max_size=3))
 def test_the_row_of_damage_is_kept_by_the_same_rule(conditions: list[Filter]) -> None:
-    damage = Damage.of(
+    damage = UnreadPart.of(
         CorruptBinlog(file="f", position=7, what="x"), path="db1/f", file="binlog.000001"
     )
     mask = mask_of(conditions, damage)

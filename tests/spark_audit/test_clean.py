@@ -18,7 +18,7 @@ from spark_audit.clean_clusters import (
     ASKED,
     CLEAN_WHEN_SILENT,
     COLUMNS,
-    Batch,
+    ClusterBatch,
     _readable,
     clean_clusters,
     other_columns,
@@ -65,7 +65,7 @@ def test_what_is_at_rest_is_settled_without_asking_a_rule() -> None:
         for place in range(1, len(rows) + 1)
         if place == len(rows) or rows[place]["cluster"] != rows[place - 1]["cluster"]
     ]
-    clean, _ = clean_clusters(Batch(table, numbers_of(starts)))
+    clean, _ = clean_clusters(ClusterBatch(table, numbers_of(starts)))
     assert clean.all()
 
 
@@ -104,7 +104,7 @@ def test_what_is_settled_without_asking_a_rule(
     )
     rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
     table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
-    assert clean_clusters(Batch(table, numbers_of([0, len(rows)])))[0].tolist() == [is_clean]
+    assert clean_clusters(ClusterBatch(table, numbers_of([0, len(rows)])))[0].tolist() == [is_clean]
 
 
 @pytest.mark.parametrize("log_updates", ["ON", "OFF"])
@@ -168,7 +168,7 @@ def test_a_server_alone_is_settled_if_nothing_happened_to_it(
     assert in_columns(rows) == judged({"one": rows})
     assert (in_columns(rows)[0]["verdict"] == "OK") is is_ok
     table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
-    assert clean_clusters(Batch(table, numbers_of([0, 2])))[0].tolist() == [is_ok]
+    assert clean_clusters(ClusterBatch(table, numbers_of([0, 2])))[0].tolist() == [is_ok]
 
 
 def test_equal_server_ids_count_in_the_last_readings_of_one_cluster() -> None:
@@ -230,7 +230,7 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     world.settle()
     rows = records_of(world.snapshot(restless=False), "one")
     table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
-    assert not clean_clusters(Batch(table, numbers_of([0, len(rows)])))[0].any()
+    assert not clean_clusters(ClusterBatch(table, numbers_of([0, len(rows)])))[0].any()
 
 
 # -- one field wrong ------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.fleet import write_fleet
-from benchmarks.generate.numbers import Fleet
+from benchmarks.generate.numbers import GeneratedFleet
 from gtid import jit
 from spark_audit.adapters.java import JavaMissing, require_java
 from spark_audit.adapters.package import Package, write_package
@@ -98,7 +98,7 @@ def package(scratch: Path) -> Package:
     return write_package(scratch / "gtid-audit.zip")
 
 
-def written(folder: Path, fleet: Fleet) -> Path:
+def written(folder: Path, fleet: GeneratedFleet) -> Path:
     """Write a fleet as we do it: the rows of a cluster lie together."""
     write_fleet(folder, fleet, clusters_per_row_group=1_000)
     return folder
@@ -165,7 +165,7 @@ def asked_places(
     where: Cluster, package: Package, folder: Path, **more: str
 ) -> tuple[list[list[str]], str]:
     """Audit a fleet in any order, hold the results to ours; return what executors ran, and where."""
-    stored = written(folder / "stored", Fleet(pairs=600, fault_rate=0.1, busy_rate=0.1))
+    stored = written(folder / "stored", GeneratedFleet(pairs=600, fault_rate=0.1, busy_rate=0.1))
     missing = subprocess.run(
         [str(where.python), "-P", "-c", "import numba, pyarrow, gtid"],
         cwd=folder,
@@ -253,7 +253,7 @@ def test_an_executor_that_dies_changes_nothing(
 ) -> None:
     # So many that each executor has several tasks: five of 100,000 rows, or forty small ones.
     pairs = {"mixed": 20_000, "together": 120_000}[layout]
-    stored = written(tmp_path / "stored", Fleet(pairs=pairs, fault_rate=0.01))
+    stored = written(tmp_path / "stored", GeneratedFleet(pairs=pairs, fault_rate=0.01))
     out = tmp_path / "results"
     with cluster.job(
         package.program,
@@ -284,7 +284,7 @@ def test_an_executor_that_dies_changes_nothing(
 def test_tasks_that_run_twice_are_written_once(
     cluster: Cluster, package: Package, tmp_path: Path
 ) -> None:
-    stored = written(tmp_path / "stored", Fleet(pairs=20_000, fault_rate=0.01))
+    stored = written(tmp_path / "stored", GeneratedFleet(pairs=20_000, fault_rate=0.01))
     ran = cluster.run(
         package.program,
         "--max-age",
@@ -317,7 +317,7 @@ def test_tasks_that_run_twice_are_written_once(
 def test_an_address_that_only_hadoop_knows_is_read_and_written(
     cluster: Cluster, package: Package, tmp_path: Path
 ) -> None:
-    stored = written(tmp_path / "stored", Fleet(pairs=600, fault_rate=0.1))
+    stored = written(tmp_path / "stored", GeneratedFleet(pairs=600, fault_rate=0.1))
     places = [
         "--max-age",
         "none",
@@ -338,7 +338,7 @@ def test_an_address_that_only_hadoop_knows_is_read_and_written(
 def test_a_run_that_executors_cannot_read_is_no_verdict(
     cluster: Cluster, package: Package, tmp_path: Path
 ) -> None:
-    stored = written(tmp_path / "stored", Fleet(pairs=600))
+    stored = written(tmp_path / "stored", GeneratedFleet(pairs=600))
     (file,) = files_of_run(latest_run(stored))
     content = file.read_bytes()
     file.write_bytes(content[:4] + b"\xff" * 400 + content[404:])  # its foot is sound

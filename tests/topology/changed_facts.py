@@ -23,7 +23,7 @@ from tests.topology.transcript import Scenario, read_scenarios
 from topology.audit import audit_cluster
 from topology.facts import gather_facts, grave_differences
 from topology.findings import ClusterAudit
-from topology.log_questions import Questions, questions_of
+from topology.log_questions import LogQuestions, questions_of
 from topology.rules import RULES
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -82,7 +82,7 @@ def in_lines(scenario: Scenario, snapshot: ClusterSnapshot) -> list[str]:
     return [*lines, *_summary(audit), twice, *asked]
 
 
-def _asked(name: str, question: Questions) -> Iterator[str]:
+def _asked(name: str, question: LogQuestions) -> Iterator[str]:
     """Yield what the binary logs of a server are asked."""
     for fact in ("first_log", "purged_changes", "schemas"):
         if getattr(question, fact):

@@ -11,7 +11,7 @@ from tests.snapshots import NOON, A, B, a_channel, a_server
 from topology.facts import gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
 from topology.policy import Policy
-from topology.rules.absent_causes import Absence, causes_left, causes_text
+from topology.rules.absent_causes import PassedBy, causes_left, causes_text
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.version import ServerVersion
 
@@ -61,7 +61,7 @@ def _first_log(case: Case) -> LogStart | None:
     return LogStart("binlog.000001", NOON - timedelta(seconds=case.log_begun), GtidSet())
 
 
-def absence(case: Case) -> Absence:
+def absence(case: Case) -> PassedBy:
     a = a_server(
         "a",
         A,
@@ -92,7 +92,7 @@ def absence(case: Case) -> Absence:
     )
     facts = gather_facts(ClusterSnapshot("pair", (a, b), (later(a), later(b))), Policy())
     missing, received = gtids("A:4-5"), gtids(case.received)
-    return Absence(
+    return PassedBy(
         facts,
         facts.edges[0],
         received=received,

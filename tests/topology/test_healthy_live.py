@@ -19,7 +19,7 @@ from compose.native.command import Settings
 from compose.native.installation import Clients, Installation
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
-from compose.native.shapes import Link, Plan, Topology
+from compose.native.shapes import Link, Topology, TopologyPlan
 from gtid_audit.cli import run
 from tests.topology.test_faults_live import targets_of
 from topology.adapters.collect import collect_cluster
@@ -33,7 +33,7 @@ _SEMISYNC = (
     "--rpl-semi-sync-source-enabled=ON",
     "--rpl-semi-sync-replica-enabled=ON",
 )
-_SHAPES = Plan(
+_SHAPES = TopologyPlan(
     names=("a", "b", "other", "middle", "end", "both", "late"),
     links=(
         Link(source="a", replica="b"),

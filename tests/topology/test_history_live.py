@@ -18,7 +18,7 @@ from topology.adapters.collect import collect_cluster
 from topology.adapters.log_answers import with_history_evidence
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
-from topology.log_questions import Questions
+from topology.log_questions import LogQuestions
 from topology.policy import Policy
 from topology.strategies import STRATEGIES
 
@@ -352,7 +352,7 @@ def test_a_server_that_was_reset_is_not_new(star97: Topology) -> None:
         (before, None),
         (collect_cluster("live", list(targets.values())), 1),
     ):
-        asked = {"replica1": Questions(schemas=True)}
+        asked = {"replica1": LogQuestions(schemas=True)}
         answered = with_history_evidence(snapshot, targets, asked, seconds_max=5.0)
         [evidence] = [each.history_evidence for each in answered.last if each.name == "replica1"]
         assert evidence is not None

@@ -9,7 +9,7 @@ from compose import faults_identity as faults
 from compose.faults import await_status, commit
 from compose.native.command import Settings
 from compose.native.installation import Installation
-from compose.native.shapes import Link, Pair, Plan, Topology, running, wait_for
+from compose.native.shapes import Link, Pair, Topology, TopologyPlan, running, wait_for
 from gtid import GtidSet
 from tests.topology.test_logs_live import above_info, audited
 from topology.findings import Grade, Severity, Verdict
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def unlinked(installation: Installation, **settings: Settings) -> Iterator[Topology]:
-    plan = Plan(names=("a", "b"), links=(), settings=settings)
+    plan = TopologyPlan(names=("a", "b"), links=(), settings=settings)
     with running(installation, plan) as two:
         two["a"].execute("CREATE DATABASE joined", "CREATE TABLE joined.t (id INT PRIMARY KEY)")
         yield two
@@ -43,7 +43,7 @@ def test_a_server_id_that_was_equal_for_a_while_is_among_the_causes(
 
 def test_a_replica_that_accepts_its_own_server_id_is_healthy(installation97: Installation) -> None:
     accepts = ("--replicate-same-server-id=1", "--log-replica-updates=OFF", "--server-id=4711")
-    plan = Plan(
+    plan = TopologyPlan(
         names=("a", "b"),
         links=(Link("a", "b"),),
         settings={"a": Settings(extra=("--server-id=4711",)), "b": Settings(extra=accepts)},
@@ -92,8 +92,8 @@ def test_a_server_without_a_server_id_cannot_join(installation97: Installation) 
 def test_versions_that_refuse_each_other(
     installation97: Installation, installation56: Installation
 ) -> None:
-    one = Plan(names=("a",), links=())
-    other = Plan(names=("b",), links=())
+    one = TopologyPlan(names=("a",), links=())
+    other = TopologyPlan(names=("b",), links=())
     with running(installation97, one) as new, running(installation56, other) as old:
         new["a"].execute("CREATE DATABASE joined")
         found = above_info(audited(Topology({**new.servers, **old.servers})))["J1"]

@@ -12,7 +12,7 @@ from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_server
 from topology.audit import audit_cluster
 from topology.facts import ClusterFacts, gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence
-from topology.log_questions import Questions, Search, questions_of
+from topology.log_questions import LogQuestions, Search, questions_of
 from topology.policy import Policy
 from topology.receivers import Waiting, hanging, overdue, samples_in
 from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
@@ -108,7 +108,7 @@ MOVED = {"later": {"relay_applied_to": BEFORE}}
 def test_a_log_is_searched_where_the_sets_leave_it_open(
     facts: dict[str, Any], searches: list[tuple[LogPosition, Any]]
 ) -> None:
-    found = questions_of(behind(**facts)).get("a", Questions()).searches
+    found = questions_of(behind(**facts)).get("a", LogQuestions()).searches
     wanted = [(place, gtids(each) if isinstance(each, str) else each) for place, each in searches]
     assert [(each.place, each.wanted) for each in found] == wanted
     assert {(each.replica, each.channel) for each in found} <= {("b", "")}
@@ -128,7 +128,7 @@ def test_a_place_counts_while_the_connection_is_the_same(
     later: dict[str, Any], *, is_asked: bool
 ) -> None:
     made = behind(channel={"auto_position": False}, later=later)
-    found = questions_of(made).get("a", Questions()).searches
+    found = questions_of(made).get("a", LogQuestions()).searches
     assert (Search("b", "", BEFORE, ABSENT) in found) is is_asked  # type: ignore[arg-type]  # a place of the cases has one
 
 
@@ -137,7 +137,7 @@ def test_a_channel_that_was_changed_between_the_readings_is_not_searched(
     change: dict[str, Any],
 ) -> None:
     made = behind(channel={"applier": STOPPED}, later=change)
-    assert questions_of(made).get("a", Questions()).searches == ()
+    assert questions_of(made).get("a", LogQuestions()).searches == ()
 
 
 # -- commits, first logs, schemas -----------------------------------------------------------------
@@ -154,8 +154,8 @@ def test_a_loss_asks_both_servers() -> None:
     received = {"gtid_retrieved": gtids("A:1-20")}
     b = a_server("b", B, gtids("A:1-20"), channels=(a_channel("a", A, **received),))
     assert questions_of(twice(a, b)) == {
-        "a": Questions(first_log=True, commits=(gtids("A:1"),)),
-        "b": Questions(commits=(gtids("A:1"), gtids("A:10:20"))),
+        "a": LogQuestions(first_log=True, commits=(gtids("A:1"),)),
+        "b": LogQuestions(commits=(gtids("A:1"), gtids("A:10:20"))),
     }
 
 
@@ -165,7 +165,7 @@ def test_what_a_channel_has_gone_past_is_dated_beside_an_earlier_one() -> None:
     b = a_server("b", B, gtids("A:1-3"), channels=(a_channel("a", A, auto_position=False),))
     asked = questions_of(twice(a, b))
     assert asked["a"].commits == (gtids("A:4:9"), gtids("A:1"))
-    assert asked["b"] == Questions(first_log=True, commits=(gtids("A:1"),))
+    assert asked["b"] == LogQuestions(first_log=True, commits=(gtids("A:1"),))
     by_set = replace(b, channels=(a_channel("a", A),))
     assert questions_of(twice(a, by_set))["a"].commits == asked["a"].commits
 
@@ -196,7 +196,7 @@ def test_an_unknown_uuid_is_dated_for_its_server_id() -> None:
 
 def test_only_an_empty_server_is_asked_for_its_schemas() -> None:
     a, b = a_server("a", A, gtids("A:1-9")), a_server("b", B, "")
-    assert questions_of(twice(a, b)) == {"b": Questions(schemas=True)}
+    assert questions_of(twice(a, b)) == {"b": LogQuestions(schemas=True)}
     assert questions_of(twice(a, replace(b, gtid_executed=gtids("A:1")))) == {}
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from compose import faults_logs as faults
 from compose.faults import await_status
-from compose.native.shapes import Pair, Plan, Topology, running, wait_for
+from compose.native.shapes import Pair, Topology, TopologyPlan, running, wait_for
 from gtid import GtidSet
 from topology.adapters.collect import collect_cluster
 from topology.audit import audit_cluster
@@ -98,7 +98,7 @@ def test_a_source_whose_log_was_deleted_by_hand(pair97: Pair) -> None:
 def test_a_server_cannot_join_a_source_whose_log_was_deleted(
     version: str, request: pytest.FixtureRequest
 ) -> None:
-    plan = Plan(names=("a", "b"), links=())
+    plan = TopologyPlan(names=("a", "b"), links=())
     with running(request.getfixturevalue(f"installation{version}"), plan) as two:
         a = two["a"]
         a.execute("CREATE DATABASE gone", "FLUSH BINARY LOGS", "CREATE DATABASE kept")

@@ -11,7 +11,7 @@ from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from topology.facts import gather_facts
 from topology.graph import Edge
 from topology.history_evidence import CommitRecord, HistoryEvidence
-from topology.log_questions import Questions, questions_of
+from topology.log_questions import LogQuestions, questions_of
 from topology.other_versions import (
     around_start_samples,
     given_again,
@@ -91,12 +91,12 @@ def test_one_commit_or_an_unread_one_counts_as_sent(
     assert with_other_versions(snapshot) == GtidSet()
 
 
-def asked(snapshot: ClusterSnapshot) -> dict[str, Questions]:
+def asked(snapshot: ClusterSnapshot) -> dict[str, LogQuestions]:
     return dict(questions_of(gather_facts(snapshot, Policy())))
 
 
 def test_both_logs_are_asked_where_no_channel_explains_it() -> None:
-    question = Questions(commits=(OWN,))
+    question = LogQuestions(commits=(OWN,))
     assert asked(two_sources()) == {"b": question, "c": question}
     back = replace(a_channel("c", C), name="back")
     assert asked(two_sources(channels=(back,))) == {}, "b receives from c"

@@ -10,7 +10,7 @@ from tests.topology.test_log_questions import BEFORE, twice
 from topology.audit import audit_cluster
 from topology.findings import Finding, Grade, Severity
 from topology.history_evidence import HistoryEvidence
-from topology.log_questions import Questions, questions_of
+from topology.log_questions import LogQuestions, questions_of
 from topology.snapshot import GroupSnapshot
 
 IN_ORDER = (("replica_preserve_commit_order", "ON"), ("replica_parallel_workers", "4"))
@@ -103,7 +103,7 @@ def test_a_replica_without_history_that_has_data_is_a_warning(
 def test_only_a_replica_without_history_is_asked_for_its_schemas() -> None:
     channel = a_channel("a", A, received_to=BEFORE, applied_to=BEFORE)
     a, b = a_server("a", A, gtids("A:1-9")), a_server("b", B, "", channels=(channel,))
-    assert questions_of(twice(a, b))["b"] == Questions(schemas=True)
+    assert questions_of(twice(a, b))["b"] == LogQuestions(schemas=True)
     some = a_server("b", B, gtids("C:1"), channels=(channel,))
     assert "b" not in questions_of(twice(a, some))
     same = a_server("a", A, "")

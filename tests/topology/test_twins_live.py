@@ -14,7 +14,7 @@ from compose.faults_content import restart_with
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
-from compose.native.shapes import Link, Pair, Plan, Topology, wait_for
+from compose.native.shapes import Link, Pair, Topology, TopologyPlan, wait_for
 from gtid import GtidSet
 from gtid_audit import pair as pair_command
 from tests.repair.live import examine, run_plan
@@ -309,7 +309,7 @@ def test_a_donor_is_named_or_said_to_be_unread(chain97: Topology) -> None:
 def test_a_replica_left_behind_by_a_part_with_an_unread_source(
     installation97: Installation,
 ) -> None:
-    plan = Plan(names=("out", "r", "s"), links=(Link("out", "s"), Link("s", "r")))
+    plan = TopologyPlan(names=("out", "r", "s"), links=(Link("out", "s"), Link("s", "r")))
     with shapes.running(installation97, plan) as chain:
         out, r, s = (chain[name] for name in plan.names)
         table_on(s, r, "behind")

@@ -26,15 +26,15 @@ from uuid import UUID
 
 from binlog.adapters.compare_server import (
     LATEST_START_PURGED,
+    ComparedServer,
     ServerCompared,
-    ServerState,
     Since,
     Starts,
     own_gtids,
     uuid_or_none,
 )
 from binlog.content.compare import Agreement
-from binlog.content.reuse import Compared, Search, Unread, compare_after_starts, counted
+from binlog.content.reuse import Compared, ContentSearch, Unread, compare_after_starts, counted
 from gtid import GtidSet
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import Way, filters_of
@@ -311,7 +311,7 @@ def _restarted_lately(server: ServerSnapshot) -> bool:
 
 
 def _compare_newest(
-    left: ServerCompared, right: ServerCompared, counts: list[int], search: Search
+    left: ServerCompared, right: ServerCompared, counts: list[int], search: ContentSearch
 ) -> None:
     """Compare the newest transactions, if the packages for it are installed."""
     if any(find_spec(module) is None for module in ("numpy", "numba", "pyarrow")):
@@ -338,7 +338,7 @@ def _in_order(one: str, other: str) -> tuple[str, str]:
     return (one, other) if one <= other else (other, one)
 
 
-def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
+def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ComparedServer:
     assert server.server_uuid is not None, "only fully read servers are compared"
     assert server.gtid_executed is not None, "only fully read servers are compared"
     assert server.gtid_purged is not None, "only fully read servers are compared"
@@ -346,7 +346,7 @@ def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
     up_since = None
     if server.server_clock is not None and server.uptime_seconds is not None:
         up_since = int(server.server_clock.timestamp()) - server.uptime_seconds
-    return ServerState(
+    return ComparedServer(
         name=server.name,
         server_uuid=server.server_uuid,
         executed=server.gtid_executed,

@@ -17,10 +17,10 @@ from typing import Final
 
 import pymysql
 
-from binlog.adapters.compare_server import ServerCompared, ServerState
+from binlog.adapters.compare_server import ComparedServer, ServerCompared
 from binlog.adapters.stream import FromPlace
 from binlog.adapters.stream_packets import dump_events
-from binlog.adapters.stream_session import Bounds
+from binlog.adapters.stream_session import RequestLimits
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError
 from binlog.events import FormatDescription, PreviousGtids
@@ -35,7 +35,7 @@ from topology.history_evidence import (
     LogStart,
     PurgedChange,
 )
-from topology.log_questions import Questions, Search
+from topology.log_questions import LogQuestions, Search
 from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
 from topology.target import ServerTarget
 from topology.version import ServerVersion
@@ -57,7 +57,7 @@ _HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and Previous_gtid
 def with_history_evidence(
     snapshot: ClusterSnapshot,
     targets: Mapping[str, ServerTarget],
-    questions: Mapping[str, Questions],
+    questions: Mapping[str, LogQuestions],
     *,
     seconds_max: float,
 ) -> ClusterSnapshot:
@@ -77,7 +77,7 @@ def with_history_evidence(
 
 
 def _answered(
-    server: ServerSnapshot, target: ServerTarget, questions: Questions, *, seconds_max: float
+    server: ServerSnapshot, target: ServerTarget, questions: LogQuestions, *, seconds_max: float
 ) -> HistoryEvidence:
     """Query one server, once for each set: a dump ends when it has sent its set."""
     logs = _logs_of(server, target, seconds_max)
@@ -164,7 +164,7 @@ def _schemas_count(server: ServerSnapshot, target: ServerTarget, seconds_max: fl
 
 def _logs_of(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -> ServerCompared:
     assert server.server_uuid is not None, "only fully read servers have lost, or hold, anything"
-    state = ServerState(
+    state = ComparedServer(
         name=server.name,
         server_uuid=server.server_uuid,
         executed=server.gtid_executed or GtidSet(),
@@ -200,7 +200,9 @@ def _purged_changes(
 
 
 def _first_log(logs: ServerCompared, file: str) -> LogStart | None:
-    bounds = Bounds.start(timeout_seconds_max=logs.timeout_seconds_max, bytes_max=_HEAD_BYTES_MAX)
+    bounds = RequestLimits.start(
+        timeout_seconds_max=logs.timeout_seconds_max, bytes_max=_HEAD_BYTES_MAX
+    )
     begun_at = None
     with closing(dump_events(logs.connect, FromPlace(file, FIRST_POSITION), bounds)) as events:
         for event in events:

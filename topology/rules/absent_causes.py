@@ -47,7 +47,7 @@ from topology.unseen import group_uuids
 
 
 @dataclass(frozen=True, slots=True)
-class Absence:
+class PassedBy:
     """Transactions that a channel has gone past, and the facts that show its position."""
 
     facts: ClusterFacts
@@ -113,12 +113,12 @@ class Absence:
         return runs_since_before(self.replica, self.gtids, self.source)
 
 
-def causes_left(absence: Absence) -> tuple[str, ...]:
+def causes_left(absence: PassedBy) -> tuple[str, ...]:
     """Return the names of the causes that no evidence excludes, in the order of the table."""
     return tuple(row.name for row in _ROWS if row.is_left(absence))
 
 
-def causes_text(absence: Absence) -> str:
+def causes_text(absence: PassedBy) -> str:
     """Return the causes that no evidence excludes, and what each means for the rows."""
     left = "; ".join(row.words(absence) for row in _ROWS if row.is_left(absence))
     return (
@@ -138,37 +138,37 @@ def logs_nothing_received(source: ServerSnapshot) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Row:
     name: str
-    words: Callable[[Absence], str]
-    applies: Callable[[Absence], bool]
-    is_excluded: Callable[[Absence], bool]
+    words: Callable[[PassedBy], str]
+    applies: Callable[[PassedBy], bool]
+    is_excluded: Callable[[PassedBy], bool]
 
-    def is_left(self, absence: Absence) -> bool:
+    def is_left(self, absence: PassedBy) -> bool:
         return self.applies(absence) and not self.is_excluded(absence)
 
 
-def _never(_absence: Absence) -> bool:
+def _never(_absence: PassedBy) -> bool:
     return False
 
 
-def _ignored_words(absence: Absence) -> str:
+def _ignored_words(absence: PassedBy) -> str:
     listed = ", ".join(map(str, absence.channel.ignored_server_ids))
     return f"IGNORE_SERVER_IDS ({listed}) of its channel (the rows are missing)"
 
 
-def _is_ignored(absence: Absence) -> bool:
+def _is_ignored(absence: PassedBy) -> bool:
     return bool(absence.unsent and absence.channel.ignored_server_ids)
 
 
-def _shows_no_ignored(absence: Absence) -> bool:
+def _shows_no_ignored(absence: PassedBy) -> bool:
     return _ids_are_known(absence) and not _ids(absence) & {*absence.channel.ignored_server_ids}
 
 
-def _is_without_list(absence: Absence) -> bool:
+def _is_without_list(absence: PassedBy) -> bool:
     """Return whether the channel has no IGNORE_SERVER_IDS now but may have had it."""
     return bool(absence.unsent) and not absence.channel.ignored_server_ids
 
 
-def _has_refused_lists(absence: Absence) -> bool:
+def _has_refused_lists(absence: PassedBy) -> bool:
     """Return whether the replica has refused IGNORE_SERVER_IDS since before they were committed."""
     replica = absence.replica
     return (
@@ -179,16 +179,16 @@ def _has_refused_lists(absence: Absence) -> bool:
     )
 
 
-def _reset_words(absence: Absence) -> str:
+def _reset_words(absence: PassedBy) -> str:
     return f"RESET BINARY LOGS AND GTIDS on {absence.replica.name} after them (the rows are there)"
 
 
-def _excludes_reset(absence: Absence) -> bool:
+def _excludes_reset(absence: PassedBy) -> bool:
     received = received_by(absence.edge, absence.replica)
     return was_not_reset(absence.replica, absence.gtids, source=absence.source, received=received)
 
 
-def _may_be_by_position(absence: Absence) -> bool:
+def _may_be_by_position(absence: PassedBy) -> bool:
     """Return whether a file position is, or was, in effect after them.
 
     A file position that was set before auto-position shows only in the applier's position.
@@ -196,12 +196,12 @@ def _may_be_by_position(absence: Absence) -> bool:
     return absence.returns or not absence.channel.auto_position
 
 
-def _skips_then_or_now(absence: Absence) -> bool:
+def _skips_then_or_now(absence: PassedBy) -> bool:
     """Return whether the applier may have had them: the relay log shows it, or was deleted."""
     return bool(absence.received) or absence.returns or not absence.channel.auto_position
 
 
-def _excludes_skip(absence: Absence) -> bool:
+def _excludes_skip(absence: PassedBy) -> bool:
     """Return whether the applier never had them: only the receiver's position is after them.
 
     Otherwise there are two possibilities. It may have executed what follows before the position was
@@ -212,7 +212,7 @@ def _excludes_skip(absence: Absence) -> bool:
     return is_by_place and absence.has_received_next and absence.runs_since_before
 
 
-def _crash_words(absence: Absence) -> str:
+def _crash_words(absence: PassedBy) -> str:
     keeps = not absence.received or keeps_gtids(absence.replica)
     rows = "compare the rows" if keeps else "the rows are probably there"
     return (
@@ -221,20 +221,20 @@ def _crash_words(absence: Absence) -> str:
     )
 
 
-def _excludes_crash(absence: Absence) -> bool:
+def _excludes_crash(absence: PassedBy) -> bool:
     """Return whether no crash lost them: if InnoDB has rows and GTIDs, it has the position too."""
     is_placed = absence.is_place_proved and not absence.unsent and keeps_gtids(absence.replica)
     return is_placed or absence.runs_since_before
 
 
-def _source_reset_words(absence: Absence) -> str:
+def _source_reset_words(absence: PassedBy) -> str:
     return (
         f"RESET BINARY LOGS AND GTIDS on {absence.source.name}, which restarts the log numbers"
         " (then the place says nothing, and the rows may be there)"
     )
 
 
-def _may_be_former_log(absence: Absence) -> bool:
+def _may_be_former_log(absence: PassedBy) -> bool:
     """Return whether a position may be in a former log.
 
     A receiver that has connected since reads the new log, whose positions may equal former ones.
@@ -247,7 +247,7 @@ def _may_be_former_log(absence: Absence) -> bool:
     return absence.returns or is_old_place or by_search or is_by_position
 
 
-def _other_source_words(absence: Absence) -> str:
+def _other_source_words(absence: PassedBy) -> str:
     channel = absence.channel
     return (
         f"another server with the same server_uuid at {channel.source_host}:{channel.source_port},"
@@ -255,7 +255,7 @@ def _other_source_words(absence: Absence) -> str:
     )
 
 
-def _may_be_a_copy(absence: Absence) -> bool:
+def _may_be_a_copy(absence: PassedBy) -> bool:
     """Return whether a copy of the source may be at the address of the channel.
 
     Only the address distinguishes two servers with the same server_uuid and server_id, and a server
@@ -265,7 +265,7 @@ def _may_be_a_copy(absence: Absence) -> bool:
     return bool(absence.unsent) or received_elsewhere(absence)
 
 
-def received_elsewhere(absence: Absence) -> bool:
+def received_elsewhere(absence: PassedBy) -> bool:
     """Return whether the channel has received what its source never had, or has lost."""
     source = absence.source
     assert source.server_uuid is not None, "only fully read servers have edge facts"
@@ -273,11 +273,11 @@ def received_elsewhere(absence: Absence) -> bool:
     return bool(absence.channel.gtid_retrieved.from_uuid(source.server_uuid) - had)
 
 
-def _is_at_address(absence: Absence) -> bool:
+def _is_at_address(absence: PassedBy) -> bool:
     return is_at_address(absence.channel, absence.source)
 
 
-def _unlogged_words(absence: Absence) -> str:
+def _unlogged_words(absence: PassedBy) -> str:
     name = absence.source.name
     text = f"no event for them in the binary logs of {name} (the rows may be missing)"
     if logs_nothing_received(absence.source):
@@ -285,11 +285,11 @@ def _unlogged_words(absence: Absence) -> str:
     return text
 
 
-def _are_in_log(absence: Absence) -> bool:
+def _are_in_log(absence: PassedBy) -> bool:
     return None not in absence.records
 
 
-def _same_id_words(absence: Absence) -> str:
+def _same_id_words(absence: PassedBy) -> str:
     replica = absence.replica
     return (
         f"a server with the server_id of {replica.name}, {replica.server_id}, committed them (the"
@@ -297,38 +297,38 @@ def _same_id_words(absence: Absence) -> str:
     )
 
 
-def _are_of_others(absence: Absence) -> bool:
+def _are_of_others(absence: PassedBy) -> bool:
     """Return whether other server_ids are shown, and none of that UUID is the replica's."""
     own = {each.uuid for each in absence.edge.own_id.tsids}
     is_shown = _ids_are_known(absence) and absence.replica.server_id not in _ids(absence)
     return is_shown and not own & {*absence.unsent.uuids}
 
 
-def _former_id_words(absence: Absence) -> str:
+def _former_id_words(absence: PassedBy) -> str:
     return (
         f"a server_id that {absence.replica.name} then shared with the server that committed them"
         " (SET GLOBAL server_id; the rows are missing)"
     )
 
 
-def _may_be_former_id(absence: Absence) -> bool:
+def _may_be_former_id(absence: PassedBy) -> bool:
     """Return whether a former server_id is possible and the text of a skip does not include it."""
     is_named = _skips_then_or_now(absence) and not _excludes_skip(absence)
     return _is_unsent(absence) and not is_named
 
 
-def _ids(absence: Absence) -> set[int]:
+def _ids(absence: PassedBy) -> set[int]:
     return {each.server_id for each in absence.records if each is not None}
 
 
-def _ids_are_known(absence: Absence) -> bool:
+def _ids_are_known(absence: PassedBy) -> bool:
     """Return whether the ends of each interval represent all of it: one server committed it."""
     is_whole = len(ends_of(absence.unsent)) == absence.unsent.gtid_count
     groups = group_uuids(absence.facts.last.values())
     return _are_in_log(absence) and (is_whole or not groups & {*absence.unsent.uuids})
 
 
-def _former_words(absence: Absence) -> str:
+def _former_words(absence: PassedBy) -> str:
     return (
         f"RESET BINARY LOGS AND GTIDS on {absence.source.name}, which has reused these GTIDs since:"
         f" {absence.replica.name} received the former transactions (the rows of the present ones"
@@ -336,19 +336,19 @@ def _former_words(absence: Absence) -> str:
     )
 
 
-def _received_present_ones(absence: Absence) -> bool:
+def _received_present_ones(absence: PassedBy) -> bool:
     return received_present_ones(absence.replica, absence.channel, absence.received, absence.source)
 
 
-def _is_received(absence: Absence) -> bool:
+def _is_received(absence: PassedBy) -> bool:
     return bool(absence.received)
 
 
-def _is_unsent(absence: Absence) -> bool:
+def _is_unsent(absence: PassedBy) -> bool:
     return bool(absence.unsent)
 
 
-def _always(_absence: Absence) -> bool:
+def _always(_absence: PassedBy) -> bool:
     return True
 
 

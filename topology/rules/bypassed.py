@@ -14,7 +14,7 @@ from topology.findings import Finding, Grade
 from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
     FILE_POSITION,
-    Absence,
+    PassedBy,
     causes_left,
     causes_text,
     received_elsewhere,
@@ -39,7 +39,7 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
         channel = edge.edge.channel
         if edge.bypassed and not channel.auto_position:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
-            absence = Absence(
+            absence = PassedBy(
                 facts,
                 edge,
                 received=GtidSet(),

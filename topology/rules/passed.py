@@ -29,7 +29,7 @@ from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
     CRASH,
     FORMER,
-    Absence,
+    PassedBy,
     causes_left,
     causes_text,
     logs_nothing_received,
@@ -70,7 +70,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             evidence("auto_position", int(channel.auto_position), replica),
             evidence("gtid_executed", replica.gtid_executed, replica),
         ]
-        absence = Absence(
+        absence = PassedBy(
             facts,
             edge,
             received=edge.passed,
@@ -118,7 +118,7 @@ def _first_log_of(source: ServerSnapshot) -> tuple[Evidence, ...]:
     )
 
 
-def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
+def _may_read_again(absence: PassedBy, source: ServerSnapshot) -> str:
     """Return that a receiver may reach the transactions again, as text; "" if not.
 
     With a file position: RELAY_LOG_POS moves only the applier; if it ends auto-position, the
@@ -143,7 +143,7 @@ def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
     )
 
 
-def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool, again: str) -> str:
+def _passed_text(absence: PassedBy, *, is_placed: bool, is_proved: bool, again: str) -> str:
     """Explain what the channel's positions show about the transactions."""
     name = absence.replica.name
     text = f"{name} does not have {many(absence.gtids)} of {absence.source.name}"

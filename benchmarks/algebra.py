@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from benchmarks.generate.sets import even_set, uneven_set
-from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_of
+from benchmarks.measuring import Line, Options, Section, duel, evaluated, seconds_of
 from benchmarks.peers import TimedSession, mysqld
 from gtid import GtidSet
 
@@ -56,7 +56,7 @@ def _beside_work(session: TimedSession, work: str, left: str, right: str, option
         f"{result.our_seconds:.3f} s",
         f"{session.name} GTID_SUBTRACT at work alone: {result.peer_seconds:.3f} s",
         f"{result.ratio:.2f}",
-        judged("≤ 0.33", reached=result.ratio <= GOAL),
+        evaluated("≤ 0.33", reached=result.ratio <= GOAL),
     )
 
 

@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 from benchmarks.fleet import kinds_of, write_fleet
 from benchmarks.generate.kinds import KINDS
 from benchmarks.generate.numbers import GeneratedFleet
-from benchmarks.measuring import MEBIBYTE, Line, Options, Section, judged
+from benchmarks.measuring import MEBIBYTE, Line, Options, Section, evaluated
 from benchmarks.memory import watched_memory
 from compose.native.cache import build_once, cache_root
 from spark_audit.adapters.job import audit_stored
@@ -192,18 +192,18 @@ def _by_code(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
 def _line(figures: Figures, before: Figures | None) -> Line:
     pairs, memory = figures.pairs, figures.peak_bytes
     goals = [
-        judged(
+        evaluated(
             "driver and each worker ≤ 1.5 GiB",
             reached=max(memory["driver"], memory["worker"]) <= GOAL_BYTES,
         )
     ]
     if pairs == PAIRS[-1]:
-        goals.insert(0, judged("first ≤ 15 s", reached=figures.first <= GOAL_SECONDS))
+        goals.insert(0, evaluated("first ≤ 15 s", reached=figures.first <= GOAL_SECONDS))
     growth = ""
     if before is not None:
         first, second = figures.first / before.first, figures.second / before.second
         growth = f"; {first:.1f} and {second:.1f} times the time of {before.pairs:,}"
-        goals.append(judged("both ≤ 10.5 times", reached=max(first, second) <= GOAL_RATIO))
+        goals.append(evaluated("both ≤ 10.5 times", reached=max(first, second) <= GOAL_RATIO))
     peaks = ", ".join(
         f"{shown} {memory[name] / MEBIBYTE:,.0f} MiB"
         for shown, name in (

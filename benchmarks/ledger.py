@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.generate.binlogs import LogShape, check, write_binlog
-from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_of
+from benchmarks.measuring import Line, Options, Section, duel, evaluated, seconds_of
 from binlog.adapters.ledger_files import ledger_of_file
 from compose.native.provision import provision_clients
 
@@ -90,16 +90,16 @@ def _duel(path: Path, work: _Work, mysqlbinlog: Sequence[str], options: Options)
     result = duel(ours, peer, runs=min(options.runs, _PEER_RUNS_MAX))
     times = 1 / result.ratio
     goal = work.goal_seconds
-    judgement = judged(f"≤ {1000 * goal:.0f} ms", reached=result.our_seconds <= goal)
+    evaluation = evaluated(f"≤ {1000 * goal:.0f} ms", reached=result.our_seconds <= goal)
     if work.goal_times is not None:
         reached = times >= work.goal_times
-        judgement += "; " + judged(f"≥ {work.goal_times} times faster", reached=reached)
+        evaluation += "; " + evaluated(f"≥ {work.goal_times} times faster", reached=reached)
     return Line(
         f"ledger of {work.words}, {path.stat().st_size / 1e6:,.0f} MB",
         f"{1000 * result.our_seconds:.1f} ms; the first {1000 * statistics.median(firsts):.1f} ms",
         f"mysqlbinlog: {result.peer_seconds:.2f} s",
         f"{result.ratio:.4f} ({times:.0f} times faster)",
-        judgement,
+        evaluation,
     )
 
 

@@ -16,7 +16,7 @@ import pymysql
 from pymysql.cursors import Cursor
 
 from benchmarks.generate.logs import write_logs
-from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_of
+from benchmarks.measuring import Line, Options, Section, duel, evaluated, seconds_of
 from benchmarks.peers import modern
 from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
 from binlog.adapters.heads_server import ServerHeads, locate_on_server
@@ -104,7 +104,7 @@ def _line(
         f"heads from the newest back, file only: {result.peer_seconds * 1000:.1f} ms,"
         f" {statistics.median(peers):.0f} heads",
         f"{result.ratio:.2f}",
-        judged(f"≤ {HEADS_MAX} heads", reached=max(heads) <= HEADS_MAX),
+        evaluated(f"≤ {HEADS_MAX} heads", reached=max(heads) <= HEADS_MAX),
     )
 
 

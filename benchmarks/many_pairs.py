@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.generate.sets import pairs_of_sets
-from benchmarks.measuring import Line, Options, Section, duel, judged
+from benchmarks.measuring import Line, Options, Section, duel, evaluated
 from benchmarks.peers import TimedSession, mysqld
 from gtid.columns import GtidSetColumn
 
@@ -56,9 +56,9 @@ def many_small_pairs(options: Options) -> Section:
                 f"{session.name}, the same texts in a table, GTID_SUBTRACT both ways:"
                 f" {result.peer_seconds:.3f} s, {PAIRS / result.peer_seconds:,.0f} pairs/s",
                 f"{result.ratio:.2f}",
-                judged("≤ 0.25", reached=result.ratio <= GOAL)
+                evaluated("≤ 0.25", reached=result.ratio <= GOAL)
                 + "; "
-                + judged("≥ 450,000 pairs/s", reached=rate >= GOAL_PAIRS_PER_SECOND),
+                + evaluated("≥ 450,000 pairs/s", reached=rate >= GOAL_PAIRS_PER_SECOND),
             ),
         ),
         (_OURS, _SAME),

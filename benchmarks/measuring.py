@@ -88,7 +88,7 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def judged(wanted: str, *, reached: bool) -> str:
+def evaluated(wanted: str, *, reached: bool) -> str:
     """Return whether a goal is reached: "≤ 0.33: reached"."""
     return f"{wanted}: {'reached' if reached else 'missed'}"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.generate.filled_pair import LARGE, SMALL, Fill, bytes_of_logs, filled_pair
-from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_of
+from benchmarks.measuring import Line, Options, Section, duel, evaluated, seconds_of
 from benchmarks.peers import modern
 from compose.native import load, shapes
 
@@ -69,7 +69,7 @@ def _measured(pair: shapes.Pair, options: Options, how: str = "") -> Line:
         f"{result.our_seconds:.3f} s",
         f"two runs of the mysql client: {result.peer_seconds:.3f} s",
         f"{result.ratio:.2f}",
-        judged("≤ 0.5 s", reached=result.our_seconds <= GOAL_SECONDS) if not how else "",
+        evaluated("≤ 0.5 s", reached=result.our_seconds <= GOAL_SECONDS) if not how else "",
     )
 
 
@@ -91,7 +91,7 @@ def _with_contents(options: Options, name: str, file_bytes: int, last: Fill) -> 
                 f"{result.our_seconds:.3f} s",
                 f"with --no-content: {result.peer_seconds:.3f} s",
                 f"{result.ratio:.2f}",
-                judged("≤ 1 s", reached=result.our_seconds <= CONTENT_GOAL_SECONDS),
+                evaluated("≤ 1 s", reached=result.our_seconds <= CONTENT_GOAL_SECONDS),
             )
 
 

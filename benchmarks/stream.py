@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.measuring import MEBIBYTE, Line, Options, Section, duel, judged, seconds_of
+from benchmarks.measuring import MEBIBYTE, Line, Options, Section, duel, evaluated, seconds_of
 from benchmarks.peers import modern
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import FromPlace, Only, Wish
@@ -98,7 +98,7 @@ def _measured(server: Server, kind: str, options: Options) -> Line:
         f"{megabytes / result.our_seconds:.0f} MB/s, {rows / result.our_seconds:,.0f} rows/s",
         f"mysqlbinlog --raw: {megabytes / result.peer_seconds:.0f} MB/s",
         f"{result.ratio:.2f}",
-        judged("≤ 1", reached=result.ratio <= 1),
+        evaluated("≤ 1", reached=result.ratio <= 1),
     )
 
 

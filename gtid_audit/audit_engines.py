@@ -66,7 +66,7 @@ def audit_fleet(
     (contents_to_compare.py). Without a directory, `memory` keeps what the next audit must compare.
     """
     read = _collect(fleet, store_in, say, content, memory)
-    report = report_of(Engine.LOCAL, _judged(read, fleet.policy))
+    report = report_of(Engine.LOCAL, _evaluated(read, fleet.policy))
     return InMemory(report, read.snapshots, read.contents)
 
 
@@ -141,9 +141,9 @@ def _audited_here(
     require_spark()
     read = _collect(fleet, out, say, content)
     assert read.run is not None, "there was a directory to store it in"
-    judged = _judged(read, fleet.policy)
+    evaluated = _evaluated(read, fleet.policy)
     place = _place_of(fleet, out)
-    results = _kept_or_not(judged, read.run, place, fleet.policy, read.contents)
+    results = _kept_or_not(evaluated, read.run, place, fleet.policy, read.contents)
     report = report_of(Engine.LOCAL, results.audits)
     return InMemory(report, read.snapshots, read.contents, results.place)
 
@@ -341,7 +341,7 @@ def _collect(
     return _Read(snapshots, contents, run)
 
 
-def _judged(read: _Read, policy: Policy) -> list[ClusterAudit]:
+def _evaluated(read: _Read, policy: Policy) -> list[ClusterAudit]:
     contents = read.contents or {}
     return [
         audit_or_unknown(snapshot.with_contents(contents.get(snapshot.cluster)), policy)

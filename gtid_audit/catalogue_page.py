@@ -29,7 +29,7 @@ def _lines() -> Iterator[str]:
 
 
 def _entry(entry: CatalogueEntry) -> Iterator[str]:
-    state = entry.severity.value if entry.judged else f"{entry.severity.value}, *planned*"
+    state = entry.severity.value if entry.has_rule else f"{entry.severity.value}, *planned*"
     yield ""
     yield f"### {entry.code} {entry.name} ({state})"
     yield ""

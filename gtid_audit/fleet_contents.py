@@ -156,7 +156,7 @@ def _done(snapshot: ClusterSnapshot, look: Looked) -> dict[UUID, datetime]:
     return {
         server.server_uuid: server.read_started
         for server in snapshot.last
-        if server.is_judgeable
+        if server.is_fully_read
         and server.server_uuid is not None
         and server.uptime_seconds is not None
         and server.name not in look.look_again

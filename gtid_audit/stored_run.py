@@ -16,7 +16,7 @@ from typing import Final
 from gtid_audit.views.audit_results import AuditOutcome, Refused
 from gtid_audit.views.report import Engine, report_of
 from topology.adapters.inventory.fleet import Roster
-from topology.audit import EVERY_SERVER, unjudged
+from topology.audit import EVERY_SERVER, not_evaluated
 from topology.findings import ClusterAudit, Unknown
 from topology.policy import Policy
 from topology.run_record import AgeLimit, ReadSpan, refusal
@@ -116,7 +116,7 @@ def _gaps(
 
 
 def _unknown_cluster(cluster: str, servers: Sequence[str], fact: str, reason: str) -> ClusterAudit:
-    return unjudged(cluster, {Unknown(cluster, server, fact, reason) for server in servers})
+    return not_evaluated(cluster, {Unknown(cluster, server, fact, reason) for server in servers})
 
 
 def _read_at(audit: ClusterAudit, span: ReadSpan | None) -> ClusterAudit:

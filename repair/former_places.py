@@ -94,7 +94,7 @@ def at_former_places(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
     first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
     for edge in build_graph(snapshot).edges:
         source = last[edge.source]
-        is_read = source.is_judgeable and edge.replica in first
+        is_read = source.is_fully_read and edge.replica in first
         if is_read and sign_of_reset_source(edge, before=first[edge.replica], source=source):
             yield edge.replica, edge.channel.name
 

@@ -35,7 +35,7 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
     binary logs were emptied between the readings. RESET BINARY LOGS AND GTIDS and SET GLOBAL
     gtid_purged may have done that, and then earlier positions and sets belong to another history.
     """
-    first = {server.name: server for server in snapshot.first if server.is_judgeable}
+    first = {server.name: server for server in snapshot.first if server.is_fully_read}
     distrusted = {
         name
         for finding in audit.findings
@@ -45,7 +45,7 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
     return {
         server.name: server
         for server in snapshot.last
-        if server.is_judgeable
+        if server.is_fully_read
         and server.name in first
         and not (logged(first[server.name]) and server.gtid_executed and not logged(server))
         and server.version is not None
@@ -67,7 +67,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     skipping = {each.name for each in (*snapshot.first, *snapshot.last) if _skips(each)}
     graph = build_graph(snapshot)
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
-    appliers = appliers_of(snapshot, judgeable=frozenset(known))
+    appliers = appliers_of(snapshot, fully_read=frozenset(known))
     torn = [each.replica for each in audit.findings if each.code == "U2" and each.replica]
     settled = settle(
         Model(

@@ -66,9 +66,9 @@ from spark_audit.clean_clusters import (
     clean_clusters,
     other_columns,
 )
-from spark_audit.evaluate_cluster import judge_records
+from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.run_context import NOTHING, Beside
-from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
+from spark_audit.schema import AUDIT_SCHEMA, EVALUATED_SCHEMA
 from topology.adapters.columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
 from topology.findings import ClusterAudit, Severity, Verdict
 from topology.policy import Policy
@@ -84,7 +84,7 @@ _OK: Final = Verdict.OK.value
 ROWS_MIN: Final = 10_000
 
 
-def judge_batch(
+def evaluate_rows(
     rows: pa.Table,
     *,
     policy: Policy,
@@ -115,11 +115,13 @@ def judge_batch(
         chosen = order[wanted]
         return rows.select(names).take(chosen) if fetch is None else fetch(chosen, names)
 
-    judged = [
-        audit_to_record(_judge_singly(span, own, more_of, policy=policy, beside=beside))
+    evaluated = [
+        audit_to_record(_evaluate_singly(span, own, more_of, policy=policy, beside=beside))
         for span, own in zip(spans, _readings(batch, sets, spans, more_of), strict=True)
     ]
-    audits = pa.concat_tables([_clean_audits(batch, clean), table_of_records(judged, AUDIT_SCHEMA)])
+    audits = pa.concat_tables(
+        [_clean_audits(batch, clean), table_of_records(evaluated, AUDIT_SCHEMA)]
+    )
     return audits.sort_by("cluster").combine_chunks()
 
 
@@ -129,7 +131,7 @@ def _are_told_of(batch: ClusterBatch, beside: Beside) -> Flags:
     return np.array(pc.is_in(names, pa.array(beside.clusters, pa.string())), dtype=np.bool_)
 
 
-def _judge_singly(
+def _evaluate_singly(
     span: range,
     own: list[Record],
     more_of: FetchMore,
@@ -145,12 +147,12 @@ def _judge_singly(
     # A row without its cluster's name must not become OK because of that.
     name = own[0]["cluster"]
     cluster = name if isinstance(name, str) else ""
-    audit = judge_records(cluster, own, policy=policy, beside=beside)
+    audit = evaluate_records(cluster, own, policy=policy, beside=beside)
     has_evidence = any(record["history_evidence"] is not None for record in own)
     names = other_columns(audit.findings, has_evidence=has_evidence)
     if names:
         whole = _joined(own, more_of(span, names))
-        audit = judge_records(cluster, whole, policy=policy, beside=beside)
+        audit = evaluate_records(cluster, whole, policy=policy, beside=beside)
     return audit
 
 
@@ -201,8 +203,8 @@ def _put(reading: Any, name: str, known: GtidSet | None) -> None:  # noqa: ANN40
         reading[name] = known
 
 
-def judged_rows(audits: pa.Table) -> pa.Table:
-    """Convert rows of AUDIT_SCHEMA to JUDGED_SCHEMA: count findings; empty lists become null."""
+def evaluated_rows(audits: pa.Table) -> pa.Table:
+    """Convert rows of AUDIT_SCHEMA to EVALUATED_SCHEMA: count findings; empty lists become null."""
     findings = audits["findings"].combine_chunks()
     lengths = _lengths(findings)
     severities = pc.struct_field(findings.flatten(), "severity")
@@ -218,7 +220,7 @@ def judged_rows(audits: pa.Table) -> pa.Table:
         columns[f"{severity.value}_count"] = pa.array(counts, pa.int32())
     for name in ("findings", "unknown"):
         columns[name] = _null_where_empty(audits[name].combine_chunks())
-    return pa.table(columns).select(JUDGED_SCHEMA.names).cast(JUDGED_SCHEMA)
+    return pa.table(columns).select(EVALUATED_SCHEMA.names).cast(EVALUATED_SCHEMA)
 
 
 def _null_where_empty(lists: pa.ListArray) -> pa.ListArray:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_audit.run_context import NOTHING, Beside
-from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, unjudged
+from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, not_evaluated
 from topology.contents import ContentReading
 from topology.findings import ClusterAudit, Unknown, verdict_of
 from topology.policy import Policy
@@ -20,7 +20,7 @@ from topology.records import MalformedRecord, Record, cluster_from_servers, snap
 from topology.snapshot import ServerSnapshot
 
 
-def judge_records(
+def evaluate_records(
     cluster: str,
     records: Iterable[Record],
     *,
@@ -31,7 +31,7 @@ def judge_records(
 
     `beside` is what is known about this and other clusters in addition to their records.
     """
-    audit = _judge(cluster, records, policy=policy, contents=beside.contents.get(cluster))
+    audit = _evaluate(cluster, records, policy=policy, contents=beside.contents.get(cluster))
     gaps = beside.gaps.get(cluster, ())
     if not gaps:
         return audit
@@ -40,7 +40,7 @@ def judge_records(
     return replace(audit, unknown=unknown, verdict=verdict)
 
 
-def _judge(
+def _evaluate(
     cluster: str, records: Iterable[Record], *, policy: Policy, contents: ContentReading | None
 ) -> ClusterAudit:
     servers: list[ServerSnapshot] = []
@@ -56,10 +56,10 @@ def _judge(
     if not servers and not unknown:
         unknown.add(Unknown(cluster, EVERY_SERVER, "readings", "no reading is stored"))
     if unknown:
-        return unjudged(cluster, unknown, servers)
+        return not_evaluated(cluster, unknown, servers)
     try:
         snapshot = cluster_from_servers(cluster, servers)
     except ValueError as error:
         reason = f"unparseable: {error}"
-        return unjudged(cluster, {Unknown(cluster, EVERY_SERVER, "readings", reason)}, servers)
+        return not_evaluated(cluster, {Unknown(cluster, EVERY_SERVER, "readings", reason)}, servers)
     return audit_or_unknown(snapshot.with_contents(contents), policy)

@@ -1,6 +1,6 @@
 """Derives the tables of a results run from evaluated clusters: DataFrame in, DataFrame out.
 
-1. The evaluation is expensive and runs once. JUDGED is written first, and all other tables are
+1. The evaluation is expensive and runs once. EVALUATED is written first, and all other tables are
    derived from its files. For a cluster without findings the nested columns are null, so a fleet of
    mostly healthy clusters has short rows to write and to read.
 2. A step starts no job and reads no file; spark_audit/adapters/results.py does.
@@ -13,14 +13,14 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from spark_audit.schema import AUDITS, CLUSTERS, FINDINGS, JUDGED, UNKNOWN
+from spark_audit.schema import AUDITS, CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
 from topology.findings import Severity, Verdict
 
 SEVERITIES: Final = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)  # worst first
 _VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.OK)
 
 
-def judged_of(audits: DataFrame) -> DataFrame:
+def evaluated_of(audits: DataFrame) -> DataFrame:
     """Make the rows that are written first: one per cluster, with its findings, or null."""
     return audits.select(
         "cluster",
@@ -31,18 +31,18 @@ def judged_of(audits: DataFrame) -> DataFrame:
         _length("unknown").alias("unknown_count"),
         "read_at",
         *(sf.when(sf.size(name) > 0, sf.col(name)).alias(name) for name in ("findings", "unknown")),
-    ).select(*JUDGED.names)
+    ).select(*EVALUATED.names)
 
 
-def findings_of(judged: DataFrame) -> DataFrame:
+def findings_of(evaluated: DataFrame) -> DataFrame:
     """Return one row per finding of this run, without history."""
-    found = judged.where(reduce(Column.__or__, (sf.col(name) > 0 for name in _COUNTS)))
+    found = evaluated.where(reduce(Column.__or__, (sf.col(name) > 0 for name in _COUNTS)))
     return found.select(sf.inline("findings")).select(*FINDINGS.names)
 
 
-def unknown_of(judged: DataFrame) -> DataFrame:
+def unknown_of(evaluated: DataFrame) -> DataFrame:
     """Return one row per fact that was not read."""
-    found = judged.where(sf.col("unknown_count") > 0)
+    found = evaluated.where(sf.col("unknown_count") > 0)
     return found.select(sf.inline("unknown")).select(*UNKNOWN.names)
 
 
@@ -153,4 +153,4 @@ def digest_of(names: list[str]) -> Column:
     return sf.coalesce(sf.bit_xor(sf.xxhash64(*names)), sf.lit(0).cast("bigint"))
 
 
-assert set(AUDITS.names) <= set(JUDGED.names), "each field of an evaluation is kept"
+assert set(AUDITS.names) <= set(EVALUATED.names), "each field of an evaluation is kept"

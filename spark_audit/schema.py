@@ -91,14 +91,14 @@ CLUSTER_SCHEMA: Final = pa.schema(
 
 # The table that the evaluation writes, once: a row per cluster with its findings, or null. The
 # other tables are derived from two of its columns.
-JUDGED_SCHEMA: Final = pa.schema(
+EVALUATED_SCHEMA: Final = pa.schema(
     [*CLUSTER_SCHEMA, AUDIT_SCHEMA.field("findings"), AUDIT_SCHEMA.field("unknown")]
 )
 
 SNAPSHOTS: Final = from_arrow_schema(SNAPSHOT_SCHEMA)
 AUDITS: Final = from_arrow_schema(AUDIT_SCHEMA)
 CLUSTERS: Final = from_arrow_schema(CLUSTER_SCHEMA)
-JUDGED: Final = from_arrow_schema(JUDGED_SCHEMA)
+EVALUATED: Final = from_arrow_schema(EVALUATED_SCHEMA)
 FINDINGS: Final = from_arrow_schema(FINDING_SCHEMA)
 UNKNOWN: Final = from_arrow_schema(UNKNOWN_SCHEMA)
 

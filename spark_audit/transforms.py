@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_audit.evaluate_batch import judge_batch, whole_clusters
+from spark_audit.evaluate_batch import evaluate_rows, whole_clusters
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDITS
 from topology.adapters.columns import SNAPSHOT_SCHEMA
@@ -25,11 +25,11 @@ def audits_of(snapshots: DataFrame, *, policy: Policy, beside: Beside = NOTHING)
     SNAPSHOTS.
     """
 
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in whole_clusters(batches):
-            audits = judge_batch(rows.cast(SNAPSHOT_SCHEMA), policy=policy, beside=beside)
+            audits = evaluate_rows(rows.cast(SNAPSHOT_SCHEMA), policy=policy, beside=beside)
             yield from audits.to_batches()
 
     met = snapshots.select(*SNAPSHOT_SCHEMA.names).repartition("cluster")
     sorted_rows = met.sortWithinPartitions("cluster", "phase", "name")
-    return sorted_rows.mapInArrow(judge, schema=AUDITS).select(*AUDITS.names)
+    return sorted_rows.mapInArrow(evaluate, schema=AUDITS).select(*AUDITS.names)

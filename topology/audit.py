@@ -77,16 +77,16 @@ def audit_or_unknown(
     # A defect of gtid-audit in one cluster must not stop the audit of all others. It is not hidden:
     # the cluster is UNKNOWN, never OK, and the message reports the defect.
     except Exception as error:  # noqa: BLE001 - it is reported for the cluster, not hidden
-        return unjudged(snapshot.cluster, {defect(snapshot.cluster, error)}, snapshot.last)
+        return not_evaluated(snapshot.cluster, {defect(snapshot.cluster, error)}, snapshot.last)
 
 
 def defect(cluster: str, error: BaseException) -> Unknown:
     """Return the UNKNOWN entry for a cluster on which gtid-audit itself failed."""
     reason = f"defect of the auditor: {type(error).__name__}: {error}"
-    return Unknown(cluster, EVERY_SERVER, "judgement", reason)
+    return Unknown(cluster, EVERY_SERVER, "evaluation", reason)
 
 
-def unjudged(
+def not_evaluated(
     cluster: str, unknown: Iterable[Unknown], servers: Iterable[ServerSnapshot] = ()
 ) -> ClusterAudit:
     """Return the audit of a cluster that could not be evaluated: UNKNOWN, with the reasons."""

@@ -1,7 +1,7 @@
 """Every verdict of the auditor: the one table behind the docs, `explain`, labels and alerts.
 
 1. A code is stable once released. Its row holds the meaning, the cause and the next step.
-2. `judged` is true if this version has a rule for the code. Rows without a rule keep the meaning of
+2. `has_rule` is true if this version has a rule for the code. Rows without one keep the meaning of
    their code, and `explain` can answer. No audit reports them.
 3. The table holds texts only. The rules (rules/) decide which code applies.
 """
@@ -20,7 +20,7 @@ class CatalogueEntry:
     code: str
     name: str
     severity: Severity
-    judged: bool
+    has_rule: bool
     means: str
     arises: str
     proof: str
@@ -57,7 +57,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         code=row.code,
         name=row.name,
         severity=Severity(row.severity),
-        judged=row.judged,
+        has_rule=row.has_rule,
         means=row.means,
         arises=row.arises,
         proof=row.proof,

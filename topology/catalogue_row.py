@@ -9,7 +9,7 @@ class Row(NamedTuple):
     code: str
     name: str
     severity: str
-    judged: bool
+    has_rule: bool
     strategies: tuple[str, ...]
     means: str
     arises: str

@@ -117,7 +117,7 @@ def looked_back(
     """
     if chosen is False:
         return {}
-    servers = [server for server in snapshot.last if server.is_judgeable]
+    servers = [server for server in snapshot.last if server.is_fully_read]
     if chosen:
         return {server.name: None for server in servers}
     return {server.name: back for server in servers if (back := _since_start(server, seen))}

@@ -50,10 +50,10 @@ def newest_set(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], GtidSet]:
     """
     found: dict[tuple[str, str], GtidSet] = {}
     for server in snapshot.last:
-        if not server.is_judgeable or not server.gtid_purged or not _has_its_first_log(server):
+        if not server.is_fully_read or not server.gtid_purged or not _has_its_first_log(server):
             continue
         for origin in snapshot.last:
-            if origin.name == server.name or not origin.is_judgeable:
+            if origin.name == server.name or not origin.is_fully_read:
                 continue
             assert origin.server_uuid is not None, "it has all facts"
             set_here = server.gtid_purged.from_uuid(origin.server_uuid)

@@ -64,12 +64,12 @@ def unordered(snapshot: ClusterSnapshot) -> Iterator[Unordered]:
     Few servers have any. A server that does not log what it applies has all of them there.
     """
     for server in snapshot.last:
-        if not server.is_judgeable or not server.gtid_purged or not server.binary_logs:
+        if not server.is_fully_read or not server.gtid_purged or not server.binary_logs:
             continue
         if not logs_received(server):
             continue
         for holder in snapshot.last:
-            if holder.name == server.name or not holder.is_judgeable:
+            if holder.name == server.name or not holder.is_fully_read:
                 continue
             assert holder.server_uuid is not None, "it has all facts"
             assert server.server_uuid is not None, "it has all facts"

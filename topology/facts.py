@@ -114,7 +114,7 @@ class ClusterFacts:
     graph: Graph
     first: dict[str, ServerSnapshot]
     last: dict[str, ServerSnapshot]
-    judgeable: frozenset[str]  # both readings have the facts that every evaluation needs
+    fully_read: frozenset[str]  # both readings have the facts that every evaluation needs
     twins: tuple[tuple[str, ...], ...]  # servers that share a server_uuid
     torn: tuple[tuple[str, str], ...]  # (server, sign of a restart or reset between the readings)
     edges: tuple[EdgeFacts, ...]
@@ -138,24 +138,24 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         if (sign := sign_of_tearing(first[name], last[name])) is not None
     )
     set_aside = twin_names | {name for name, _ in torn}
-    judgeable = frozenset(
+    fully_read = frozenset(
         name
         for name in first
-        if first[name].is_judgeable and last[name].is_judgeable and name not in set_aside
+        if first[name].is_fully_read and last[name].is_fully_read and name not in set_aside
     )
     groups = group_uuids(last.values())
     lost = tuple(
         facts
-        for origin in sorted(judgeable)
+        for origin in sorted(fully_read)
         if last[origin].server_uuid not in groups  # a group's transactions belong to no server
-        for holder in sorted(judgeable - {origin})
+        for holder in sorted(fully_read - {origin})
         if (facts := _lost_facts(origin=last[origin], holder=first[holder])) is not None
     )
-    appliers = appliers_of(snapshot, judgeable=judgeable)
+    appliers = appliers_of(snapshot, fully_read=fully_read)
     edges = tuple(
         _edge_facts(edge, graph=graph, first=first, last=last, policy=policy, appliers=appliers)
         for edge in graph.edges
-        if edge.source in judgeable and edge.replica in judgeable
+        if edge.source in fully_read and edge.replica in fully_read
     )
     same = same_servers(snapshot) if twins else ()
     return ClusterFacts(
@@ -164,7 +164,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         graph=graph,
         first=first,
         last=last,
-        judgeable=judgeable,
+        fully_read=fully_read,
         twins=twins,
         torn=torn,
         edges=edges,
@@ -205,7 +205,7 @@ def _edge_facts(
     appliers: Appliers,
 ) -> EdgeFacts:
     source, replica = first[edge.source], last[edge.replica]
-    assert None not in (source.server_uuid, replica.server_uuid), "only of judgeable servers"
+    assert None not in (source.server_uuid, replica.server_uuid), "only of fully_read servers"
     executed, retrieved = _set(replica.gtid_executed), replica.gtid_retrieved
     behind, passed_is_proved = behind_appliers(edge, graph=graph, first=first, appliers=appliers)
     before, ahead = searched(edge, first=first, last=last)

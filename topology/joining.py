@@ -87,7 +87,7 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
     excused = {name for name, _ in outside_channels(facts.graph)}
     excused.update(name for group in group_peers(facts.last.values()) for name in group)
     unlinked = [part for part in facts.islands if not excused & set(part)]
-    known = [part for part in unlinked if set(part) <= facts.judgeable]
+    known = [part for part in unlinked if set(part) <= facts.fully_read]
     if len(unlinked) < len(facts.islands) and len(unlinked) < _PARTS_MIN:
         return Parts(tuple(_left_behind(facts, known)), ())
     if len(known) < _PARTS_MIN:
@@ -118,7 +118,7 @@ def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Itera
         found: list[Joining] = []
         for part in facts.islands:
             channels = [each for name, each in outside_channels(facts.graph) if name in part]
-            if not channels or peers & set(part) or not set(part) <= facts.judgeable:
+            if not channels or peers & set(part) or not set(part) <= facts.fully_read:
                 continue
             executed = _executed(facts, part)
             uuids = {_uuid(facts, name) for name in part} | {
@@ -167,7 +167,7 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     beyond = has - _executed(facts, main)
     lost = GtidSet.union_of(beyond.from_uuid(_uuid(facts, name)) for name in main)
     # A replica of the candidate may have followed another cluster for a while.
-    upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.judgeable
+    upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.fully_read
     receives = _executed(facts, {candidate, *upstream})
     source, replica = facts.first[candidate], facts.last[server]
     unlogged = _never_logged(source) | _never_logged(facts.last[candidate])

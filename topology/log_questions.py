@@ -112,11 +112,11 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
     for name in (*candidates_in(facts.snapshot), *purged_above_a_gap(facts.snapshot)):
         ask(name, LogQuestions(first_log=True))
     for (name, origin), newest in newest_set(facts.snapshot).items():
-        if {name, origin} <= facts.judgeable:
+        if {name, origin} <= facts.fully_read:
             ask(name, LogQuestions(purged_changes=True))
             ask(origin, LogQuestions(commits=(newest,)))
     for each in unordered(facts.snapshot):
-        if {each.server, each.holder} <= facts.judgeable:
+        if {each.server, each.holder} <= facts.fully_read:
             ask(each.server, LogQuestions(first_log=True, commits=(each.earlier,)))
             ask(each.holder, LogQuestions(commits=(each.earlier, *each.samples)))
     for name, due in samples_in(facts):

@@ -48,8 +48,8 @@ def not_received(snapshot: ClusterSnapshot) -> GtidSet:
         ).first(GTIDS_MAX)
         for edge in build_graph(snapshot).edges
         if edge.channel.auto_position
-        and last[edge.source].is_judgeable
-        and last[edge.replica].is_judgeable
+        and last[edge.source].is_fully_read
+        and last[edge.replica].is_fully_read
     )
 
 
@@ -62,7 +62,7 @@ def purged_instead(snapshot: ClusterSnapshot) -> dict[str, GtidSet]:
     found: dict[str, GtidSet] = {}
     for edge in build_graph(snapshot).edges:
         source, replica = last[edge.source], last[edge.replica]
-        if edge.channel.auto_position and source.is_judgeable and replica.is_judgeable:
+        if edge.channel.auto_position and source.is_fully_read and replica.is_fully_read:
             holes = _own_way(edge, replica, _holes(edge.channel.gtid_retrieved))
             instead = holes & _logged(source) & (replica.gtid_purged or GtidSet())
             found[edge.replica] = found.get(edge.replica, GtidSet()) | instead

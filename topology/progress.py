@@ -22,7 +22,7 @@ Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
 
 
 @keep_latest
-def appliers_of(snapshot: ClusterSnapshot, *, judgeable: AbstractSet[str]) -> Appliers:
+def appliers_of(snapshot: ClusterSnapshot, *, fully_read: AbstractSet[str]) -> Appliers:
     """Return what the two readings show about the applier of every channel."""
     graph = build_graph(snapshot)
     first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
@@ -33,10 +33,10 @@ def appliers_of(snapshot: ClusterSnapshot, *, judgeable: AbstractSet[str]) -> Ap
             first[replica],
             last[replica],
             channel,
-            _log_of(first[source]) if source in judgeable else SourceLog(),
+            _log_of(first[source]) if source in fully_read else SourceLog(),
         )
         for source, replica, channel in links
-        if replica in judgeable
+        if replica in fully_read
     }
 
 

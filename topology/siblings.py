@@ -23,8 +23,8 @@ def held_by_siblings(snapshot: ClusterSnapshot) -> dict[tuple[str, str], GtidSet
     still on their way are excluded.
     """
     graph = build_graph(snapshot)
-    first = {server.name: server for server in snapshot.first if server.is_judgeable}
-    last = {server.name: server for server in snapshot.last if server.is_judgeable}
+    first = {server.name: server for server in snapshot.first if server.is_fully_read}
+    last = {server.name: server for server in snapshot.last if server.is_fully_read}
     replicas: dict[str, set[str]] = {}
     for edge in graph.edges:
         if edge.source in last and edge.replica in first and edge.replica in last:

@@ -263,7 +263,7 @@ class ServerSnapshot:
         return tuple(name for name in ALWAYS_READ if getattr(self, name) is None)
 
     @property
-    def is_judgeable(self) -> bool:
+    def is_fully_read(self) -> bool:
         """Return whether the facts that every evaluation needs were read."""
         return (
             self.server_uuid is not None

@@ -6,7 +6,7 @@ from topology.snapshot import ServerSnapshot
 
 def sign_of_tearing(first: ServerSnapshot, last: ServerSnapshot) -> str | None:
     """Return what shows a reset, restart or change of the server between two readings, or None."""
-    if not first.is_judgeable or not last.is_judgeable:
+    if not first.is_fully_read or not last.is_fully_read:
         return None
     if first.server_uuid != last.server_uuid:
         return f"server_uuid was {first.server_uuid} and then {last.server_uuid}"

@@ -3,7 +3,7 @@
 How it works
 ------------
 The comparison has two independent inputs: how often the transaction was committed, and whether the
-contents are equal. `_Pair.judged` combines them:
+contents are equal. `_Pair.evaluated` combines them:
 
     commits     equal content     unequal content
     one         SAME              SKIPPED, DRIFTED, SAME or UNKNOWN   (`_one_commit`)
@@ -176,9 +176,9 @@ def compare_versions(
     `names_fold`: at least one of the servers stores table names in lower case. None: this is not
     known; if names differ in letter case only, the result is then UNKNOWN.
     """
-    found = _Pair(left, right, folds=bool(names_fold)).judged()
+    found = _Pair(left, right, folds=bool(names_fold)).evaluated()
     if names_fold is None and found.agreement not in (Agreement.SAME, Agreement.TWICE):
-        other = _Pair(left, right, folds=True).judged()
+        other = _Pair(left, right, folds=True).evaluated()
         if other.agreement in (Agreement.SAME, Agreement.TWICE):
             found = replace(found, agreement=Agreement.UNKNOWN, reason=_LETTER_CASE)
     return replace(found, left=left.lightened(), right=right.lightened())
@@ -207,7 +207,7 @@ class _Pair:
         self._is_dated = None not in moments
         self._is_one = self._is_dated and moments[0] == moments[1]
 
-    def judged(self) -> Comparison:
+    def evaluated(self) -> Comparison:
         """Return the comparison."""
         if any(content.is_of_each_member for content in self._contents):
             return self._of(Agreement.SAME, "a view change: every member of a group logs its own")

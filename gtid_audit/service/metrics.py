@@ -35,8 +35,8 @@ METRICS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "mysql_gtid_audit_duration_seconds": ("Duration of the last audit in seconds.", ()),
 }
 _NOT_KNOWN: Final = float("nan")
-_JUDGED: Final = tuple(
-    (entry.code, entry.severity.value) for entry in CATALOGUE.values() if entry.judged
+_EVALUATED: Final = tuple(
+    (entry.code, entry.severity.value) for entry in CATALOGUE.values() if entry.has_rule
 )
 
 
@@ -74,7 +74,7 @@ Series = dict[tuple[str, ...], float]
 def _findings(audit: ClusterAudit) -> Series:
     counts = Counter((finding.code, finding.severity.value) for finding in audit.findings)
     series: Series = {}
-    for code, severity in sorted({*_JUDGED, *counts}):
+    for code, severity in sorted({*_EVALUATED, *counts}):
         count = counts[code, severity]
         # That a fact was not read is itself known, so U codes are never NaN.
         known = bool(count) or not audit.unknown or code.startswith("U")

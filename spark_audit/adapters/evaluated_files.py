@@ -37,10 +37,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from spark_audit.adapters.stored_pieces import Piece, judge_piece, tasks_of
-from spark_audit.evaluate_batch import judged_rows
+from spark_audit.adapters.stored_pieces import Piece, evaluate_piece, tasks_of
+from spark_audit.evaluate_batch import evaluated_rows
 from spark_audit.run_context import NOTHING, Beside
-from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
+from spark_audit.schema import AUDIT_SCHEMA, EVALUATED_SCHEMA
 from topology.adapters.columns import table_of_records
 from topology.findings import ClusterAudit
 from topology.policy import Policy
@@ -55,7 +55,7 @@ class UnwritableTable(OSError):
     """A task could not write to the directory of the driver: perhaps it is not mounted there."""
 
 
-def judged_files(
+def evaluated_files(
     session: SparkSession,
     pieces: Sequence[Piece],
     *,
@@ -74,7 +74,7 @@ def judged_files(
         table = Path(directory.removeprefix("file://"))
         attempts = table.with_name(_ATTEMPTS)
         attempts.mkdir(parents=True)
-        written = _judge_on_executors(session, pieces, attempts, policy=policy, beside=beside)
+        written = _evaluate_on_executors(session, pieces, attempts, policy=policy, beside=beside)
         rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
         written.append(_write(attempts, [rows]))
         table.mkdir()
@@ -86,7 +86,7 @@ def judged_files(
     return write
 
 
-def _judge_on_executors(
+def _evaluate_on_executors(
     session: SparkSession,
     pieces: Sequence[Piece],
     attempts: Path,
@@ -97,13 +97,15 @@ def _judge_on_executors(
     """Return the file of each task and its number of rows, in task order."""
     tasks = tasks_of(pieces)
 
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _settle_process()
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                judged = (judge_piece(piece, policy=policy, beside=beside) for piece in tasks[task])
+                evaluated = (
+                    evaluate_piece(piece, policy=policy, beside=beside) for piece in tasks[task]
+                )
                 try:
-                    file, rows = _write(attempts, judged)
+                    file, rows = _write(attempts, evaluated)
                 except OSError as error:
                     raise UnwritableTable(f"{attempts}: {error.strerror or error}") from error
                 answer = {"task": [task], "file": [file], "rows": [rows]}
@@ -112,7 +114,7 @@ def _judge_on_executors(
     if not tasks:
         return []
     numbers = session.range(0, len(tasks), 1, numPartitions=len(tasks))
-    answers = numbers.mapInArrow(judge, schema=_ANSWER).toArrow().sort_by("task")
+    answers = numbers.mapInArrow(evaluate, schema=_ANSWER).toArrow().sort_by("task")
     return list(zip(answers["file"].to_pylist(), answers["rows"].to_pylist(), strict=True))
 
 
@@ -129,15 +131,15 @@ def _write(directory: Path, audits: Iterator[pa.Table] | Sequence[pa.Table]) -> 
     skips the others.
     """
     name = f"{uuid4().hex}.parquet"
-    silent, others = [JUDGED_SCHEMA.empty_table()], [JUDGED_SCHEMA.empty_table()]
+    silent, others = [EVALUATED_SCHEMA.empty_table()], [EVALUATED_SCHEMA.empty_table()]
     for each in audits:
-        rows = judged_rows(each)
+        rows = evaluated_rows(each)
         is_silent = pc.and_(pc.is_null(rows["findings"]), pc.is_null(rows["unknown"]))
         silent.append(rows.filter(is_silent))
         others.append(rows.filter(pc.invert(is_silent)))
     count = 0
     with pq.ParquetWriter(
-        directory / name, JUDGED_SCHEMA, compression="zstd", use_dictionary=_REPEATED
+        directory / name, EVALUATED_SCHEMA, compression="zstd", use_dictionary=_REPEATED
     ) as writer:
         for parts in (silent, others):
             together = pa.concat_tables(parts)

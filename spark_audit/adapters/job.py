@@ -20,7 +20,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_audit.adapters.evaluated_files import UnwritableTable, judged_files
+from spark_audit.adapters.evaluated_files import UnwritableTable, evaluated_files
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.run_checks import record_at
 from spark_audit.adapters.runs import RunName, runs_newest_first
@@ -84,7 +84,7 @@ def audit_stored(
     audits: DataFrame | Callable[[str], int]
     if pieces is not None:
         beside = Beside.telling(contents, gaps)
-        audits = judged_files(session, pieces, policy=policy, beside=beside, more=more)
+        audits = evaluated_files(session, pieces, policy=policy, beside=beside, more=more)
     else:
         audits = audits_of_run(session, run, policy=policy, gaps=gaps)
         if more:

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from spark_audit.evaluate_cluster import judge_records
+from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.run_context import Beside, Gaps
 from topology.adapters.columns import records_of_table
 from topology.adapters.parquet import read_records
@@ -39,13 +39,13 @@ def audit_snapshots_locally(
     beside = Beside.telling(contents_of_run(run), gaps)
     row_count = sum(pq.read_metadata(file).num_rows for file in files)
     if row_count >= COLUMNS_ROWS_MIN:
-        from spark_audit.adapters.stored_pieces import judge_piece, pieces_of
+        from spark_audit.adapters.stored_pieces import evaluate_piece, pieces_of
 
         pieces = pieces_of(files)
         if pieces is not None:
-            judged = (judge_piece(piece, policy=policy, beside=beside) for piece in pieces)
+            evaluated = (evaluate_piece(piece, policy=policy, beside=beside) for piece in pieces)
             audits = [
-                audit_from_record(record) for each in judged for record in records_of_table(each)
+                audit_from_record(record) for each in evaluated for record in records_of_table(each)
             ]
             return tuple(sorted(audits, key=lambda audit: audit.cluster))
     return tuple(_one_by_one(run, policy=policy, beside=beside))
@@ -57,4 +57,4 @@ def _one_by_one(run: Path, *, policy: Policy, beside: Beside) -> Iterator[Cluste
         name = record["cluster"]
         clusters.setdefault(name if isinstance(name, str) else "", []).append(record)
     for name in sorted(clusters):
-        yield judge_records(name, clusters[name], policy=policy, beside=beside)
+        yield evaluate_records(name, clusters[name], policy=policy, beside=beside)

@@ -26,7 +26,7 @@ from spark_audit.adapters.results import (
 )
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before
 from spark_audit.adapters.storage import LocalStorage
-from spark_audit.evaluate_batch import judged_rows
+from spark_audit.evaluate_batch import evaluated_rows
 from spark_audit.local_results import (
     LocalResults,
     contents_of_tables,
@@ -101,7 +101,7 @@ def _write(
         tables = tables_of(made.audits, made.carried)
         # As evaluated, without history: Spark derives the other tables from these rows.
         records = [audit_to_record(audit) for audit in sorted(audits, key=lambda one: one.cluster)]
-        _write_table(draft / "clusters", judged_rows(table_of_records(records, AUDIT_SCHEMA)))
+        _write_table(draft / "clusters", evaluated_rows(table_of_records(records, AUDIT_SCHEMA)))
         for name in ("findings", "unknown", "carried"):
             _write_table(draft / name, table_of_records(tables[name], _SCHEMAS[name]))
         publish(storage, made.summary, draft=str(draft), place=to)

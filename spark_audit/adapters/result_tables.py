@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from spark_audit import results as steps
 from spark_audit.adapters.runs import RunName
-from spark_audit.schema import CLUSTERS, FINDINGS, JUDGED, UNKNOWN
+from spark_audit.schema import CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
 from spark_audit.summary import (
     WORST_CLUSTERS_MAX,
     CodeCount,
@@ -41,9 +41,9 @@ class RunTables:
     address: str
 
     @property
-    def judged(self) -> DataFrame:
-        """Return JUDGED: the clusters with their findings, before history is added."""
-        return self._read("clusters", JUDGED)
+    def evaluated(self) -> DataFrame:
+        """Return EVALUATED: the clusters with their findings, before history is added."""
+        return self._read("clusters", EVALUATED)
 
     @property
     def clusters(self) -> DataFrame:

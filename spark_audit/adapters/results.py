@@ -75,7 +75,7 @@ _WRITE_OPTIONS: Final = {
 _FINDINGS_OF_RUNS: Final = StructType([*FINDINGS.fields, StructField("run", StringType())])
 
 
-Judgements: TypeAlias = DataFrame | Callable[[str], int]
+Evaluations: TypeAlias = DataFrame | Callable[[str], int]
 
 
 class NoResults(Exception):
@@ -125,7 +125,7 @@ class Results:
 
 def write_results(
     session: SparkSession,
-    audits: Judgements,
+    audits: Evaluations,
     *,
     directory: str,
     run: RunName,
@@ -175,7 +175,7 @@ def write_results(
 
 
 def _write_tables(
-    tables: RunTables, audits: Judgements, *, run: RunName, known: RunTables | None
+    tables: RunTables, audits: Evaluations, *, run: RunName, known: RunTables | None
 ) -> dict[str, int]:
     """Write every table, and return how many rows of each the executors report as written."""
     rows: dict[str, int] = {}
@@ -187,13 +187,13 @@ def _write_tables(
         rows[name] = seen.get["rows"]
 
     if isinstance(audits, DataFrame):
-        write(steps.judged_of(audits), "clusters")
+        write(steps.evaluated_of(audits), "clusters")
     else:
         rows["clusters"] = audits(f"{tables.address}/clusters")
-    found = steps.findings_of(tables.judged)
+    found = steps.findings_of(tables.evaluated)
 
     def write_unknown() -> None:
-        write(steps.unknown_of(tables.judged), "unknown")
+        write(steps.unknown_of(tables.evaluated), "unknown")
 
     def write_findings() -> None:
         if known is None:

@@ -34,7 +34,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from gtid.kernels.words import Numbers
 from spark_audit.clean_clusters import COLUMNS
-from spark_audit.evaluate_batch import judge_batch
+from spark_audit.evaluate_batch import evaluate_rows
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDITS
 from topology.adapters.stored_runs import UnreadableSnapshots
@@ -103,7 +103,7 @@ def pieces_of(files: Sequence[Path]) -> tuple[Piece, ...] | None:
     return None if mixed else tuple(pieces)
 
 
-def judge_piece(piece: Piece, *, policy: Policy, beside: Beside = NOTHING) -> pa.Table:
+def evaluate_piece(piece: Piece, *, policy: Policy, beside: Beside = NOTHING) -> pa.Table:
     """Read and evaluate one piece: rows of AUDIT_SCHEMA. Raises UnreadableSnapshots."""
     rows = _rows(piece, COLUMNS)
 
@@ -114,7 +114,7 @@ def judge_piece(piece: Piece, *, policy: Policy, beside: Beside = NOTHING) -> pa
         return read.take(chosen)
 
     other: dict[tuple[str, ...], pa.Table] = {}
-    return judge_batch(rows, policy=policy, beside=beside, fetch=fetch)
+    return evaluate_rows(rows, policy=policy, beside=beside, fetch=fetch)
 
 
 def _rows(piece: Piece, names: Sequence[str]) -> pa.Table:
@@ -135,15 +135,15 @@ def audits_of_pieces(
     """
     tasks = tasks_of(pieces)
 
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for piece in tasks[number]:
-                    judged = judge_piece(piece, policy=policy, beside=beside)
-                    yield from judged.to_batches()
+                    evaluated = evaluate_piece(piece, policy=policy, beside=beside)
+                    yield from evaluated.to_batches()
 
     numbers = session.range(0, len(tasks), 1, numPartitions=max(1, len(tasks)))
-    return numbers.mapInArrow(judge, schema=AUDITS).select(*AUDITS.names)
+    return numbers.mapInArrow(evaluate, schema=AUDITS).select(*AUDITS.names)
 
 
 def tasks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:

@@ -49,12 +49,12 @@ def test_a_healthy_fleet_gives_no_finding() -> None:
     assert numbers.dual.any()
     assert (numbers.three & numbers.star).any()
     assert (numbers.three & ~numbers.star).any()
-    judged = 0
+    evaluated = 0
     for name, records in clusters_of(table_of(numbers)):
         audit = audit_cluster(snapshot_of(name, records))
         assert (audit.verdict, audit.findings, audit.unknown) == (Verdict.OK, (), ())
-        judged += 1
-    assert judged == 100
+        evaluated += 1
+    assert evaluated == 100
 
 
 @pytest.mark.long

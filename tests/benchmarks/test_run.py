@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from benchmarks.measuring import Line, Section, duel, judged, table
+from benchmarks.measuring import Line, Section, duel, evaluated, table
 from benchmarks.memory import look, watched_memory
 from benchmarks.run import BENCHMARKS, RESULTS, benchmark, page, written
 
@@ -64,8 +64,8 @@ def test_runs_alternate_and_the_first_of_each_does_not_count() -> None:
 
 
 def test_a_missed_goal_is_called_missed() -> None:
-    assert judged("≤ 1", reached=True) == "≤ 1: reached"
-    assert judged("≤ 1", reached=False) == "≤ 1: missed"
+    assert evaluated("≤ 1", reached=True) == "≤ 1: reached"
+    assert evaluated("≤ 1", reached=False) == "≤ 1: missed"
 
 
 def test_a_table_has_a_column_for_each_part_of_a_line() -> None:

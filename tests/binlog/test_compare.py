@@ -230,7 +230,7 @@ def test_what_two_versions_say(
 ) -> None:
     left, right, undated, once, twice, proved = case
 
-    def judged(ours: int | None, theirs: int | None) -> Comparison:
+    def evaluated(ours: int | None, theirs: int | None) -> Comparison:
         forward = compare_versions(version(left, at=ours), version(right, at=theirs))
         back = compare_versions(version(right, at=theirs), version(left, at=ours))
         assert (forward.agreement, forward.is_proved) == (back.agreement, back.is_proved)
@@ -238,13 +238,13 @@ def test_what_two_versions_say(
         return forward
 
     for ours, theirs in ((None, None), (NOON, None), (0, NOON)):
-        assert judged(ours, theirs).agreement is undated
-        assert not judged(ours, theirs).is_proved
-    assert judged(NOON, NOON).agreement is once
-    found = judged(NOON, NOON + 1)
+        assert evaluated(ours, theirs).agreement is undated
+        assert not evaluated(ours, theirs).is_proved
+    assert evaluated(NOON, NOON).agreement is once
+    found = evaluated(NOON, NOON + 1)
     assert (found.agreement, found.is_proved) == (twice, proved)
     assert not found.is_one_commit
-    assert judged(NOON, NOON).is_one_commit
+    assert evaluated(NOON, NOON).is_one_commit
     # Names that agree as they are agree however they are compared.
     unsure = compare_versions(version(left, at=NOON), version(right, at=NOON), names_fold=None)
     assert unsure.agreement is once

@@ -1,4 +1,4 @@
-"""Real servers as the judge of text and algebra.
+"""Real servers as the oracle of text and algebra.
 
 Every text goes to GTID_SUBTRACT(text, ''): it must be taken or refused as we do, and mean the
 same. The 9.7 server is the definition. A 5.6 server reads an older and looser grammar. Where either
@@ -33,7 +33,7 @@ MALFORMED_SET = 1772
 BATCH = 100
 
 
-class Judge:
+class Oracle:
     """One session with a server that is asked about many texts."""
 
     def __init__(self, cursor: Any) -> None:
@@ -77,15 +77,15 @@ def ours(text: str) -> str | int:
 
 
 @pytest.fixture(scope="module")
-def judge97(mysql97: Any) -> Iterator[Judge]:
+def oracle97(mysql97: Any) -> Iterator[Oracle]:
     with mysql97.connect() as connection, connection.cursor() as cursor:
-        yield Judge(cursor)
+        yield Oracle(cursor)
 
 
 @pytest.fixture(scope="module")
-def judge56(mysql56: Any) -> Iterator[Judge]:
+def oracle56(mysql56: Any) -> Iterator[Oracle]:
     with mysql56.connect() as connection, connection.cursor() as cursor:
-        yield Judge(cursor)
+        yield Oracle(cursor)
 
 
 def seen_in(gtid_set: GtidSet) -> Twin:
@@ -123,9 +123,9 @@ DIFFERENCES = (
 
 
 @pytest.mark.parametrize("row", DIFFERENCES, ids=lambda row: f"{row.server} {row.why[:40]}")
-def test_the_known_differences(row: Difference, judge97: Judge, judge56: Judge) -> None:
-    judge = {"9.7": judge97, "5.6": judge56}[row.server]
-    assert judge.read([row.text]) == [row.theirs]
+def test_the_known_differences(row: Difference, oracle97: Oracle, oracle56: Oracle) -> None:
+    oracle = {"9.7": oracle97, "5.6": oracle56}[row.server]
+    assert oracle.read([row.text]) == [row.theirs]
     assert ours(row.text) == row.ours != row.theirs
     assert columns_of([row.text]) == [row.ours]
 
@@ -153,21 +153,21 @@ def columns_of(texts: Sequence[str]) -> list[str | int]:
     return answers
 
 
-def test_valid_text_means_the_same_to_server_set_column_and_twin(judge97: Judge) -> None:
+def test_valid_text_means_the_same_to_server_set_column_and_twin(oracle97: Oracle) -> None:
     rng = random.Random(SEED)
     drawn = [valid_text_and_twin(rng, tagged=True) for _ in range(3_000)]
     texts = [text for text, _ in drawn]
-    everyone = (judge97.read_all(texts), columns_of(texts), drawn)
+    everyone = (oracle97.read_all(texts), columns_of(texts), drawn)
     for answer, of_column, (text, twin) in zip(*everyone, strict=True):
         assert isinstance(answer, str), (SEED, text)
         assert ours(text) == of_column == answer, (SEED, text)
         assert seen_in(GtidSet.parse(text)) == twin, (SEED, text)
 
 
-def test_mutated_text_is_taken_or_refused_alike_and_at_the_same_place(judge97: Judge) -> None:
+def test_mutated_text_is_taken_or_refused_alike_and_at_the_same_place(oracle97: Oracle) -> None:
     rng = random.Random(SEED)
     texts = [mutated(rng, valid_text(rng, tagged=True)) for _ in range(5_000)]
-    answers = judge97.read_all(texts)
+    answers = oracle97.read_all(texts)
     for text, answer, of_column in zip(texts, answers, columns_of(texts), strict=True):
         assert ours(text) == of_column, (SEED, text)
         if isinstance(answer, str):
@@ -182,7 +182,7 @@ def test_mutated_text_is_taken_or_refused_alike_and_at_the_same_place(judge97: J
     assert 1_000 < refused < 4_800, "the mutations have become too mild or too wild"
 
 
-def test_subtraction_and_containment_are_the_servers(judge97: Judge) -> None:
+def test_subtraction_and_containment_are_the_servers(oracle97: Oracle) -> None:
     rng = random.Random(SEED)
     pairs = [(valid_text(rng, tagged=True), valid_text(rng, tagged=True)) for _ in range(2_500)]
     pairs += [(left, left + "," + right) for left, right in pairs[:500]]
@@ -193,8 +193,8 @@ def test_subtraction_and_containment_are_the_servers(judge97: Judge) -> None:
     for begin in range(0, len(pairs), BATCH):
         batch = pairs[begin : begin + BATCH]
         quoted = [f"({literal(left)}, {literal(right)})" for left, right in batch]
-        subtracted = judge97.row([f"GTID_SUBTRACT{operands}" for operands in quoted])
-        contained = judge97.row([f"GTID_SUBSET{operands}" for operands in quoted])
+        subtracted = oracle97.row([f"GTID_SUBTRACT{operands}" for operands in quoted])
+        contained = oracle97.row([f"GTID_SUBSET{operands}" for operands in quoted])
         for (left, right), difference, subset in zip(batch, subtracted, contained, strict=True):
             ours_left, ours_right = GtidSet.parse(left), GtidSet.parse(right)
             found = ours_left - ours_right
@@ -217,19 +217,19 @@ DIFFERENCES_FROM_5_6 = {
 }
 
 
-def test_5_6_reads_what_it_can_print_as_we_do(judge56: Judge) -> None:
+def test_5_6_reads_what_it_can_print_as_we_do(oracle56: Oracle) -> None:
     rng = random.Random(SEED)
     texts = [valid_text(rng, tagged=False) for _ in range(1_000)]
-    for text, answer in zip(texts, judge56.read_all(texts), strict=True):
+    for text, answer in zip(texts, oracle56.read_all(texts), strict=True):
         assert isinstance(answer, str), (SEED, text)
         assert ours(text) == answer, (SEED, text)
 
 
-def test_5_6_differs_only_where_it_is_known_to(judge56: Judge) -> None:
+def test_5_6_differs_only_where_it_is_known_to(oracle56: Oracle) -> None:
     rng = random.Random(SEED)
     texts = [mutated(rng, valid_text(rng, tagged=False), PLAIN_PIECES) for _ in range(1_500)]
     differing = 0
-    for text, answer in zip(texts, judge56.read_all(texts), strict=True):
+    for text, answer in zip(texts, oracle56.read_all(texts), strict=True):
         found = ours(text)
         if found == answer or (isinstance(found, int) and isinstance(answer, int)):
             continue

@@ -1,4 +1,4 @@
-"""A real server's binary log and dump command as the judge of the binary forms."""
+"""A real server's binary log and dump command as the oracle of the binary forms."""
 
 import struct
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A real 9.7 server as the judge of what SET gtid_next and SET gtid_purged take.
+"""A real 9.7 server as the oracle of what SET gtid_next and SET gtid_purged take.
 
 Both have older readers than GTID_SUBTRACT, which is the definition: see DIFFERENCES.
 

@@ -12,7 +12,7 @@ from gtid_audit.views.report import Engine
 from tests.contents import alike, differing, unread
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import NOON, A
-from topology import audit as judging
+from topology import audit as evaluating
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import unread_by_defect
 from topology.adapters.inventory.fleet import Cluster, Fleet
@@ -76,12 +76,12 @@ def test_the_policy_of_the_fleet_file_counts(
 ) -> None:
     seen: list[Policy] = []
 
-    def judge(_directory: Path, *, policy: Policy, gaps: object) -> tuple[()]:
+    def evaluate(_directory: Path, *, policy: Policy, gaps: object) -> tuple[()]:
         assert gaps == {}
         seen.append(policy)
         return ()
 
-    monkeypatch.setattr("spark_audit.adapters.local.audit_snapshots_locally", judge)
+    monkeypatch.setattr("spark_audit.adapters.local.audit_snapshots_locally", evaluate)
     (tmp_path / "fleet.yaml").write_text(
         f"policy: {{allowed_uuids: [{A}]}}\n"
         "clusters: [{name: x, servers: [{name: y, host: h, user: u}]}]\n"
@@ -148,7 +148,7 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark", "collected")
 @pytest.mark.parametrize("keeps", [True, False])
-def test_spark_judges_a_live_fleet(tmp_path: Path, *, keeps: bool) -> None:
+def test_spark_evaluates_a_live_fleet(tmp_path: Path, *, keeps: bool) -> None:
     directory = tmp_path / "kept" if keeps else None
     with audit_engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=directory) as answer:
         on_spark = "".join(answer.document())
@@ -169,7 +169,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark", "collected", "compared")
-def test_spark_judges_contents_as_the_local_engine_does_now_and_from_what_is_stored(
+def test_spark_evaluates_contents_as_the_local_engine_does_now_and_from_what_is_stored(
     tmp_path: Path,
 ) -> None:
     with audit_engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=tmp_path) as answer:
@@ -238,12 +238,12 @@ def test_a_defect_in_reading_is_unknown_and_named_now_and_in_what_is_stored(
         assert "".join(answer.document()) == "".join(audited.document())
 
 
-def test_a_defect_in_judging_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_in_evaluating_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_given: object) -> None:
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr(judging, "audit_cluster", fail)
-    audit = judging.audit_or_unknown(healthy(), Policy())
+    monkeypatch.setattr(evaluating, "audit_cluster", fail)
+    audit = evaluating.audit_or_unknown(healthy(), Policy())
     assert audit.verdict is Verdict.UNKNOWN
     assert audit.servers == ("a", "b")
     assert audit.unknown[0].reason == "defect of the auditor: ZeroDivisionError: odd"

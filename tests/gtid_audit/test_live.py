@@ -187,7 +187,7 @@ def test_each_missing_privilege_is_named(pair97: Pair, tmp_path: Path) -> None:
     assert SECRET not in written + allowed.stdout
 
 
-def test_a_fleet_is_stored_and_judged_again(pair97: Pair, tmp_path: Path) -> None:
+def test_a_fleet_is_stored_and_evaluated_again(pair97: Pair, tmp_path: Path) -> None:
     faults.position_bypass(pair97)
     fleet = str(
         fleet_file(tmp_path / "fleet.yaml", ("pair", [address(pair97.a), address(pair97.b)]))

@@ -39,11 +39,11 @@ def test_nothing_before_the_first_audit() -> None:
     assert scrape(None) == {}
 
 
-def test_a_healthy_cluster_has_every_judged_code_at_zero() -> None:
+def test_a_healthy_cluster_has_every_evaluated_code_at_zero() -> None:
     found = scrape(finished(healthy("x")))
     assert set(found) == set(METRICS)
-    judged = {code for code, entry in CATALOGUE.items() if entry.judged}
-    assert {code for _, code, _ in found["mysql_gtid_findings"]} == judged
+    evaluated = {code for code, entry in CATALOGUE.items() if entry.has_rule}
+    assert {code for _, code, _ in found["mysql_gtid_findings"]} == evaluated
     assert set(found["mysql_gtid_findings"].values()) == {0.0}
     assert found["mysql_gtid_verdict"] == {("x",): 0.0}
     assert found["mysql_gtid_transactions"] == {}

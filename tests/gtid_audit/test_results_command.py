@@ -156,7 +156,7 @@ def test_either_engine_goes_on_with_the_history_of_the_other(
     last = documents["spark-local-spark", runs_of(stored)[-1]]
     hole = next(each for each in last["findings"] if each["code"] == "H1")
     assert (hole["first_seen"][:10], hole["last_seen"][:10]) == ("2026-01-02", "2026-01-04")
-    # Judged again by the other engine, a run is the same run; by another policy it is not.
+    # Evaluated again by the other engine, a run is the same run; by another policy it is not.
     out = tmp_path / "spark-local-spark"
     for engine in ("local", "spark"):
         again = told(capsys, runs_of(stored)[-1], "--engine", engine, "--out", str(out), "--json")

@@ -1,4 +1,4 @@
-"""Made-up judgements, and DataFrames of them, for the tests of results, history and trends."""
+"""Made-up evaluations, and DataFrames of them, for the tests of results, history and trends."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -92,7 +92,7 @@ def verdict_counts(**counts: int) -> tuple[tuple[Verdict, int], ...]:
 
 
 def a_summary(verdict: Verdict) -> FleetSummary:
-    """Make the summary of one cluster that was judged so."""
+    """Make the summary of one cluster that was evaluated so."""
     return FleetSummary(
         run=run_of(0).text,
         previous=None,

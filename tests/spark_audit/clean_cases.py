@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from spark_audit.evaluate_batch import judge_batch
-from spark_audit.evaluate_cluster import judge_records
+from spark_audit.evaluate_batch import evaluate_rows
+from spark_audit.evaluate_cluster import evaluate_records
 from tests.topology.world import SHAPES, World
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.policy import Policy
@@ -71,16 +71,16 @@ def fleet(count: int) -> dict[str, list[Record]]:
     return clusters
 
 
-def judged(clusters: dict[str, list[Record]]) -> list[Record]:
+def evaluated(clusters: dict[str, list[Record]]) -> list[Record]:
     return [
-        audit_to_record(judge_records(name, clusters[name], policy=POLICY))
+        audit_to_record(evaluate_records(name, clusters[name], policy=POLICY))
         for name in sorted(clusters)
     ]
 
 
 def in_columns(rows: list[Record]) -> list[Record]:
     table = table_of_records(rows, SNAPSHOT_SCHEMA)
-    return records_of_table(judge_batch(table, policy=POLICY))
+    return records_of_table(evaluate_rows(table, policy=POLICY))
 
 
 def numbers_of(values: list[int]) -> Any:
@@ -90,7 +90,7 @@ def numbers_of(values: list[int]) -> Any:
 
 
 def audits_of(piece: Any) -> list[Record]:
-    return records_of_table(judge_batch(piece, policy=POLICY))
+    return records_of_table(evaluate_rows(piece, policy=POLICY))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

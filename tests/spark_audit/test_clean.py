@@ -24,15 +24,15 @@ from spark_audit.clean_clusters import (
     other_columns,
 )
 from spark_audit.clean_identity import keep_distinct_ids
-from spark_audit.evaluate_batch import judge_batch
-from spark_audit.evaluate_cluster import judge_records
+from spark_audit.evaluate_batch import evaluate_rows
+from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.schema import AUDIT_SCHEMA
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
 from tests.spark_audit.clean_cases import (
     POLICY,
+    evaluated,
     fits,
     in_columns,
-    judged,
     numbers_of,
     places,
     records_of,
@@ -128,9 +128,9 @@ def test_rules_on_evidence_of_the_history_see_all_columns(log_updates: str) -> N
         ),
     )
     rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
-    codes = [each.code for each in judge_records("one", rows, policy=POLICY).findings]
+    codes = [each.code for each in evaluate_records("one", rows, policy=POLICY).findings]
     assert codes == ["E4"] * (log_updates == "ON")
-    assert in_columns(rows) == judged({"one": rows})
+    assert in_columns(rows) == evaluated({"one": rows})
 
 
 @pytest.mark.parametrize(("order", "severity"), [("ON", "WARNING"), ("OFF", "INFO")])
@@ -141,9 +141,9 @@ def test_rules_see_the_settings_by_which_they_decide(order: str, severity: str) 
     replica = a_server("b", B, f"{A}:1-3:5-10", channels=(received,), settings=settings)
     cluster = a_cluster("one", a_server("a", A, f"{A}:1-10"), replica)
     rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
-    [found] = judge_records("one", rows, policy=POLICY).findings
+    [found] = evaluate_records("one", rows, policy=POLICY).findings
     assert (found.code, found.severity.name) == ("T1", severity)
-    assert in_columns(rows) == judged({"one": rows})
+    assert in_columns(rows) == evaluated({"one": rows})
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_server_alone_is_settled_if_nothing_happened_to_it(
     cluster = a_cluster("one", a_server("a", A, f"{A}:1-10", **facts))
     cluster = replace(cluster, last=tuple(replace(each, **last) for each in cluster.last))
     rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
-    assert in_columns(rows) == judged({"one": rows})
+    assert in_columns(rows) == evaluated({"one": rows})
     assert (in_columns(rows)[0]["verdict"] == "OK") is is_ok
     table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
     assert clean_clusters(ClusterBatch(table, numbers_of([0, 2])))[0].tolist() == [is_ok]
@@ -194,7 +194,7 @@ def test_columns_that_evidence_quotes_are_read_for_such_findings_alone(
     """With evidence of a history, or a rule that is not known here, all are read."""
     cluster = a_cluster("one", a_server("a", A, f"{A}:1-5"), a_server("b", A, f"{A}:1-5"))
     rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
-    findings = judge_records("one", rows, policy=POLICY).findings
+    findings = evaluate_records("one", rows, policy=POLICY).findings
     assert [each.code for each in findings] == ["C1"]
     assert other_columns(findings, has_evidence=False) == ()
     everything = set(SNAPSHOT_SCHEMA.names)
@@ -266,7 +266,7 @@ def test_no_single_odd_field_is_passed_over() -> None:
     assert len(clusters) > 300
     rows = [row for name in clusters for row in clusters[name]]
     found = {record["cluster"]: record for record in in_columns(rows)}
-    for expected in judged(clusters):
+    for expected in evaluated(clusters):
         assert found[expected["cluster"]] == expected
 
 
@@ -290,7 +290,7 @@ def test_what_is_stored_in_other_words_or_in_part_is_left_to_the_rules(
     assert in_columns(clean)[0]["verdict"] == "OK"
     rows = [with_at(row, path, odd) if row["name"] == "b" else row for row in clean]
     assert fits(rows)
-    assert in_columns(rows) == judged({"one": rows})
+    assert in_columns(rows) == evaluated({"one": rows})
 
 
 def test_sets_that_say_the_same_in_other_words_are_not_canonical() -> None:
@@ -303,7 +303,7 @@ def test_sets_that_say_the_same_in_other_words_are_not_canonical() -> None:
     for odd in (text + ",", " " + text, f"{first}:0{rest}", f"{first}:1:{rest}"):
         rows = [dict(each) for each in clean]
         rows[0]["gtid_executed"] = odd
-        assert in_columns(rows) == judged({"clean": rows})
+        assert in_columns(rows) == evaluated({"clean": rows})
         assert in_columns(rows)[0]["verdict"] == "UNKNOWN"
 
 
@@ -319,7 +319,7 @@ def test_rows_without_a_name_are_never_ok() -> None:
 
 
 def test_no_rows_are_noaudits_of() -> None:
-    assert judge_batch(SNAPSHOT_SCHEMA.empty_table(), policy=POLICY) == AUDIT_SCHEMA.empty_table()
+    assert evaluate_rows(SNAPSHOT_SCHEMA.empty_table(), policy=POLICY) == AUDIT_SCHEMA.empty_table()
 
 
 def test_twins_are_not_settled() -> None:
@@ -327,7 +327,7 @@ def test_twins_are_not_settled() -> None:
     world.settle()
     clean = records_of(world.snapshot(restless=False), "twins")
     rows: list[Record] = [dict(each, server_uuid=str(UUID(int=7)), channels=[]) for each in clean]
-    assert in_columns(rows) == judged({"twins": rows})
+    assert in_columns(rows) == evaluated({"twins": rows})
     # The evidence of this finding alone quotes columns that are not looked at otherwise.
     assert "/data/a" in str(in_columns(rows))
 
@@ -353,7 +353,7 @@ def test_settings_that_a_rule_reports_are_not_settled(
         snapshot_to_record(replace(server, cluster="set", settings=((name, value),)))
         for server in (*snapshot.first, *snapshot.last)
     ]
-    assert in_columns(rows) == judged({"set": rows})
+    assert in_columns(rows) == evaluated({"set": rows})
     assert (code is None) == (in_columns(rows)[0]["verdict"] == "OK")
     assert code is None or f"'code': '{code}'" in str(in_columns(rows))
 
@@ -376,7 +376,7 @@ def test_equal_server_ids_and_sources_outside_are_not_settled() -> None:
         for each in clean
     ]
     for rows, code in ((same, "C2"), (outside, "J4"), (copied, "J4")):
-        assert in_columns(rows) == judged({"odd": rows})
+        assert in_columns(rows) == evaluated({"odd": rows})
         assert f"'code': '{code}'" in str(in_columns(rows))
 
 
@@ -389,7 +389,7 @@ def test_a_receiver_behind_the_end_of_its_sources_log_is_not_settled() -> None:
     for file, offset in (("binlog.000001", 10**9), ("binlog.000099", 4)):
         place: Record = {"file": file, "position": offset}
         rows = [with_at(each, ("channels", 0, "received_to"), place) for each in clean]
-        assert in_columns(rows) == judged({"reset": rows})
+        assert in_columns(rows) == evaluated({"reset": rows})
         assert "'code': 'A4'" in str(in_columns(rows))
         # It moved between the readings: it is merely ahead of what was read of its source.
         rows = [

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from spark_audit.evaluate_batch import judge_batch, judged_rows, whole_clusters
+from spark_audit.evaluate_batch import evaluate_rows, evaluated_rows, whole_clusters
 from spark_audit.schema import AUDIT_SCHEMA
 from tests.simulation.history import generate
 from tests.simulation.log_answers import with_answers
 from tests.simulation.reading import read
-from tests.spark_audit.clean_cases import POLICY, audits_of, fleet, in_columns, judged
+from tests.spark_audit.clean_cases import POLICY, audits_of, evaluated, fleet, in_columns
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.records import Record, snapshot_to_record
 
@@ -26,7 +26,7 @@ def clusters() -> dict[str, list[Record]]:
 @pytest.fixture(scope="module")
 def expected(clusters: dict[str, list[Record]]) -> list[Record]:
     """Return what the rules say of each cluster, in order of name."""
-    return judged(clusters)
+    return evaluated(clusters)
 
 
 @pytest.mark.long
@@ -58,7 +58,7 @@ def test_the_columns_and_the_rules_agree_on_simulated_histories() -> None:
         name = f"history-{seed:09}"
         servers = (*snapshot.first, *snapshot.last)
         clusters[name] = [snapshot_to_record(replace(each, cluster=name)) for each in servers]
-    assert in_columns([row for rows in clusters.values() for row in rows]) == judged(clusters)
+    assert in_columns([row for rows in clusters.values() for row in rows]) == evaluated(clusters)
 
 
 @pytest.mark.long
@@ -88,14 +88,14 @@ def test_batches_are_cut_between_clusters(
         assert sum(piece.num_rows for piece in pieces) == table.num_rows
 
 
-def test_what_is_written_of_judgements_is_what_spark_would_write(
+def test_what_is_written_of_evaluations_is_what_spark_would_write(
     clusters: dict[str, list[Record]],
 ) -> None:
-    """One table by two ways: by those who judge, and by way of a DataFrame (results.judged_of)."""
+    """One table by two ways: by those who evaluate, and by way of a DataFrame (results.evaluated_of)."""
     names = sorted(clusters)[:40]
     rows = [row for name in names for row in clusters[name]]
-    audits = judge_batch(table_of_records(rows, SNAPSHOT_SCHEMA), policy=POLICY)
-    written = records_of_table(judged_rows(audits))
+    audits = evaluate_rows(table_of_records(rows, SNAPSHOT_SCHEMA), policy=POLICY)
+    written = records_of_table(evaluated_rows(audits))
     for audit, row in zip(records_of_table(audits), written, strict=True):
         findings, unknown = audit["findings"], audit["unknown"]
         assert isinstance(findings, list)
@@ -112,4 +112,4 @@ def test_what_is_written_of_judgements_is_what_spark_would_write(
             "unknown": unknown or None,
         }
     assert {row["verdict"] for row in written} >= {"OK", "CRITICAL"}
-    assert judged_rows(AUDIT_SCHEMA.empty_table()).num_rows == 0
+    assert evaluated_rows(AUDIT_SCHEMA.empty_table()).num_rows == 0

@@ -26,7 +26,7 @@ from benchmarks.generate.numbers import GeneratedFleet
 from gtid import jit
 from spark_audit.adapters.java import JavaMissing, require_java
 from spark_audit.adapters.package import Package, write_package
-from spark_audit.adapters.stored_pieces import judge_piece, pieces_of
+from spark_audit.adapters.stored_pieces import evaluate_piece, pieces_of
 from spark_audit.schema import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, standalone
@@ -120,11 +120,11 @@ def mixed(folder: Path, stored: Path) -> Path:
     return folder
 
 
-def judged_locally(stored: Path) -> pa.Table:
+def evaluated_locally(stored: Path) -> pa.Table:
     pieces = pieces_of(files_of_run(latest_run(stored)))
     assert pieces is not None
-    judged = [judge_piece(piece, policy=Policy()) for piece in pieces]
-    return pa.concat_tables(judged).sort_by("cluster").combine_chunks()
+    evaluated = [evaluate_piece(piece, policy=Policy()) for piece in pieces]
+    return pa.concat_tables(evaluated).sort_by("cluster").combine_chunks()
 
 
 def assert_results(out: Path, expected: pa.Table, output: str) -> FleetSummary:
@@ -193,7 +193,7 @@ def asked_places(
         settings={"spark.executorEnv.GTID_AUDIT_CACHE": str(cache.parent.parent), **more},
     )
     assert ran.status == 2, ran.log[-4000:]
-    assert_results(folder / "results", judged_locally(stored), ran.output)
+    assert_results(folder / "results", evaluated_locally(stored), ran.output)
     asked = [json.loads(each) for each in json.loads((folder / "places.json").read_text())]
     return asked, str(cache)
 
@@ -276,7 +276,7 @@ def test_an_executor_that_dies_changes_nothing(
     assert re.search(r"Lost task [\d.]+ in stage .* \(executor \d+ exited", ran.log) or re.search(
         "Lost task .*ExecutorLostFailure", ran.log
     )
-    assert_results(out, judged_locally(stored), ran.output)
+    assert_results(out, evaluated_locally(stored), ran.output)
 
 
 @pytest.mark.slow
@@ -309,7 +309,7 @@ def test_tasks_that_run_twice_are_written_once(
     )
     assert ran.status == 2, ran.log[-4000:]
     assert re.search("Marking task .* as speculatable", ran.log)
-    assert_results(tmp_path / "results", judged_locally(stored), ran.output)
+    assert_results(tmp_path / "results", evaluated_locally(stored), ran.output)
 
 
 @pytest.mark.slow
@@ -330,7 +330,7 @@ def test_an_address_that_only_hadoop_knows_is_read_and_written(
     for _ in range(2):  # the second time it is there already
         ran = cluster.run(package.program, *places, package=package.archive, settings=settings)
         assert ran.status == 2, ran.log[-4000:]
-        assert_results(tmp_path / "results", judged_locally(stored), ran.output)
+        assert_results(tmp_path / "results", evaluated_locally(stored), ran.output)
 
 
 @pytest.mark.slow

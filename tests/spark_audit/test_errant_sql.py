@@ -68,7 +68,7 @@ def test_the_script_finds_what_the_audit_calls_errant(
     alone = changed(by_name["errant"], "alone", db2=replace(db2, channels=(down, stranger)))
     write_snapshots(tmp_path, (*fleet, both_primary, more, alone))
     audits = audit_snapshots_locally(tmp_path, policy=Policy())
-    judged = {
+    evaluated = {
         (finding.cluster, finding.replica, str(finding.gtid_set), finding.gtid_set.gtid_count)
         for audit in audits
         for finding in audit.findings
@@ -76,8 +76,8 @@ def test_the_script_finds_what_the_audit_calls_errant(
     }
     errant, unknown = answers(spark.newSession(), latest_run(tmp_path))
     # Of a replica with a source that nobody read, the audit still says something; the script not.
-    assert {row for row in judged if row[0] == "alone"}
-    assert set(errant) == {row for row in judged if row[0] != "alone"}
+    assert {row for row in evaluated if row[0] == "alone"}
+    assert set(errant) == {row for row in evaluated if row[0] != "alone"}
     assert errant[0][:2] == ("more", "db2")
     assert len(errant) == 3  # one of them is of the pair whose sets are vast
     assert unknown == [

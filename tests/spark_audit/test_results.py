@@ -156,7 +156,7 @@ def test_results_do_not_depend_on_how_rows_are_spread(
     assert document_of(spread) == document_of(whole)
 
 
-def test_the_judging_runs_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_evaluating_runs_once(spark: SparkSession, tmp_path: Path) -> None:
     seen = spark.sparkContext.accumulator(0)
 
     def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,7 @@ from spark_audit.adapters.snapshot_source import (
     dealt,
 )
 from spark_audit.adapters.source_options import SourceOptions
-from spark_audit.evaluate_cluster import judge_records
+from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.schema import SNAPSHOTS
 from tests.snapshots import A, a_cluster, a_server
 from topology.adapters.collect import CollectLimits
@@ -256,7 +256,7 @@ def test_a_defect_in_reading_is_unknown_rows_without_the_password() -> None:
     assert [(row["name"], row["phase"]) for row in batch.to_pylist()] == [
         ("s0", 1), ("s1", 1), ("s0", 2), ("s1", 2),
     ]  # fmt: skip
-    audit = judge_records("c000", records_of_table(batch), policy=Policy())
+    audit = evaluate_records("c000", records_of_table(batch), policy=Policy())
     assert audit.verdict is Verdict.UNKNOWN
     assert {(one.server, one.fact, one.reason) for one in audit.unknown} == {
         (server, "reading", "error: defect of the auditor: RuntimeError: boom: …")
@@ -268,7 +268,7 @@ def test_a_snapshot_that_cannot_be_typed_is_unknown_rows() -> None:
     # A lone surrogate is no text for Arrow: a defect in one cluster, of whatever kind.
     snapshot = a_cluster("c000", a_server("s0", A, f"{A}:1-5", version_text="\ud800"))
     batch = batch_of(snapshot)
-    audit = judge_records("c000", records_of_table(batch), policy=Policy())
+    audit = evaluate_records("c000", records_of_table(batch), policy=Policy())
     assert audit.verdict is Verdict.UNKNOWN
     assert "the server's answer cannot be stored: " in audit.unknown[0].reason
 
@@ -295,7 +295,7 @@ def test_an_account_the_executor_lacks_is_an_unread_server_and_no_other(
     )
     assert said["s2"].startswith("no account on the executor: no user")
     assert said["s3"].endswith("nowhere.cnf: No such file or directory")
-    audit = judge_records("c", records_of_table(batch), policy=Policy())
+    audit = evaluate_records("c", records_of_table(batch), policy=Policy())
     assert audit.verdict is Verdict.UNKNOWN
     assert PASSWORD not in str(audit)
 

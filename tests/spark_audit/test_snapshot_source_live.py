@@ -47,8 +47,8 @@ def load(spark: SparkSession, fleet: Path, **options: str) -> DataFrame:
 
 
 def audits_on_spark(rows: DataFrame) -> dict[str, ClusterAudit]:
-    judged = records_of_table(audits_of(rows, policy=POLICY).toArrow())
-    return {audit.cluster: audit for audit in map(audit_from_record, judged)}
+    evaluated = records_of_table(audits_of(rows, policy=POLICY).toArrow())
+    return {audit.cluster: audit for audit in map(audit_from_record, evaluated)}
 
 
 def audits_here(fleet: Path) -> dict[str, ClusterAudit]:

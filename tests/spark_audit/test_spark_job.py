@@ -44,9 +44,9 @@ def document_of(stored: Path) -> str:
 def audited_with_spark(
     stored: Path, *, policy: Policy, session: SparkSession
 ) -> tuple[ClusterAudit, ...]:
-    """Judge on Spark and bring everything here: it is a small fleet."""
-    judged = audits_of_run(session, latest_snapshots(session, str(stored)), policy=policy)
-    audits = [audit_from_record(record) for record in records_of_table(judged.toArrow())]
+    """Evaluate on Spark and bring everything here: it is a small fleet."""
+    evaluated = audits_of_run(session, latest_snapshots(session, str(stored)), policy=policy)
+    audits = [audit_from_record(record) for record in records_of_table(evaluated.toArrow())]
     return tuple(sorted(audits, key=lambda audit: audit.cluster))
 
 
@@ -89,10 +89,10 @@ def test_findings_do_not_depend_on_how_rows_are_spread(
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     rows = spark.read.schema(SNAPSHOTS).parquet(str(latest_run(stored)))
     shuffled = rows.orderBy(sf.rand(seed=partitions)).repartition(partitions)
-    judged = audits_of(shuffled, policy=POLICY)
-    assert judged.schema == AUDITS
-    assert judged.rdd.getNumPartitions() == partitions
-    audits = [audit_from_record(record) for record in records_of_table(judged.toArrow())]
+    evaluated = audits_of(shuffled, policy=POLICY)
+    assert evaluated.schema == AUDITS
+    assert evaluated.rdd.getNumPartitions() == partitions
+    audits = [audit_from_record(record) for record in records_of_table(evaluated.toArrow())]
     in_order = tuple(sorted(audits, key=lambda audit: audit.cluster))
     assert bytes_of(in_order) == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
 
@@ -108,7 +108,7 @@ def test_the_zone_of_the_session_changes_nothing(stored: Path, spark: SparkSessi
     assert bytes_of(audits) == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
 
 
-def test_damaged_clusters_are_unknown_and_the_others_are_judged(
+def test_damaged_clusters_are_unknown_and_the_others_are_evaluated(
     stored: Path, spark: SparkSession
 ) -> None:
     whole = {audit.cluster: audit for audit in audit_snapshots_locally(stored, policy=POLICY)}
@@ -164,9 +164,9 @@ def test_data_that_cannot_be_read_is_an_error_with_the_name_of_the_file(
 def test_an_executor_that_does_not_see_the_results_directory_says_so(
     stored: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = evaluated_files._judge_on_executors
+    evaluate = evaluated_files._evaluate_on_executors
 
-    def judge_elsewhere(
+    def evaluate_elsewhere(
         session: SparkSession,
         pieces: Sequence[Piece],
         attempts: Path,
@@ -175,9 +175,9 @@ def test_an_executor_that_does_not_see_the_results_directory_says_so(
         beside: Beside,
     ) -> list[tuple[str, int]]:
         attempts.rmdir()  # as if it were a disk of the driver's machine only
-        return judge(session, pieces, attempts, policy=policy, beside=beside)
+        return evaluate(session, pieces, attempts, policy=policy, beside=beside)
 
-    monkeypatch.setattr(evaluated_files, "_judge_on_executors", judge_elsewhere)
+    monkeypatch.setattr(evaluated_files, "_evaluate_on_executors", evaluate_elsewhere)
     with pytest.raises(evaluated_files.UnwritableTable, match=r"_attempts: .*No such file"):
         audit_stored(spark, snapshots=str(stored), out=str(stored), policy=POLICY)
     assert list((stored / "audits").glob("**/*.parquet")) == []

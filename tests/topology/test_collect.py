@@ -161,7 +161,7 @@ def test_a_reader_that_hangs_is_given_up_and_the_others_are_read(hangs_in: int) 
                 ),
             )
             assert server.unread[0].reason is UnreadReason.TIMEOUT
-            assert not server.is_judgeable
+            assert not server.is_fully_read
         else:
             assert server.unread == ()
     audit = audit_cluster(snapshot)

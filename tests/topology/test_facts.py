@@ -19,7 +19,7 @@ from topology.audit import (
     UNEXPLAINED,
     audit_cluster,
     audit_or_unknown,
-    unjudged,
+    not_evaluated,
 )
 from topology.facts import ClusterFacts, EdgeFacts, gather_facts, grave_differences
 from topology.findings import (
@@ -273,7 +273,9 @@ def test_what_a_replica_has_too_much_is_claimed_by_the_order_of_reading(
 
 @LAWS
 @given(snapshots())
-def test_any_snapshot_is_judged_and_the_judgement_holds_together(snapshot: ClusterSnapshot) -> None:
+def test_any_snapshot_is_evaluated_and_the_evaluation_holds_together(
+    snapshot: ClusterSnapshot,
+) -> None:
     audit = audit_cluster(snapshot)
     assert repr(audit) == repr(audit_cluster(snapshot))
     assert list(audit.findings) == sorted(audit.findings, key=lambda one: one.order)
@@ -411,7 +413,7 @@ def test_places_order_by_number_not_by_text() -> None:
     assert str(late) == "binlog.1000000:4"
 
 
-# -- a judgement that fails ------------------------------------------------------------------------
+# -- an evaluation that fails ----------------------------------------------------------------------
 
 
 def test_a_defect_of_ours_leaves_the_cluster_unknown_and_is_named(
@@ -434,11 +436,11 @@ def test_a_defect_of_ours_leaves_the_cluster_unknown_and_is_named(
 
 def test_a_cluster_nobody_could_read_is_unknown_for_the_reasons_given() -> None:
     reasons = {Unknown("c", name, "readings", "gone") for name in ("b", EVERY_SERVER)}
-    audit = unjudged("c", reasons)
+    audit = not_evaluated("c", reasons)
     assert (audit.verdict, audit.servers, audit.read_at) == (Verdict.UNKNOWN, ("b",), None)
     assert set(audit.unknown) == reasons
     with pytest.raises(AssertionError, match="UNKNOWN has a reason"):
-        unjudged("c", ())
+        not_evaluated("c", ())
 
 
 # -- verdicts -------------------------------------------------------------------------------------

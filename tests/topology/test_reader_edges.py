@@ -1,4 +1,4 @@
-"""Servers the live reader cannot judge, and answers it cannot read: named, and nothing more.
+"""Servers the live reader cannot evaluate, and answers it cannot read: named, and nothing more.
 
 The servers of other makers are the one thing scripted here: their answers to the first questions
 are all that is needed of them.
@@ -135,7 +135,7 @@ def test_a_server_in_no_group_or_offline_has_no_group(read: Any) -> None:
 def test_a_script_without_changes_is_a_healthy_server(read: Any) -> None:
     reading = read({})
     assert reading.unread == ()
-    assert reading.is_judgeable
+    assert reading.is_fully_read
     assert reading.binary_logs[0].encrypted is True
 
 
@@ -161,14 +161,14 @@ def test_a_script_without_changes_is_a_healthy_server(read: Any) -> None:
     ],
     ids=["MariaDB", "too old", "no version", "no row", "no such variable", "no GTIDs"],
 )
-def test_a_server_that_cannot_be_judged_is_asked_no_further(
+def test_a_server_that_cannot_be_evaluated_is_asked_no_further(
     read: Any, changes: dict[str, Answer], vendor: Vendor | None, fact: str, reason: UnreadReason
 ) -> None:
     reading: ServerSnapshot = read(changes)
     assert [(one.fact, one.reason) for one in reading.unread] == [(fact, reason)]
     assert reading.unread[0].detail
     assert reading.vendor is vendor
-    assert not reading.is_judgeable
+    assert not reading.is_fully_read
     assert (reading.gtid_executed, reading.channels, reading.settings) == (None, None, None)
 
 
@@ -177,7 +177,7 @@ def test_a_set_that_cannot_be_parsed_costs_only_itself(read: Any, fact: str) -> 
     reading: ServerSnapshot = read({"@@GLOBAL.gtid_owned": [IDENTITY | {fact: "no such thing"}]})
     assert [(one.fact, one.reason) for one in reading.unread] == [(fact, UnreadReason.UNPARSEABLE)]
     assert getattr(reading, fact) is None
-    assert not reading.is_judgeable
+    assert not reading.is_fully_read
     assert reading.channels == ()
 
 
@@ -200,7 +200,7 @@ def test_an_error_costs_only_the_fact_it_is_about(
     reading: ServerSnapshot = read({"SHOW BINARY LOGS": error})
     (fact,) = reading.unread
     assert (fact, fact.reason) == (expected, expected.reason)
-    assert reading.is_judgeable
+    assert reading.is_fully_read
     assert reading.setting("gtid_mode") == "ON"
 
 
@@ -264,7 +264,7 @@ def test_a_server_without_a_binary_log_has_no_end_of_it(installation97: Installa
         reading = reader.read(phase=1)
         assert reading.unread == ()
         assert (reading.log_end, reading.binary_logs) == (None, ())
-        assert reading.is_judgeable
+        assert reading.is_fully_read
         for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE"):
             server.execute(f"SET GLOBAL gtid_mode = {mode}")
             modes = {fact.reason for fact in reader.read(phase=2).unread}

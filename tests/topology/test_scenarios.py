@@ -1,4 +1,4 @@
-"""The stories of scenarios.txt are judged as they say, and they cover the whole table."""
+"""The stories of scenarios.txt are evaluated as they say, and they cover the whole table."""
 
 import re
 from pathlib import Path
@@ -37,8 +37,8 @@ def test_every_story_has_a_title_of_its_own() -> None:
     assert len(set(titles)) == len(titles)
 
 
-@pytest.mark.parametrize("code", [entry.code for entry in CATALOGUE.values() if entry.judged])
-def test_every_judged_code_is_told_in_a_story(code: str) -> None:
+@pytest.mark.parametrize("code", [entry.code for entry in CATALOGUE.values() if entry.has_rule])
+def test_every_evaluated_code_is_told_in_a_story(code: str) -> None:
     told = [line for scenario in SCENARIOS for line in scenario.expected.splitlines()]
     assert any(line.startswith(f"{code} ") for line in told)
     assert re.search(rf"^# .*\b{code}\b", TEXT, re.MULTILINE), "and named in a title"

@@ -7,7 +7,7 @@
 2. A reading is a sequence of looks in the order of the live adapter, and the world moves between
    any two of them. The barrier between the phases is the only thing the reader is sure of.
 3. The faults at the end do to the world what they do in life. They say what the truth is; nothing
-   here judges.
+   here evaluates.
 """
 
 import random

@@ -201,7 +201,7 @@ class _Post:
             else:
                 if isinstance(answer, BaseException):
                     return self._unread(self._failed(answer))
-                if not answer.is_judgeable and answer.phase == 1 and _is_lost(answer):
+                if not answer.is_fully_read and answer.phase == 1 and _is_lost(answer):
                     self._given_up = answer.unread[0]  # a dead server is not waited for twice
                 return answer
         return self._unread(self._given_up)

@@ -83,7 +83,7 @@ def read_contents(
         seconds_max: for one query to one server.
     """
     wanted = _Wanted(back, newest=newest, seconds_max=seconds_max)
-    servers = {server.name: server for server in snapshot.last if server.is_judgeable}
+    servers = {server.name: server for server in snapshot.last if server.is_fully_read}
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
     opened: dict[_Key, ServerCompared] = {}
     readings = []

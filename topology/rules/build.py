@@ -35,7 +35,7 @@ def finding(
 ) -> Finding:
     """Return a finding with the texts of its catalogue row."""
     entry = entry_of(code)
-    assert entry.judged, f"{code} is marked as not judged"
+    assert entry.has_rule, f"{code} is marked as not evaluated"
     moment = _moment(facts)
     doubt = _doubt(facts, replica, channel)
     if doubt:

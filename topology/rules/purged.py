@@ -44,7 +44,7 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
         others = unseen_sources(edge.edge.replica, graph=facts.graph, servers=facts.last)
         donors = [
             name
-            for name in sorted(facts.judgeable - {edge.edge.source, edge.edge.replica})
+            for name in sorted(facts.fully_read - {edge.edge.source, edge.edge.replica})
             if edge.purged
             <= (facts.first[name].gtid_executed or GtidSet())
             - (facts.first[name].gtid_purged or GtidSet())

@@ -1,4 +1,4 @@
-"""One cluster judged from its records: the rules' own answer, or UNKNOWN with the reason."""
+"""One cluster evaluated from its records: the rules' own answer, or UNKNOWN with the reason."""
 
 from itertools import permutations
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from spark_audit.adapters.local import audit_snapshots_locally
-from spark_audit.evaluate_cluster import judge_records
-from topology import audit as judging
+from spark_audit.evaluate_cluster import evaluate_records
+from topology import audit as evaluating
 from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_cluster
 from topology.findings import Unknown, Verdict
 from topology.policy import Policy
@@ -30,7 +30,7 @@ def named(fleet: tuple[ClusterSnapshot, ...], cluster: str) -> ClusterSnapshot:
 def test_every_cluster_gets_the_rules_own_answer(fleet: tuple[ClusterSnapshot, ...]) -> None:
     for snapshot in fleet:
         expected = audit_cluster(snapshot, POLICY)
-        assert judge_records(snapshot.cluster, records_of(snapshot), policy=POLICY) == expected
+        assert evaluate_records(snapshot.cluster, records_of(snapshot), policy=POLICY) == expected
 
 
 def test_the_fleet_has_something_of_everything(
@@ -62,8 +62,8 @@ def test_the_policy_reaches_the_rules(fleet: tuple[ClusterSnapshot, ...]) -> Non
     ours = errant.last[1].server_uuid
     assert ours is not None
     lenient = Policy(allowed_uuids=frozenset({ours}))
-    strict = judge_records("errant", records_of(errant), policy=POLICY)
-    allowed = judge_records("errant", records_of(errant), policy=lenient)
+    strict = evaluate_records("errant", records_of(errant), policy=POLICY)
+    allowed = evaluate_records("errant", records_of(errant), policy=lenient)
     assert strict.verdict is Verdict.CRITICAL
     assert "E1" not in {one.code for one in allowed.findings}
 
@@ -72,7 +72,7 @@ def test_records_may_come_in_any_order(fleet: tuple[ClusterSnapshot, ...]) -> No
     hole = named(fleet, "hole")
     expected = audit_cluster(hole, POLICY)
     for order in permutations(records_of(hole)):
-        assert judge_records("hole", order, policy=POLICY) == expected
+        assert evaluate_records("hole", order, policy=POLICY) == expected
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_damaged_row_makes_its_cluster_unknown_and_says_why(
 ) -> None:
     records = records_of(named(fleet, "hole"))
     records[row] |= changes
-    audit = judge_records("hole", records, policy=POLICY)
+    audit = evaluate_records("hole", records, policy=POLICY)
     assert audit.verdict is Verdict.UNKNOWN
     assert audit.findings == ()
     (said,) = audit.unknown
@@ -126,18 +126,18 @@ def test_a_defect_of_ours_is_never_taken_for_health(
     def broken(*_given: object) -> None:
         raise AssertionError("one fact, one finding")
 
-    monkeypatch.setattr(judging, "audit_cluster", broken)
+    monkeypatch.setattr(evaluating, "audit_cluster", broken)
     healthy = named(fleet, "healthy")
-    audit = judge_records("healthy", records_of(healthy), policy=POLICY)
+    audit = evaluate_records("healthy", records_of(healthy), policy=POLICY)
     reason = "defect of the auditor: AssertionError: one fact, one finding"
     assert audit.verdict is Verdict.UNKNOWN
-    assert audit.unknown == (Unknown("healthy", EVERY_SERVER, "judgement", reason),)
+    assert audit.unknown == (Unknown("healthy", EVERY_SERVER, "evaluation", reason),)
     assert audit.servers == ("db1", "db2")
     assert audit.read_at == healthy.read_ended
 
 
 def test_no_records_at_all_are_not_health() -> None:
-    audit = judge_records("ghost", [], policy=POLICY)
+    audit = evaluate_records("ghost", [], policy=POLICY)
     assert audit.servers == ()
     assert audit.read_at is None
     assert audit.verdict is Verdict.UNKNOWN

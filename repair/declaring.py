@@ -28,7 +28,7 @@ from repair.actions import (
 )
 from repair.conflicts import behind_later_ones, not_to_go_on
 from repair.forgotten_below import forgotten_below
-from repair.missing_on import not_all_read, not_reached, roots, targets_lacking, unfinished
+from repair.missing_on import not_all_read, not_reached, roots, targets_without, unfinished
 from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
 from repair.needed import needed
 from repair.offered import offered
@@ -131,7 +131,7 @@ def _late_below(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refus
 
 def reset_and_purge(case: Case) -> Outcome:
     """Plan to delete and rewrite the history of one server, while its replicas are stopped."""
-    server = case.lacking
+    server = case.target
     if server is None:
         return Refusal("the server to reset could not be read")
     if dialect_of(server.version).has_purged_append:
@@ -194,13 +194,13 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
             return Refusal(_comes_anyway(case, case.replica, coming or there))
         found = [(case.replica, wanted - case.replica.executed)]
     else:
-        lacking = targets_lacking(case)
-        if isinstance(lacking, Refusal):
-            return lacking
+        targets = targets_without(case)
+        if isinstance(targets, Refusal):
+            return targets
         held = {name for name, each in case.model.servers.items() if wanted <= each.available}
         found = [
             (server, gtids)
-            for server, gtids in lacking
+            for server, gtids in targets
             if server == case.source or not held & upstream(case.model, server.name)
         ]
     tagged = any(tsid.tag for tsid in wanted.tsids)

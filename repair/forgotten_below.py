@@ -34,6 +34,6 @@ def forgotten_below(case: Case) -> Iterator[tuple[ModelServer, GtidSet]]:
         return
     for name in reversed(below(case.model, case.replica.name, running=True)):
         server = case.model[name]
-        lacking = case.wanted - case.was_there(name) - server.executed
-        if lacking and not has_earlier(server.available, lacking):
-            yield server, lacking
+        missing = case.wanted - case.was_there(name) - server.executed
+        if missing and not has_earlier(server.available, missing):
+            yield server, missing

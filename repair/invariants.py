@@ -135,11 +135,11 @@ def nobody_is_refused(before: Model, after: Model, _action: Action) -> Iterator[
             was = before[server.name].channel(channel.name)
             assert was is not None, "no action creates a channel"
             could = not refused(before[channel.source], before[server.name], was)
-            lacking = refused(after[channel.source], server, channel)
-            if lacking and could:
+            absent = refused(after[channel.source], server, channel)
+            if absent and could:
                 yield (
                     f"{server.name} would get error 1236 from {channel.source}:"
-                    f" {lacking.shortened()}"
+                    f" {absent.shortened()}"
                 )
 
 
@@ -160,9 +160,9 @@ def what_is_started_connects(_before: Model, after: Model, action: Action) -> It
             yield f"gtid_mode is not ON on {source.name}: no channel can use auto-position with it"
         if channel.lost_place and not channel.auto_position:
             yield channel.lost_place
-        lacking = refused(source, server, channel) if source is not None else GtidSet()
-        if source is not None and lacking:
-            yield f"{source.name} would refuse {server.name} with error 1236: {lacking.shortened()}"
+        absent = refused(source, server, channel) if source is not None else GtidSet()
+        if source is not None and absent:
+            yield f"{source.name} would refuse {server.name} with error 1236: {absent.shortened()}"
 
 
 def no_failing_receiver_is_started(before: Model, _after: Model, action: Action) -> Iterator[str]:
@@ -189,11 +189,11 @@ def nothing_is_dropped(before: Model, _after: Model, action: Action) -> Iterator
     for name in below(before, action.server):
         other = before[name]
         if None not in (here.server_id, other.server_id) and other.server_id == here.server_id:
-            lacking = action.gtids - other.executed
-            if lacking:
+            absent = action.gtids - other.executed
+            if absent:
                 yield (
                     f"{name} has the server_id of {action.server} and would drop"
-                    f" {lacking.shortened()}, which {action.server} commits: set another server_id"
+                    f" {absent.shortened()}, which {action.server} commits: set another server_id"
                     " on one of them first"
                 )
 

@@ -12,7 +12,7 @@ from topology.findings import ClusterAudit, Finding
 _LACKING = frozenset("HPT")
 
 
-def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
+def targets_without(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     """Return every server on which transactions of the finding are missing; the source last.
 
     Unlike the targets of a declaration, it includes servers to which a running channel will deliver

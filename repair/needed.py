@@ -11,8 +11,8 @@ def needed(model: Model, action: Action) -> Action | None:
     server = model[action.server]
     match action:
         case InjectEmpty(may_be_executed=False):
-            lacking = action.gtids - server.executed
-            return replace(action, gtids=lacking) if lacking else None
+            missing = action.gtids - server.executed
+            return replace(action, gtids=missing) if missing else None
         case RedoTransactions():
             left = tuple(
                 each

@@ -180,7 +180,7 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
     A server may not have the table. In that case it has not received the rows either.
     """
     table = action.rows[0].table
-    lacking = none_executed(action.gtids)
+    missing = none_executed(action.gtids)
     for name in setting.seen:
         executed = setting.executed(name)
         if action.gtids <= executed:
@@ -198,7 +198,7 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
         )
         arrived = (
             Guard(
-                f"{lacking} OR NOT @met",
+                f"{missing} OR NOT @met",
                 f"{name}: it has received the transactions since the plan was made; after the undo"
                 f" on {action.server} the two would differ; audit and plan again",
                 tries=met_if_there(

@@ -194,21 +194,21 @@ class _Work:
             each.id for each in self.outlook.findings
         }:
             return True  # the rules no longer find it
-        lacking = finding.source if finding.code[0] in "EJ" else finding.replica
-        if not finding.gtid_set or lacking not in self.model.servers:
+        target = finding.source if finding.code[0] in "EJ" else finding.replica
+        if not finding.gtid_set or target not in self.model.servers:
             return False
-        if finding.code[0] == "T" and finding.gtid_set <= self.started[lacking or ""].executed:
+        if finding.code[0] == "T" and finding.gtid_set <= self.started[target or ""].executed:
             # It arrives without a step, unless a file position is after it: no set shows that.
-            channel = self.started[lacking or ""].channel(finding.channel or "")
+            channel = self.started[target or ""].channel(finding.channel or "")
             return channel is not None and channel.auto_position
         if finding.code in HOLES:
             effects = [step.effect for step in self.steps]
-            brought = brought_by(effects, self.model[lacking or ""], self.known)
+            brought = brought_by(effects, self.model[target or ""], self.known)
             # Another channel delivers it, if nothing holds that up: no step does.
-            there = self.started[lacking or ""].executed
+            there = self.started[target or ""].executed
             if finding.gtid_set <= there or finding.gtid_set - brought:
                 return False
-        return finding.gtid_set <= self.model[lacking or ""].executed
+        return finding.gtid_set <= self.model[target or ""].executed
 
     def _starts(self, finding: Finding) -> bool:
         """Return whether a step starts the finding's channel, and its applier then continues."""

@@ -25,7 +25,7 @@ from repair.missing_on import (
     others_left_out,
     roots,
     still_receive,
-    targets_lacking,
+    targets_without,
     unfinished,
 )
 from repair.model import ModelServer, simulate
@@ -156,9 +156,9 @@ def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
     """Return the server from which the transactions reach all others; otherwise the source."""
     source = case.source
     assert source is not None, "the caller has checked"
-    lacking = targets_lacking(case)
-    assert not isinstance(lacking, Refusal), "it refuses only without a source"
-    servers = [server for server, _ in reversed(lacking)]
+    targets = targets_without(case)
+    assert not isinstance(targets, Refusal), "it refuses only without a source"
+    servers = [server for server, _ in reversed(targets)]
     for server in (source, *servers):
         if any(each.gtid in server.executed for each in redone if each.gtid is not None):
             continue
@@ -188,16 +188,16 @@ def undo_on_replica(case: Case) -> Outcome:
         return Refusal(f"{content.rows_unread}; {_undo_by_hand(case)}")
     if (why := case.overtaken()) is not None:
         return Refusal(why)
-    lacking = targets_lacking(case)
-    if isinstance(lacking, Refusal):
-        return lacking
+    targets = targets_without(case)
+    if isinstance(targets, Refusal):
+        return targets
     holders = [each for each in case.model.servers.values() if wanted & each.executed]
     partial = [each.name for each in holders if not wanted <= each.executed]
     if partial:
         return Refusal(f"{', '.join(partial)} has only a part of them: repair that first")
-    if reason := _stays_elsewhere(case, content, [server for server, _ in lacking]):
+    if reason := _stays_elsewhere(case, content, [server for server, _ in targets]):
         return Refusal(reason)
-    if reason := still_receive(case, holders, {server.name for server, _ in lacking}):
+    if reason := still_receive(case, holders, {server.name for server, _ in targets}):
         return Refusal(reason)
     states = {server.name: content.state_on(server.name) for server in holders}
     barred_on = [
@@ -220,7 +220,7 @@ def undo_on_replica(case: Case) -> Outcome:
     except CannotRender as refusal:
         return Refusal(f"{refusal}; {_undo_by_hand(case)}")
     undone = tuple(each for server in holders for each in _undo_actions(server.name, wanted, rows))
-    unused = list(roots(case, lacking[::-1]))
+    unused = list(roots(case, targets[::-1]))
     actions: list[Action] = [
         *undone,
         *(InjectEmpty(server.name, gtids, undone=undone) for server, gtids in unused),
@@ -254,8 +254,8 @@ def _undo_by_hand(case: Case) -> str:
     """
     wanted = case.finding.gtid_set
     holders = [each.name for each in case.model.servers.values() if wanted & each.executed]
-    lacking = targets_lacking(case)
-    others = [] if isinstance(lacking, Refusal) else [server.name for server, _ in lacking]
+    targets = targets_without(case)
+    others = [] if isinstance(targets, Refusal) else [server.name for server, _ in targets]
     return (
         f"by hand, on {', '.join(holders)}: `gtid-audit binlog show '{wanted}' SERVER --undo"
         " --schema-from SERVER` (SERVER is its DSN) writes what can be undone; run that script"

@@ -177,10 +177,10 @@ def would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel)
         return f"{source.name} has no open binary log: it would refuse the connection"
     if not can_connect(source, replica, channel):
         return f"gtid_mode is not ON on {source.name}: no channel can use auto-position with it"
-    lacking = refused(source, replica, channel)
-    if not lacking:
+    missing = refused(source, replica, channel)
+    if not missing:
         return None
-    return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
+    return f"{source.name} would refuse {replica.name} with error 1236: {missing.shortened()}"
 
 
 def stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:

@@ -188,7 +188,7 @@ class Case:
         return self.finding.gtid_set
 
     @property
-    def lacking(self) -> ModelServer | None:
+    def target(self) -> ModelServer | None:
         """Return the server on which the finding's transactions are missing."""
         return self.replica if self.is_hole else self.source
 

@@ -104,7 +104,7 @@ def evaluate_rows(
         return AUDIT_SCHEMA.empty_table()
     batch, order = _in_batch(rows)
     clean, sets = clean_clusters(batch)
-    clean &= ~_are_told_of(batch, beside)
+    clean &= ~_have_context(batch, beside)
     spans = [
         range(first, end)
         for first, end, is_clean in zip(batch.starts, batch.starts[1:], clean, strict=False)
@@ -125,7 +125,7 @@ def evaluate_rows(
     return audits.sort_by("cluster").combine_chunks()
 
 
-def _are_told_of(batch: ClusterBatch, beside: Beside) -> Flags:
+def _have_context(batch: ClusterBatch, beside: Beside) -> Flags:
     """Return for each cluster whether there are facts beside its rows."""
     names = batch.table["cluster"].chunk(0).take(batch.starts[:-1])
     return np.array(pc.is_in(names, pa.array(beside.clusters, pa.string())), dtype=np.bool_)

@@ -51,7 +51,7 @@ def interval_trend(readings: DataFrame, *, policy: TrendPolicy) -> DataFrame:
     servers = read.groupBy("cluster", "server").agg(_points("read_at", "interval_count"))
     last, per_hour = sf.col("points")[sf.size("points") - 1], _slope_per_hour("points")
     limit = sf.lit(policy.intervals_max)
-    told = servers.withColumns({"last": last, "per_hour": per_hour}).withColumns(
+    trends = servers.withColumns({"last": last, "per_hour": per_hour}).withColumns(
         {
             "code": sf.lit("F1"),
             "interval_count": sf.col("last.count").cast("bigint"),
@@ -62,7 +62,7 @@ def interval_trend(readings: DataFrame, *, policy: TrendPolicy) -> DataFrame:
     hours_left = (limit - sf.col("last.count")).cast("double") / sf.col("per_hour")
     is_coming = ~sf.col("is_fragmented") & (sf.col("per_hour") > 0)
     coming = sf.when(is_coming, _after(sf.col("last.at"), hours_left))
-    return told.withColumn("fragmented_at", coming).to(INTERVAL_TREND)
+    return trends.withColumn("fragmented_at", coming).to(INTERVAL_TREND)
 
 
 def retirements(readings: DataFrame, *, policy: TrendPolicy) -> DataFrame:
@@ -122,7 +122,7 @@ def finding_trend(findings: DataFrame) -> DataFrame:
         _points("last_seen", "gtid_count"),
     )
     last, per_hour = sf.col("points")[sf.size("points") - 1], _slope_per_hour("points")
-    told = episodes.crossJoin(sf.broadcast(latest)).withColumns(
+    trends = episodes.crossJoin(sf.broadcast(latest)).withColumns(
         {
             "is_open": sf.col("last_run") == sf.col("latest_run"),
             "gtid_count": last["count"],
@@ -132,7 +132,7 @@ def finding_trend(findings: DataFrame) -> DataFrame:
     hours_left = sf.col("gtid_count").cast("double") / -sf.col("gtids_per_hour")
     shrinks = sf.col("code").isin(*BACKLOG_CODES) & (sf.col("gtids_per_hour") < 0)
     clears = sf.when(shrinks & sf.col("is_open"), _after(sf.col("last_seen"), hours_left))
-    return told.withColumn("clears_at", clears).to(FINDING_TREND)
+    return trends.withColumn("clears_at", clears).to(FINDING_TREND)
 
 
 # -- order: the most urgent first -----------------------------------------------------------------

@@ -38,7 +38,7 @@ coordinator hands them out in this order, and each worker finishes them in this 
 applier has passed a GNO if two conditions hold. A higher GNO of the same run was handed out. Every
 worker is idle, or at (or done with) a higher GNO. Runs are those of the source's gtid_executed, so
 an isolated GNO proves nothing. The workers are not read at one instant, so both readings must show
-it, and such a difference is checked again (facts.grave_differences).
+it, and such a difference is checked again (facts.severe_differences).
 
 The proof by order of commit. An applier with one worker, or with replica_preserve_commit_order,
 commits in the order of its relay log and never leaves a gap. So a transaction that it committed

@@ -175,7 +175,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     )
 
 
-def grave_differences(facts: ClusterFacts) -> tuple[object, ...]:
+def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
     """Return the differences that are severe and cheap to read again.
 
     Backlogs need no confirmation. A loss, an errant transaction, a bypass or a purge is reported
@@ -184,14 +184,14 @@ def grave_differences(facts: ClusterFacts) -> tuple[object, ...]:
     edges = (
         (facts_of.edge.source, facts_of.edge.replica, facts_of.edge.channel.name, part)
         for facts_of in facts.edges
-        for part in _grave_parts(facts_of)
+        for part in _severe_parts(facts_of)
         if part
     )
     stalls = stalls_of(facts.appliers, facts.policy)
     return (*facts.lost, *edges, *stalls)
 
 
-def _grave_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:
+def _severe_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:
     return edge.errant, edge.bypassed, edge.purged, edge.passed, edge.ignored
 
 

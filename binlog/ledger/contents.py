@@ -60,9 +60,9 @@ def with_digests(rows: pa.Table, contents: Contents) -> pa.Table:
             decompress=contents.decompress,
         )
         values = np.zeros(len(starts), np.uint64)
-        lacking = np.ones(len(starts), np.bool_)
-        values[whole], lacking[whole] = found.values, ~found.known
-        columns.append(pa.array(values, mask=lacking))
+        absent = np.ones(len(starts), np.bool_)
+        values[whole], absent[whole] = found.values, ~found.known
+        columns.append(pa.array(values, mask=absent))
     return rows.append_column(DIGEST_FIELD, pa.chunked_array(columns, DIGEST_FIELD.type))
 
 

@@ -81,23 +81,25 @@ def details_of(
     assert not len(starts) or (starts.min() >= 0 and ends.max() <= len(data))
     asked = _Asked(data, starts, ends, are_ddl)
     counted = _Counted.by_kernel(asked, description, description.checksum.trailer_bytes)
-    others: dict[int, _Told] = {}
+    others: dict[int, _ReadDetails] = {}
     for row in np.flatnonzero(counted.answers != COUNTED).tolist():
-        part, told = data[starts[row] : ends[row]], None
+        part, details = data[starts[row] : ends[row]], None
         if counted.answers[row] == PAYLOAD and not are_ddl[row]:
             packed = data[slice(*counted.places[row, [BEGIN, END]].tolist())]
-            told = _of_payload(packed, description, decompress)
+            details = _of_payload(packed, description, decompress)
         folder = TransactionFolder(description=description, decompress=decompress)
         try:
-            told = told or _decoded(part, folder, description, file, position + int(starts[row]))
+            details = details or _decoded(
+                part, folder, description, file, position + int(starts[row])
+            )
         except BinlogError as error:
             return counted.columns(row, others, DamagedContent(row, folder.finish(), error))
-        others[row] = told
+        others[row] = details
     return counted.columns(len(starts), others, None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ReadDetails:
     """The details of one transaction."""
 
     tables: tuple[TableChange, ...] | None
@@ -106,18 +108,18 @@ class _Told:
 
 def _decoded(
     part: Bytes, folder: TransactionFolder, description: FormatDescription, file: str, position: int
-) -> _Told:
+) -> _ReadDetails:
     """Read a transaction with the decoder. Raises BinlogError."""
     for event in events_of(part, description, file=file, position=position):
         if closed := folder.fold(event):
-            return _Told(tables_of(closed[0]), ddl_of(closed[0]))
+            return _ReadDetails(tables_of(closed[0]), ddl_of(closed[0]))
     [unfinished] = folder.finish()
-    return _Told(tables_of(unfinished), ddl_of(unfinished))
+    return _ReadDetails(tables_of(unfinished), ddl_of(unfinished))
 
 
 def _of_payload(
     packed: Bytes, description: FormatDescription, decompress: Decompress | None
-) -> _Told | None:
+) -> _ReadDetails | None:
     """Return the details of a compressed payload; None if the decoder must read it."""
     inside = opened(packed, description, decompress)
     if inside is None:
@@ -128,7 +130,7 @@ def _of_payload(
     if found.answers[0] != COUNTED:
         return None
     changes = zip(found.numbers.tolist(), found.rows.tolist(), strict=True)
-    return _Told(tuple(TableChange(*found.names[number], *rows) for number, rows in changes))
+    return _ReadDetails(tuple(TableChange(*found.names[number], *rows) for number, rows in changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +199,16 @@ class _Counted:
         return cls(asked, answers, places, owners, numbers, changes[:, 1:], names)
 
     def columns(
-        self, count: int, others: Mapping[int, _Told], damage: DamagedContent | None
+        self, count: int, others: Mapping[int, _ReadDetails], damage: DamagedContent | None
     ) -> Details:
         """Make the columns of the first `count` transactions; the decoder has read `others`."""
         return Details(self._tables(count, others), self._ddl(count, others), damage)
 
-    def _tables(self, count: int, others: Mapping[int, _Told]) -> pa.Array:
+    def _tables(self, count: int, others: Mapping[int, _ReadDetails]) -> pa.Array:
         mine = np.searchsorted(self.owners, count)
         owners, numbers, rows = self.owners[:mine], self.numbers[:mine], self.rows[:mine]
         names = list(self.names)
-        more = [(row, each) for row, told in others.items() for each in told.tables or ()]
+        more = [(row, each) for row, details in others.items() for each in details.tables or ()]
         if more:
             numbers = np.concatenate((numbers, np.arange(len(more)) + len(names)))
             names += [(each.schema, each.table) for _, each in more]
@@ -222,18 +224,18 @@ class _Counted:
         ends = np.cumsum(np.bincount(owners, minlength=count), dtype=np.int32)
         offsets = pa.array(np.concatenate((np.zeros(1, np.int32), ends)))
         unknown = np.zeros(count, np.bool_)
-        unknown[[row for row, told in others.items() if told.tables is None]] = True
+        unknown[[row for row, details in others.items() if details.tables is None]] = True
         return pa.ListArray.from_arrays(offsets, changes, _TABLES.type, mask=pa.array(unknown))
 
-    def _ddl(self, count: int, others: Mapping[int, _Told]) -> pa.Array:
+    def _ddl(self, count: int, others: Mapping[int, _ReadDetails]) -> pa.Array:
         texts: list[str | None] = [None] * count
         is_mine = self.asked.are_ddl[:count] & (self.answers[:count] == COUNTED)
         for row in np.flatnonzero(is_mine).tolist():
             begin, end = self.places[row, [BEGIN, END]].tolist()
             if begin >= 0:
                 texts[row] = statement_text(self.asked.data[begin:end].data)[0]
-        for row, told in others.items():
-            texts[row] = told.ddl
+        for row, details in others.items():
+            texts[row] = details.ddl
         return pa.array(texts, _DDL.type)
 
 

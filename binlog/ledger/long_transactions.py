@@ -60,8 +60,8 @@ class LongTransaction:
         rows = rows_of_transactions(self._read, details=details)
         if not digests:
             return rows
-        is_told = self._unreadable is None and all(each.is_complete for each in self._read)
-        digest = self._content.close().digest if is_told else None
+        is_read = self._unreadable is None and all(each.is_complete for each in self._read)
+        digest = self._content.close().digest if is_read else None
         digested = pa.array([digest] * len(rows), DIGEST_FIELD.type)
         return rows.add_column(len(LEDGER_SCHEMA), DIGEST_FIELD, digested)
 

@@ -144,7 +144,7 @@ def put(batch: RowBatch, names: Names, each: Transaction) -> None:
             tag = names.number_of(heads.TAGS, each.gtid.tsid.tag.encode())
     version = heads.NO_SHORT if numbers.version is None else numbers.version
     batch.heads_shorts[:, row] = uuid, tag, version
-    # Count any value as possibly missing: `_lacking` then checks every row.
+    # Count any value as possibly missing: `_without` then checks every row.
     names.counts[heads.WITHOUT_GTID : heads.IS_CROWDED] += 1
     batch.rows += 1
 
@@ -168,16 +168,16 @@ _KIND_WORDS: Final = pa.array(KINDS, pa.string())
 
 
 def _table(batch: RowBatch, words: _Words) -> pa.Table:
-    rows, lacks = batch.rows, words.counts
+    rows, without = batch.rows, words.counts
     walked = batch.walked[:, :rows]
     numbers, shorts = batch.heads[:, :rows], batch.heads_shorts[:, :rows]
     some = {
-        "gno": (numbers[heads.GNO], lacks[heads.WITHOUT_GTID]),
-        "original_commit_at": (numbers[heads.ORIGINAL], lacks[heads.WITHOUT_TIMES]),
-        "immediate_commit_at": (numbers[heads.IMMEDIATE], lacks[heads.WITHOUT_TIMES]),
-        "last_committed": (numbers[heads.LAST], lacks[heads.WITHOUT_CLOCK]),
-        "sequence_number": (numbers[heads.SEQUENCE], lacks[heads.WITHOUT_CLOCK]),
-        "original_server_version": (shorts[heads.VERSION], lacks[heads.WITHOUT_VERSION]),
+        "gno": (numbers[heads.GNO], without[heads.WITHOUT_GTID]),
+        "original_commit_at": (numbers[heads.ORIGINAL], without[heads.WITHOUT_TIMES]),
+        "immediate_commit_at": (numbers[heads.IMMEDIATE], without[heads.WITHOUT_TIMES]),
+        "last_committed": (numbers[heads.LAST], without[heads.WITHOUT_CLOCK]),
+        "sequence_number": (numbers[heads.SEQUENCE], without[heads.WITHOUT_CLOCK]),
+        "original_server_version": (shorts[heads.VERSION], without[heads.WITHOUT_VERSION]),
     }
     all_there = {
         "start": walked[walking.START],
@@ -190,21 +190,23 @@ def _table(batch: RowBatch, words: _Words) -> pa.Table:
     columns = {
         "file": _numbered(np.zeros(rows, np.int32), None, words.file),
         "uuid": _numbered(
-            *_lacking(shorts[heads.UUID_INDEX], lacks[heads.WITHOUT_GTID]), words.uuids
+            *_without(shorts[heads.UUID_INDEX], without[heads.WITHOUT_GTID]), words.uuids
         ),
-        "tag": _numbered(*_lacking(shorts[heads.TAG_INDEX], lacks[heads.WITHOUT_TAG]), words.tags),
+        "tag": _numbered(
+            *_without(shorts[heads.TAG_INDEX], without[heads.WITHOUT_TAG]), words.tags
+        ),
         "kind": _numbered(batch.walked_shorts[walking.ROW_KIND, :rows], None, _KIND_WORDS),
         "is_complete": _flags(batch.complete[:rows]),
     }
     for name, (values, lack) in some.items():
-        columns[name] = _array(LEDGER_SCHEMA.field(name).type, *_lacking(values, lack))
+        columns[name] = _array(LEDGER_SCHEMA.field(name).type, *_without(values, lack))
     for name, values in all_there.items():
         columns[name] = _array(LEDGER_SCHEMA.field(name).type, values, None)
     ordered = [columns[name] for name in LEDGER_SCHEMA.names]
     return pa.Table.from_arrays(ordered, schema=LEDGER_SCHEMA)
 
 
-def _lacking(values: NDArray[Any], lack: int) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
+def _without(values: NDArray[Any], lack: int) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     """Return the values and Arrow's validity bitmap; None if no value is missing."""
     if not lack:
         return values, None

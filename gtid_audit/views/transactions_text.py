@@ -93,9 +93,9 @@ def _statement(query: Query) -> Iterator[RenderableType]:
         sql = sql[: STATEMENT_CHARACTERS_MAX - 1] + "…"
     where = f"in {query.schema}" if query.schema else ""
     failed = f"ended with error {query.error_code} on its server" if query.error_code else ""
-    remark = " · ".join(filter(None, (where, failed)))
-    if remark:
-        yield Text(f"  {printable(remark)}", style="red" if failed else QUIET)
+    note = " · ".join(filter(None, (where, failed)))
+    if note:
+        yield Text(f"  {printable(note)}", style="red" if failed else QUIET)
     yield Padding(Text(printable(sql)), _INDENT)
 
 

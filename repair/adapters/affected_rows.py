@@ -44,7 +44,7 @@ from binlog.rows.values import ABSENT, Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from gtid import GtidSet
 from repair.adapters.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
-from repair.adapters.typed_documents import untold_types, with_types
+from repair.adapters.typed_documents import unshown_types, with_types
 from repair.row_literals import CannotRender, condition
 
 ROWS_MAX: Final = 200
@@ -257,7 +257,7 @@ def read_row(
     if row is None:
         return None, None
     documents = _documents(table, _shown(table, row))
-    for (name, path), type_ in untold_types(connection, _quoted(table), where, documents).items():
+    for (name, path), type_ in unshown_types(connection, _quoted(table), where, documents).items():
         if type_ != "STRING":
             raise CannotRender(f"{name}: {path} is a {type_}, which JSON text cannot show")
     image = tuple(

@@ -38,19 +38,19 @@ def with_types(
     `table` is quoted. Raises CannotRender if there are too many.
     """
     found = dict(documents)
-    for (name, path), type_ in untold_types(connection, table, where, documents).items():
+    for (name, path), type_ in unshown_types(connection, table, where, documents).items():
         found[name] += f", {path} is {type_}"
     return found
 
 
-def untold_types(
+def unshown_types(
     connection: Connection[Any], table: str, where: str, documents: dict[str, str]
 ) -> dict[tuple[str, str], str]:
     """Return the JSON types that the texts of documents do not show, by column and path.
 
     `table` is quoted. Raises CannotRender if there are too many.
     """
-    asked = [(name, path) for name, text in documents.items() for path in untold_paths(text)]
+    asked = [(name, path) for name, text in documents.items() for path in unshown_paths(text)]
     if not asked:
         return {}
     if len(asked) > MEMBERS_MAX:
@@ -68,7 +68,7 @@ def untold_types(
     return dict(zip(asked, row or (), strict=False))
 
 
-def untold_paths(text: str) -> list[str]:
+def unshown_paths(text: str) -> list[str]:
     """Return the paths of members whose text may represent another type than a string."""
     return list(_paths(json.loads(text), "$"))
 

@@ -151,7 +151,7 @@ class SetQueries:
 
 
 def _asked(connection: Connection, target: ServerTarget) -> ServerSets:
-    row = _told(target, lambda: _first_row(connection))
+    row = _translated(target, lambda: _first_row(connection))
     return ServerSets(
         UUID(row["server_uuid"]),
         GtidSet.parse(row["gtid_purged"]),
@@ -178,10 +178,10 @@ def rows_from(
             yield from LedgerRows(target.name, restricted(rows, options)).batches(columns)
             if partition.wanted <= given:
                 return  # so that the server does not search the rest of its logs
-    lacking = partition.wanted - given
-    if lacking:
+    missing = partition.wanted - given
+    if missing:
         raise TransactionsLacking(
-            f"{target.name} did not send {lacking.shortened()}, and reported no error"
+            f"{target.name} did not send {missing.shortened()}, and reported no error"
         )
 
 
@@ -208,7 +208,9 @@ def _rows_of(
 
 
 def _connected(target: ServerTarget, options: BinlogOptions) -> Connection:
-    return _told(target, lambda: connect(target, timeout_seconds_max=options.timeout_seconds_max))
+    return _translated(
+        target, lambda: connect(target, timeout_seconds_max=options.timeout_seconds_max)
+    )
 
 
 def _first_row(connection: Connection) -> dict[str, str]:
@@ -219,7 +221,7 @@ def _first_row(connection: Connection) -> dict[str, str]:
     return row
 
 
-def _told(target: ServerTarget, ask: Callable[[], T]) -> T:
+def _translated(target: ServerTarget, ask: Callable[[], T]) -> T:
     """Run a query, and convert its errors into ServerUnread. No message contains the password."""
     try:
         return ask()

@@ -43,8 +43,8 @@ import sys
 if __name__ == "__main__":
     try:
         from spark_audit.adapters.submit import main
-    except ImportError as lacking:
-        sys.stderr.write(f"gtid-audit: {sys.executable}: {lacking}\\n")
+    except ImportError as absent:
+        sys.stderr.write(f"gtid-audit: {sys.executable}: {absent}\\n")
         sys.exit(70)
     sys.exit(main(sys.argv[1:]))
 """

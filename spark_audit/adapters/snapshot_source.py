@@ -168,7 +168,7 @@ def _ready(part: Fleet | Roster) -> tuple[Fleet, Callable[[str, CollectLimits], 
     """Return clusters with accounts, and their reader. A missing account is an unread server."""
     if isinstance(part, Fleet):
         return part, live_readers
-    lacking: dict[tuple[str, str], UnreadFact] = {}
+    absent: dict[tuple[str, str], UnreadFact] = {}
     warn = WarnOnce(_warn)
 
     def target_of(cluster: ClusterEntry, server: ServerEntry) -> ServerTarget:
@@ -176,7 +176,7 @@ def _ready(part: Fleet | Roster) -> tuple[Fleet, Callable[[str, CollectLimits], 
             return server.target(environment=environment(), warn=warn)
         except InventoryProblem as problem:
             detail = f"no account on the executor: {problem}"
-            lacking[cluster.name, server.name] = UnreadFact(
+            absent[cluster.name, server.name] = UnreadFact(
                 "connection", UnreadReason.UNREACHABLE, detail
             )
             return server.target_without_account()
@@ -185,7 +185,7 @@ def _ready(part: Fleet | Roster) -> tuple[Fleet, Callable[[str, CollectLimits], 
         live = live_readers(cluster, limits)
 
         def open_reader(target: ServerTarget) -> Reader:
-            fact = lacking.get((cluster, target.name))
+            fact = absent.get((cluster, target.name))
             if fact is None:
                 return live(target)
             return MemoryReader(target, cluster, {1: (Prepared(fact),), 2: (Prepared(fact),)})

@@ -107,20 +107,20 @@ def case_of(code: str, servers: Model = PAIR, **facts: Any) -> Case:
 
 
 @pytest.mark.parametrize(
-    ("code", "lacking", "holder"),
+    ("code", "target", "holder"),
     [
         *((code, "b", "a") for code in ("H1", "H8", "P1", "A2")),
         *((code, "a", "b") for code in ("E1", "E3", "H7", "J3")),
     ],
 )
 def test_a_hole_is_missing_on_the_replica_and_the_rest_on_the_source(
-    code: str, lacking: str, holder: str
+    code: str, target: str, holder: str
 ) -> None:
     case = case_of(code)
-    assert case.lacking is not None
+    assert case.target is not None
     assert case.holder is not None
-    assert (case.lacking.name, case.holder.name) == (lacking, holder)
-    assert case.is_hole is (lacking == "b")
+    assert (case.target.name, case.holder.name) == (target, holder)
+    assert case.is_hole is (target == "b")
 
 
 def test_a_stopped_applier_is_about_the_transaction_that_was_read() -> None:

@@ -4,7 +4,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from repair.adapters.typed_documents import MEMBERS_MAX, untold_paths, with_types
+from repair.adapters.typed_documents import MEMBERS_MAX, unshown_paths, with_types
 from repair.row_literals import CannotRender
 
 
@@ -18,7 +18,7 @@ from repair.row_literals import CannotRender
     ],
 )
 def test_dates_and_bytes_look_like_strings(text: str, paths: list[str]) -> None:
-    assert untold_paths(text) == paths
+    assert unshown_paths(text) == paths
 
 
 def test_a_document_without_such_members_needs_no_question() -> None:

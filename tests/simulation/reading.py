@@ -24,7 +24,7 @@ from tests.simulation import replication as act
 from tests.simulation.membership import is_member
 from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, uuid_of
 from topology.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE
-from topology.facts import gather_facts, grave_differences
+from topology.facts import gather_facts, severe_differences
 from topology.policy import Policy
 from topology.snapshot import (
     BinaryLog,
@@ -164,14 +164,14 @@ def read(world: World, reading: Reading) -> ClusterSnapshot:
     snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, reading, dice, between))
     if not reading.moving:
         return snapshot
-    before = grave_differences(gather_facts(snapshot, Policy()))
+    before = severe_differences(gather_facts(snapshot, Policy()))
     for _ in range(REPEATS_MAX - 1):
         if not before:
             break
         for _ in range(10):
             between()
         snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, reading, dice, between))
-        now = grave_differences(gather_facts(snapshot, Policy()))
+        now = severe_differences(gather_facts(snapshot, Policy()))
         if now == before:
             break
         before = now

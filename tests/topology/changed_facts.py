@@ -21,7 +21,7 @@ from tests.topology.channel_changes import OF_CHANNELS
 from tests.topology.fact_changes import OF_A_SERVER, OF_LOGS, Change, Seen
 from tests.topology.transcript import Scenario, read_scenarios
 from topology.audit import audit_cluster
-from topology.facts import gather_facts, grave_differences
+from topology.facts import gather_facts, severe_differences
 from topology.findings import ClusterAudit
 from topology.log_questions import LogQuestions, questions_of
 from topology.rules import RULES
@@ -78,7 +78,7 @@ def in_lines(scenario: Scenario, snapshot: ClusterSnapshot) -> list[str]:
     lines = [line for each in found for line in finding_in_words(each)]
     audit = audit_cluster(snapshot, scenario.policy)
     asked = [line for name, each in questions_of(facts).items() for line in _asked(name, each)]
-    twice = f"looked at twice: {len(grave_differences(facts))}"
+    twice = f"looked at twice: {len(severe_differences(facts))}"
     return [*lines, *_summary(audit), twice, *asked]
 
 

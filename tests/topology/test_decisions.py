@@ -10,7 +10,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.applier_facts import _moved
-from topology.facts import ClusterFacts, gather_facts, grave_differences
+from topology.facts import ClusterFacts, gather_facts, severe_differences
 from topology.findings import Finding, Grade
 from topology.graph import Edge, Graph
 from topology.joining import Joining, Parts
@@ -51,8 +51,8 @@ def with_edges(facts: ClusterFacts, *changes: dict[str, Any]) -> ClusterFacts:
 )
 def test_what_stays_is_looked_at_twice(part: str, *, is_grave: bool) -> None:
     facts = of_pair()
-    assert grave_differences(facts) == ()
-    found = grave_differences(with_edges(facts, {part: SOME}))
+    assert severe_differences(facts) == ()
+    found = severe_differences(with_edges(facts, {part: SOME}))
     assert found == ((("a", "b", "", SOME),) if is_grave else ())
 
 

@@ -21,7 +21,7 @@ from topology.audit import (
     audit_or_unknown,
     not_evaluated,
 )
-from topology.facts import ClusterFacts, EdgeFacts, gather_facts, grave_differences
+from topology.facts import ClusterFacts, EdgeFacts, gather_facts, severe_differences
 from topology.findings import (
     ClusterAudit,
     Evidence,
@@ -332,7 +332,7 @@ def test_grave_is_what_a_critical_difference_is_made_of(snapshot: ClusterSnapsho
 
     facts = gather_facts(snapshot, Policy())
     found = {finding.code for rule in RULES for finding in rule(facts)}
-    assert bool(grave_differences(facts)) == bool(
+    assert bool(severe_differences(facts)) == bool(
         found & {"H1", "H7", "H8", "E1", "E2", "E3", "E6", "P1", "T4", "A5", "A8"}
     )
 

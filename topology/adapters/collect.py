@@ -39,8 +39,8 @@ Invariants:
 * The first readings are never repeated, so a repetition can only remove differences that are due to
   timing. Repeating both readings would start the comparison again each time.
 
-Repetition is only for severe differences (facts.grave_differences). A backlog is reported as it is.
-`looks_max` bounds the time: a difference that changes in every look is reported as last read.
+Repetition is only for severe differences (facts.severe_differences). A backlog is reported as it
+is. `looks_max` bounds the time: a difference that changes in every look is reported as last read.
 
 Binary logs are read after both phases, and only if the sets leave a question (log_questions.py).
 """
@@ -54,7 +54,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from topology.adapters.mysql import MysqlReader
-from topology.facts import gather_facts, grave_differences
+from topology.facts import gather_facts, severe_differences
 from topology.log_questions import questions_of
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
@@ -124,10 +124,10 @@ def collect_cluster(
         for look in range(limits.looks_max):
             say(f"{cluster}: reading again" + (f" ({look + 1})" if look else ""))
             snapshot = ClusterSnapshot(cluster, first, _read_all(posts, phase=2))
-            grave = grave_differences(gather_facts(snapshot, policy or Policy()))
-            if grave == before:
+            severe = severe_differences(gather_facts(snapshot, policy or Policy()))
+            if severe == before:
                 break  # nothing severe, or the same as in the previous reading
-            before = grave
+            before = severe
             if look + 1 < limits.looks_max:
                 time.sleep(limits.pause_seconds)
     finally:

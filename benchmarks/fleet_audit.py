@@ -53,7 +53,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 _GENERATOR = (
     "benchmarks/fleet.py",
     "benchmarks/generate/*.py",
-    "topology/adapters/columns.py",
+    "topology/adapters/snapshot_columns.py",
     "topology/adapters/parquet.py",
 )
 

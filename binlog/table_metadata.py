@@ -6,7 +6,7 @@
 2. binlog_row_metadata=MINIMAL logs signedness, character sets and geometry types; FULL adds names,
    members of ENUM and SET, the primary key, visibility. A fact that was not logged is None.
 3. Bits in these fields count from the highest bit of each byte, in contrast to row images.
-4. This module describes a table as its TABLE_MAP does; binlog/schema/tables.py has SQL definitions.
+4. This module describes a table as its TABLE_MAP does; binlog/schema has SQL definitions.
 """
 
 from __future__ import annotations

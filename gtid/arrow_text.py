@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gtid.kernels import reading
-from gtid.kernels.words import Bytes, Flags, Numbers, Words
+from gtid.kernels.eight_bytes import Bytes, Flags, Numbers, Words
 
 
 def flat_text(texts: pa.Array | pa.ChunkedArray) -> pa.Array:

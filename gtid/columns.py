@@ -23,8 +23,8 @@ from gtid.boundary_sequence import Boundaries, settled
 from gtid.errors import GtidError, MalformedGtidSet
 from gtid.gtid_set import GtidSet, set_of_ranges
 from gtid.kernels import combining, folding, measuring, reading, writing
+from gtid.kernels.eight_bytes import Bytes, Flags, Numbers, Words
 from gtid.kernels.keys import KEY_WORDS
-from gtid.kernels.words import Bytes, Flags, Numbers, Words
 from gtid.layout import Arrays, Limits, key_text, read_texts
 from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 

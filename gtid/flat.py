@@ -16,7 +16,7 @@ from gtid.boundary_sequence import Boundaries, settled
 from gtid.errors import GtidSetTooLarge, MalformedGtidSet
 from gtid.jit import cache_directory
 from gtid.kernels import combining, folding, reading, writing
-from gtid.kernels.words import Numbers
+from gtid.kernels.eight_bytes import Numbers
 from gtid.layout import Limits, key_text, read_texts
 
 _FIRST_TAG_WORD = 2

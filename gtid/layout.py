@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gtid.kernels import folding, measuring, reading
+from gtid.kernels.eight_bytes import Bytes, Flags, Numbers, Words
 from gtid.kernels.keys import KEY_WORDS
-from gtid.kernels.words import Bytes, Flags, Numbers, Words
 from gtid.tsid import uuid_key
 
 _FIRST_TAG_WORD: Final = 2

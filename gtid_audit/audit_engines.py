@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Final
 from gtid_audit.compared_restarts import DirectoryMemory, Memory
 from gtid_audit.exits import UsageProblem
 from gtid_audit.fleet_contents import compare_contents
-from gtid_audit.one_server import refuse_same_servers
+from gtid_audit.refuse_same_server import refuse_same_servers
 from gtid_audit.stored_run import NotInRun, StoredQuestion, answer_if_refused, not_in_run
 from gtid_audit.views.audit_results import AuditOutcome, InMemory, InResults
 from gtid_audit.views.report import Engine, report_of
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
-from topology.audit import audit_or_unknown
+from topology.audit_cluster import audit_or_unknown
 from topology.contents import ContentReading
 from topology.findings import ClusterAudit
 from topology.policy import Policy
@@ -34,7 +34,7 @@ from topology.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.adapters.results import Results
-    from spark_audit.local_results import LocalResults
+    from spark_audit.result_records import LocalResults
 
 # With fewer clusters, Spark takes longer to start than the local engine takes to finish.
 SPARK_CLUSTERS_MIN: Final = 200_000
@@ -161,7 +161,7 @@ def _kept_or_not(
     """
     compared = None if contents is None else len(contents)
     if out is None:
-        from spark_audit.local_results import results_of
+        from spark_audit.result_records import results_of
         from topology.adapters.stored_runs import moment_of_run
 
         return results_of(

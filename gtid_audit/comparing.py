@@ -47,7 +47,7 @@ from gtid_audit.logs_from_operands import LogFiles, LogOperand, LogServer
 from repair.adapters.affected_rows import AffectedRows, look_up_rows
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
-from topology.audit import CONTENT
+from topology.audit_cluster import CONTENT
 from topology.contents import ContentReading, UnreadContent
 from topology.findings import Finding, Unknown, Verdict, verdict_of
 from topology.rules.content import same_gtid_different_content

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from binlog.adapters.server_errors import read_answer
 from binlog.quoting import quote_identifier
-from binlog.schema.history import Place, TableKey
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import CannotFollow, TableDefinition
+from binlog.schema.table_definitions import CannotFollow, TableDefinition
+from binlog.schema.table_history import Place, TableKey
 from gtid_audit.exits import UsageProblem
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gtid import GtidSet
 from topology.accepted import AcceptedRepair
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
-from topology.audit import EVERY_SERVER, audit_or_unknown
+from topology.audit_cluster import EVERY_SERVER, audit_or_unknown
 from topology.contents import ContentReading, UnreadContent
 from topology.contents_to_compare import (
     Looked,

@@ -23,7 +23,7 @@ from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import FromPlace
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError, CorruptBinlog, UnexpectedAnswer, UnreadableBinlog
-from binlog.ledger.columns import FileLedger, ledger_schema
+from binlog.ledger.ledger_columns import FileLedger, ledger_schema
 from binlog.ledger.ledger_summary import LedgerSummary
 from gtid_audit import clock
 from gtid_audit.exits import UsageProblem

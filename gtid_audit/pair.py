@@ -6,14 +6,14 @@ from pathlib import Path
 from uuid import UUID
 
 from gtid_audit.exits import UsageProblem
-from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.output import progress, warn
 from gtid_audit.prompt import ask_password
+from gtid_audit.refuse_same_server import refuse_same_servers
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.adapters.inventory.accepted_plans import read_accepted
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts, pair_targets
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents import ContentReading
 from topology.contents_to_compare import looked_back, suspects_now
 from topology.findings import ClusterAudit

@@ -7,14 +7,14 @@ from typing import Final
 
 from gtid_audit import exits, pair
 from gtid_audit.exits import UsageProblem
-from gtid_audit.one_server import refuse_same_servers
+from gtid_audit.refuse_same_server import refuse_same_servers
 from repair import LogEvidence, Plan, UnknownChoice, plan_repair
-from repair.adapters.files import DirectoryTaken, write_plan
+from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
 from repair.row_versions import RowsRead
 from repair.side_effects import SideEffects
 from topology.adapters.collect import CollectLimits, collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Severity, Verdict
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
@@ -90,7 +90,7 @@ def read_for_plan(
         targets, limits = pair.targets_of(*dsns, ask=ask), pair.limits_of(seconds_max)
     else:
         assert fleet is not None, "the command asked for one of the two"
-        from gtid_audit.fleet import load
+        from gtid_audit.load_fleet import load
 
         settings = load(fleet, cluster)
         name, targets = settings.clusters[0].name, settings.clusters[0].targets

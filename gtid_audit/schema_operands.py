@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from binlog.errors import BinlogMisuse
-from binlog.schema.history import Place, TableKey
+from binlog.schema.table_history import Place, TableKey
 from gtid import GtidError, GtidSet
 from gtid_audit.definition_sources import text_within
 from gtid_audit.exits import UsageProblem

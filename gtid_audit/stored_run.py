@@ -16,7 +16,7 @@ from typing import Final
 from gtid_audit.views.audit_results import AuditOutcome, Refused
 from gtid_audit.views.report import Engine, report_of
 from topology.adapters.inventory.fleet import Roster
-from topology.audit import EVERY_SERVER, not_evaluated
+from topology.audit_cluster import EVERY_SERVER, not_evaluated
 from topology.findings import ClusterAudit, Unknown
 from topology.policy import Policy
 from topology.run_record import AgeLimit, ReadSpan, refusal

@@ -5,8 +5,8 @@ This package decides and writes; it executes nothing. Only its adapters access s
 
 from repair.choices import UnknownChoice
 from repair.failing_event import FailingEvent
-from repair.plan import NotPlanned, Plan
 from repair.planner import plan_repair
+from repair.repair_plan import NotPlanned, Plan
 from repair.steps import Step
 from repair.strategy_case import LogEvidence
 

@@ -36,7 +36,7 @@ from repair.former_places import (
 )
 from repair.model import Model, ModelServer
 from repair.plan_parts import in_short
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.graph import build_graph
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, ends_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from binlog.quoting import quote_number, quote_string
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, MovePast, StartChannel, StopChannel
-from repair.dialect import ChannelQuestions, for_channel, position_wait
+from repair.channel_queries import ChannelQuestions, for_channel, position_wait
 from repair.filtered import still_unfiltered, without_rows
 from repair.guard import Guard
 from repair.privileges import StatementKind

@@ -10,11 +10,11 @@ from itertools import combinations
 from repair.manual_instructions import by_hand
 from repair.model import Model
 from repair.plan_parts import about
-from repair.strategies import PLANNERS
 from repair.strategy_case import is_seen_in_part
+from repair.strategy_planners import PLANNERS
 from topology.catalogue import CATALOGUE, answers
 from topology.findings import ClusterAudit, Finding
-from topology.strategies import STRATEGIES
+from topology.strategy_table import STRATEGIES
 
 # Codes of extra transactions on a server: one choice applies to all servers.
 _EXTRA = ("E1", "E2", "E3", "J3")

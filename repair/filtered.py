@@ -10,7 +10,7 @@ filters, and no script can use its result.
 
 from collections.abc import Iterator
 
-from repair.dialect import ChannelQuestions
+from repair.channel_queries import ChannelQuestions
 from repair.guard import Guard
 from repair.procedure import Setting
 from topology.dialect import REWRITES

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from repair.dialect import for_channel
+from repair.channel_queries import for_channel
 from repair.model import Model
 from topology.dialect import Dialect, dialect_of
 from topology.findings import Finding

@@ -56,7 +56,7 @@ from repair.actions import (
     StartChannel,
     UndoRows,
 )
-from repair.emptied import nothing_on_an_emptied_server
+from repair.emptied_servers import nothing_on_an_emptied_server
 from repair.model import Model, below, is_same_server, refused
 
 Invariant: TypeAlias = Callable[[Model, Model, Action], Iterator[str]]

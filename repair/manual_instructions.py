@@ -15,7 +15,7 @@ from repair.instruction_context import Situation, Text, always, in_order
 from repair.model import Model, ModelServer
 from topology.applier_errors import RELAY_LOG_UNREADABLE
 from topology.catalogue import UnknownCode
-from topology.explain import Unexplained, explain
+from topology.explanations import Unexplained, explain
 from topology.findings import Finding
 from topology.gtid_waits import owning_channel, waits_for_gtid
 
@@ -301,7 +301,7 @@ def _kill_blocker(situation: Situation) -> str:
     )
 
 
-# Keyed as in topology/strategies.py.
+# Keyed as in topology/strategy_table.py.
 BY_HAND: Mapping[str, Text] = {
     "wait": always("nothing to run: audit again in a few minutes"),
     "read_again": always("nothing to run: audit again"),

@@ -35,8 +35,8 @@ from repair.actions import (
     UndoRows,
 )
 from repair.around_empty import around_empty
+from repair.channel_queries import ChannelQuestions, waits_here
 from repair.checks import check_of, joined, tables_there
-from repair.dialect import ChannelQuestions, waits_here
 from repair.guard import Guard
 from repair.model import below, upstream
 from repair.privileges import StatementKind

@@ -15,7 +15,8 @@ from repair.actions import (
 from repair.declaring import ONLY_SELECTED
 from repair.manual_instructions import BY_HAND, by_hand
 from repair.model import Model, ModelServer
-from repair.plan import (
+from repair.refused_before import fits_by_now
+from repair.repair_plan import (
     Answered,
     AssumedState,
     ContentShown,
@@ -24,12 +25,11 @@ from repair.plan import (
     content_shown,
     differing_rows,
 )
-from repair.refused_before import fits_by_now
-from repair.strategies import PLANNERS
 from repair.strategy_case import LogEvidence
+from repair.strategy_planners import PLANNERS
 from topology.findings import ClusterAudit, Finding, Grade, Severity
 from topology.snapshot import ServerSnapshot
-from topology.strategies import SELECTED_ONLY, STRATEGIES, VARIANTS
+from topology.strategy_table import SELECTED_ONLY, STRATEGIES, VARIANTS
 
 # A stuck applier first. Then what is missing and what is extra, for which the operator may have
 # chosen a strategy. Then auto-position and the threads, which deliver the rest.

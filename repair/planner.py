@@ -2,7 +2,7 @@
 
 1. For each finding the planner uses the first strategy that can be planned, or the chosen one. A
    strategy can be planned if its actions, simulated in order after the plan so far, break no
-   invariant, and if the rules find no server worse afterwards. plan.py explains how it works.
+   invariant, and if the rules find no server worse afterwards (see repair_plan.py).
 2. There are two passes. The first has strategies that deliver transactions, and the operator's
    choices. Only the second leaves transactions out, so it omits nothing that a channel delivers.
 3. The plan also lists what is not planned, with the reason and a manual instruction, and what the
@@ -36,7 +36,6 @@ from repair.missing_on import meant_to_arrive
 from repair.model import Model, simulate
 from repair.more_written import unless_more_is_written
 from repair.needed import needed
-from repair.plan import Afterwards, Answered, NotChosen, Plan
 from repair.plan_parts import (
     UNSEEN,
     about,
@@ -52,10 +51,11 @@ from repair.plan_parts import (
 )
 from repair.procedure import Setting
 from repair.procedures import make_step
+from repair.repair_plan import Afterwards, Answered, NotChosen, Plan
 from repair.rows_there import is_there_already
 from repair.steps import Step
-from repair.strategies import ANSWERS, DECLARING, PLANNERS
 from repair.strategy_case import Case, Hole, LogEvidence, Proposal, Refusal, SavedContent
+from repair.strategy_planners import ANSWERS, DECLARING, PLANNERS
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot

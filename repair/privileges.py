@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from binlog.quoting import quote_string
-from repair.dialect import tables_of_channels
+from repair.channel_queries import tables_of_channels
 from repair.guard import Guard
 from topology.version import ServerVersion
 

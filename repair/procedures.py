@@ -19,7 +19,7 @@ from repair.actions import (
     UndoRows,
 )
 from repair.channel_procedures import auto_position_on, move_past, start_channel, stop_channel
-from repair.dialect import unseen_address
+from repair.channel_queries import unseen_address
 from repair.guard import Guard
 from repair.model import Model, ModelChannel, ModelServer
 from repair.other_servers import checks_before

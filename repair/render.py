@@ -14,7 +14,14 @@ from itertools import groupby
 
 from repair.actions import AppendPurged, InjectEmpty
 from repair.guard import CLIENT_READS_UTF8, KEEP_CLIENT_CHARSET
-from repair.plan import Afterwards, ContentShown, DifferingRow, NotChosen, Plan, shown_version
+from repair.repair_plan import (
+    Afterwards,
+    ContentShown,
+    DifferingRow,
+    NotChosen,
+    Plan,
+    shown_version,
+)
 from repair.steps import Check, Step
 
 RUNBOOK = "RUNBOOK.md"

@@ -31,7 +31,7 @@ from binlog.rows.json_values import (
 from binlog.rows.tables import INTEGERS, RowColumn
 from binlog.rows.temporal import TemporalKind
 from binlog.rows.values import Value
-from binlog.schema.charsets import BINARY
+from binlog.schema.charset_names import BINARY
 
 # Opaque bytes in a JSON document keep their column's type; a literal can only produce a VARCHAR's.
 _LITERAL_OPAQUE = 15

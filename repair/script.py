@@ -13,7 +13,7 @@ from uuid import UUID
 
 from binlog.quoting import quote_string
 from gtid import Gtid, GtidSet
-from repair.dialect import ChannelAddress, ChannelQuestions, channels_are
+from repair.channel_queries import ChannelAddress, ChannelQuestions, channels_are
 from repair.guard import Guard
 from topology.dialect import Dialect
 from topology.snapshot import ChannelSnapshot

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from repair.actions import AppendPurged, InjectEmpty, ResetAndPurge
-from repair.dialect import for_channel, waits_here
+from repair.channel_queries import for_channel, waits_here
 from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting

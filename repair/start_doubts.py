@@ -26,7 +26,7 @@ from repair.model import (
 from repair.offered import offered
 from repair.strategy_case import Case
 from repair.transaction_content import TransactionContent
-from repair.unlogged import refuses_replicas
+from repair.unlogged_redo import refuses_replicas
 from topology.dialect import dialect_of, who_set_until
 from topology.transaction_class import ContentClass
 

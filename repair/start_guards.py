@@ -15,7 +15,7 @@ from uuid import UUID
 from binlog.quoting import quote_string
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.dialect import ChannelQuestions, for_channel, uptime_question
+from repair.channel_queries import ChannelQuestions, for_channel, uptime_question
 from repair.guard import Guard, started_by
 from repair.model import upstream
 from repair.procedure import Setting

@@ -26,7 +26,7 @@ from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.content_questions import ContentQuestion
 from repair.doubted_content import delivered_empty
-from repair.emptied import is_emptied
+from repair.emptied_servers import is_emptied
 from repair.holes import fetched_again, passed_by
 from repair.misfit import (
     misfit,

@@ -22,7 +22,7 @@ from binlog.cursor import Cursor
 from binlog.event_types import EventType
 from binlog.events import Event, Opaque, Query
 from binlog.quoting import quote_identifier, quote_string
-from binlog.schema.charsets import BINARY, CHARSET_OF_COLLATION
+from binlog.schema.charset_names import BINARY, CHARSET_OF_COLLATION
 from repair.row_literals import CannotRender
 
 # No statement contains it, and it is a comment for a client that ignores the client's DELIMITER.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from binlog.event_types import RowKind
 from binlog.rows.tables import RowTable
 from binlog.rows.values import RowChanges
-from repair.column_types import has_type
+from repair.column_type_guards import has_type
 from repair.row_sql import member_columns, unset_columns
 
 
@@ -28,7 +28,7 @@ class TouchedTable:
     members: tuple[tuple[str, str], ...] = ()
     # All its columns in order, if the rows must be logged with the same columns.
     columns: tuple[str, ...] = ()
-    # The types of these, as conditions on their definitions (column_types.py).
+    # The types of these, as conditions on their definitions (column_type_guards.py).
     types: tuple[tuple[str, str], ...] = ()
     # Columns that updates do not set, and that ON UPDATE CURRENT_TIMESTAMP would change here.
     unset: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from repair.model import refused, simulate
 from repair.needed import needed
 from repair.starting import misfit_of_waiting, unknown_source
 from repair.strategy_case import Case, Refusal
-from repair.unlogged import purges_what_it_receives
+from repair.unlogged_redo import purges_what_it_receives
 
 
 def way_home(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:

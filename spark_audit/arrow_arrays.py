@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from gtid.kernels.words import Flags, Numbers
+from gtid.kernels.eight_bytes import Flags, Numbers
 
 
 def one(column: pa.ChunkedArray) -> pa.Array:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import datasource as filters
 
-from spark_audit.binlog_schema import COLUMNS
+from spark_audit.ledger_schema import COLUMNS
 
 Test = Callable[[pa.Array, pa.Scalar], pa.Array]
 

@@ -15,7 +15,7 @@ from pyspark.sql import datasource as filters
 
 from gtid import GNO_END, GtidError, GtidSet, Tsid
 from spark_audit.binlog_conditions import column_of, value_of
-from spark_audit.binlog_schema import GTID
+from spark_audit.ledger_schema import GTID
 
 
 @dataclass(frozen=True, slots=True)

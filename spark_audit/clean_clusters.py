@@ -19,31 +19,31 @@ import pyarrow.compute as pc
 
 from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
 from gtid.columns import GtidSetColumn
-from gtid.kernels.words import Flags, Numbers
+from gtid.kernels.eight_bytes import Flags, Numbers
 from spark_audit import kernels
 from spark_audit.arrow_arrays import filled, is_there, is_true, numbers, one
 from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.clean_places import keep_places_in_log, whole_places
-from topology.adapters.columns import SNAPSHOT_SCHEMA
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
 from topology.record_codec import VERSION, Codec, MalformedRecord, word
 from topology.rules import (
     RULES,
     backlogs,
     bypassed,
+    could_join,
     differences,
     filters,
-    history,
+    hanging_receivers,
     identity,
-    joining,
+    lost_history,
     partial,
     passed,
     passing_on,
     purged,
-    receivers,
     settings,
     threads,
-    unlogged,
+    without_content,
 )
 from topology.snapshot import ALWAYS_READ, ThreadState
 from topology.version import Vendor
@@ -86,23 +86,23 @@ CLEAN_WHEN_SILENT: Final = (
     bypassed.bypassed_by_position,
     differences.errant_available,
     differences.errant_purged,
-    history.crash_lost,
-    history.history_reset,
-    history.made_by_hand,
+    lost_history.crash_lost,
+    lost_history.history_reset,
+    lost_history.made_by_hand,
     purged.purged_on_source,
     threads.applier_error,
     threads.receiver_error,
     threads.replication_not_running,
     threads.stops_at_until,
-    joining.servers_not_linked,
-    joining.can_join,
-    joining.cannot_join_purged,
-    joining.cannot_join_diverged,
+    could_join.servers_not_linked,
+    could_join.can_join,
+    could_join.cannot_join_purged,
+    could_join.cannot_join_diverged,
     partial.source_outside,
     partial.kind_not_evaluated,
     threads.auto_position_off,
     settings.duplicate_server_id,
-    receivers.receiver_hangs,
+    hanging_receivers.receiver_hangs,
     passing_on.source_without_log,
     passing_on.log_closed,
     passing_on.source_refuses_sets,
@@ -111,8 +111,8 @@ CLEAN_WHEN_SILENT: Final = (
     filters.ignored_by_receiver,
     settings.former_server_id,
     settings.silent_errors,
-    unlogged.executed_without_content,
-    unlogged.set_before_committed,
+    without_content.executed_without_content,
+    without_content.set_before_committed,
     identity.duplicate_server_uuid,
     identity.unreadable_facts,
     identity.torn_reading,
@@ -172,7 +172,7 @@ def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[s
     """Return the columns that must still be read before the rules can report everything.
 
     `has_evidence`: a server has evidence of its history. The rule on it also needs binary logs
-    (topology/unlogged.py), and would report nothing without them.
+    (topology/without_content.py), and would report nothing without them.
     """
     if has_evidence or not _every_rule_is_known():
         return _OTHERS

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gtid.arrow_text import UuidWords, flat_text, text_buffers
-from gtid.kernels.words import Flags, Numbers
+from gtid.kernels.eight_bytes import Flags, Numbers
 from spark_audit import kernels
 from spark_audit.arrow_arrays import filled, is_there
 

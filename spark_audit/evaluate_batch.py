@@ -57,7 +57,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gtid import GtidSet
-from gtid.kernels.words import Flags, Numbers
+from gtid.kernels.eight_bytes import Flags, Numbers
 from spark_audit.clean_clusters import (
     ASKED,
     COLUMNS,
@@ -69,7 +69,7 @@ from spark_audit.clean_clusters import (
 from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDIT_SCHEMA, EVALUATED_SCHEMA
-from topology.adapters.columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
 from topology.findings import ClusterAudit, Severity, Verdict
 from topology.policy import Policy
 from topology.records import Record, audit_to_record

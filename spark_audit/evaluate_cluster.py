@@ -3,7 +3,7 @@
 1. All engines use this module, one cluster at a time, in this process or on an executor. Batches
    come through spark_audit/evaluate_batch.py, which leaves out the clean clusters. So all engines
    report the same findings, and a damaged cluster does not affect another one.
-2. The rules are in topology.audit. This module adds the evaluation of a cluster whose records the
+2. The rules are in topology/rules. This module adds the evaluation of a cluster whose records the
    rules cannot take: its verdict is UNKNOWN, with the reason.
 3. It does not know where records come from.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_audit.run_context import NOTHING, Beside
-from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, not_evaluated
+from topology.audit_cluster import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, not_evaluated
 from topology.contents import ContentReading
 from topology.findings import ClusterAudit, Unknown, verdict_of
 from topology.policy import Policy

@@ -7,7 +7,7 @@ servers, the second half the last ones. Kernels only clear flags of `clean`, and
 import numpy as np
 
 from gtid.jit import kernel
-from gtid.kernels.words import Flags, Numbers, Words, load_byte
+from gtid.kernels.eight_bytes import Flags, Numbers, Words, load_byte
 
 _DOT, _ZERO, _NINE = 46, 48, 57
 

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from topology.adapters.columns import SNAPSHOT_SCHEMA, TIMESTAMP, list_of
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, TIMESTAMP, list_of
 
 # A set may hold more than 2**63 GTIDs; 38 digits are the widest exact number of Spark and Parquet.
 _COUNT = pa.decimal128(38, 0)
@@ -102,7 +102,7 @@ EVALUATED: Final = from_arrow_schema(EVALUATED_SCHEMA)
 FINDINGS: Final = from_arrow_schema(FINDING_SCHEMA)
 UNKNOWN: Final = from_arrow_schema(UNKNOWN_SCHEMA)
 
-# -- trends over several runs (spark_audit/trends.py) ----------------------------------------------
+# -- trends over several runs (spark_audit/trends_frames.py) ---------------------------------------
 
 _PART = pa.struct(
     {

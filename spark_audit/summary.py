@@ -22,7 +22,7 @@ from topology.records import time_from_text, time_to_text
 WORST_CLUSTERS_MAX: Final = 50  # one or two screens; the tables have the rest
 SPARK_DIGEST: Final = "spark"  # exclusive or of xxhash64 of the columns
 LOCAL_DIGEST: Final = "local"  # exclusive or of SHA-256 of the rows as JSON, the first 64 bits
-# Limits of the history, for both engines; spark_audit/history.py has the reasons.
+# Limits of the history, for both engines; spark_audit/first_seen.py has the reasons.
 NOT_LOOKED_FOR_AGAIN: Final = ("E4",)
 CARRIED_DAYS_MAX: Final = 30  # longer than any repair of a server, shorter than a year of history
 LAYOUT: Final = 1  # of the tables; raised when a column changes its meaning

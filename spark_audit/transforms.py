@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from spark_audit.evaluate_batch import evaluate_rows, whole_clusters
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDITS
-from topology.adapters.columns import SNAPSHOT_SCHEMA
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
 from topology.policy import Policy
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from gtid.columns import GtidSetColumn
 from spark_audit.schema import READING_SCHEMA, READINGS
-from topology.adapters.columns import list_of
+from topology.adapters.snapshot_columns import list_of
 
 LAST_PHASE: Final = 2
 _UUID_CHARS: Final = 36

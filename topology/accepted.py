@@ -49,7 +49,7 @@ from gtid import Gtid, GtidSet
 from topology.contents import ContentDifference, ContentReading, TransactionVersion
 from topology.snapshot import ServerSnapshot
 
-# The format version of plan.json (repair/plan.py) that this module reads.
+# The format version of plan.json (repair/repair_plan.py) that this module reads.
 PLAN_FORMAT_VERSION: Final = 2
 _EMPTIES: Final = frozenset({"InjectEmpty", "AppendPurged"})
 _TAKES_BACK: Final = "UndoRows"

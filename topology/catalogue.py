@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from topology.catalogue_rows import ROWS
 from topology.findings import Severity, Strategy
-from topology.strategies import SELECTED_ONLY, STRATEGIES, VARIANTS
+from topology.strategy_table import SELECTED_ONLY, STRATEGIES, VARIANTS
 
 
 @dataclass(frozen=True, slots=True)

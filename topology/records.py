@@ -1,7 +1,7 @@
 """Snapshots, findings and audits as plain records, and back: the only list of the field names.
 
 A record consists of dict, list, str, int, bool and None only. So it is valid JSON, and one row of a
-Parquet file once the columns are typed (topology/adapters/columns.py).
+Parquet file once the columns are typed (topology/adapters/snapshot_columns.py).
 
 1. A table per dataclass defines how each field is written and read. Everything that is written can
    be read back. Reading returns an equal value or raises MalformedRecord with the field.

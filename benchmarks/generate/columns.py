@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from benchmarks.generate.draws import Bools, Int64s
 from benchmarks.generate.kinds import FAILURES, RUNNING
 from benchmarks.generate.numbers import EVENT_BYTES, THREAD_STATES, Numbers
-from topology.adapters.columns import SNAPSHOT_SCHEMA
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
 from topology.dialect import SETTINGS
 
 LOG_NAMES_MAX = 10_000

@@ -30,7 +30,7 @@ from benchmarks.generate.texts import (
     set_texts,
     uuid_characters,
 )
-from topology.adapters.columns import SNAPSHOT_SCHEMA, TIMESTAMP
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, TIMESTAMP
 
 # The fleet is read in the night of 2 January 2026, all of it within ten minutes.
 _BEGUN = int(np.datetime64("2026-01-02T03:00:00", "us").astype(np.int64))

@@ -27,7 +27,7 @@ from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut, Only
 from binlog.content.reuse import Compared, ContentSearch, Unread, counted
 from binlog.errors import BinlogError
-from binlog.ledger.sets import gtids_of
+from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet, Tsid
 
 Side: TypeAlias = "ServerCompared | FilesCompared"

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.adapters.log_files import CHUNK_BYTES, read_events, read_file_head
 from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
-from binlog.ledger.sets import gtids_of, rows_in
+from binlog.ledger.ledger_sets import gtids_of, rows_in
 from binlog.locating.index import search_heads
 from binlog.scan import BYTES_MAX, EventGroup, LogHead, group_events, scan_events
 from gtid import GtidSet

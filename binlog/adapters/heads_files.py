@@ -22,7 +22,7 @@ from binlog.errors import BinlogError, UnreadableBinlog
 from binlog.event_types import EventType
 from binlog.events import PreviousGtids
 from binlog.header import HEADER_BYTES, parse_header
-from binlog.ledger.sets import gtids_of, rows_in
+from binlog.ledger.ledger_sets import gtids_of, rows_in
 from binlog.locating.index import Span, search_heads
 from binlog.locating.places import (
     PLACES_MAX,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.errors import BinlogError
 from binlog.events import FormatDescription
-from binlog.ledger.columns import FileLedger
+from binlog.ledger.ledger_columns import FileLedger
 from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
 from binlog.ledger.parallel_parts import behind, joined, starts_of_parts
 from binlog.scan import LogHead, read_head

@@ -48,7 +48,7 @@ from binlog.rows.json_values import read_diffs, read_json
 from binlog.rows.tables import INT24, LONG, LONGLONG, SHORT, TINY, RowColumn
 from binlog.rows.temporal import READERS as TEMPORAL_READERS
 from binlog.rows.values import Value
-from binlog.schema.charsets import BINARY
+from binlog.schema.charset_names import BINARY
 
 _FIELD_TYPES: Mapping[int, int] = MappingProxyType(
     {

@@ -16,7 +16,7 @@ from binlog.adapters.schema_defining import DefiningEvents
 from binlog.adapters.stream_session import Connect
 from binlog.errors import StatementRefused, TruncatedBinlog
 from binlog.schema.column_changes import ColumnChanges, LogPlace
-from binlog.schema.history import Place
+from binlog.schema.table_history import Place
 
 # The place of a file that does not exist, so every file is read from its first event.
 _BEGINNING: Final = Place("none.0", 0)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.files import read_file_head
+from binlog.adapters.log_files import read_file_head
 from binlog.adapters.schema_events import (
     bounds_and_wish,
     descriptions_of,
@@ -35,11 +35,11 @@ from binlog.event_types import ROW_EVENTS
 from binlog.events import Event
 from binlog.header import HEADER_BYTES, parse_header
 from binlog.scan import scan_events
-from binlog.schema.history import Place
+from binlog.schema.table_history import Place
 
 if TYPE_CHECKING:
     from binlog.adapters.stream_windows import Windows
-    from binlog.schema.defining import DefiningScan, KnownTables
+    from binlog.schema.defining_events import DefiningScan, KnownTables
 
 WINDOW_BYTES: Final = 4 << 20
 _EVENT_BYTES_MAX: Final = 1 << 30
@@ -90,7 +90,7 @@ class DefiningEvents:
         return has_kernels and bytes_ahead >= self._large_bytes
 
     def _scan(self) -> DefiningScan:
-        from binlog.schema.defining import DefiningScan, KnownTables
+        from binlog.schema.defining_events import DefiningScan, KnownTables
 
         self._known = KnownTables()
         return DefiningScan(self._known, decompress=find_decompressor())

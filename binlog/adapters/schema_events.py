@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
+from binlog.adapters.log_files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import Connect, FromPlace, RequestLimits
 from binlog.decode import FIRST_POSITION, events_in_payload
@@ -27,7 +27,7 @@ from binlog.events import (
     TransactionPayload,
 )
 from binlog.scan import scan_events
-from binlog.schema.history import Place
+from binlog.schema.table_history import Place
 
 _STREAM_BYTES_MAX: Final = 1 << 62
 _HEAD = (FormatDescription, PreviousGtids, Rotate)

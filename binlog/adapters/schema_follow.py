@@ -19,7 +19,7 @@ from binlog.cursor import MalformedBody
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.events import Event, FormatDescription, Rows
-from binlog.schema.history import Entry, Place
+from binlog.schema.table_history import Entry, Place
 from binlog.schema.tracker import SchemaTracker
 from binlog.transactions import Transaction, TransactionFolder
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from binlog.adapters.files import read_events
+from binlog.adapters.log_files import read_events
 from binlog.adapters.schema_defining import DefiningEvents
 from binlog.adapters.schema_follow import (
     Follower,
@@ -22,10 +22,10 @@ from binlog.adapters.schema_follow import (
 from binlog.adapters.schema_servers import ServerTables
 from binlog.adapters.schema_store import Followed, SchemaStore
 from binlog.events import FormatDescription
-from binlog.schema.history import Entry, Place, Source, State, TableKey
-from binlog.schema.tables import TableDefinition
+from binlog.schema.sql_words import CannotFollow
+from binlog.schema.table_definitions import TableDefinition
+from binlog.schema.table_history import Entry, Place, Source, State, TableKey
 from binlog.schema.tracker import SchemaFacts, SchemaTracker
-from binlog.schema.words import CannotFollow
 
 
 @dataclass(frozen=True, slots=True)

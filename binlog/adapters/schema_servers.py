@@ -13,9 +13,9 @@ from binlog.adapters.server_errors import read_answer
 from binlog.events import FormatDescription
 from binlog.quoting import quote_identifier
 from binlog.schema.column_types import Timestamps
-from binlog.schema.history import Place, TableKey
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import TableDefinition
+from binlog.schema.table_definitions import TableDefinition
+from binlog.schema.table_history import Place, TableKey
 from binlog.schema.tracker import SchemaFacts
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@
 2. A process that writes holds the writer's lock, a file beside the store. The lock ends with the
    process. A follower holds it while it reads, so no other process changes definitions.
 3. `update` and `delete` first back up what they replace, in the same transaction.
-4. This file handles paths and SQL only; binlog/schema/history.py interprets the entries.
+4. This file handles paths and SQL only; binlog/schema/table_history.py interprets the entries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from uuid import UUID
 
 from binlog.errors import BinlogError
 from binlog.schema.documents import as_text, entry_document, entry_of_document
-from binlog.schema.history import (
+from binlog.schema.table_definitions import TableDefinition
+from binlog.schema.table_history import (
     Catalogue,
     Database,
     Entry,
@@ -33,7 +34,6 @@ from binlog.schema.history import (
     definition_at,
     entry_at,
 )
-from binlog.schema.tables import TableDefinition
 
 _VERSION = 1
 _BUSY_SECONDS_MAX = 10.0

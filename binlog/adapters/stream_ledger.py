@@ -34,11 +34,11 @@ from binlog.adapters.stream_session import (
 from binlog.adapters.stream_windows import Pause, Windows
 from binlog.decode import FIRST_POSITION, Decompress
 from binlog.errors import BinlogError, BinlogMisuse, CorruptBinlog
-from binlog.ledger.columns import ledger_schema
+from binlog.ledger.ledger_columns import ledger_schema
+from binlog.ledger.ledger_sets import gtids_of, rows_in
 from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
 from binlog.ledger.long_transactions import LongTransaction
 from binlog.ledger.payloads import Peek
-from binlog.ledger.sets import gtids_of, rows_in
 from gtid import GtidSet
 
 HELD_BYTES_MAX: Final = 1 << 28
@@ -80,7 +80,7 @@ def ledger_of_server(
     event_bytes_max: int = EVENT_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,
 ) -> Iterator[LedgerBatch]:
-    """Yield the transactions of a live server as rows (`binlog.ledger.columns.LEDGER_SCHEMA`).
+    """Yield the transactions of a live server as rows (LEDGER_SCHEMA of ledger_columns.py).
 
     Args:
         connect: how to connect; see stream_session for the privilege that the account needs.
@@ -92,7 +92,7 @@ def ledger_of_server(
             they arrive.
         stopped: called at least five times a second; True ends the iteration.
         verify: check every checksum.
-        digests: add each transaction's digest (`binlog.ledger.columns.DIGEST_FIELD`).
+        digests: add each transaction's digest (`binlog.ledger.ledger_columns.DIGEST_FIELD`).
         details: add what it changed, and the text of DDL (DETAIL_FIELDS there).
         held_bytes_max: the longest transaction that is held in memory as a whole. A longer one is
             read event by event: this is slower and needs the memory of one event.

@@ -79,7 +79,7 @@ def _find(path: Path, wanted: GtidSet) -> _Found:
     import pyarrow as pa
 
     from binlog.adapters.ledger_files import ledger_of_file
-    from binlog.ledger.sets import rows_in
+    from binlog.ledger.ledger_sets import rows_in
 
     ledger = ledger_of_file(path)
     rows = ledger.rows.filter(pa.array(rows_in(ledger.rows, wanted)))

@@ -65,7 +65,7 @@ from binlog.content.compared_parts import (
     rows_left_out,
     statements_of,
 )
-from binlog.content.digest import Content, content_of
+from binlog.content.content_digest import Content, content_of
 from binlog.errors import BinlogMisuse
 from binlog.scan import EventGroup
 from binlog.transactions import Transaction, TransactionKind

@@ -2,9 +2,9 @@
 
 How it works
 ------------
-A content is a list of parts (binlog/content/digest.py): statements, runs of rows, incidents. Two
-servers may log the same work in different forms. So different lists alone prove nothing. The module
-answers two questions:
+A content is a list of parts (binlog/content/content_digest.py): statements, runs of rows,
+incidents. Two servers may log the same work in different forms. So different lists alone prove
+nothing. The module answers two questions:
 
 1. `compare_parts`: do the parts do different work? The answer is SAME, DIFFERENT or UNKNOWN. It is
    never DIFFERENT if the form alone may explain the difference.
@@ -20,7 +20,7 @@ Rows are counted by table and kind. A run with a count of 0 may contain rows wit
 column (minimal row images). Then counts prove nothing.
 
 Statements: equal text is equal work only if everything that affects the result is equal, including
-the clock (binlog/content/digest.py). Some DDL has the same result at any time: `_TIMELESS`.
+the clock (binlog/content/content_digest.py). Some DDL has the same result at any time: `_TIMELESS`.
 
 Names: a server with lower_case_table_names = 1 stores names in lower case, so one table may have
 two spellings in two logs. `folded` converts all names of a content to lower case.
@@ -33,7 +33,7 @@ from enum import Enum
 from itertools import groupby
 from typing import Final
 
-from binlog.content.digest import Content, IncidentPart, Part, RowsPart, StatementPart
+from binlog.content.content_digest import Content, IncidentPart, Part, RowsPart, StatementPart
 from binlog.content.temporary import drop_the_same_temporary
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binlog.kernels import roles
-from binlog.kernels.memory import byte_at, four_at
+from binlog.kernels.addresses import byte_at, four_at
 from binlog.kernels.statements import (
     WORD_BEGIN,
     WORD_END,
@@ -27,7 +27,7 @@ from binlog.kernels.statements import (
     word_of_statement,
 )
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import Bytes, Numbers, load_byte, load_eight
+from gtid.kernels.eight_bytes import Bytes, Numbers, load_byte, load_eight
 
 # The results of `next_defining`. All except NO_MORE: the caller must decode the event at state[AT].
 NO_MORE, STATEMENT, TABLE_MAP, PAYLOAD, DESCRIPTION, UNSURE = range(6)

@@ -1,9 +1,9 @@
-"""Computes the digests of many transactions: the compiled form of binlog/content/digest.py.
+"""Computes the digests of many transactions: the compiled form of binlog/content/content_digest.py.
 
 1. A transaction is a range of bytes from its first event to the end of its last, in a file or in a
    decompressed payload. The result is its digest, or why the decoder must read the transaction:
-   PAYLOAD (it is compressed), ASK (a rare event, or an error: binlog/content/digest.py has the
-   rules and the messages).
+   PAYLOAD (it is compressed), ASK (a rare event, or an error: binlog/content/content_digest.py has
+   the rules and the messages).
 2. The kernel reads only events that are wholly in the range, and never past the end of an event.
    Every length is compared with the remaining bytes before it is used.
 """
@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from binlog.kernels import images
-from binlog.kernels.images import (
+from binlog.kernels import row_ends as images
+from binlog.kernels.row_ends import (
     COLUMNS_MAX,
     TABLES_MAX,
     announce,
@@ -26,15 +26,15 @@ from binlog.kernels.images import (
 )
 from binlog.kernels.statements import text_of_statement
 from gtid.jit import kernel
-from gtid.kernels.hashing import SEED, finish, integer, mix, mix_bytes
-from gtid.kernels.words import Bytes, Numbers, Words, load_byte, load_eight, load_four
+from gtid.kernels.eight_bytes import Bytes, Numbers, Words, load_byte, load_eight, load_four
+from gtid.kernels.hash_bytes import SEED, finish, integer, mix, mix_bytes
 
 # The results for a transaction.
 DIGEST, PAYLOAD, ASK = range(3)
 
 _HEADER: Final = 19
-# The constants of binlog/content/digest.py; a test compares the two. (Imported constants would be
-# compiled into the cached machine code, and remain there after a change.)
+# The constants of binlog/content/content_digest.py; a test compares the two. (Imported constants
+# would be compiled into the cached machine code, and remain there after a change.)
 _STATEMENT, _CONTEXT, _ROWS = np.uint64(1), 2, np.uint64(16)
 _NOTHING: Final = np.uint64((1 << 64) - 1)
 _DECISIVE_FLAGS: Final = 1 << 14 | 1 << 26 | 1 << 27

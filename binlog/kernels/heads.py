@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from binlog.kernels.roles import ANONYMOUS, GTID, TAGGED_GTID
 from binlog.kernels.walking import SLOTS
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import (
+from gtid.kernels.eight_bytes import (
     Numbers,
     Words,
     load_byte,

@@ -43,10 +43,10 @@ from typing import Final
 
 import numpy as np
 
-from binlog.kernels.memory import byte_at, fetch_line, four_at
+from binlog.kernels.addresses import byte_at, fetch_line, four_at
 from binlog.kernels.roles import BETWEEN, FORMAT, HEAD, TAGGED_GTID, XID_EVENT, role_of
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import load_byte, load_eight
+from gtid.kernels.eight_bytes import load_byte, load_eight
 
 _HEADER: Final = 19
 _POSITION_MASK: Final = 0xFFFFFFFF

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import Bytes, Numbers
+from gtid.kernels.eight_bytes import Bytes, Numbers
 
 # The results of `unframe`. MORE: all received bytes were read, up to the start of a packet.
 # CONTROL: the last event, from state[EVENT] to state[END], does not belong to a transaction. ODD:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from gtid.jit import inlined
-from gtid.kernels.words import load_byte
+from gtid.kernels.eight_bytes import load_byte
 
 # The walk does not pass events with role FORMAT or higher on its own.
 PLAIN, OPENING, HEAD, QUERY, MAP, ROWS, XID, PREPARE = range(8)

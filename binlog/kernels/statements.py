@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from binlog.kernels.memory import byte_at
+from binlog.kernels.addresses import byte_at
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import load_byte, load_four
+from gtid.kernels.eight_bytes import load_byte, load_four
 
 WORD_BEGIN, WORD_END, WORD_XA_BEGIN, WORD_XA_INNER, WORD_XA_END, WORD_PLAIN = range(6)
 

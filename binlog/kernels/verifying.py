@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import load_byte, load_eight, load_four
+from gtid.kernels.eight_bytes import load_byte, load_eight, load_four
 
 # Why `sound_until` ended: no further whole event; a format description, which may change the rules
 # for later events; an impossible length; a wrong checksum; a wrong position.

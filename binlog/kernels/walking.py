@@ -53,8 +53,8 @@ from typing import Final
 
 import numpy as np
 
+from binlog.kernels.addresses import byte_at, four_at, read_file
 from binlog.kernels.hopping import closes_before, fetch_ahead, hop_end_of, lands
-from binlog.kernels.memory import byte_at, four_at, read_file
 from binlog.kernels.roles import (
     BETWEEN,
     CLOSES,
@@ -80,7 +80,7 @@ from binlog.kernels.statements import (
     word_of_statement,
 )
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import (
+from gtid.kernels.eight_bytes import (
     Numbers,
     load_byte,
     load_eight,
@@ -98,8 +98,8 @@ NOTHING: Final = 4  # no obstacle: the walk can pass the event
 AT, ROW, ROWS_END, BASE, TRAILER, QUERY_POST, LOAD_POST, CHAINED, HOPS = range(9)
 IS_OPEN, BEGUN, KIND, ERROR, HOP_END, GROUP_END, PAYLOADS = range(9, 16)
 # HEADS_AT: where the walk writes the address of each new row's first event. FILE: the descriptor of
-# the file, or NO_FILE. NEAR: the buffer for bytes read from it. binlog.kernels.rows uses the last
-# two, HEADED and FETCHED.
+# the file, or NO_FILE. NEAR: the buffer for bytes read from it. filling.py uses the last two,
+# HEADED and FETCHED.
 HEADS_AT, FILE, NEAR, HEADED, FETCHED = range(16, 21)
 STATE_SIZE: Final = 21
 NO_FILE: Final = -1

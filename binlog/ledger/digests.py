@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from binlog.content.digest import digest_of
+from binlog.content.content_digest import digest_of
 from binlog.decode import Decompress, events_in_payload
 from binlog.errors import BinlogError
 from binlog.event_types import EventType

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlog.errors import BinlogError
-from binlog.ledger.columns import MICROSECONDS, FileLedger
-from binlog.ledger.sets import gtids_of
+from binlog.ledger.ledger_columns import MICROSECONDS, FileLedger
+from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet
 
 if TYPE_CHECKING:

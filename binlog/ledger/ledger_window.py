@@ -21,10 +21,11 @@ from binlog.decode import FIRST_POSITION, NEED_MORE_DATA, Decompress, EventDecod
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, GtidLog
-from binlog.kernels import heads, rows, verifying, walking
-from binlog.ledger.contents import Contents, with_details, with_digests
+from binlog.kernels import filling as rows
+from binlog.kernels import heads, verifying, walking
+from binlog.ledger.ledger_contents import Contents, with_details, with_digests
+from binlog.ledger.ledger_rows import BATCH_ROWS, ROW_BYTES_MIN, Names, RowBatch, put, table_of
 from binlog.ledger.payloads import Peek, Peeker
-from binlog.ledger.rows import BATCH_ROWS, ROW_BYTES_MIN, Names, RowBatch, put, table_of
 from binlog.transactions import Transaction, TransactionFolder
 
 _CHUNK_BYTES: Final = 1 << 20

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from binlog.content.digest import ContentFolder
+from binlog.content.content_digest import ContentFolder
 from binlog.decode import Decompress
 from binlog.events import Event, FormatDescription, GtidLog
-from binlog.ledger.columns import DIGEST_FIELD, LEDGER_SCHEMA, rows_of_transactions
 from binlog.ledger.digests import with_payloads_opened
 from binlog.ledger.events_in_memory import Bytes, events_of
+from binlog.ledger.ledger_columns import DIGEST_FIELD, LEDGER_SCHEMA, rows_of_transactions
 from binlog.transactions import Transaction, TransactionFolder
 
 

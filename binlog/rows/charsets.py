@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from binlog.schema.charsets import BINARY, CODEC_OF_CHARSET
+from binlog.schema.charset_names import BINARY, CODEC_OF_CHARSET
 
 UTF8 = frozenset({"utf8mb3", "utf8mb4"})
 

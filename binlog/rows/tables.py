@@ -22,9 +22,9 @@ from binlog.rows.images import (
     NEWDECIMAL,
     VECTOR,
 )
-from binlog.schema.charsets import BINARY, CHARSET_OF_COLLATION
+from binlog.schema.charset_names import BINARY, CHARSET_OF_COLLATION
 from binlog.schema.check import misfit
-from binlog.schema.tables import Column, TableDefinition
+from binlog.schema.table_definitions import Column, TableDefinition
 from binlog.table_metadata import (
     CHARACTER_TYPES,
     ColumnMetadata,

@@ -20,7 +20,7 @@ from binlog.rows.json_values import JsonDiff, JsonDiffs, JsonDocument, json_text
 from binlog.rows.number_text import double_text, single_text
 from binlog.rows.tables import INT24, INTEGERS, LONG, LONGLONG, SHORT, TINY, RowColumn
 from binlog.rows.values import ABSENT, Value
-from binlog.schema.charsets import BINARY
+from binlog.schema.charset_names import BINARY
 
 NULL = "NULL"
 NOT_LOGGED = "(not logged)"

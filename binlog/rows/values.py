@@ -25,7 +25,7 @@ from binlog.rows.images import JSON, skip_value
 from binlog.rows.json_values import JsonDiffs, JsonDocument
 from binlog.rows.tables import RowColumn, RowTable, describe_table
 from binlog.scan import EventGroup
-from binlog.schema.tables import TableDefinition
+from binlog.schema.table_definitions import TableDefinition
 
 
 class Absent(Enum):

@@ -27,8 +27,8 @@ from binlog.schema.changes import (
     SetVisibility,
 )
 from binlog.schema.clauses import KEYS, PRIMARY, TABLE_OPTIONS, Clauses, Element
-from binlog.schema.columns import read_charset, read_collation
-from binlog.schema.words import WordKind
+from binlog.schema.column_clauses import read_charset, read_collation
+from binlog.schema.sql_words import WordKind
 
 # ALTER TABLE t <one of these> … PARTITION. Such a command is the last one of its statement.
 _PARTITION_COMMANDS = (

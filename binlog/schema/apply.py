@@ -29,10 +29,10 @@ from binlog.schema.changes import (
     SetCharset,
     SetVisibility,
 )
-from binlog.schema.charsets import BINARY
+from binlog.schema.charset_names import BINARY
 from binlog.schema.column_types import Timestamps, converted, settle
-from binlog.schema.tables import Column, Key, KeyKind, TableDefinition
-from binlog.schema.words import CannotFollow
+from binlog.schema.sql_words import CannotFollow
+from binlog.schema.table_definitions import Column, Key, KeyKind, TableDefinition
 
 _PRIMARY = "PRIMARY"
 

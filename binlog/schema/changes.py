@@ -8,7 +8,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from binlog.schema.tables import Generated, KeyKind
+from binlog.schema.table_definitions import Generated, KeyKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from binlog.rows.images import (
     VECTOR,
     char_length,
 )
-from binlog.schema.charsets import CHARACTER_BYTES_MAX
+from binlog.schema.charset_names import CHARACTER_BYTES_MAX
 from binlog.schema.logged_types import (
     FRACTIONAL,
     GEOMETRIES,
@@ -32,7 +32,7 @@ from binlog.schema.logged_types import (
     OF_OLD_TEMPORAL,
     PLAIN,
 )
-from binlog.schema.tables import Column, TableDefinition
+from binlog.schema.table_definitions import Column, TableDefinition
 from binlog.table_metadata import read_table_metadata, real_type
 
 # The number of bytes of a length, or of a number, as in the metadata.

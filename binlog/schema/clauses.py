@@ -7,10 +7,10 @@ depends on them.
 from typing import TypeAlias
 
 from binlog.schema.changes import AddForeignKey, ColumnSpec, KeySpec
-from binlog.schema.columns import read_charset, read_collation, read_column
+from binlog.schema.column_clauses import read_charset, read_collation, read_column
 from binlog.schema.reader import WordReader
-from binlog.schema.tables import KeyKind
-from binlog.schema.words import WordKind
+from binlog.schema.sql_words import WordKind
+from binlog.schema.table_definitions import KeyKind
 
 PRIMARY = "PRIMARY"
 KEYS = ("index", "key")

@@ -41,9 +41,9 @@ from binlog.schema.changes import (
     SetVisibility,
     TableName,
 )
-from binlog.schema.charsets import CHARSET_OF_COLLATION
+from binlog.schema.charset_names import CHARSET_OF_COLLATION
 from binlog.schema.grammar import named_tables, read_statement
-from binlog.schema.words import ANY_VERSION, CannotFollow
+from binlog.schema.sql_words import ANY_VERSION, CannotFollow
 
 _FRAMES = frozenset({b"BEGIN", b"COMMIT"})
 # Actions that change neither the order nor the type of a column.

@@ -10,9 +10,9 @@ from enum import Enum
 from types import MappingProxyType
 
 from binlog.schema.changes import ColumnSpec, TypeSpec
-from binlog.schema.charsets import BINARY, CHARACTER_BYTES_MAX
-from binlog.schema.tables import Column
-from binlog.schema.words import CannotFollow
+from binlog.schema.charset_names import BINARY, CHARACTER_BYTES_MAX
+from binlog.schema.sql_words import CannotFollow
+from binlog.schema.table_definitions import Column
 
 
 class Timestamps(Enum):

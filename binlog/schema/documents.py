@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from binlog.schema.history import Entry, Place, Source, State, TableKey
-from binlog.schema.tables import Column, Generated, Key, KeyKind, TableDefinition
+from binlog.schema.table_definitions import Column, Generated, Key, KeyKind, TableDefinition
+from binlog.schema.table_history import Entry, Place, Source, State, TableKey
 
 
 def definition_document(definition: TableDefinition) -> dict[str, Any]:

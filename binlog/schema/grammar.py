@@ -28,10 +28,10 @@ from binlog.schema.changes import (
     TableName,
 )
 from binlog.schema.clauses import Clauses
-from binlog.schema.columns import read_charset, read_collation
+from binlog.schema.column_clauses import read_charset, read_collation
 from binlog.schema.reader import WordReader
-from binlog.schema.tables import KeyKind
-from binlog.schema.words import ANY_VERSION, REAL_AS_FLOAT, CannotFollow, cut_words, first_word
+from binlog.schema.sql_words import ANY_VERSION, REAL_AS_FLOAT, CannotFollow, cut_words, first_word
+from binlog.schema.table_definitions import KeyKind
 
 # No realistic DDL statement is longer than this.
 STATEMENT_CHARACTERS_MAX = 4 * 1024 * 1024

@@ -24,7 +24,7 @@ from binlog.rows.images import (
     VECTOR,
     char_length,
 )
-from binlog.schema.charsets import BINARY, CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION
+from binlog.schema.charset_names import BINARY, CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION
 from binlog.schema.logged_types import (
     FRACTIONAL,
     GEOMETRIES,
@@ -33,8 +33,8 @@ from binlog.schema.logged_types import (
     OF_OLD_TEMPORAL,
     PLAIN,
 )
-from binlog.schema.tables import Column, TableDefinition
-from binlog.schema.words import CannotFollow
+from binlog.schema.sql_words import CannotFollow
+from binlog.schema.table_definitions import Column, TableDefinition
 from binlog.table_metadata import ColumnMetadata, read_table_metadata, real_type
 
 _PLAIN: Mapping[int, str] = MappingProxyType(

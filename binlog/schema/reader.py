@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from binlog.schema.changes import TableName
-from binlog.schema.words import CannotFollow, Word, WordKind
+from binlog.schema.sql_words import CannotFollow, Word, WordKind
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from binlog.schema.apply import definition_of
 from binlog.schema.changes import CreateTable
 from binlog.schema.grammar import read_statement
-from binlog.schema.tables import TableDefinition
-from binlog.schema.words import ANSI_QUOTES, CannotFollow
+from binlog.schema.sql_words import ANSI_QUOTES, CannotFollow
+from binlog.schema.table_definitions import TableDefinition
 
 
 def definition_from_create(sql: str, *, schema: str, sql_mode: int = 0) -> TableDefinition:

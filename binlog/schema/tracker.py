@@ -40,11 +40,14 @@ from binlog.schema.changes import (
     RenameTo,
     TableName,
 )
-from binlog.schema.charsets import CHARSET_OF_COLLATION
+from binlog.schema.charset_names import CHARSET_OF_COLLATION
 from binlog.schema.check import misfit
 from binlog.schema.column_types import Timestamps
 from binlog.schema.grammar import named_tables, read_statement
-from binlog.schema.history import (
+from binlog.schema.metadata import definition_from_table_map
+from binlog.schema.sql_words import ANY_VERSION, CannotFollow
+from binlog.schema.table_definitions import TableDefinition
+from binlog.schema.table_history import (
     STATEMENT_SHOWN_MAX,
     Catalogue,
     Database,
@@ -55,9 +58,6 @@ from binlog.schema.history import (
     TableKey,
     TemporaryTable,
 )
-from binlog.schema.metadata import definition_from_table_map
-from binlog.schema.tables import TableDefinition
-from binlog.schema.words import ANY_VERSION, CannotFollow
 
 _ER_BAD_TABLE_ERROR = 1051
 # Most statements of a log are these; they are skipped without parsing.

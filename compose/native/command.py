@@ -1,6 +1,6 @@
 """The command line of a server: small, fast, on loopback only, with GTIDs and binary logs on.
 
-dialect.py has the options whose names differ between versions. This module starts nothing.
+server_setup.py has the options whose names differ between versions. This module starts nothing.
 """
 
 import os
@@ -8,8 +8,8 @@ import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
-from compose.native.dialect import dialect_of
 from compose.native.installation import Installation
+from compose.native.server_setup import dialect_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from pymysql.cursors import Cursor, DictCursor
 
 from compose.native.cache import Progress, silent
 from compose.native.command import Settings, server_command
-from compose.native.dialect import ServerSetup, dialect_of, new_words
 from compose.native.installation import Clients, Installation, Version
 from compose.native.processes import Child, current_supervisor
 from compose.native.provision import (
@@ -34,6 +33,7 @@ from compose.native.provision import (
     provision_clients,
     seed_data_directory,
 )
+from compose.native.server_setup import ServerSetup, dialect_of, new_words
 
 Row = tuple[Any, ...]
 

@@ -47,8 +47,8 @@ from __future__ import annotations
 from typing import Final
 
 from gtid.jit import inlined, kernel
+from gtid.kernels.eight_bytes import Flags, Numbers, Words
 from gtid.kernels.keys import copy_key, key_order
-from gtid.kernels.words import Flags, Numbers, Words
 
 LEFT_ONLY: Final = 1
 RIGHT_ONLY: Final = 2

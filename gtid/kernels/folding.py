@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from gtid.jit import kernel
+from gtid.kernels.eight_bytes import Flags, Numbers, Words
 from gtid.kernels.keys import copy_key, copy_run, key_order
-from gtid.kernels.words import Flags, Numbers, Words
 
 
 @kernel

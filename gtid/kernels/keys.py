@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from gtid.jit import inlined
-from gtid.kernels.words import Numbers, Words
+from gtid.kernels.eight_bytes import Numbers, Words
 
 KEY_WORDS: Final = 6
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gtid.jit import kernel
+from gtid.kernels.eight_bytes import Flags, Numbers, Words
 from gtid.kernels.keys import copy_run
-from gtid.kernels.words import Flags, Numbers, Words
 
 
 @kernel

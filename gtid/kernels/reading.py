@@ -46,6 +46,7 @@ from typing import Final
 import numpy as np
 
 from gtid.jit import inlined, kernel
+from gtid.kernels.eight_bytes import Bytes, Flags, Numbers, Words, count_byte, load_byte, load_eight
 from gtid.kernels.keys import KEY_WORDS, key_order
 from gtid.kernels.tokens import (
     COLON,
@@ -68,7 +69,6 @@ from gtid.kernels.tokens import (
     interval,
     tag_words,
 )
-from gtid.kernels.words import Bytes, Flags, Numbers, Words, count_byte, load_byte, load_eight
 
 __all__ = [
     "EXACT",

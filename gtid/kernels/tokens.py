@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import (
+from gtid.kernels.eight_bytes import (
     Words,
     are_hex_digits,
     decimal_value,

@@ -34,7 +34,7 @@ from typing import Final
 import numpy as np
 
 from gtid.jit import kernel
-from gtid.kernels.words import Bytes, Flags, Numbers, Words
+from gtid.kernels.eight_bytes import Bytes, Flags, Numbers, Words
 
 RUN_CHARS_MAX: Final = 1 + 36 + 1 + 32  # a comma, a UUID, a colon, a tag
 INTERVAL_CHARS_MAX: Final = 1 + 19 + 1 + 19

@@ -101,7 +101,7 @@ def audit(
 ) -> int:
     """Audit a fleet by the policy of its fleet file: live servers, or stored snapshots."""
     from gtid_audit import audit_engines
-    from gtid_audit.fleet import load
+    from gtid_audit.load_fleet import load
 
     if (fleet is None) and (snapshots is None):
         raise UsageProblem("audit needs --fleet FILE, or --snapshots DIR")
@@ -129,7 +129,7 @@ def audit(
 
 def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuestion":
     from gtid_audit import clock
-    from gtid_audit.fleet import load_without_accounts
+    from gtid_audit.load_fleet import load_without_accounts
     from gtid_audit.stored_run import StoredQuestion
     from topology.policy import Policy
     from topology.run_record import AgeLimit
@@ -172,7 +172,7 @@ def snapshot(
     Exit status: 0 every fact was read; 3 some were not.
     """
     from gtid_audit import audit_engines
-    from gtid_audit.fleet import load
+    from gtid_audit.load_fleet import load
     from topology.findings import Verdict
     from topology.records import time_to_text
 

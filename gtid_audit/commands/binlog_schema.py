@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from binlog.adapters.schema_servers import ServerTables
     from binlog.adapters.schema_store import SchemaStore
-    from binlog.schema.history import Entry, Place, TableKey
-    from binlog.schema.tables import TableDefinition
+    from binlog.schema.table_definitions import TableDefinition
+    from binlog.schema.table_history import Entry, Place, TableKey
 
 Store = Annotated[
     str | None,
@@ -112,7 +112,7 @@ def list_(
     """List the tracked tables, or show the definitions of some."""
 
     def work() -> int:
-        from binlog.schema.history import State
+        from binlog.schema.table_history import State
         from gtid_audit import schema_operands
         from gtid_audit.views import schema_text
 
@@ -304,7 +304,7 @@ _UNKNOWN = 3
 def _run(work: "Callable[[], int]") -> int:
     """Run the work. A store that is in use, or is missing an entry, is a usage error."""
     from binlog.adapters.schema_store import StoreProblem
-    from binlog.schema.words import CannotFollow
+    from binlog.schema.sql_words import CannotFollow
 
     try:
         return said_if_unread(_raising(work, StoreProblem, CannotFollow))
@@ -382,8 +382,8 @@ def _by_hand(
 ) -> "Entry":
     from dataclasses import replace
 
-    from binlog.schema.history import Entry, Source, State
     from binlog.schema.show_create import definition_from_create
+    from binlog.schema.table_history import Entry, Source, State
     from gtid_audit.schema_operands import text_of
 
     if live is not None:

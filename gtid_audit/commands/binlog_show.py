@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from binlog.adapters.schema_changes import ChangesBehind
     from binlog.scan import EventGroup
-    from binlog.schema.tables import TableDefinition
+    from binlog.schema.table_definitions import TableDefinition
     from gtid_audit.definition_sources import GivenDefinitions, TrackedAt
     from repair.replay import Replayed
 
@@ -159,7 +159,7 @@ def _groups(
         logs = ServerLogs(connect, timeout_seconds_max=seconds)
         yield from logs.events_of(wanted - purged, store=Spooled)
         return
-    from binlog.adapters.files import FileLogs
+    from binlog.adapters.log_files import FileLogs
 
     yield from FileLogs(source).events_of(wanted, store=Spooled)
 

@@ -19,8 +19,8 @@ def explain(
 ) -> int:
     """Explain an error text or a code: what it means, its cause, and what to do."""
     from topology.catalogue import UnknownCode
-    from topology.explain import Unexplained
-    from topology.explain import explain as look_up
+    from topology.explanations import Unexplained
+    from topology.explanations import explain as look_up
 
     try:
         explanation = look_up(" ".join(text))

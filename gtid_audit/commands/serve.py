@@ -31,7 +31,7 @@ def serve(
 
     from gtid_audit import audit_engines
     from gtid_audit.compared_restarts import ProcessMemory
-    from gtid_audit.fleet import load
+    from gtid_audit.load_fleet import load
     from gtid_audit.service.repeated_audit import AuditService
     from gtid_audit.service.web import WebServer, parse_address
     from gtid_audit.views.report import AuditReport

@@ -53,7 +53,7 @@ def trends(
     require_spark()
     from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
     from spark_audit.adapters.trends import trends_of
-    from spark_audit.trends import TrendPolicy
+    from spark_audit.trends_frames import TrendPolicy
     from topology.adapters.stored_runs import NoSnapshots
 
     policy = TrendPolicy(intervals_max=intervals_max, quiet_runs=quiet_runs)

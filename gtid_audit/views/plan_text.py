@@ -11,8 +11,8 @@ from rich.text import Text
 from gtid_audit.output import printable
 from gtid_audit.views.report_text import QUIET, counted, rest_of, show
 from repair import Plan, Step
-from repair.plan import shown_version
 from repair.render import address_of
+from repair.repair_plan import shown_version
 from repair.steps import Check
 from topology.findings import ClusterAudit
 

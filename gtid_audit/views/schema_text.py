@@ -12,8 +12,8 @@ from rich.text import Text
 from binlog.adapters.schema_following import Followers
 from binlog.adapters.schema_store import SchemaStore
 from binlog.schema.documents import definition_document, entry_document
-from binlog.schema.history import Entry, TableKey, explain
-from binlog.schema.tables import Column, Key, TableDefinition
+from binlog.schema.table_definitions import Column, Key, TableDefinition
+from binlog.schema.table_history import Entry, TableKey, explain
 from gtid_audit.output import printable, write_line
 from gtid_audit.views.report_text import show
 from topology.adapters.compare_definitions import DefinitionComparison, View, is_marked

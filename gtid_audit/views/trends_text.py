@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # PySpark is imported only where it is used
     from pyspark.sql import DataFrame
 
     from spark_audit.adapters.trends import Trends
-    from spark_audit.trends import TrendPolicy
+    from spark_audit.trends_frames import TrendPolicy
 
 ROWS_SHOWN_MAX: Final = 20
 SPARKS_MAX: Final = 24  # the newest points; the table needs space for other columns

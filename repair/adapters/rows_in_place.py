@@ -25,7 +25,7 @@ from binlog.adapters.server_errors import server_words
 from binlog.quoting import quote_identifier
 from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, Image, Value
-from binlog.schema.tables import TableDefinition
+from binlog.schema.table_definitions import TableDefinition
 from gtid import GtidSet
 from repair.adapters.affected_rows import IN_UTC, Row, read_row
 from repair.adapters.tables_now import Definitions, columns_misfit

@@ -29,7 +29,7 @@ from binlog.quoting import quote_identifier
 from binlog.schema.logged_types import GEOMETRIES
 
 if TYPE_CHECKING:
-    from binlog.schema.tables import TableDefinition
+    from binlog.schema.table_definitions import TableDefinition
 
 # In SHOW CREATE TABLE. The ON DELETE action of a foreign key refuses no row.
 _CHECK: Final = re.compile(r"^ +(?:CONSTRAINT `(?:[^`]|``)+` )?(CHECK \(.*?),?$", re.MULTILINE)

@@ -37,10 +37,10 @@ from binlog.adapters.server_errors import read_answer, server_words
 from binlog.errors import BinlogError, UnexpectedAnswer
 from binlog.quoting import quote_identifier
 from binlog.schema.check import column_misfit
-from binlog.schema.history import Place
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import TableDefinition
-from binlog.schema.words import CannotFollow
+from binlog.schema.sql_words import CannotFollow
+from binlog.schema.table_definitions import TableDefinition
+from binlog.schema.table_history import Place
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -20,7 +20,7 @@ from spark_audit.adapters.option_texts import (
     number_to,
     read_options,
 )
-from spark_audit.binlog_schema import COLUMNS
+from spark_audit.ledger_schema import COLUMNS
 from topology.adapters.inventory.dsn import parse_dsn
 from topology.adapters.inventory.problem import InventoryProblem
 

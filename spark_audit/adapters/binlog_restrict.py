@@ -34,7 +34,7 @@ def sought_by_options(options: BinlogOptions) -> Sought:
 def restricted(rows: pa.Table, options: BinlogOptions) -> pa.Table:
     """Return the rows that the options ask for."""
     if options.gtids is not None:
-        from binlog.ledger.sets import rows_in
+        from binlog.ledger.ledger_sets import rows_in
 
         rows = rows.filter(pa.array(rows_in(rows, options.gtids)))
     if options.since is not None:

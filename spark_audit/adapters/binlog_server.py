@@ -22,13 +22,13 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from binlog.adapters.stream import Only
 from binlog.adapters.stream_ledger import ledger_of_server
-from binlog.ledger.sets import gtids_of
+from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet
 from spark_audit.adapters.binlog_options import BinlogOptions
 from spark_audit.adapters.binlog_restrict import restricted, with_columns
 from spark_audit.adapters.option_texts import Credentials
 from spark_audit.adapters.pickled_accounts import packed, unpacked
-from spark_audit.binlog_schema import LedgerRows
+from spark_audit.ledger_schema import LedgerRows
 from topology.adapters.connection import Connection
 from topology.adapters.inventory.dsn import parse_dsn
 from topology.adapters.inventory.secrets import environment

@@ -36,19 +36,19 @@ from spark_audit.adapters.binlog_files import facts_of, files_of, tasks_of
 from spark_audit.adapters.binlog_options import BinlogOptions
 from spark_audit.adapters.binlog_restrict import restricted, sought_by_options, with_columns
 from spark_audit.binlog_conditions import is_exact, mask_of
-from spark_audit.binlog_schema import (
+from spark_audit.binlog_skipping import LogFacts, bounds_of, may_hold
+from spark_audit.binlog_sought import Sought, sought_by
+from spark_audit.ledger_schema import (
     LedgerRows,
     UnreadPart,
     chosen,
     columns_of,
     spark_schema,
 )
-from spark_audit.binlog_skipping import LogFacts, bounds_of, may_hold
-from spark_audit.binlog_sought import Sought, sought_by
 from topology.adapters.inventory.problem import InventoryProblem
 
 if TYPE_CHECKING:
-    from binlog.ledger.columns import FileLedger
+    from binlog.ledger.ledger_columns import FileLedger
 
 NAME: Final = "mysql_binlog"
 

@@ -41,7 +41,7 @@ from spark_audit.adapters.stored_pieces import Piece, evaluate_piece, tasks_of
 from spark_audit.evaluate_batch import evaluated_rows
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDIT_SCHEMA, EVALUATED_SCHEMA
-from topology.adapters.columns import table_of_records
+from topology.adapters.snapshot_columns import table_of_records
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import audit_to_record

@@ -29,7 +29,7 @@ from spark_audit.adapters.stored_pieces import Piece, audits_of_pieces, pieces_o
 from spark_audit.run_context import Beside, Gaps
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
-from topology.adapters.columns import table_of_records
+from topology.adapters.snapshot_columns import table_of_records
 from topology.adapters.stored_contents import CONTENTS, contents_in
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 from topology.contents import ContentReading

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from topology.adapters.columns import records_of_table
+from topology.adapters.snapshot_columns import records_of_table
 from topology.json_items import items_text
 
 _ITEMS_PER_PIECE: Final = 1_000  # in one text: a few megabytes at most

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.run_context import Beside, Gaps
-from topology.adapters.columns import records_of_table
 from topology.adapters.parquet import read_records
+from topology.adapters.snapshot_columns import records_of_table
 from topology.adapters.stored_contents import contents_of_run
 from topology.adapters.stored_runs import files_of_run, latest_run
 from topology.findings import ClusterAudit

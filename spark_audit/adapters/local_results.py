@@ -27,7 +27,7 @@ from spark_audit.adapters.results import (
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before
 from spark_audit.adapters.storage import LocalStorage
 from spark_audit.evaluate_batch import evaluated_rows
-from spark_audit.local_results import (
+from spark_audit.result_records import (
     LocalResults,
     contents_of_tables,
     results_of,
@@ -35,7 +35,7 @@ from spark_audit.local_results import (
 )
 from spark_audit.schema import AUDIT_SCHEMA, CLUSTER_SCHEMA, FINDING_SCHEMA, UNKNOWN_SCHEMA
 from spark_audit.summary import LOCAL_DIGEST, FleetSummary, policy_digest
-from topology.adapters.columns import records_of_table, table_of_records
+from topology.adapters.snapshot_columns import records_of_table, table_of_records
 from topology.findings import ClusterAudit, Finding
 from topology.policy import Policy
 from topology.records import Record, audit_to_record, finding_from_record

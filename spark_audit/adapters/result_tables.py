@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
-from spark_audit import results as steps
+from spark_audit import results_frames as steps
 from spark_audit.adapters.runs import RunName
 from spark_audit.schema import CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
 from spark_audit.summary import (
@@ -62,7 +62,7 @@ class RunTables:
 
     @property
     def carried(self) -> DataFrame:
-        """Return the FINDINGS of earlier runs that this run could not disprove (history.py)."""
+        """Return the FINDINGS of earlier runs that this run could not disprove (first_seen.py)."""
         return self._read("carried", FINDINGS)
 
     def _read(self, name: str, schema: StructType) -> DataFrame:

@@ -51,15 +51,15 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 from pyspark.util import inheritable_thread_target
 
-from spark_audit import results as steps
+from spark_audit import results_frames as steps
 from spark_audit.adapters.json_rows import items_of
 from spark_audit.adapters.result_tables import RunTables, contents_of, summarise
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before, runs_newest_first
 from spark_audit.adapters.storage import Storage, storage_of
-from spark_audit.history import carried_over, with_first_seen
+from spark_audit.first_seen import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
 from spark_audit.summary import SPARK_DIGEST, FleetSummary, MalformedSummary, policy_digest
-from topology.adapters.columns import records_of_table
+from topology.adapters.snapshot_columns import records_of_table
 from topology.findings import Finding, Unknown
 from topology.policy import Policy
 from topology.records import finding_from_record, time_to_text, unknown_from_record

@@ -35,7 +35,7 @@ from topology.adapters.inventory.accounts import ServerEntry
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.secrets import WarnOnce, environment
-from topology.adapters.memory import MemoryReader, Prepared
+from topology.adapters.recorded_servers import MemoryReader, Prepared
 from topology.adapters.storable import rows_of
 from topology.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget

@@ -18,15 +18,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_audit import trends as steps
+from spark_audit import trends_frames as steps
 from spark_audit.adapters.json_rows import items_of
 from spark_audit.adapters.results import NoResults, findings_between
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
 from spark_audit.schema import SNAPSHOTS
 from spark_audit.trend_readings import readings_of
-from spark_audit.trends import TrendPolicy
-from topology.adapters.columns import records_of_table
+from spark_audit.trends_frames import TrendPolicy
+from topology.adapters.snapshot_columns import records_of_table
 from topology.adapters.stored_runs import NoSnapshots
 from topology.records import Record
 

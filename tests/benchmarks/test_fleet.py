@@ -15,10 +15,10 @@ from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers
 from benchmarks.generate.numbers import GeneratedFleet
 from benchmarks.generate.rows import table_of
 from gtid import GtidSet
-from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table
 from topology.adapters.parquet import read_snapshots
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table
 from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Verdict
 from topology.records import (
     MalformedRecord,

@@ -8,7 +8,7 @@ from benchmarks.generate.logs import write_logs
 from benchmarks.locate import _draw
 from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.ledger.sets import gtids_of
+from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from binlog.adapters.compression import find_decompressor
 from binlog.decode import NEED_MORE_DATA, EventDecoder
 from binlog.errors import BinlogError
-from binlog.ledger.columns import FileLedger, rows_of_transactions
+from binlog.ledger.ledger_columns import FileLedger, rows_of_transactions
 from binlog.scan import read_head
 from binlog.transactions import Transaction, TransactionFolder
 

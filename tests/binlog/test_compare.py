@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from binlog.adapters.memory import MemoryLogs
-from binlog.content import digest
+from binlog.adapters.logs_in_memory import MemoryLogs
+from binlog.content import content_digest as digest
 from binlog.content.compare import (
     EVENT_BYTES_KEPT,
     Agreement,

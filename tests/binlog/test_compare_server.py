@@ -12,7 +12,7 @@ import pytest
 from binlog.adapters import compare_server
 from binlog.adapters.compare_all import last_of_each_tsid
 from binlog.adapters.compare_server import ComparedServer, ServerCompared, uuid_or_none
-from binlog.adapters.memory import MemoryLogs
+from binlog.adapters.logs_in_memory import MemoryLogs
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.event_types import EventType
-from binlog.kernels.images import TABLES_MAX
-from binlog.ledger import details
+from binlog.kernels.row_ends import TABLES_MAX
+from binlog.ledger import ledger_details as details
 from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
 from binlog.transactions import STATEMENT_CHARACTERS_MAX
 from tests.binlog.builders import (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binlog.content.digest import Content, content_of, digest_of
+from binlog.content.content_digest import Content, content_of, digest_of
 from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import FormatDescription

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from binlog.adapters.files import FileLogs
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.adapters.log_files import FileLogs
 from binlog.content.compare import Agreement, Version, compare_versions
-from binlog.content.digest import RowsPart
+from binlog.content.content_digest import RowsPart
 from compose.native.command import Settings
 from compose.native.installation import Installation
 from compose.native.server import Server

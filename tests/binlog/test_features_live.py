@@ -15,8 +15,8 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from binlog.adapters.files import read_events, read_file_head, read_transactions
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.adapters.log_files import read_events, read_file_head, read_transactions
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import AllBut, FromPlace, Only, RequestLimits, Wish

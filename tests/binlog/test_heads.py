@@ -13,9 +13,9 @@ import pymysql
 import pytest
 
 from binlog.adapters import heads_files, heads_server
-from binlog.adapters.files import read_transactions
 from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
 from binlog.adapters.heads_server import ServerHeads, locate_on_server
+from binlog.adapters.log_files import read_transactions
 from binlog.errors import (
     CorruptBinlog,
     DumpBroken,

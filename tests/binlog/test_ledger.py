@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 import pytest
 
 from benchmarks.generate.binlogs import LogShape, check, write_binlog
-from binlog.adapters.files import read_events
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.content.digest import digest_of
+from binlog.adapters.log_files import read_events
+from binlog.content.content_digest import digest_of
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
-from binlog.ledger.columns import FileLedger
+from binlog.ledger.ledger_columns import FileLedger
 from binlog.ledger.ledger_window import _Window, ledger_of_window
 from compose.native.installation import Clients
 from compose.native.shapes import Pair

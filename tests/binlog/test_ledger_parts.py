@@ -17,7 +17,7 @@ from binlog.adapters import ledger_files
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.events import ChecksumAlgorithm
 from binlog.ledger import parallel_parts
-from binlog.ledger.columns import FileLedger
+from binlog.ledger.ledger_columns import FileLedger
 from binlog.ledger.ledger_window import ledger_of_window
 from binlog.ledger.parallel_parts import joined, starts_of_parts
 from binlog.scan import read_head

@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binlog.ledger.columns import LEDGER_SCHEMA, rows_of_transactions
-from binlog.ledger.sets import gtids_of, rows_in
+from binlog.ledger.ledger_columns import LEDGER_SCHEMA, rows_of_transactions
+from binlog.ledger.ledger_sets import gtids_of, rows_in
 from binlog.transactions import Transaction, TransactionKind
 from gtid import Gtid, GtidSet, Tsid
 

@@ -18,7 +18,7 @@ from binlog.content.compared_parts import (
     ran_twice,
     rows_left_out,
 )
-from binlog.content.digest import (
+from binlog.content.content_digest import (
     Content,
     IncidentPart,
     Part,

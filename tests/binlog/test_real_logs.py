@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from binlog.adapters.files import FileLogs, read_events, read_file_head, read_transactions
+from binlog.adapters.log_files import FileLogs, read_events, read_file_head, read_transactions
 from binlog.decode import NEED_MORE_DATA, EventDecoder
 from binlog.events import ChecksumAlgorithm, Event, FormatDescription, GtidLog
 from binlog.scan import scan_transactions

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from binlog.adapters.memory import MemoryLogs
+from binlog.adapters.logs_in_memory import MemoryLogs
 from binlog.content import reuse
 from binlog.content.compare import Agreement, Comparison, Version, compare_versions
 from binlog.content.reuse import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binlog.rows.charsets import decode_text
-from binlog.schema.charsets import CHARACTER_BYTES_MAX, CODEC_OF_CHARSET
+from binlog.schema.charset_names import CHARACTER_BYTES_MAX, CODEC_OF_CHARSET
 from compose.native.server import Server
 
 # Those in which a character is its number, and there is nothing to look up.

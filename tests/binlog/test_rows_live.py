@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from binlog.adapters.files import FileLogs
+from binlog.adapters.log_files import FileLogs
 from binlog.adapters.row_decoder import RowDecoder
 from binlog.events import TableMap
 from binlog.rows.geometry_text import geometry_text
@@ -20,7 +20,7 @@ from binlog.rows.tables import Origin, RowTable
 from binlog.rows.values import Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import TableDefinition
+from binlog.schema.table_definitions import TableDefinition
 from compose.native.server import Server
 from gtid import GtidSet
 from tests.binlog.row_values import KINDS_56, KINDS_97, Kind, Oracle

@@ -10,8 +10,8 @@ import pytest
 
 from binlog.adapters import wanted_events
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.files import FileLogs, read_transactions
-from binlog.adapters.memory import MemoryLogs
+from binlog.adapters.log_files import FileLogs, read_transactions
+from binlog.adapters.logs_in_memory import MemoryLogs
 from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
 from binlog.event_types import EventType
 from binlog.events import ChecksumAlgorithm, Event, Heartbeat

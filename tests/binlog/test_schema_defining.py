@@ -16,7 +16,7 @@ from binlog.adapters.schema_store import SchemaStore
 from binlog.adapters.stream import Connect
 from binlog.errors import BinlogError, CorruptBinlog, TruncatedBinlog
 from binlog.events import Event, GtidLog, Rows, TableMap, Xid
-from binlog.schema.history import Place
+from binlog.schema.table_history import Place
 from binlog.schema.tracker import SchemaFacts, SchemaTracker
 from compose.native import shapes
 from compose.native.installation import Installation

@@ -11,10 +11,10 @@ import pytest
 from binlog.adapters.schema_events import file_events
 from binlog.events import Event, TableMap
 from binlog.schema.check import misfit
-from binlog.schema.history import Place, Source, State, TableKey
 from binlog.schema.metadata import definition_from_table_map, shown_columns
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import CannotFollow, TableDefinition
+from binlog.schema.table_definitions import CannotFollow, TableDefinition
+from binlog.schema.table_history import Place, Source, State, TableKey
 from binlog.schema.tracker import SchemaFacts, SchemaTracker
 from compose.native import shapes
 from compose.native.installation import Installation

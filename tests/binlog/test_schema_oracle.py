@@ -17,7 +17,7 @@ from binlog.schema.changes import (
     DropTables,
 )
 from binlog.schema.grammar import read_statement
-from binlog.schema.tables import CannotFollow
+from binlog.schema.table_definitions import CannotFollow
 from tests.binlog.schema_material import STATEMENTS
 
 

@@ -20,7 +20,8 @@ from binlog.adapters.schema_store import (
     StoreInUse,
     StoreProblem,
 )
-from binlog.schema.history import (
+from binlog.schema.table_definitions import Column, TableDefinition
+from binlog.schema.table_history import (
     Catalogue,
     Database,
     Entry,
@@ -30,7 +31,6 @@ from binlog.schema.history import (
     TableKey,
     TemporaryTable,
 )
-from binlog.schema.tables import Column, TableDefinition
 
 A, B = (UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "ab")
 KEY = TableKey("d", "t")

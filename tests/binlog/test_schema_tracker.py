@@ -16,9 +16,17 @@ from binlog.schema.changes import AlterTable, NoChange
 from binlog.schema.column_types import Timestamps
 from binlog.schema.documents import definition_document, definition_of_document
 from binlog.schema.grammar import named_tables, read_statement
-from binlog.schema.history import Entry, Place, Source, State, TableKey, definition_at, entry_at
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import CannotFollow, TableDefinition
+from binlog.schema.table_definitions import CannotFollow, TableDefinition
+from binlog.schema.table_history import (
+    Entry,
+    Place,
+    Source,
+    State,
+    TableKey,
+    definition_at,
+    entry_at,
+)
 from binlog.schema.tracker import NEVER_SEEN, SchemaFacts, SchemaTracker
 from tests.binlog.builders import Log, query_body, table_map_body
 

@@ -12,7 +12,7 @@ import pytest
 from pymysql.constants import COMMAND
 
 from binlog.adapters import stream
-from binlog.adapters.files import read_transactions
+from binlog.adapters.log_files import read_transactions
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_packets import dump_events

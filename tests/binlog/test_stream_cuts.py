@@ -15,7 +15,7 @@ import pytest
 from pymysql.constants import ER
 
 from binlog.adapters import stream_session
-from binlog.adapters.files import read_transactions
+from binlog.adapters.log_files import read_transactions
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut, FromPlace, Only, Wish

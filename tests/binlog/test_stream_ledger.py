@@ -10,8 +10,8 @@ import pymysql
 import pytest
 
 from binlog.adapters import stream_ledger
-from binlog.adapters.files import read_transactions
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.adapters.log_files import read_transactions
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import LedgerBatch, ledger_of_server
 from binlog.adapters.stream_session import (
@@ -25,8 +25,8 @@ from binlog.adapters.stream_session import (
 from binlog.adapters.stream_windows import Windows
 from binlog.errors import BinlogMisuse, CorruptBinlog, DumpRefused, LimitExceeded
 from binlog.event_types import EventType
-from binlog.ledger.columns import LEDGER_SCHEMA, rows_of_transactions
-from binlog.ledger.sets import gtids_of
+from binlog.ledger.ledger_columns import LEDGER_SCHEMA, rows_of_transactions
+from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet
 from tests.binlog.builders import Log, rows_body
 from tests.binlog.dumps import Answering, answer, rotate_to, split

@@ -9,12 +9,19 @@ import pytest
 
 from binlog.schema.apply import definition_of
 from binlog.schema.changes import CreateTable
-from binlog.schema.charsets import CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION, charset_name
+from binlog.schema.charset_names import CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION, charset_name
 from binlog.schema.column_types import Timestamps
 from binlog.schema.grammar import read_statement
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import CannotFollow, Column, Generated, Key, KeyKind, TableDefinition
-from binlog.schema.words import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from binlog.schema.sql_words import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from binlog.schema.table_definitions import (
+    CannotFollow,
+    Column,
+    Generated,
+    Key,
+    KeyKind,
+    TableDefinition,
+)
 from compose.native.server import Server
 
 SYNTAX_ERROR = 1064

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlog.adapters.memory import MemoryLogs
+from binlog.adapters.logs_in_memory import MemoryLogs
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
 from binlog.scan import scan_events

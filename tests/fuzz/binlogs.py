@@ -25,7 +25,7 @@ import numpy as np
 
 from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.adapters.row_decoder import RowDecoder
-from binlog.content.digest import digest_of
+from binlog.content.content_digest import digest_of
 from binlog.errors import BinlogError, CorruptBinlog, LimitExceeded, UnsupportedBinlog
 from binlog.events import Event, GtidLog
 from binlog.header import HEADER_BYTES

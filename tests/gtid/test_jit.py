@@ -207,7 +207,7 @@ def test_a_read_only_folder_serves_if_it_was_filled(
     assert jit._is_ours(cache)
     monkeypatch.setattr(jit, "_can_be_written", lambda _: False)  # for root, all can be
     assert not jit._is_ours(cache)
-    (cache / "gtid.kernels.words-0123456789abcdef").mkdir()
+    (cache / "gtid.kernels.eight_bytes-0123456789abcdef").mkdir()
     assert jit._is_ours(cache)
 
 

@@ -22,7 +22,7 @@ from binlog.adapters.stream_ledger import LedgerBatch
 from binlog.errors import DumpBroken
 from binlog.event_types import EventType
 from binlog.ledger import ledger_summary
-from binlog.ledger.columns import DETAIL_FIELDS, LEDGER_SCHEMA, FileLedger, ledger_schema
+from binlog.ledger.ledger_columns import DETAIL_FIELDS, LEDGER_SCHEMA, FileLedger, ledger_schema
 from binlog.ledger.ledger_summary import LedgerSummary, Timeline, sum_up
 from compose.native import shapes
 from compose.native.installation import Installation

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from binlog.adapters.files import FileLogs
+from binlog.adapters.log_files import FileLogs
 from binlog.adapters.spooled import Spooled
 from binlog.adapters.stream import ServerLogs
 from binlog.errors import LimitExceeded
@@ -96,7 +96,7 @@ def test_memory_stays_bounded(mysql97: Server, gtid_of: Callable[..., str]) -> N
 MEASURED = """
 import sys
 from pathlib import Path
-from binlog.adapters.files import FileLogs
+from binlog.adapters.log_files import FileLogs
 from binlog.adapters.stream import ServerLogs
 from gtid_audit import output
 from gtid_audit.cli import run

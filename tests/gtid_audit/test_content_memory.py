@@ -23,7 +23,7 @@ from tests.topology.test_compare_contents import NOON, started
 from topology import contents_to_compare
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Fleet
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents import (
     ContentDifference,
     ContentReading,

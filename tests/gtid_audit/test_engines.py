@@ -12,11 +12,11 @@ from gtid_audit.views.report import Engine
 from tests.contents import alike, differing, unread
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import NOON, A
-from topology import audit as evaluating
+from topology import audit_cluster as evaluating
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import unread_by_defect
 from topology.adapters.inventory.fleet import Cluster, Fleet
-from topology.audit import CONTENT
+from topology.audit_cluster import CONTENT
 from topology.contents_to_compare import Looked
 from topology.findings import Verdict
 from topology.policy import Policy

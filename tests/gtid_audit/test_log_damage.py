@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from binlog.adapters.files import read_transactions
+from binlog.adapters.log_files import read_transactions
 from gtid_audit.cli import run
 from repair.adapters.collected_transactions import Collected
 from tests.binlog.builders import UUID_A

@@ -9,7 +9,7 @@ from gtid_audit.service.repeated_audit import Finished
 from gtid_audit.views.report import Engine, report_of
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import NOON
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.catalogue import CATALOGUE
 from topology.snapshot import ClusterSnapshot
 

@@ -13,7 +13,7 @@ from gtid import GtidSet
 from gtid_audit import pair as pair_command
 from tests.topology.test_faults_live import targets_of
 from topology.adapters.collect import collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents import ContentReading
 from topology.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.not_received import not_received

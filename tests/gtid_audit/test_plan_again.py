@@ -20,7 +20,7 @@ from repair.render import render_files
 from tests.gtid_audit.build import holed
 from tests.repair.live import executed, rows
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit
 from topology.snapshot import ThreadState
 from topology.target import ServerTarget

@@ -7,10 +7,10 @@ import pytest
 from gtid_audit.exits import UsageProblem
 from gtid_audit.planning import Planned, ReadForPlan, make_plan
 from gtid_audit.views.plan_text import show_plan
-from repair.plan import Afterwards
+from repair.repair_plan import Afterwards
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.snapshot import ClusterSnapshot, ThreadState
 
 

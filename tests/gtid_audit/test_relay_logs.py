@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from binlog.adapters.files import read_events
+from binlog.adapters.log_files import read_events
 from binlog.event_types import EventType
 from compose.native import shapes
 from compose.native.installation import Clients, Installation

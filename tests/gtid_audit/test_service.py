@@ -13,7 +13,7 @@ from gtid_audit.service.web import Address, WebServer, parse_address
 from gtid_audit.views.report import AuditReport, Engine, report_of
 from tests.gtid_audit.build import healthy
 from tests.snapshots import NOON
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 
 SOON = 30.0
 

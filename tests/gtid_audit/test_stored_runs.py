@@ -151,7 +151,7 @@ def read_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         "collect_fleet",
         lambda fleet, **_say: (snapshots[each.name] for each in fleet.clusters),
     )
-    monkeypatch.setattr("gtid_audit.fleet.load", lambda _file, cluster: LIVE.only(cluster))
+    monkeypatch.setattr("gtid_audit.load_fleet.load", lambda _file, cluster: LIVE.only(cluster))
 
 
 @pytest.mark.usefixtures("read_from_memory")

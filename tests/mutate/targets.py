@@ -47,7 +47,7 @@ TARGETS: Sequence[Target] = (
             *("topology/channel_places.py", "topology/siblings.py", "topology/skipping.py"),
             *("topology/one_server.py", "topology/tearing.py", "topology/unlogged.py"),
             *("topology/gtid_waits.py", "topology/log_questions.py", "topology/accepted.py"),
-            *("topology/ignored_servers.py", "topology/audit.py", "topology/declared.py"),
+            *("topology/ignored_servers.py", "topology/audit_cluster.py", "topology/declared.py"),
             *(
                 "topology/other_versions.py",
                 "topology/unread_relay_log.py",
@@ -84,13 +84,13 @@ TARGETS: Sequence[Target] = (
     Target(
         "planner and strategies",
         (
-            *("repair/planner.py", "repair/strategies.py", "repair/declaring.py"),
+            *("repair/planner.py", "repair/strategy_planners.py", "repair/declaring.py"),
             *("repair/replaying.py", "repair/conflicts.py", "repair/data_repair.py"),
-            *("repair/redo_rows.py", "repair/column_types.py"),
+            *("repair/redo_rows.py", "repair/column_type_guards.py"),
             *("repair/choices.py", "repair/audit_after_plan.py", "repair/failing_event.py"),
             *(
                 "repair/invariants.py",
-                "repair/emptied.py",
+                "repair/emptied_servers.py",
                 "repair/model.py",
                 "repair/initial_model.py",
             ),
@@ -104,7 +104,7 @@ TARGETS: Sequence[Target] = (
             *("repair/way_home.py", "repair/needed.py", "repair/offered.py"),
             *("repair/unguarded.py", "repair/strategy_case.py", "repair/content_questions.py"),
             *("repair/own_work.py", "repair/start_guards.py", "repair/holes.py"),
-            *("repair/doubtful_sources.py", "repair/former_history.py", "repair/unlogged.py"),
+            *("repair/doubtful_sources.py", "repair/former_history.py", "repair/unlogged_redo.py"),
             *("repair/still_to_come.py", "repair/same_server_id.py", "repair/waiting_ddl.py"),
             *("repair/doubted_content.py", "repair/compared_rows.py", "repair/no_rollback.py"),
             *("repair/created_tables.py", "repair/unshown.py", "repair/plan_parts.py"),
@@ -147,10 +147,10 @@ TARGETS: Sequence[Target] = (
         (
             *("repair/set_procedures.py", "repair/channel_procedures.py"),
             *("repair/row_procedures.py", "repair/replay_procedures.py", "repair/procedures.py"),
-            *("repair/script.py", "repair/dialect.py", "repair/guard.py"),
+            *("repair/script.py", "repair/channel_queries.py", "repair/guard.py"),
             *("repair/privileges.py", "repair/other_servers.py", "repair/render.py"),
             *("repair/checks.py", "repair/around_empty.py"),
-            *("repair/steps.py", "repair/plan.py", "repair/action_content.py"),
+            *("repair/steps.py", "repair/repair_plan.py", "repair/action_content.py"),
             *("repair/semi_sync.py", "gtid_audit/plan_again.py"),
         ),
         (

@@ -17,7 +17,7 @@ from repair.render import render_files
 from repair.side_effects import SideEffects
 from repair.steps import Step
 from topology.adapters.collect import CollectLimits, collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit
 from topology.snapshot import ClusterSnapshot
 from topology.target import ServerTarget

@@ -12,11 +12,11 @@ from typing import Any
 import pymysql
 from pymysql.cursors import Cursor
 
-from binlog.adapters.files import FileLogs
+from binlog.adapters.log_files import FileLogs
 from binlog.adapters.row_decoder import RowDecoder
 from binlog.rows.values import rows_of_group
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import TableDefinition
+from binlog.schema.table_definitions import TableDefinition
 from compose.native.server import Server
 from gtid import GtidSet
 from repair.replay import Replayed, redo, undo

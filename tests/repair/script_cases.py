@@ -30,10 +30,13 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
-from repair.dialect import ChannelQuestions
+from repair.channel_queries import ChannelQuestions
 from repair.guard import Guard
 from repair.model import Model, simulate
-from repair.plan import (
+from repair.procedure import Setting
+from repair.procedures import make_step
+from repair.render import render_files
+from repair.repair_plan import (
     Afterwards,
     Answered,
     AssumedState,
@@ -42,9 +45,6 @@ from repair.plan import (
     NotChosen,
     NotPlanned,
 )
-from repair.procedure import Setting
-from repair.procedures import make_step
-from repair.render import render_files
 from repair.replay import Replayed
 from repair.row_versions import RowVersions
 from repair.steps import Step

@@ -12,7 +12,7 @@ from repair.initial_model import start_model
 from repair.model import Model
 from repair.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState

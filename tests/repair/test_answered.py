@@ -17,7 +17,7 @@ from repair.planner import _Work
 from repair.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Severity
 from topology.policy import Policy
 

@@ -8,7 +8,7 @@ from repair.configuring import SETTINGS
 from repair.manual_instructions import BY_HAND, by_hand
 from repair.model import Model
 from tests.repair.build import channel, gtids, model, server, snapshot_of
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.catalogue import CATALOGUE
 from topology.findings import Evidence, Finding
 

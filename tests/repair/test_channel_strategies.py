@@ -13,8 +13,8 @@ from repair.content_questions import ContentQuestion
 from repair.failing_event import FailingEvent
 from repair.model import Model
 from repair.starting import start_channel
-from repair.strategies import position_bypass, refetch
 from repair.strategy_case import Case, Hole, Outcome, Proposal
+from repair.strategy_planners import position_bypass, refetch
 from repair.transaction_content import NetRow, RowsOn, RowState
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason

@@ -9,7 +9,7 @@ import pytest
 from repair import UnknownChoice, plan_repair
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from tests.repair.test_other_steps import found
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 
 ONE = found("E1", "a", "b", "d:1-2", channel="")
 TWO = found("E1", "a", "c", "d:2-3", channel="")

@@ -3,7 +3,7 @@
 import pytest
 
 from binlog.rows.tables import RowColumn
-from repair.column_types import has_type
+from repair.column_type_guards import has_type
 from repair.table_questions import has_types
 
 

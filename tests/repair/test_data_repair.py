@@ -18,7 +18,7 @@ from repair.render import render_files
 from repair.row_versions import RowsRead, RowVersions
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents import ContentDifference, ContentReading, Difference, TransactionVersion
 from topology.snapshot import ClusterSnapshot
 

@@ -27,10 +27,10 @@ from repair.plan_parts import brought_by, in_short
 from repair.replaying import undo_on_replica
 from repair.rows_there import is_there_already
 from repair.starting import misfit_of_waiting, start_channel
-from repair.strategies import refetch
 from repair.strategy_case import Hole, Refusal
+from repair.strategy_planners import refetch
 from repair.transaction_content import RowsOn, RowState
-from repair.unlogged import purges_what_it_receives
+from repair.unlogged_redo import purges_what_it_receives
 from repair.waiting_ddl import Ddl
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import (

@@ -12,7 +12,7 @@ from repair.transaction_content import NetRow, RowsOn, RowState, TransactionCont
 from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.cases import a_net_row
 from tests.repair.test_other_steps import FITS, actions, found
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Finding, Grade
 from topology.transaction_class import ContentClass
 

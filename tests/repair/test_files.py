@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from repair import Plan, plan_repair
-from repair.adapters.files import DirectoryTaken, write_plan
+from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.render import render_files
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 
 
 def _plan(choices: dict[str, str] | None = None, up_longer: int = 0) -> Plan:

@@ -11,7 +11,7 @@ from repair.starting import start_channel
 from repair.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
-from repair.dialect import waits_here
+from repair.channel_queries import waits_here
 from repair.other_servers import checks_before
 from repair.procedure import Setting
 from repair.procedures import make_step

@@ -10,7 +10,7 @@ from repair import Plan, plan_repair
 from repair.actions import AutoPositionOn, StartChannel, StopChannel
 from repair.invariants import broken_invariants
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit
 from topology.snapshot import ClusterSnapshot, ThreadState
 

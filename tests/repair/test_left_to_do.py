@@ -13,7 +13,7 @@ from repair.actions import (
     RedoTransactions,
     StartChannel,
 )
-from repair.emptied import is_emptied, nothing_on_an_emptied_server
+from repair.emptied_servers import is_emptied, nothing_on_an_emptied_server
 from repair.invariants import broken_invariants
 from repair.model import Model, simulate
 from repair.needed import needed

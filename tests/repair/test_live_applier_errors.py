@@ -10,7 +10,7 @@ from compose import faults, faults_applier
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from gtid import GtidSet
-from repair.strategies import PLANNERS
+from repair.strategy_planners import PLANNERS
 from tests.repair.live import (
     Examination,
     await_clean,
@@ -21,7 +21,7 @@ from tests.repair.live import (
     wait_until,
 )
 from topology.catalogue import answers
-from topology.explain import explain
+from topology.explanations import explain
 
 # Unit tests and digests hold the same claims in `make test`.
 pytestmark = pytest.mark.slow

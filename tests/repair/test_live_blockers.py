@@ -17,7 +17,7 @@ from compose.native.shapes import Pair, Topology, wait_for
 from repair.manual_instructions import by_hand
 from repair.model import Model
 from tests.repair.live import await_clean, examine, rows, statements_of
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Finding
 from topology.gtid_waits import owning_channel
 from topology.policy import Policy

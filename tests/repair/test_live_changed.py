@@ -9,7 +9,7 @@ from compose import faults, faults_after_plan
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from repair import Plan
-from repair.dialect import ChannelQuestions
+from repair.channel_queries import ChannelQuestions
 from repair.render import render_files
 from repair.script import same_source, still_by_position
 from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until

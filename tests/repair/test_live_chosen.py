@@ -10,7 +10,7 @@ from compose.native.shapes import Pair, Topology, follow, wait_for
 from gtid import GtidSet
 from gtid_audit.cli import run
 from repair.actions import InjectEmpty, StartChannel
-from repair.adapters.files import write_plan
+from repair.adapters.plan_files import write_plan
 from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
 
 

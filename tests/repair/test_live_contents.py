@@ -12,7 +12,7 @@ from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from gtid_audit.cli import run
 from repair import Plan
-from repair.adapters.files import write_plan
+from repair.adapters.plan_files import write_plan
 from repair.render import render_files
 from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step, wait_until
 

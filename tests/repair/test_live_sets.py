@@ -21,7 +21,7 @@ from tests.repair.live import (
     wait_until,
 )
 from topology.accepted import accepted_from_plan
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Grade, Verdict
 from topology.policy import Policy
 

@@ -17,10 +17,10 @@ from repair.actions import (
 from repair.invariants import INVARIANTS, broken_invariants
 from repair.manual_instructions import BY_HAND
 from repair.model import Model, ModelServer, refused, settle, simulate
-from repair.strategies import ANSWERS, PLANNERS
+from repair.strategy_planners import ANSWERS, PLANNERS
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from topology.catalogue_rows import ROWS
-from topology.strategies import STRATEGIES
+from topology.strategy_table import STRATEGIES
 
 
 def test_a_running_channel_delivers_what_is_available_all_the_way_down() -> None:

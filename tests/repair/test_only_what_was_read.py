@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from repair.actions import Action, AutoPositionOn, InjectEmpty, StartChannel
+from repair.channel_queries import ChannelQuestions
 from repair.compared_rows import compared_waiting, rows_of
 from repair.content_questions import ContentQuestion
-from repair.dialect import ChannelQuestions
 from repair.holes import emptied_above, fetched_again
 from repair.model import Model, simulate
 from repair.plan_parts import brought_by
@@ -19,7 +19,7 @@ from repair.start_guards import commits_nothing_meanwhile, has_what_was_committi
 from repair.starting import misfit_of_waiting, start_channel
 from repair.still_to_come import unread_beside_own_work
 from repair.strategy_case import Proposal, Refusal
-from repair.unlogged import refuses_replicas
+from repair.unlogged_redo import refuses_replicas
 from repair.unshown import no_longer_shown
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row

@@ -18,11 +18,11 @@ from repair.strategy_case import LogEvidence
 from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import OLD, channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.script_cases import finding
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.catalogue import CATALOGUE
 from topology.findings import Finding, Grade, Severity
 from topology.snapshot import LogPosition
-from topology.strategies import STRATEGIES
+from topology.strategy_table import STRATEGIES
 from topology.transaction_class import ContentClass
 
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}

@@ -13,7 +13,7 @@ from repair.actions import InjectEmpty, StartChannel
 from repair.invariants import broken_invariants
 from repair.manual_instructions import by_hand
 from repair.model import Model, settle, simulate
-from repair.strategies import ANSWERS, DECLARING, PLANNERS
+from repair.strategy_planners import ANSWERS, DECLARING, PLANNERS
 from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import (
     UUIDS,
@@ -26,7 +26,7 @@ from tests.repair.build import (
     snapshot_of,
 )
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.catalogue import CATALOGUE, answers
 from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState
 from topology.transaction_class import ContentClass

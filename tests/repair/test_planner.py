@@ -23,7 +23,7 @@ from tests.repair.build import (
     server,
     snapshot_of,
 )
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, LogPosition

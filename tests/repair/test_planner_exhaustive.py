@@ -26,7 +26,7 @@ from tests.repair.build import (
     show,
     snapshot_of,
 )
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.version import ServerVersion
 
 # The sets that the quick test draws for each pair of channels, and the seed of the draw.

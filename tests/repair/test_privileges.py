@@ -2,8 +2,8 @@
 
 import pytest
 
-from repair.plan import differing_rows, shown_version
 from repair.privileges import StatementKind, privilege_guards, requirements, trial
+from repair.repair_plan import differing_rows, shown_version
 from repair.row_versions import RowsRead, RowVersions
 from tests.repair.cases import a_finding, a_table
 from topology.version import ServerVersion

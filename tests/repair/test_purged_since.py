@@ -15,7 +15,7 @@ from repair.procedure import Setting
 from repair.purged_since import still_sends
 from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.test_channel_strategies import event
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 
 ON = AutoPositionOn("b", "", filled=GtidSet())
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from binlog.schema.tables import TableDefinition
+from binlog.schema.table_definitions import TableDefinition
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server

@@ -28,7 +28,7 @@ from tests.repair.cases import (
     shown,
 )
 from topology.findings import Grade
-from topology.strategies import STRATEGIES
+from topology.strategy_table import STRATEGIES
 from topology.transaction_class import ContentClass
 from topology.version import ServerVersion
 

@@ -9,13 +9,13 @@ import pytest
 
 from gtid import GtidSet
 from repair.actions import InjectEmpty, StartChannel
-from repair.dialect import ChannelQuestions
+from repair.channel_queries import ChannelQuestions
 from repair.model import Model, simulate
 from repair.other_servers import checks_before
-from repair.plan import content_shown
 from repair.privileges import _admin
 from repair.procedure import Setting
 from repair.procedures import make_step
+from repair.repair_plan import content_shown
 from repair.start_guards import refuses_nothing
 from repair.transaction_content import TransactionContent
 from tests.repair.build import NEW, OLD, channel, gtids, model, server, snapshot_of

@@ -14,7 +14,7 @@ from repair.strategy_case import LogEvidence
 from tests.repair.build import gtids
 from tests.repair.cases import a_content, a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, commits_of
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Evidence, Finding, Severity
 from topology.snapshot import (
     BinaryLog,

@@ -7,7 +7,7 @@ import pytest
 from binlog.rows.images import ENUM
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.schema.show_create import definition_from_create
-from binlog.schema.tables import TableDefinition
+from binlog.schema.table_definitions import TableDefinition
 from repair.adapters.tables_now import LoggedDefinitions, TooMuchLog, misfit_now
 
 CREATE = (

@@ -6,10 +6,10 @@ import pytest
 
 from repair import planner
 from repair.planner import plan_repair
-from repair.strategies import DECLARING, PLANNERS
 from repair.strategy_case import Case, Outcome, Refusal
+from repair.strategy_planners import DECLARING, PLANNERS
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.transaction_class import ContentClass
 
 Tried = list[tuple[str, str]]  # code and strategy

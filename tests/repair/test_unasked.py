@@ -13,8 +13,8 @@ from repair.failing_event import FailingEvent
 from repair.model import Model
 from repair.replaying import _where_it_stops
 from repair.rows_there import is_there_already
-from repair.strategies import refetch
 from repair.strategy_case import Case
+from repair.strategy_planners import refetch
 from repair.transaction_content import RowsOn, RowState
 from repair.way_home import way_home
 from tests.repair.build import channel, gtids, model, server

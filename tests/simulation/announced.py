@@ -19,8 +19,8 @@ from repair.actions import (
     ResetAndPurge,
     UndoRows,
 )
-from repair.plan import Plan
-from repair.strategies import DECLARING
+from repair.repair_plan import Plan
+from repair.strategy_planners import DECLARING
 from tests.simulation.oracles import Violation, follows_its_source, last_writer
 from tests.simulation.plan_oracles import (
     cancel_out,

@@ -18,7 +18,7 @@ from tests.simulation.reading import read
 from tests.simulation.shrinking import shrink
 from tests.simulation.state import World
 from tests.simulation.variations import vary
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from repair.plan import Plan
-from repair.strategies import PLANNERS
+from repair.repair_plan import Plan
+from repair.strategy_planners import PLANNERS
 from tests.simulation.announced import WARNED, announced, harm
 from tests.simulation.chosen_moments import interrupted, late, plan_with
 from tests.simulation.contents import contents_of
@@ -25,7 +25,7 @@ from tests.simulation.plan_actions import NotSimulated
 from tests.simulation.plan_oracles import but_for_what_is_new, run
 from tests.simulation.reading import gtids, read
 from tests.simulation.state import Gtid, Key, World
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.catalogue import answers
 from topology.findings import ClusterAudit
 from topology.snapshot import ClusterSnapshot

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from gtid_audit.plan_again import wanted_of
 from repair.choices import UnknownChoice
-from repair.plan import Plan
 from repair.planner import plan_repair
+from repair.repair_plan import Plan
 from tests.simulation import replication as act
 from tests.simulation.announced import Announced, announced, harm
 from tests.simulation.chosen_evidence import chosen_evidence

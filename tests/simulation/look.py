@@ -21,7 +21,7 @@ from tests.simulation.plan_oracles import plan_of
 from tests.simulation.reading import gtids, read
 from tests.simulation.run import say
 from tests.simulation.state import Channel, Gtid, World, gtid_text
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.policy import Policy
 
 

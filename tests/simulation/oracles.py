@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gtid import GtidSet
-from repair.plan import Plan
+from repair.repair_plan import Plan
 from tests.simulation import replication as act
 from tests.simulation.contents import compared_gtids
 from tests.simulation.groups import join, may_join
@@ -33,7 +33,7 @@ from tests.simulation.state import (
     uuid_of,
 )
 from tests.simulation.steps import start_threads
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ThreadState

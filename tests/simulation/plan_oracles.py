@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 
 from gtid import GtidSet
 from repair.actions import AppendPurged, InjectEmpty, ResetAndPurge
-from repair.plan import Plan
 from repair.planner import plan_repair
+from repair.repair_plan import Plan
 from tests.simulation import replication as act
 from tests.simulation.contents import contents_of
 from tests.simulation.evidence import log_evidence
@@ -52,7 +52,7 @@ from tests.simulation.state import (
     gtid_text,
 )
 from tests.simulation.steps import STEPS, Line, perform
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade
 from topology.snapshot import ClusterSnapshot
 

@@ -18,10 +18,10 @@ import pymysql
 from pymysql.cursors import DictCursor
 
 from compose.native.command import Settings
-from compose.native.dialect import new_words
 from compose.native.installation import Installation
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server as RealServer
+from compose.native.server_setup import new_words
 from compose.native.shapes import Topology, TopologyPlan, running
 from gtid import GtidSet
 from tests.simulation import replication as act

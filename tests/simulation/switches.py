@@ -16,13 +16,14 @@ from typing import Any
 from repair import (
     channel_procedures,
     declaring,
-    emptied,
+    emptied_servers,
     former_history,
     invariants,
     rows_there,
 )
 from topology import channel_places, errant, facts, findings, former_ids, lost, unseen
-from topology.rules import backlogs, differences, joining, passed, threads
+from topology.rules import backlogs, differences, passed, threads
+from topology.rules import could_join as joining
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ SWITCHES: dict[str, Switch] = {
         invariants.nothing_is_skipped, "if server.skips_next and (", "if False and ("
     ),
     "an-emptied-server-gets-nothing-else": Switch(
-        emptied.nothing_on_an_emptied_server, "if is_emptied(server, before):", "if False:"
+        emptied_servers.nothing_on_an_emptied_server, "if is_emptied(server, before):", "if False:"
     ),
     "gtids-may-be-given-again": Switch(
         former_history.refusing_servers, 'if text is not None and text.code == "E3"', "if False"

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repair.guard import Guard
-from repair.plan import Plan
 from repair.planner import plan_repair
+from repair.repair_plan import Plan
 from repair.steps import Step
 from repair.strategy_case import LogEvidence
 from tests.finding_words import audit_in_words, wrapped
@@ -30,7 +30,7 @@ from tests.simulation.log_answers import with_answers
 from tests.simulation.oracles import above_info
 from tests.simulation.reading import read
 from tests.topology.changed_facts import Changes, changed
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot

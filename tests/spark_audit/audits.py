@@ -10,7 +10,7 @@ from gtid import GtidSet
 from spark_audit.adapters.runs import RunName
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS
 from spark_audit.summary import FleetSummary
-from topology.adapters.columns import table_of_records
+from topology.adapters.snapshot_columns import table_of_records
 from topology.findings import (
     ClusterAudit,
     Evidence,

@@ -29,10 +29,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from binlog.errors import CorruptBinlog
-from binlog.ledger.columns import ledger_schema
+from binlog.ledger.ledger_columns import ledger_schema
 from gtid import GtidSet, Tsid
 from spark_audit.binlog_conditions import is_exact, mask_of
-from spark_audit.binlog_schema import (
+from spark_audit.binlog_sought import Sought, sought_by
+from spark_audit.ledger_schema import (
     COLUMNS,
     LedgerRows,
     UnreadPart,
@@ -40,7 +41,6 @@ from spark_audit.binlog_schema import (
     columns_of,
     spark_schema,
 )
-from spark_audit.binlog_sought import Sought, sought_by
 from tests.hypothesis_profiles import laws
 
 A, B = (UUID(int=number << 120) for number in (0xAA, 0xBB))
@@ -257,7 +257,7 @@ def batches(rows: LedgerRows) -> Iterator[pa.RecordBatch]:
 
 
 def test_rows_are_cast_and_cut_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_audit.binlog_schema.ROWS_PER_BATCH", 2)
+    monkeypatch.setattr("spark_audit.ledger_schema.ROWS_PER_BATCH", 2)
     schema = ledger_schema(digests=True, details=True)
     tables = [
         {"schema": "d", "table": "t", "rows_written": 1, "rows_updated": 2, "rows_deleted": 3}

@@ -18,7 +18,7 @@ from spark_audit.adapters import binlog_files
 from spark_audit.adapters.binlog_files import files_of, tasks_of
 from spark_audit.adapters.binlog_source import LogPartition, MysqlBinlogSource, PushingReader
 from spark_audit.adapters.sources import register_sources
-from spark_audit.binlog_schema import COLUMNS, chosen, spark_schema
+from spark_audit.ledger_schema import COLUMNS, chosen, spark_schema
 from tests.binlog.material import FOREIGN, SCRIPT_97, Written, written_by
 from topology.adapters.inventory.problem import InventoryProblem
 

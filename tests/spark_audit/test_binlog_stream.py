@@ -28,7 +28,7 @@ from spark_audit.adapters.binlog_server import (
 from spark_audit.adapters.binlog_source import MysqlBinlogSource
 from spark_audit.adapters.binlog_stream import BinlogStreamReader, TailLost
 from spark_audit.adapters.sources import register_sources
-from spark_audit.binlog_schema import chosen, spark_schema
+from spark_audit.ledger_schema import chosen, spark_schema
 
 pytestmark = pytest.mark.spark
 

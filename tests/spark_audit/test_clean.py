@@ -40,7 +40,7 @@ from tests.spark_audit.clean_cases import (
     world_of,
 )
 from tests.topology.world import SHAPES, World
-from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.history_evidence import HistoryEvidence, LogStart
 from topology.record_codec import VERSION
 from topology.records import Record, snapshot_to_record

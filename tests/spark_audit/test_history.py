@@ -13,8 +13,8 @@ from spark_audit.adapters.results import (
     findings_between,
     write_results,
 )
-from spark_audit.history import with_first_seen
-from spark_audit.results import evaluated_of, findings_of
+from spark_audit.first_seen import with_first_seen
+from spark_audit.results_frames import evaluated_of, findings_of
 from spark_audit.summary import CARRIED_DAYS_MAX
 from tests.spark_audit.audits import an_audit, frame_of, night, run_of, with_gtids
 from topology.findings import ClusterAudit

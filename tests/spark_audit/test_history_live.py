@@ -15,8 +15,8 @@ from spark_audit.adapters.results import Results
 from spark_audit.adapters.trends import trends_of
 from spark_audit.schema import FINDING_SCHEMA
 from topology.adapters.collect import collect_cluster
-from topology.adapters.columns import records_of_table
 from topology.adapters.parquet import read_snapshots, write_snapshots
+from topology.adapters.snapshot_columns import records_of_table
 from topology.findings import Finding
 from topology.policy import Policy
 from topology.records import finding_from_record

@@ -12,7 +12,7 @@ import pytest
 from spark_audit.adapters import local_results as writing
 from spark_audit.adapters.local_results import write_results_locally
 from spark_audit.adapters.results import ResultsDiffer
-from spark_audit.local_results import LocalResults
+from spark_audit.result_records import LocalResults
 from spark_audit.summary import CARRIED_DAYS_MAX, FleetSummary, policy_digest
 from tests.spark_audit.audits import UUID_A, an_audit, night, run_of, with_gtids
 from tests.topology.test_accepted import REPAIR

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from topology.adapters import parquet
-from topology.adapters.columns import SNAPSHOT_SCHEMA, list_of
 from topology.adapters.parquet import PART, read_snapshots, write_snapshots
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, list_of
 from topology.adapters.stored_runs import (
     COMPLETE,
     RECORD,

@@ -29,11 +29,11 @@ from spark_audit.schema import SNAPSHOTS
 from tests.snapshots import A, a_cluster, a_server
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import unread_by_defect
-from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table
 from topology.adapters.inventory.accounts import AccountSource, ServerEntry
 from topology.adapters.inventory.dsn import Dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.problem import InventoryProblem
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table
 from topology.findings import Verdict
 from topology.policy import Policy
 from topology.target import Secret, ServerTarget

@@ -14,9 +14,9 @@ from spark_audit.adapters.sources import register_sources
 from spark_audit.schema import SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.collect_fleet import collect_fleet
-from topology.adapters.columns import records_of_table
 from topology.adapters.inventory.fleet_file import load_fleet
-from topology.audit import audit_cluster
+from topology.adapters.snapshot_columns import records_of_table
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Verdict
 from topology.policy import Policy
 from topology.records import audit_from_record, cluster_from_servers, snapshot_from_record

@@ -20,8 +20,8 @@ from spark_audit.adapters.stored_pieces import Piece
 from spark_audit.run_context import Beside
 from spark_audit.schema import AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
-from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.adapters.parquet import read_records
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.adapters.stored_runs import RECORD, UnreadableSnapshots, files_of_run, latest_run
 from topology.findings import ClusterAudit, Unknown, Verdict
 from topology.policy import Policy

@@ -22,7 +22,7 @@ from spark_audit.schema import (
     SNAPSHOTS,
 )
 from spark_audit.trend_readings import readings_of
-from spark_audit.trends import (
+from spark_audit.trends_frames import (
     HORIZON_DAYS,
     TrendPolicy,
     finding_trend,
@@ -31,7 +31,7 @@ from spark_audit.trends import (
 )
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from tests.spark_audit.audits import UUID_A, a_finding, night, run_of
-from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.findings import Finding
 from topology.records import finding_to_record, snapshot_to_record
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason

@@ -22,10 +22,10 @@ MAY_USE_OLD_WORDS = {
     "topology/applier_workers.py": "matches the states of old servers' threads",
     "topology/error_texts.py": "matches the texts of old servers",
     "topology/rules/threads.py": "matches the texts of old servers",
-    "compose/native/dialect.py": "options by which old servers are started",
+    "compose/native/server_setup.py": "options by which old servers are started",
     "compose/native/provision.py": "a privilege by its server's name",
     "binlog/adapters/stream_session.py": "user variables and privileges by their server's names",
-    "repair/dialect.py": "the questions only the old status tables answer",
+    "repair/channel_queries.py": "the questions only the old status tables answer",
     "gtid_audit/commands/spark_submit.py": "an option of Spark's by Spark's name",
 }
 MARKS = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")

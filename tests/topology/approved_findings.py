@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.finding_words import audit_in_words, wrapped
 from tests.topology.transcript import Scenario, read_scenarios
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 
 STORIES = Path(__file__).with_name("scenarios.txt")
 APPROVED = Path(__file__).with_name("approved_findings.txt")

@@ -20,7 +20,7 @@ from tests.topology.approved_findings import STORIES
 from tests.topology.channel_changes import OF_CHANNELS
 from tests.topology.fact_changes import OF_A_SERVER, OF_LOGS, Change, Seen
 from tests.topology.transcript import Scenario, read_scenarios
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.facts import gather_facts, severe_differences
 from topology.findings import ClusterAudit
 from topology.log_questions import LogQuestions, questions_of

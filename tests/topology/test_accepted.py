@@ -10,8 +10,8 @@ import pytest
 
 from gtid import GtidSet
 from repair import plan_repair
-from repair.plan import FORMAT_VERSION
 from repair.render import PLAN, render_files
+from repair.repair_plan import FORMAT_VERSION
 from tests.repair.build import UUIDS, channel, evidence_of, gtids, model, server, snapshot_of
 from topology.accepted import (
     PLAN_FORMAT_VERSION,
@@ -23,7 +23,7 @@ from topology.accepted import (
 from topology.adapters.inventory.accepted_plans import read_accepted
 from topology.adapters.inventory.fleet_file import load_roster
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents import ContentDifference, ContentReading, Difference, TransactionVersion
 from topology.findings import Finding, Severity
 from topology.policy import Policy

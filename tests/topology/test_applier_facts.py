@@ -13,7 +13,7 @@ from gtid import GtidSet
 from tests.snapshots import HERE, A, B, C, a_channel, a_cluster, a_server
 from topology.applier_facts import ApplierFacts, gather_applier_facts
 from topology.applier_workers import SourceLog
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.policy import Policy
 from topology.progress import blocked_by_lock, stalled
 from topology.snapshot import GroupSnapshot, LogPosition, ThreadState, WorkerSnapshot

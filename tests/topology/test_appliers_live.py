@@ -14,7 +14,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid import GtidSet
 from topology.adapters.collect import collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents_to_compare import suspects_in
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.gtid_waits import owning_channel

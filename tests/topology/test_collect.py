@@ -16,8 +16,8 @@ from topology.adapters.collect import (
     Reader,
     collect_cluster,
 )
-from topology.adapters.memory import MemoryReader, Prepared
-from topology.audit import audit_cluster
+from topology.adapters.recorded_servers import MemoryReader, Prepared
+from topology.audit_cluster import audit_cluster
 from topology.findings import Verdict
 from topology.policy import Policy
 from topology.snapshot import (

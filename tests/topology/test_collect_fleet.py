@@ -11,7 +11,7 @@ from topology.adapters import collect_fleet as collecting
 from topology.adapters.collect import DEFECT_OR_PROTOCOL, CollectLimits, collect_cluster
 from topology.adapters.collect_fleet import Permits, collect_fleet, unread_by_defect
 from topology.adapters.inventory.fleet import Cluster, Fleet
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Verdict
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason

@@ -10,7 +10,7 @@ from gtid_audit.views.content_text import CLUSTERS_SHOWN_MAX, OTHERS, content_li
 from tests.gtid_audit.build import half_read, healthy
 from tests.snapshots import a_channel, a_cluster, a_server
 from topology.adapters.compare_contents import read_contents
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents import ContentReading, StartLookedAt, UnreadContent
 from topology.contents_to_compare import RECENT, looked_back
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot

@@ -9,7 +9,7 @@ from gtid import Gtid
 from tests.contents import NOON, a_version, differing
 from tests.finding_words import finding_in_words
 from tests.snapshots import A, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents import ContentReading, Difference
 from topology.findings import Finding
 from topology.rules.content import _extra_between

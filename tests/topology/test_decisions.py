@@ -16,7 +16,8 @@ from topology.graph import Edge, Graph
 from topology.joining import Joining, Parts
 from topology.lost import _is_isolated
 from topology.policy import Policy
-from topology.rules import joining, threads
+from topology.rules import could_join as joining
+from topology.rules import threads
 from topology.snapshot import LogPosition, ThreadState, WorkerSnapshot
 
 SOME = GtidSet.parse(f"{A}:3")

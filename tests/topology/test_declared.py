@@ -16,7 +16,7 @@ from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, commits_of
 from tests.topology.test_faults_live import audited, only
 from topology.accepted import AcceptedRepair
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.declared import newest_set
 from topology.facts import gather_facts
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict

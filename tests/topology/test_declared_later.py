@@ -15,7 +15,7 @@ from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, commi
 from tests.topology.test_faults_live import audited, targets_of
 from topology.accepted import AcceptedRepair
 from topology.adapters.collect import collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.declared_later import Unordered, declared_later, unordered
 from topology.facts import gather_facts
 from topology.findings import ClusterAudit, Grade, Severity, Verdict

@@ -10,7 +10,7 @@ from tests.snapshots import A
 from tests.topology.test_decisions import of_pair, with_edges
 from topology.findings import Finding
 from topology.rules import threads
-from topology.rules.emptied import emptied_text
+from topology.rules.left_empty import emptied_text
 from topology.snapshot import LogPosition, ThreadState
 
 STOPPED = ThreadState.STOPPED

@@ -10,8 +10,8 @@ from gtid import GtidSet
 from tests.hypothesis_profiles import laws
 from topology.catalogue import CATALOGUE, FAMILIES, UnknownCode, entry_of
 from topology.error_texts import NUMBERS, TEXTS
-from topology.explain import Unexplained, explain
-from topology.strategies import STRATEGIES
+from topology.explanations import Unexplained, explain
+from topology.strategy_table import STRATEGIES
 
 LAWS = laws()
 SENT = "aaaaaaaa-0000-0000-0000-000000000000:1-80"

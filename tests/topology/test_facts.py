@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gtid import GtidSet, Tsid
 from tests.hypothesis_profiles import laws
 from tests.snapshots import NOON, a_channel, a_cluster, a_server
-from topology.audit import (
+from topology.audit_cluster import (
     EVERY_SERVER,
     UNEXPLAINED,
     audit_cluster,
@@ -425,7 +425,7 @@ def test_a_defect_of_ours_leaves_the_cluster_unknown_and_is_named(
     def broken(_facts: ClusterFacts) -> Iterator[Finding]:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("topology.audit.RULES", (broken,))
+    monkeypatch.setattr("topology.audit_cluster.RULES", (broken,))
     audit = audit_or_unknown(snapshot)
     assert (audit.verdict, audit.findings, audit.servers) == (Verdict.UNKNOWN, (), ("a",))
     assert audit.read_at == NOON

@@ -11,7 +11,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
 from topology.adapters.collect import CollectLimits, collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.target import Secret, ServerTarget
 

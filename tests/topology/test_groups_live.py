@@ -15,12 +15,12 @@ from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 from gtid import GtidSet
 from repair import Plan
-from repair.strategies import PLANNERS
+from repair.strategy_planners import PLANNERS
 from tests.repair.live import Examination, examine, executed, wait_until
 from tests.server_pool import is_connected
 from tests.topology.test_faults_live import audited, targets_of
 from topology.adapters.collect import collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.catalogue import answers
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 

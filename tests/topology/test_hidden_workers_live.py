@@ -14,7 +14,7 @@ from gtid import GtidSet
 from tests.repair.live import wait_until
 from tests.topology.test_appliers_live import LONGER_SECONDS, SOON, above_info, audited
 from topology.adapters.collect import collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Verdict
 from topology.target import ServerTarget
 

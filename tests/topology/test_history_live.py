@@ -16,11 +16,11 @@ from tests.repair.live import examine
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.adapters.log_answers import with_history_evidence
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.log_questions import LogQuestions
 from topology.policy import Policy
-from topology.strategies import STRATEGIES
+from topology.strategy_table import STRATEGIES
 
 
 def facts_in(finding: Finding) -> dict[str, str]:

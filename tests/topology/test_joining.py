@@ -9,13 +9,13 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.facts import gather_facts
 from topology.findings import Grade
 from topology.history_evidence import HistoryEvidence
 from topology.joining import Joining, Parts, evaluate_parts
 from topology.policy import Policy
-from topology.rules.joining import can_join
+from topology.rules.could_join import can_join
 from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState, UnreadFact, UnreadReason
 from topology.version import ServerVersion
 

@@ -7,7 +7,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Grade, Severity, Verdict
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot

@@ -12,7 +12,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.facts import gather_facts
 from topology.findings import Finding
 from topology.history_evidence import CommitRecord, HistoryEvidence

@@ -9,7 +9,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.facts import ClusterFacts, gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence
 from topology.log_questions import LogQuestions, Search, questions_of

@@ -7,7 +7,7 @@ from compose.faults import await_status
 from compose.native.shapes import Pair, Topology, TopologyPlan, running, wait_for
 from gtid import GtidSet
 from topology.adapters.collect import collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.target import ServerTarget
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Verdict
 from topology.one_server import same_servers
 

@@ -7,7 +7,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_server
 from tests.topology.test_log_questions import BEFORE, twice
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import Finding, Grade, Severity
 from topology.history_evidence import HistoryEvidence
 from topology.log_questions import LogQuestions, questions_of

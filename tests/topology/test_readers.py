@@ -17,8 +17,8 @@ from gtid import Gtid, GtidSet
 from tests.snapshots import A, B, a_channel, a_server
 from topology.adapters.collect import Reader
 from topology.adapters.connection import SESSION, connect
-from topology.adapters.memory import MemoryReader, Prepared
 from topology.adapters.mysql import MysqlReader
+from topology.adapters.recorded_servers import MemoryReader, Prepared
 from topology.adapters.status import parse_owned
 from topology.snapshot import (
     BinaryLog,

@@ -17,7 +17,7 @@ from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.policy import Policy
 

@@ -17,7 +17,7 @@ from gtid import GNO_END, GtidSet, Tsid
 from spark_audit.schema import AUDIT_SCHEMA, FINDING_SCHEMA
 from tests.hypothesis_profiles import laws
 from topology import findings, records, snapshot
-from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.findings import ClusterAudit, Evidence, Finding, Grade, Severity, Unknown, Verdict
 from topology.history_evidence import (
     CommitRecord,
@@ -52,7 +52,7 @@ from topology.snapshot import (
     UnreadReason,
     WorkerSnapshot,
 )
-from topology.strategies import STRATEGIES
+from topology.strategy_table import STRATEGIES
 from topology.version import ServerVersion, Vendor
 
 LAWS = laws(60)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.topology.test_scenarios import SCENARIOS
 from tests.topology.transcript import read_scenarios
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 
 
 @pytest.mark.parametrize(

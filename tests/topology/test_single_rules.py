@@ -25,7 +25,8 @@ from topology.facts import gather_facts
 from topology.findings import Grade, Severity
 from topology.history_evidence import HistoryEvidence
 from topology.policy import Policy
-from topology.rules import backlogs, joining, passed, threads
+from topology.rules import backlogs, passed, threads
+from topology.rules import could_join as joining
 from topology.rules.purged import purged_on_source
 from topology.snapshot import LogPosition, ServerSnapshot, ThreadState
 from topology.version import ServerVersion

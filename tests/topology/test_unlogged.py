@@ -14,7 +14,7 @@ from topology.accepted import AcceptedRepair
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import collect_fleet
 from topology.adapters.inventory.fleet import Cluster, Fleet
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.facts import gather_facts
 from topology.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.history_evidence import HistoryEvidence, LogStart

@@ -6,7 +6,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.facts import gather_facts
 from topology.graph import Graph
 from topology.policy import Policy

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gtid import GtidSet
 from tests.hypothesis_profiles import laws
 from tests.topology.world import SHAPES, Channel, Transaction, World, gtids
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.snapshot import ThreadState
 

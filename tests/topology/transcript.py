@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from gtid import Gtid, GtidSet
-from topology.audit import audit_cluster
+from topology.audit_cluster import audit_cluster
 from topology.contents import (
     ContentDifference,
     ContentReading,

@@ -17,9 +17,9 @@ from binlog.cursor import MalformedBody
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.events import Event, GtidLog, TableMap
 from binlog.schema.check import misfit
-from binlog.schema.history import Entry, Place, TableKey, explain
 from binlog.schema.metadata import shown_columns
-from binlog.schema.tables import TableDefinition
+from binlog.schema.table_definitions import TableDefinition
+from binlog.schema.table_history import Entry, Place, TableKey, explain
 from binlog.table_metadata import read_table_metadata
 from gtid import GtidSet
 from topology.findings import Verdict

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from binlog.content.compare import Agreement, Comparison, Version
 from binlog.content.compared_parts import LeftOut
-from binlog.content.digest import Content, RowsPart, StatementPart
+from binlog.content.content_digest import Content, RowsPart, StatementPart
 from binlog.content.reuse import Compared, counted
 from binlog.log_times import moment
 from gtid import Gtid, GtidSet

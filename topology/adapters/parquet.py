@@ -4,7 +4,7 @@
                                                          _run.json
                                                          _SUCCESS
 
-1. One row per server and phase, with the columns of SNAPSHOT_SCHEMA (columns.py).
+1. One row per server and phase, with the columns of SNAPSHOT_SCHEMA (snapshot_columns.py).
 2. A run is named after the time when its last reading ended. Names sort by time, and the same
    snapshots give the same run. Spark reads `day=` and `run=` as partitions.
 3. A run is written under a hidden name (`_writing-…`), synchronized to disk, and renamed. A writer
@@ -32,7 +32,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topology.adapters.columns import SNAPSHOT_SCHEMA, leaves_of, records_of_table
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, leaves_of, records_of_table
 from topology.adapters.storable import rows_of
 from topology.adapters.stored_runs import (
     COMPLETE,

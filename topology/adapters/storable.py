@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.records import snapshot_to_record
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from topology.adapters.columns import SNAPSHOT_SCHEMA
+from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
 from topology.run_record import MalformedRunRecord, NewerRunRecord, ReadSpan, RunRecord
 
 COMPLETE: Final = "_SUCCESS"

@@ -17,6 +17,12 @@ from topology.rules.backlogs import (
     tail_gap,
 )
 from topology.rules.bypassed import bypassed_by_position
+from topology.rules.could_join import (
+    can_join,
+    cannot_join_diverged,
+    cannot_join_purged,
+    servers_not_linked,
+)
 from topology.rules.differences import (
     allowed_extra,
     errant_available,
@@ -24,14 +30,9 @@ from topology.rules.differences import (
     unconfirmed_lead,
 )
 from topology.rules.filters import binary_log_filtered, ignored_by_receiver
-from topology.rules.history import crash_lost, history_reset, made_by_hand
+from topology.rules.hanging_receivers import receiver_hangs
 from topology.rules.identity import duplicate_server_uuid, torn_reading, unreadable_facts
-from topology.rules.joining import (
-    can_join,
-    cannot_join_diverged,
-    cannot_join_purged,
-    servers_not_linked,
-)
+from topology.rules.lost_history import crash_lost, history_reset, made_by_hand
 from topology.rules.partial import kind_not_evaluated, source_outside
 from topology.rules.passed import passed_by_applier
 from topology.rules.passing_on import (
@@ -41,7 +42,6 @@ from topology.rules.passing_on import (
     updates_not_logged,
 )
 from topology.rules.purged import purged_on_source
-from topology.rules.receivers import receiver_hangs
 from topology.rules.settings import duplicate_server_id, former_server_id, silent_errors
 from topology.rules.threads import (
     applier_error,
@@ -50,7 +50,7 @@ from topology.rules.threads import (
     replication_not_running,
     stops_at_until,
 )
-from topology.rules.unlogged import executed_without_content, set_before_committed
+from topology.rules.without_content import executed_without_content, set_before_committed
 
 Rule: TypeAlias = Callable[[ClusterFacts], Iterator[Finding]]
 

@@ -7,7 +7,7 @@ from topology.catalogue import entry_of
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity, Strategy
 from topology.snapshot import ServerSnapshot
-from topology.strategies import STRATEGIES
+from topology.strategy_table import STRATEGIES
 
 EVIDENCE_RANGES_MAX = 64  # for human readers; the finding's gtid_set is always complete
 

@@ -13,7 +13,7 @@ from topology.lost import Cause, losses_of
 from topology.receivers import hanging, is_dated
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.rules.hidden_received import hidden_text, that_may_hide
-from topology.rules.history import distance_to
+from topology.rules.lost_history import distance_to
 from topology.snapshot import ServerSnapshot
 from topology.unseen import group_uuids
 

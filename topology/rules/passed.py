@@ -35,7 +35,7 @@ from topology.rules.absent_causes import (
     logs_nothing_received,
 )
 from topology.rules.build import evidence, many, on_edge
-from topology.rules.emptied import emptied_text
+from topology.rules.left_empty import emptied_text
 from topology.snapshot import ServerSnapshot
 
 # The fact that the applier's position is after transactions that its channel counts as received.

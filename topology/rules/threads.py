@@ -10,8 +10,8 @@ from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many
-from topology.rules.emptied import emptied_text
 from topology.rules.gone_logs import gone_logs_text
+from topology.rules.left_empty import emptied_text
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 # sql/log_event.cc, Query_log_event::do_apply_event: the two texts for an error that is not the

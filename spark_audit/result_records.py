@@ -2,7 +2,7 @@
 
 1. Tables, summary and order are the same as Spark's, made from audits in plain Python. Tests
    compare the two.
-2. `with_history` is spark_audit/history.py for a list; the rules are numbered there.
+2. `with_history` is spark_audit/first_seen.py for a list; the rules are numbered there.
 3. This module knows neither files nor Spark.
 """
 

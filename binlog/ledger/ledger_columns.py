@@ -55,7 +55,7 @@ LEDGER_SCHEMA: Final = pa.schema(
     ]
 )
 
-# Optional. The digest of a transaction's content (binlog.content.digest); null if unreadable.
+# Optional. The digest of a transaction's content (binlog/content); null if unreadable.
 DIGEST_FIELD: Final = pa.field("digest", pa.uint64())
 
 _TABLE: Final = pa.struct(

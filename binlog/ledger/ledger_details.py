@@ -20,7 +20,7 @@ from binlog.decode import Decompress
 from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import FormatDescription
-from binlog.kernels.details import (
+from binlog.kernels.counting import (
     ASK,
     BEGIN,
     CHANGE_FIELDS,
@@ -31,8 +31,8 @@ from binlog.kernels.details import (
     PLACE_FIELDS,
     count_changes,
 )
-from binlog.ledger.columns import DETAIL_FIELDS, ddl_of, tables_of
 from binlog.ledger.events_in_memory import Bytes, Offsets, events_of
+from binlog.ledger.ledger_columns import DETAIL_FIELDS, ddl_of, tables_of
 from binlog.ledger.payloads import opened
 from binlog.transactions import TableChange, Transaction, TransactionFolder, statement_text
 

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from binlog.kernels.addresses import map_pages
 from binlog.kernels.heads import read_heads
-from binlog.kernels.memory import map_pages
 from binlog.kernels.walking import (
     AT,
     FAR_BYTES,
@@ -27,7 +27,7 @@ from binlog.kernels.walking import (
     walk,
 )
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import Numbers, Words
+from gtid.kernels.eight_bytes import Numbers, Words
 
 _FETCH_BYTES: Final = 4 << 20  # mapped in one call
 

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from gtid.jit import kernel
-from gtid.kernels.hashing import integer
-from gtid.kernels.words import Numbers, load_eight
+from gtid.kernels.eight_bytes import Numbers, load_eight
+from gtid.kernels.hash_bytes import integer
 
 TABLES_MAX: Final = 256
 COLUMNS_MAX: Final = 16_384

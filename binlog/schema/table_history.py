@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from binlog.errors import BinlogMisuse
-from binlog.schema.tables import TableDefinition
-from binlog.schema.words import CannotFollow
+from binlog.schema.sql_words import CannotFollow
+from binlog.schema.table_definitions import TableDefinition
 
 # How many characters are kept of the statement that made an entry.
 STATEMENT_SHOWN_MAX = 500

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from repair.guard import without_measured
-from repair.plan import Plan
 from repair.render import PLAN, RUNBOOK, render_files
+from repair.repair_plan import Plan
 
 _FILE_MODE = 0o600
 

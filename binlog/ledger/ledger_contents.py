@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from binlog.decode import Decompress
 from binlog.errors import BinlogError
 from binlog.events import FormatDescription
-from binlog.ledger.columns import DETAIL_FIELDS, DIGEST_FIELD, KINDS, rows_of_transactions
-from binlog.ledger.details import details_of
 from binlog.ledger.digests import digests_of
 from binlog.ledger.events_in_memory import Bytes, Offsets
+from binlog.ledger.ledger_columns import DETAIL_FIELDS, DIGEST_FIELD, KINDS, rows_of_transactions
+from binlog.ledger.ledger_details import details_of
 from binlog.transactions import TransactionKind
 
 _DDL: Final = KINDS.index(TransactionKind.DDL.value)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import load_byte, load_eight
+from gtid.kernels.eight_bytes import load_byte, load_eight
 
 SEED: Final = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER: Final = np.uint64(0xD6E8FEB86659FD93)

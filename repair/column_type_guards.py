@@ -19,7 +19,7 @@ from binlog.rows.images import (
     char_length,
 )
 from binlog.rows.tables import RowColumn
-from binlog.schema.charsets import charset_name
+from binlog.schema.charset_names import charset_name
 from binlog.schema.logged_types import (
     FRACTIONAL,
     GEOMETRIES,

@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from binlog.kernels import images
-from binlog.kernels.images import (
+from binlog.kernels import row_ends as images
+from binlog.kernels.row_ends import (
     COLUMNS_MAX,
     NOT_ANNOUNCED,
     TABLES_MAX,
@@ -27,8 +27,8 @@ from binlog.kernels.images import (
 )
 from binlog.kernels.statements import text_of_statement
 from gtid.jit import kernel
-from gtid.kernels.hashing import integer
-from gtid.kernels.words import Bytes, Flags, Numbers, load_byte
+from gtid.kernels.eight_bytes import Bytes, Flags, Numbers, load_byte
+from gtid.kernels.hash_bytes import integer
 
 # The results for a transaction.
 COUNTED, PAYLOAD, ASK = range(3)

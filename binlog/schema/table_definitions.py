@@ -13,7 +13,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from binlog.schema.words import CannotFollow
+from binlog.schema.sql_words import CannotFollow
 
 __all__ = [
     "CannotFollow",

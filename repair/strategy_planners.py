@@ -1,7 +1,7 @@
 """Converts a finding and a strategy to actions or a refusal: channel strategies, and the table.
 
 1. There is one function for each strategy, in the table at the end, keyed as in
-   topology/strategies.py.
+   topology/strategy_table.py.
 2. A strategy proposes actions. The planner simulates them, and an invariant may still refuse them.
 3. Strategies that start a channel are in starting.py; those that leave transactions out are in
    declaring.py; those that redo or undo them are in replaying.py; those that write rows are in
@@ -46,7 +46,7 @@ from repair.start_doubts import as_warning, left_gaps
 from repair.starting import misfit_of_waiting
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import NetRow, RowState, TransactionContent
-from repair.unlogged import purges_what_it_receives, refuses_replicas
+from repair.unlogged_redo import purges_what_it_receives, refuses_replicas
 from topology.catalogue import CATALOGUE, answers
 from topology.dialect import who_set_until
 from topology.findings import Grade

@@ -5,10 +5,10 @@ affect the content of row events.
 """
 
 from binlog.schema.changes import ColumnSpec, TypeSpec
-from binlog.schema.charsets import BINARY, charset_name, charset_of_collation
+from binlog.schema.charset_names import BINARY, charset_name, charset_of_collation
 from binlog.schema.reader import WordReader
-from binlog.schema.tables import Generated
-from binlog.schema.words import WordKind
+from binlog.schema.sql_words import WordKind
+from binlog.schema.table_definitions import Generated
 
 _INTEGERS = {
     **dict.fromkeys(("tinyint", "int1"), "tinyint"),

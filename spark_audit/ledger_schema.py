@@ -1,4 +1,4 @@
-"""The columns of `mysql_binlog`: a ledger (binlog/ledger/columns.py) in types that Spark has.
+"""The columns of `mysql_binlog`: a ledger (binlog/ledger) in types that Spark has.
 
 1. Every row has the `path` it was read from. Every row is a transaction, except one per damaged
    file: that row has `error`, the position where reading stopped as `start`, and nothing else.
@@ -18,8 +18,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from binlog.errors import CorruptBinlog
-from binlog.ledger.columns import DETAIL_FIELDS, DIGEST_FIELD, LEDGER_SCHEMA
-from topology.adapters.columns import list_of
+from binlog.ledger.ledger_columns import DETAIL_FIELDS, DIGEST_FIELD, LEDGER_SCHEMA
+from topology.adapters.snapshot_columns import list_of
 
 PATH: Final = "path"
 GTID: Final = "gtid"

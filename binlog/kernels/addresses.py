@@ -1,4 +1,4 @@
-"""Access to memory by address in kernels, in addition to gtid.kernels.words.
+"""Access to memory by address in kernels, in addition to gtid.kernels.eight_bytes.
 
 Only this file makes system calls from a kernel: pread, to read bytes of the mapped file, and
 madvise, to map its pages. Neither changes the result of a read.
@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from gtid.jit import inlined
-from gtid.kernels.words import load_byte, load_four
+from gtid.kernels.eight_bytes import load_byte, load_four
 
 _PAGE_BYTES: Final = 4096  # the smallest page size; with larger pages, the first one is used
 _POPULATE_READ: Final = 22  # MADV_POPULATE_READ: asm-generic/mman-common.h, since Linux 5.14

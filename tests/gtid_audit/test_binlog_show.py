@@ -160,7 +160,7 @@ def test_a_script_is_whole_or_not_there(shown: Shown, capsys: pytest.CaptureFixt
     assert run(("binlog", "show", shown.gtids(2, 5), *shown.files, "--undo")) == 3
     out, err = _said(capsys)
     assert out == ""
-    assert "no undo: DDL cannot be undone: CREATE TABLE shown.w" in err
+    assert "undo is not possible: DDL cannot be undone: CREATE TABLE shown.w" in err
     assert "the names of the columns are not known" in err
     assert "no script was written" in err
 

@@ -58,7 +58,7 @@ def test_what_is_only_created_is_done_again_where_it_is_not_there(pair97: Pair) 
     plan = examine(pair97).plan(redo)
     assert plan.steps == ()
     [left] = [each for each in plan.not_planned if each.code == "E1"]
-    assert "a has what they create already (d.n exists already)" in left.why
+    assert "a already has what they create (d.n exists already)" in left.why
     a.execute("SET sql_log_bin = 0", "DROP TABLE d.n")
     run_plan(pair97, found.plan(redo))
     assert rows(a, "d.n") == []

@@ -105,8 +105,8 @@ def test_minimal_images_can_be_redone_and_name_what_undo_lacks(server: Server) -
     played = play(server, [T, ROWS], changed)
     played.redo()
     update, delete = played.problems(Direction.UNDO)
-    assert "the log lacks the value before the update of a, n: " in update
-    assert "the log lacks the row a, b, n: " in delete
+    assert "the log does not have the value before the update of a, n: " in update
+    assert "the log does not have the row a, b, n: " in delete
     assert "binlog_row_image=MINIMAL" in delete
 
 

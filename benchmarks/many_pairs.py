@@ -83,7 +83,7 @@ def subtract_both_ways(
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A process on one core that does the work when told to."""
+    """A process on one core that does the work on request."""
 
     pipe: Connection
     characters: int  # of all answers
@@ -101,7 +101,7 @@ def one_core() -> Iterator[Worker]:
     """Start the process; it has done the work once before it is given."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=_work_when_told, args=(there,))
+    process = context.Process(target=_work_on_request, args=(there,))
     process.start()
     there.close()
     try:
@@ -112,7 +112,7 @@ def one_core() -> Iterator[Worker]:
         process.join(_ENDING_SECONDS_MAX)
 
 
-def _work_when_told(pipe: Connection) -> None:
+def _work_on_request(pipe: Connection) -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     pa.set_cpu_count(1)
     source, replica = pairs_of_sets(PAIRS, seed=SEED)

@@ -19,7 +19,7 @@ MEBIBYTE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What whoever measures may choose."""
+    """The options of a measurement."""
 
     runs: int = 9  # of ours and of each peer, in turn
     largest: bool = False  # also what takes many minutes and many GB of disk

@@ -64,7 +64,7 @@ def look(peaks: Peaks, names: Mapping[str, str]) -> None:
             continue  # it has ended meanwhile
         peak = _PEAK.search(status)
         if peak is None:
-            continue  # it has ended and nobody has asked for its status yet
+            continue  # it has ended, and its parent has not read its status yet
         name = next((name for part, name in names.items() if part in command), "other")
         peaks.name_of[pid] = "driver" if pid == os.getpid() else name
         peaks.bytes_of[pid] = max(int(peak[1]) * 1024, peaks.bytes_of.get(pid, 0))

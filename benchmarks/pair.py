@@ -18,7 +18,7 @@ GOAL_SECONDS = 0.5
 CONTENT_GOAL_SECONDS = 1.0
 LOG_BYTES = 10_000_000_000
 _GIB = 1 << 30
-# (how the logs are told, how long a file is, what the last one is full of)
+# (a description, the size of a file in bytes, the kind of transactions in the last one)
 LOGS = (
     ("in files of 1 GiB", _GIB, LARGE),
     ("in files of 100 MiB", 100 << 20, LARGE),

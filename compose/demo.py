@@ -35,7 +35,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import GtidSet
 
-GRAVE = ("warning", "critical")
+SEVERE = ("warning", "critical")
 SETTLE_SECONDS_MAX = 60.0
 
 
@@ -199,7 +199,7 @@ def _expect(audit: dict[str, Any], faults_injected: Sequence[Fault]) -> None:
             finding["gtid_set"],
         )
         for finding in audit["findings"]
-        if finding["severity"] in GRAVE
+        if finding["severity"] in SEVERE
     )
     if found != sorted(faults_injected) or audit["unknown"]:
         raise DemoFailed(

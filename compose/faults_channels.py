@@ -14,7 +14,7 @@ from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Link, Topology, TopologyPlan, running, wait_for
 
-_NO_SUCH_USER = "nobody_here"
+_NO_SUCH_USER = "no_such_account"
 _WAITS_FOR_SPACE = "free relay log space"
 _RELAY_LOG_BYTES_MAX = 20_000
 

@@ -13,12 +13,13 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
-from topology.accepted import AcceptedRepair
+from gtid_audit.pair import with_undone_rows
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import EVERY_SERVER, audit_or_unknown
 from topology.contents import ContentReading, UnreadContent
 from topology.contents_to_compare import (
+    QUERY_SECONDS_MAX,
     Looked,
     Remembered,
     held_by_two,
@@ -61,7 +62,10 @@ def compare_contents(
     def look(snapshot: ClusterSnapshot) -> Looked:
         ways = targets.get(snapshot.cluster, ())
         looked = _look(snapshot, ways, chosen, known, say)
-        return _with_equal_rows(looked, ways, fleet.policy.accepted)
+        reading = with_undone_rows(
+            looked.reading, fleet.policy.accepted, ways, seconds_max=QUERY_SECONDS_MAX
+        )
+        return replace(looked, reading=reading)
 
     looks: list[tuple[ClusterSnapshot, Looked]] = []
     differences = dict(known.differences)
@@ -136,19 +140,6 @@ def _look(
         unread = UnreadContent(EVERY_SERVER, reason)
         names = frozenset(server.name for server in snapshot.last)
         return Looked(ContentReading(moment, 0, (), (), (unread,)), names)
-
-
-def _with_equal_rows(
-    looked: Looked, targets: Sequence[ServerTarget], accepted: Sequence[AcceptedRepair]
-) -> Looked:
-    """Read the rows that accepted plans undo, if their transactions were compared."""
-    if looked.reading is None or not any(each.undone for each in accepted):
-        return looked
-    from repair.adapters.undone_rows import with_equal_rows
-    from topology.adapters.compare_contents import SECONDS_MAX
-
-    reading = with_equal_rows(looked.reading, accepted, targets, seconds_max=SECONDS_MAX)
-    return replace(looked, reading=reading)
 
 
 def _done(snapshot: ClusterSnapshot, look: Looked) -> dict[UUID, datetime]:

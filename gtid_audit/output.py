@@ -135,3 +135,8 @@ def progress() -> Iterator[Progress]:
         yield line
     finally:
         line.clear()
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a count as text: "1 server", "1,200 servers"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -9,13 +9,14 @@ from gtid_audit.exits import UsageProblem
 from gtid_audit.output import progress, warn
 from gtid_audit.prompt import ask_password
 from gtid_audit.refuse_same_server import refuse_same_servers
+from topology.accepted import AcceptedRepair
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.adapters.inventory.accepted_plans import read_accepted
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts, pair_targets
 from topology.audit_cluster import audit_cluster
 from topology.contents import ContentReading
-from topology.contents_to_compare import looked_back, suspects_now
+from topology.contents_to_compare import QUERY_SECONDS_MAX, looked_back, suspects_now
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
@@ -92,11 +93,11 @@ def contents_of(
     suspects = suspects_now(snapshot, chosen)
     if not back and not suspects:
         return None
-    from topology.adapters import compare_contents as content
+    from topology.adapters.compare_contents import read_contents
 
     say("comparing the content of transactions")
-    limit = content.SECONDS_MAX if seconds_max is None else seconds_max
-    reading = content.read_contents(
+    limit = QUERY_SECONDS_MAX if seconds_max is None else seconds_max
+    reading = read_contents(
         snapshot,
         targets,
         back=back,
@@ -105,11 +106,22 @@ def contents_of(
         seconds_max=limit,
     ).reading
     accepted = policy.accepted if policy is not None else ()
+    return with_undone_rows(reading, accepted, targets, seconds_max=limit)
+
+
+def with_undone_rows(
+    reading: ContentReading | None,
+    accepted: Sequence[AcceptedRepair],
+    targets: Sequence[ServerTarget],
+    *,
+    seconds_max: float,
+) -> ContentReading | None:
+    """Read the rows that accepted plans undo, if there are such plans and a comparison."""
     if reading is None or not any(each.undone for each in accepted):
         return reading
     from repair.adapters.undone_rows import with_equal_rows
 
-    return with_equal_rows(reading, accepted, targets, seconds_max=limit)
+    return with_equal_rows(reading, accepted, targets, seconds_max=seconds_max)
 
 
 def _uuid(text: str) -> UUID:

@@ -126,7 +126,7 @@ def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[s
             )
 
 
-def nobody_is_refused(before: Model, after: Model, _action: Action) -> Iterator[str]:
+def no_channel_is_refused(before: Model, after: Model, _action: Action) -> Iterator[str]:
     """Require that no channel that could connect with auto-position is then refused (1236)."""
     for server in after.servers.values():
         for channel in server.channels:
@@ -269,7 +269,7 @@ def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[
             )
 
 
-def nobody_gets_stuck(before: Model, after: Model, _action: Action) -> Iterator[str]:
+def no_channel_gets_stuck(before: Model, after: Model, _action: Action) -> Iterator[str]:
     """Require that no applier reaches an event that stops it."""
     for server in after.servers.values():
         for channel in server.channels:
@@ -310,14 +310,14 @@ INVARIANTS: tuple[Invariant, ...] = (
     reset_restores_exactly,
     only_missing_is_added,
     no_future_numbers,
-    nobody_is_refused,
+    no_channel_is_refused,
     what_is_started_connects,
     no_failing_receiver_is_started,
     nothing_is_dropped,
     nothing_former_is_applied,
     no_last_copy_is_deleted,
     nothing_is_skipped,
-    nobody_gets_stuck,
+    no_channel_gets_stuck,
     groups_are_left_alone,
     nothing_on_an_emptied_server,
 )

@@ -9,7 +9,7 @@ from repair.strategy_case import Case, Refusal, is_seen_in_part
 from topology.findings import ClusterAudit, Finding
 
 # The families of findings about transactions that are missing on a replica.
-_LACKING = frozenset("HPT")
+_MISSING_ON_REPLICA = frozenset("HPT")
 
 
 def targets_without(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
@@ -143,7 +143,7 @@ def meant_to_arrive(finding: Finding, audit: ClusterAudit) -> tuple[str, ...]:
         other.code
         for other in audit.findings
         if other.replica == finding.source
-        and other.code[0] in _LACKING
+        and other.code[0] in _MISSING_ON_REPLICA
         and (
             other.gtid_set & finding.gtid_set
             or (other.code == "P1" and other.source == finding.replica)

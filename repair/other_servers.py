@@ -73,7 +73,7 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
             )
         )
     if isinstance(action, UndoRows):
-        return tuple(_still_lacking(action, setting))
+        return tuple(_still_missing(action, setting))
     if isinstance(action, RedoTransactions):
         return tuple(_fits_elsewhere(action, setting))
     if not isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
@@ -174,7 +174,7 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
         yield check_of(setting, name, guards, why=why, reads_rows=bool(changed))
 
 
-def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
+def _still_missing(action: UndoRows, setting: Setting) -> Iterator[Check]:
     """Yield a check of each server that did not have the transactions when the plan was made.
 
     A server may not have the table. In that case it has not received the rows either.

@@ -51,6 +51,8 @@ from topology.siblings import held_by_siblings
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 RECENT: Final = timedelta(hours=24)
+# For one query to one server, including the connection.
+QUERY_SECONDS_MAX: Final = 10.0
 # Uptimes are in whole seconds, and are counted from an early moment of the server's startup.
 _SLACK: Final = timedelta(seconds=2)
 # Findings about transactions on one server whose GTIDs may get other content elsewhere. That also

@@ -1,8 +1,8 @@
-"""Has a pair of live servers write binary logs by the gigabyte, of rows that nobody keeps.
+"""Has a pair of live servers write binary logs by the gigabyte, of rows that are not kept.
 
 1. Both servers write the logs themselves: the one its own transactions, the other as its replica.
 2. The table is of the BLACKHOLE engine, which logs rows and keeps none: the disk has to hold the
-   logs alone, and no time goes into pages that nobody reads.
+   logs alone, and the servers write no data pages.
 """
 
 from collections.abc import Iterator

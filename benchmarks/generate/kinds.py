@@ -1,11 +1,11 @@
-"""What can be the matter with a cluster of a generated fleet: one row for each kind.
+"""The faults and delays of a generated fleet: one row for each kind.
 
-1. A kind changes the numbers of its clusters, and says which finding they must then give. The
-   channel concerned is always that of server b, from server a.
+1. A kind changes the numbers of its clusters, and lists the finding that an audit must then
+   report. The channel concerned is always that of server b, from server a.
 2. `busy` kinds clear by themselves; the others are faults. The two rates of a fleet say how many
    clusters are of each sort, the weights how many of a sort are of which kind.
-3. A broken cluster has two servers. Where another channel would tell a second story, or heal what
-   is broken, it is not dual-primary either.
+3. A broken cluster has two servers. It is not dual-primary where another channel would cause a
+   second finding, or deliver what is missing.
 """
 
 from collections.abc import Callable

@@ -59,7 +59,7 @@ class GeneratedFleet:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numbers of some clusters; the arrays are changed in place by whoever breaks a cluster.
+    """The numbers of some clusters; each fault changes the arrays in place.
 
     Axes: [cluster], [cluster, slot], [cluster, server], [cluster, server, phase] and
     [cluster, server, phase, slot]. Ends are inclusive: the highest number of a range.

@@ -73,7 +73,7 @@ def read_heads(
     names = np.zeros(2 * NAME_WORDS, np.uint64)
     fields = np.zeros(_LAST_FIELD + 1, np.int64)
     last = NO_SHORT  # the number of the UUID in names[0] and names[1]
-    lacks_gtid = lacks_tag = lacks_clock = lacks_times = lacks_version = 0
+    without_gtid = without_tag = without_clock = without_times = without_version = 0
     while first < end:
         event = np.int64(load_eight(heads_at + 8 * (first & SLOTS - 1)))
         at = event + _HEADER
@@ -104,17 +104,17 @@ def read_heads(
             break
         store_four(short + 4 * UUID_INDEX * rows_max, uuid)
         store_four(short + 4 * TAG_INDEX * rows_max, tag)
-        lacks_gtid += uuid < 0
-        lacks_tag += tag < 0
-        lacks_clock += flaws & 1
-        lacks_times += flaws >> 1 & 1
-        lacks_version += flaws >> 2
+        without_gtid += uuid < 0
+        without_tag += tag < 0
+        without_clock += flaws & 1
+        without_times += flaws >> 1 & 1
+        without_version += flaws >> 2
         first += 1
-    counts[WITHOUT_GTID] += lacks_gtid
-    counts[WITHOUT_TAG] += lacks_tag
-    counts[WITHOUT_CLOCK] += lacks_clock
-    counts[WITHOUT_TIMES] += lacks_times
-    counts[WITHOUT_VERSION] += lacks_version
+    counts[WITHOUT_GTID] += without_gtid
+    counts[WITHOUT_TAG] += without_tag
+    counts[WITHOUT_CLOCK] += without_clock
+    counts[WITHOUT_TIMES] += without_times
+    counts[WITHOUT_VERSION] += without_version
     return first
 
 
@@ -143,9 +143,9 @@ def _write(
     store_eight(cell + 8 * IMMEDIATE * rows_max, immediate)
     store_eight(cell + 8 * ORIGINAL * rows_max, original)
     store_four(short + 4 * VERSION * rows_max, version)
-    lacks_clock = ABSENT in (last, sequence)
-    lacks_times = ABSENT in (immediate, original)
-    return 1 * lacks_clock + 2 * lacks_times + 4 * (version == NO_SHORT)
+    without_clock = ABSENT in (last, sequence)
+    without_times = ABSENT in (immediate, original)
+    return 1 * without_clock + 2 * without_times + 4 * (version == NO_SHORT)
 
 
 @inlined

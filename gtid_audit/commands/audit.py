@@ -25,7 +25,7 @@ from gtid_audit.commands.options import (
     seconds_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import printable, progress, warn, write, write_json, write_line
+from gtid_audit.output import counted, printable, progress, warn, write, write_json, write_line
 from topology.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ def snapshot(
         write_json({**document, "contents_compared": compared, "partial": settings.is_partial})
     else:
         write_line(f"{run}")
-        warn(f"{len(taken)} clusters, {servers} servers, {unread} facts not read")
+        read = f"{counted(len(taken), 'cluster')}, {counted(servers, 'server')}"
+        warn(f"{read}, {counted(unread, 'fact')} not read")
         if settings.is_partial:
             warn(
                 "this run has only the selected clusters: to audit it, give `audit --snapshots` the"

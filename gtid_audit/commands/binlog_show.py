@@ -217,7 +217,8 @@ def _show(run: _Run, *, as_json: bool) -> int:
         return _status(run)
     from rich.text import Text
 
-    from gtid_audit.views.report_text import QUIET, counted
+    from gtid_audit.output import counted
+    from gtid_audit.views.report_text import QUIET
     from gtid_audit.views.report_text import show as show_parts
     from gtid_audit.views.transactions_text import transaction_parts
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from gtid_audit.output import counted
 from topology.contents import ContentReading
 from topology.records import Record, time_to_text
 
@@ -48,8 +49,8 @@ def content_lines(
         yield f"{cluster}: {content_line(readings[cluster])}"
     if len(readings) > CLUSTERS_SHOWN_MAX:
         count = sum(each.compared_count for each in readings.values())
-        in_all = number_of(count, "GTID")
-        yield f"Content compared in {len(readings):,} clusters: {in_all} in total."
+        in_all = counted(count, "GTID")
+        yield f"Content compared in {counted(len(readings), 'cluster')}: {in_all} in total."
     yield from _others(readings)
 
 
@@ -71,14 +72,14 @@ def content_line(reading: ContentReading) -> str:
     if not starts:
         where = "nothing, because no restart of a server was found"
     if reading.suspect_count:
-        earlier = f"{number_of(reading.suspect_count, 'GTID')} {_SUSPECT}"
+        earlier = f"{counted(reading.suspect_count, 'GTID')} {_SUSPECT}"
         where = f"{where}, and {earlier}" if starts else earlier
     if reading.newest_count:
-        newest = f"the newest {number_of(reading.newest_count, 'GTID')}"
+        newest = f"the newest {counted(reading.newest_count, 'GTID')}"
         where = f"{where}, and {newest}" if starts or reading.suspect_count else newest
     between = [f"{one} and {other}" for one, other in reading.pairs[:PAIRS_SHOWN_MAX]]
     if len(reading.pairs) > PAIRS_SHOWN_MAX:
-        between.append(f"{number_of(len(reading.pairs) - PAIRS_SHOWN_MAX, 'more pair')}")
+        between.append(f"{counted(len(reading.pairs) - PAIRS_SHOWN_MAX, 'more pair')}")
     if between:
         where += f", between {'; '.join(between)}"
     return f"Content compared: {where}; {result_of(reading)}."
@@ -86,7 +87,7 @@ def content_line(reading: ContentReading) -> str:
 
 def result_of(reading: ContentReading) -> str:
     """Report how many GTIDs were compared, with which result, and how many were not."""
-    parts = [f"{number_of(reading.compared_count, 'GTID')} compared"]
+    parts = [f"{counted(reading.compared_count, 'GTID')} compared"]
     differing = len(reading.differences)
     is_whole = not (reading.undecided_count or reading.unread or reading.remarks or reading.is_cut)
     if differing:
@@ -94,7 +95,7 @@ def result_of(reading: ContentReading) -> str:
     elif reading.compared_count:
         parts.append("all the same" if is_whole else "these are the same")
     if reading.undecided_count:
-        parts.append(f"{number_of(reading.undecided_count, 'GTID')} not comparable")
+        parts.append(f"{counted(reading.undecided_count, 'GTID')} not comparable")
     return ", ".join(parts)
 
 
@@ -104,11 +105,6 @@ def remark_lines(reading: ContentReading) -> Iterator[str]:
         yield f"Not compared: {remark.server}: {remark.reason}."
     if len(reading.remarks) > REMARKS_SHOWN_MAX:
         yield f"Not compared: {len(reading.remarks) - REMARKS_SHOWN_MAX:,} more reasons."
-
-
-def number_of(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 GTID`, `2 GTIDs`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def content_records(contents: Mapping[str, ContentReading]) -> Iterator[Record]:

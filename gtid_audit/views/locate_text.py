@@ -16,7 +16,8 @@ from rich.text import Text
 from binlog.errors import BinlogError
 from binlog.locating.places import Absence, FilePlaces, Located, TransactionPlace
 from gtid import GtidSet
-from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, counted, line_of, rest_of, show
+from gtid_audit.output import counted
+from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, line_of, rest_of, show
 from topology.findings import Verdict
 
 FILES_SHOWN_MAX: Final = 20

@@ -17,7 +17,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.output import printable, write
+from gtid_audit.output import counted, printable, write
 from gtid_audit.views.pictures import Cell, arrows_of, bars_of
 from gtid_audit.views.report import AuditReport
 from topology.findings import (
@@ -313,11 +313,6 @@ def rest_of(count: int, shown: int, noun: str) -> list[RenderableType]:
 def line_of(text: str) -> Text:
     """Return a text from a server or an operator, made printable."""
     return Text(printable(text))
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a count as text: "1 server", "1,200 servers"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def moment_of(moment: datetime | None) -> str:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.output import printable
+from gtid_audit.output import counted, printable
 from gtid_audit.views import report_text
 from spark_audit.summary import FleetSummary, WorstCluster
 from topology.findings import Finding, Severity, Unknown, Verdict
@@ -72,8 +72,8 @@ def _loud_count(summary: FleetSummary) -> int:
 def _verdict_line(summary: FleetSummary) -> Text:
     line = Text(f" {summary.verdict.value} ", style=report_text.VERDICT_STYLE[summary.verdict])
     about = [
-        report_text.counted(summary.cluster_count, "cluster"),
-        report_text.counted(summary.server_count, "server"),
+        counted(summary.cluster_count, "cluster"),
+        counted(summary.server_count, "server"),
     ]
     for severity in (Severity.CRITICAL, Severity.WARNING):
         number = sum(
@@ -84,7 +84,7 @@ def _verdict_line(summary: FleetSummary) -> Text:
         if number:
             about.append(f"{number:,} {severity.value}")
     if summary.unknown_count:
-        about.append(report_text.counted(summary.unknown_count, "fact") + " not read")
+        about.append(counted(summary.unknown_count, "fact") + " not read")
     about.append(f"read {report_text.moment_of(summary.audited_at)}")
     return line.append("  " + " · ".join(about), style="default")
 
@@ -118,5 +118,5 @@ def _found(cluster: WorstCluster) -> str:
     )
     said = [f"{count:,} {word}" for count, word in counts if count]
     if cluster.unknown_count:
-        said.append(report_text.counted(cluster.unknown_count, "fact") + " not read")
+        said.append(counted(cluster.unknown_count, "fact") + " not read")
     return ", ".join(said)

@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid import GtidSet, SetRelation, Tsid, relate
+from gtid_audit.output import counted
 from gtid_audit.views.pictures import Cell, bars_of
-from gtid_audit.views.report_text import QUIET, console, counted, show
+from gtid_audit.views.report_text import QUIET, console, show
 
 TSIDS_SHOWN_MAX: Final = 20
 PICTURES_MAX: Final = 5

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.output import printable
+from gtid_audit.output import counted, printable
 from gtid_audit.views import report_text
 from topology.json_items import document_pieces
 from topology.records import Record, time_to_text
@@ -43,7 +43,7 @@ def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
         report_text.moment_of(run.moment) for run in (trends.runs[0], trends.runs[-1])
     )
     parts: list[RenderableType] = [
-        Text(f"{report_text.counted(len(trends.runs), 'run')}: {span}", style="bold")
+        Text(f"{counted(len(trends.runs), 'run')}: {span}", style="bold")
     ]
     parts += _section(
         f"Fragmentation (F1): intervals of each server's set; limit {policy.intervals_max:,}",

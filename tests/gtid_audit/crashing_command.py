@@ -33,7 +33,7 @@ def arm(signal_: signal.Signals, moment: str, number: int) -> None:
             os.kill(os.getpid(), signal_)
 
     @contextmanager
-    def mortal(self: SchemaStore) -> Iterator[None]:
+    def signalling(self: SchemaStore) -> Iterator[None]:
         nonlocal begun
         begun += 1
         with transaction(self):
@@ -42,7 +42,7 @@ def arm(signal_: signal.Signals, moment: str, number: int) -> None:
         end_if(AFTER)
 
     # In this process alone: every save goes through here, and nothing of the program knows of it.
-    SchemaStore._transaction = mortal  # type: ignore[method-assign]
+    SchemaStore._transaction = signalling  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

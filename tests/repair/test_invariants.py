@@ -21,10 +21,10 @@ from repair.actions import (
 )
 from repair.invariants import INVARIANTS, Invariant, broken_invariants
 from repair.invariants import groups_are_left_alone as group
+from repair.invariants import no_channel_gets_stuck as stuck
+from repair.invariants import no_channel_is_refused as refusal
 from repair.invariants import no_failing_receiver_is_started as failing
 from repair.invariants import no_future_numbers as future
-from repair.invariants import nobody_gets_stuck as stuck
-from repair.invariants import nobody_is_refused as refusal
 from repair.invariants import nothing_former_is_applied as former
 from repair.invariants import nothing_is_dropped as dropped
 from repair.invariants import nothing_is_skipped as skipped

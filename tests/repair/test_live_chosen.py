@@ -92,9 +92,7 @@ def test_the_transaction_of_another_applier_error_is_left_out(pair97: Pair) -> N
     plan = found.plan()
     assert not plan.steps
     [left] = plan.not_planned
-    assert (
-        "inject_empty: it leaves the transactions out: only planned when selected" in left.why
-    )
+    assert "inject_empty: it leaves the transactions out: only planned when selected" in left.why
     [shown] = plan.rows
     assert (shown.source_row, shown.replica_row) == (
         {"note": "on the source"},

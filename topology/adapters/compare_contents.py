@@ -40,15 +40,13 @@ from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import Way, filters_of
 from topology.adapters.mysql import connect
 from topology.contents import ContentReading, UnreadContent
-from topology.contents_to_compare import RECENT, Looked
+from topology.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
 from topology.dialect import BINARY_LOG, LOG_CLOSED
 from topology.graph import build_graph
 from topology.siblings import held_by_siblings
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
-# For one query to one server, including the connection.
-SECONDS_MAX: Final = 10.0
 # The most suspects that one audit compares.
 SUSPECTS_MAX: Final = 20_000
 
@@ -69,7 +67,7 @@ def read_contents(
     back: Mapping[str, timedelta | None],
     suspects: GtidSet | None = None,
     newest: bool = False,
-    seconds_max: float = SECONDS_MAX,
+    seconds_max: float = QUERY_SECONDS_MAX,
 ) -> Looked:
     """Compare what the servers of a cluster committed around their restarts.
 

@@ -258,7 +258,7 @@ def _is_empty(node: ast.expr) -> bool:
         case ast.Tuple(elts=[]) | ast.Constant(value="" | 0):
             return True
         case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
-            return name in ("GtidSet", "LogEvidence", "Policy", "Questions")
+            return name in ("GtidSet", "LogEvidence", "Policy", "LogQuestions")
         case _:
             return False
 

@@ -45,7 +45,7 @@ class Told:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, executed: str, purged: str = "") -> None:
         self.executed, self.purged, self.asked = executed, purged, 0
-        monkeypatch.setattr(binlog_stream, "Questions", lambda _options: self)
+        monkeypatch.setattr(binlog_stream, "SetQueries", lambda _options: self)
         monkeypatch.setattr(binlog_stream, "POLL_SECONDS", 0.0)
 
     def sets(self) -> ServerSets:

@@ -146,9 +146,6 @@ def _done(snapshot: ClusterSnapshot, look: Looked) -> dict[UUID, datetime]:
     """Return the servers that need no further comparison, and up to when they were read."""
     return {
         server.server_uuid: server.read_started
-        for server in snapshot.last
-        if server.is_fully_read
-        and server.server_uuid is not None
-        and server.uptime_seconds is not None
-        and server.name not in look.look_again
+        for server in snapshot.last_read.values()
+        if server.uptime_seconds is not None and server.name not in look.look_again
     }

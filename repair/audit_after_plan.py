@@ -47,6 +47,7 @@ from topology.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
+    ReadServer,
     ServerSnapshot,
     ThreadState,
 )
@@ -83,11 +84,11 @@ def audit_after(
     ends = {server.name: _end(server, started, model, places) for server in snapshot.last}
     found = searches(places, started, model)
     last = tuple(_written(each, started, model, ends, found) for each in snapshot.last)
-    by_name = {server.name: server for server in last}
-    read = {server.name: server for server in snapshot.last}
+    by_name = {server.name: server for server in last if isinstance(server, ReadServer)}
+    read = snapshot.last_read
     first = tuple(
         _same_state(each, by_name[each.name], _arrived(each, read[each.name]))
-        if each.name in model.servers
+        if isinstance(each, ReadServer) and each.name in model.servers
         else each
         for each in snapshot.first
     )
@@ -313,27 +314,26 @@ def _channel(
     )
 
 
-def _arrived(first: ServerSnapshot, last: ServerSnapshot) -> GtidSet:
+def _arrived(first: ReadServer, last: ReadServer) -> GtidSet:
     """Return what arrived from other servers between the readings.
 
     Its source may have been read before it committed this: that is no loss (topology/facts.py).
     """
-    assert last.server_uuid is not None, "servers in the model have a server_uuid"
     now = _held(last) - _held(first)
     return now.without_uuid(last.server_uuid)
 
 
-def _held(server: ServerSnapshot) -> GtidSet:
-    return (server.gtid_executed or GtidSet()) | server.gtid_retrieved
+def _held(server: ReadServer) -> GtidSet:
+    return server.gtid_executed | server.gtid_retrieved
 
 
-def _same_state(first: ServerSnapshot, last: ServerSnapshot, arrived: GtidSet) -> ServerSnapshot:
+def _same_state(first: ReadServer, last: ReadServer, arrived: GtidSet) -> ReadServer:
     places = {each.name: each.received_to for each in first.channels or ()}
     return replace(
         first,
         log_end=last.log_end,
-        gtid_executed=(last.gtid_executed or GtidSet()) - arrived,
-        gtid_purged=(last.gtid_purged or GtidSet()) - arrived,
+        gtid_executed=last.gtid_executed - arrived,
+        gtid_purged=last.gtid_purged - arrived,
         gtid_owned=last.gtid_owned,
         channels=tuple(
             replace(

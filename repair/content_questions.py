@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.findings import Finding
 from topology.graph import Edge, Graph, build_graph
-from topology.reset_signs import has_earlier, logged
+from topology.reset_signs import has_earlier
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import group_uuids
 
@@ -163,7 +163,7 @@ def _may_conflict(
             of_no_server = of_no_server.without_uuid(other.server_uuid)
     return bool(
         here - there
-        or (here and not has_earlier(logged(server), arriving))
+        or (here and not has_earlier(server.logged, arriving))
         or arriving & here.filled()
         or of_no_server
         or len(server.channels or ()) > 1

@@ -19,7 +19,7 @@ from repair.strategy_case import Case
 from topology.error_texts import row_of
 from topology.graph import Edge, build_graph
 from topology.other_versions import given_again, received_around_start
-from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ReadServer, ThreadState
 
 _NOTHING = GtidSet()
 
@@ -42,7 +42,7 @@ class FormerSigns:
 def signs_of(
     edge: Edge | None,
     snapshot: ClusterSnapshot,
-    known: Mapping[str, ServerSnapshot],
+    known: Mapping[str, ReadServer],
     refusing: frozenset[str],
 ) -> FormerSigns:
     """Return the signs; none for a channel whose source was not read."""
@@ -91,9 +91,7 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
     )
 
 
-def _may_be_former(
-    edge: Edge, known: Mapping[str, ServerSnapshot], refusing: frozenset[str]
-) -> bool:
+def _may_be_former(edge: Edge, known: Mapping[str, ReadServer], refusing: frozenset[str]) -> bool:
     """Return whether a source may have reused GTIDs that its replica has."""
     return (
         edge.source in refusing
@@ -102,9 +100,7 @@ def _may_be_former(
     )
 
 
-def _orphaned(
-    edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]
-) -> GtidSet:
+def _orphaned(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadServer]) -> GtidSet:
     """Return what waits in a relay log, as read first, and is not on the source, as read last."""
     source, replica = known.get(edge.source), known.get(edge.replica)
     if source is None or replica is None:
@@ -120,7 +116,7 @@ def _orphaned(
     return (received & edge.channel.gtid_retrieved) - there - (replica.gtid_executed or GtidSet())
 
 
-def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]) -> str:
+def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadServer]) -> str:
     """Return why a source does not have a stopped receiver's next position; "" if it has.
 
     sql/rpl_binlog_sender.cc, check_start_file: error 13114 (1236 before 8.0). The position is from
@@ -149,7 +145,7 @@ def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, Serve
     )
 
 
-def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
+def _has_lost(source: ReadServer | None, channel: ChannelSnapshot) -> bool:
     """Return whether a receiver has read more of a log than its source still has.
 
     A crash lost the end of that log, and the restart began another one. The newest log is ignored:
@@ -161,7 +157,7 @@ def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
     )
 
 
-def _has_others(edge: Edge, known: Mapping[str, ServerSnapshot]) -> bool:
+def _has_others(edge: Edge, known: Mapping[str, ReadServer]) -> bool:
     """Return whether a source has other transactions under GTIDs that its replica executed."""
     if edge.source not in known:
         return False

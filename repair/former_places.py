@@ -35,7 +35,7 @@ def reached(snapshot: ClusterSnapshot, started: Model, model: Model) -> Places:
 
     A channel that a step changed has another position.
     """
-    first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
+    first, last = snapshot.first_read, snapshot.last_read
     found: dict[str, list[tuple[Edge, LogPosition]]] = {}
     for edge in build_graph(snapshot).edges:
         if not has_grown(edge.source, started, model) or edge.replica not in model.servers:
@@ -91,11 +91,12 @@ def steering(channel: ModelChannel) -> tuple[object, ...]:
 
 def at_former_places(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
     """Yield replicas and channels whose position is in a former log of the source, as read."""
-    first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
+    first, last = snapshot.first_read, snapshot.last_read
     for edge in build_graph(snapshot).edges:
-        source = last[edge.source]
-        is_read = source.is_fully_read and edge.replica in first
-        if is_read and sign_of_reset_source(edge, before=first[edge.replica], source=source):
+        before, source = first.get(edge.replica), last.get(edge.source)
+        if before is None or source is None:
+            continue
+        if sign_of_reset_source(edge, before=before, source=source):
             yield edge.replica, edge.channel.name
 
 

@@ -9,14 +9,20 @@ from repair.former_history import FormerSigns, refusing_servers, signs_of
 from repair.model import Model, ModelChannel, ModelServer, settle
 from repair.strategy_case import LogEvidence
 from topology.applier_facts import ApplierFacts, is_stopped_at_end
+from topology.cluster_readings import read_twice
 from topology.dialect import BINARY_LOG, BINARY_LOG_FILTERS, REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.graph import Edge, Graph, build_graph, is_another, is_at_address
 from topology.progress import appliers_of
-from topology.reset_signs import logged
 from topology.rules.threads import may_connect
-from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import (
+    ChannelSnapshot,
+    ClusterSnapshot,
+    ReadServer,
+    ServerSnapshot,
+    ThreadState,
+)
 from topology.unseen import address_of, group_name_of
 
 # The applier does not continue after these until the operator repairs it.
@@ -27,7 +33,7 @@ _SKIPPABLE_CODES = frozenset({"A2", "A3"})
 _DISTRUSTED_CODES = frozenset({"C1", "U2"})
 
 
-def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, ServerSnapshot]:
+def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, ReadServer]:
     """Return the last readings on which a plan may be based, by name.
 
     Only of servers whose sets were read twice, because the rules evaluate no others. If a plan
@@ -35,7 +41,6 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
     binary logs were emptied between the readings. RESET BINARY LOGS AND GTIDS and SET GLOBAL
     gtid_purged may have done that, and then earlier positions and sets belong to another history.
     """
-    first = {server.name: server for server in snapshot.first if server.is_fully_read}
     distrusted = {
         name
         for finding in audit.findings
@@ -43,14 +48,12 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
         for name in (finding.source, finding.replica)
     }
     return {
-        server.name: server
-        for server in snapshot.last
-        if server.is_fully_read
-        and server.name in first
-        and not (logged(first[server.name]) and server.gtid_executed and not logged(server))
-        and server.version is not None
-        and server.channels is not None
-        and server.name not in distrusted
+        name: each.last
+        for name, each in read_twice(snapshot).items()
+        if not (each.first.logged and each.last.gtid_executed and not each.last.logged)
+        and each.last.version is not None
+        and each.last.channels is not None
+        and name not in distrusted
     }
 
 
@@ -67,7 +70,8 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     skipping = {each.name for each in (*snapshot.first, *snapshot.last) if _skips(each)}
     graph = build_graph(snapshot)
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
-    appliers = appliers_of(snapshot, fully_read=frozenset(known))
+    readings = {name: each for name, each in read_twice(snapshot).items() if name in known}
+    appliers = appliers_of(snapshot, fully_read=readings)
     torn = [each.replica for each in audit.findings if each.code == "U2" and each.replica]
     settled = settle(
         Model(
@@ -107,7 +111,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     )
     return Model(
         {
-            name: replace(server, due=server.executed - (known[name].gtid_executed or GtidSet()))
+            name: replace(server, due=server.executed - known[name].gtid_executed)
             for name, server in settled.servers.items()
         }
     )
@@ -125,7 +129,7 @@ def _skips(server: ServerSnapshot) -> bool:
 
 
 def _server(
-    server: ServerSnapshot,
+    server: ReadServer,
     channels: tuple[ModelChannel, ...],
     *,
     skips_next: bool,
@@ -133,16 +137,14 @@ def _server(
     group_name: UUID | None,
     torn_below: str,
 ) -> ModelServer:
-    server_uuid, version = server.server_uuid, server.version
-    assert isinstance(server_uuid, UUID), "known servers have a UUID"
-    assert version is not None, "known servers have a version"
+    assert server.version is not None, "known servers have a version"
     return ModelServer(
         name=server.name,
-        server_uuid=server_uuid,
-        version=version,
-        executed=server.gtid_executed or GtidSet(),
-        purged=server.gtid_purged or GtidSet(),
-        committing=server.gtid_owned or GtidSet(),
+        server_uuid=server.server_uuid,
+        version=server.version,
+        executed=server.gtid_executed,
+        purged=server.gtid_purged,
+        committing=server.gtid_owned,
         channels=channels,
         server_id=server.server_id,
         group_name=group_name,
@@ -164,7 +166,7 @@ def _server(
     )
 
 
-def _group_name(server: ServerSnapshot, known: Mapping[str, ServerSnapshot]) -> UUID | None:
+def _group_name(server: ServerSnapshot, known: Mapping[str, ReadServer]) -> UUID | None:
     """Return the group of a server; that of another member if its own settings were not read."""
     name = group_name_of(server)
     if not name and server.settings is None:
@@ -323,7 +325,7 @@ def _copy_of(replica: ServerSnapshot, graph: Graph) -> str:
     return ""
 
 
-def _another_at_address(edge: Edge | None, known: Mapping[str, ServerSnapshot]) -> str:
+def _another_at_address(edge: Edge | None, known: Mapping[str, ReadServer]) -> str:
     """Return that the source's own source is at a channel's address; "" if it is not.
 
     No server receives from itself, so a server with a copy of the source's server_uuid is there.

@@ -28,7 +28,7 @@ from repair.repair_plan import (
 from repair.strategy_case import LogEvidence
 from repair.strategy_planners import PLANNERS
 from topology.findings import ClusterAudit, Finding, Grade, Severity
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import ReadServer
 from topology.strategy_table import SELECTED_ONLY, STRATEGIES, VARIANTS
 
 # A stuck applier first. Then what is missing and what is extra, for which the operator may have
@@ -120,7 +120,7 @@ def answered(finding: Finding, strategy: str, steps: tuple[int, ...]) -> Answere
     )
 
 
-def assumed(server: ServerSnapshot) -> AssumedState:
+def assumed(server: ReadServer) -> AssumedState:
     """Return the state of a server on which a plan is based."""
     return AssumedState(
         server=server.name,
@@ -160,7 +160,7 @@ def rows_shown(audit: ClusterAudit, evidence: LogEvidence) -> Iterator[Differing
 
 
 def brought_by(
-    effects: Iterable[Action], server: ModelServer, known: Mapping[str, ServerSnapshot]
+    effects: Iterable[Action], server: ModelServer, known: Mapping[str, ReadServer]
 ) -> GtidSet:
     """Return what steps commit on a server, or let it fetch of what its sources were read with.
 

@@ -58,7 +58,7 @@ from repair.strategy_case import Case, Hole, LogEvidence, Proposal, Refusal, Sav
 from repair.strategy_planners import ANSWERS, DECLARING, PLANNERS
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ReadServer
 
 # The model does not show these: nothing is missing (E4, H7), or it assumes that every running
 # applier applies everything (A5, A6, A8). Steps for other findings never answer them.
@@ -129,7 +129,7 @@ class _Work:
     evidence: LogEvidence
     policy: Policy
     started: Model
-    known: dict[str, ServerSnapshot] = field(init=False)
+    known: dict[str, ReadServer] = field(init=False)
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(init=False)
     model: Model = field(init=False)
     # What the rules report for `model`, and the findings before the first step.

@@ -9,7 +9,7 @@ from repair.guard import Guard
 from repair.model import Model, ModelChannel, ModelServer
 from repair.privileges import StatementKind
 from topology.dialect import Dialect, dialect_of
-from topology.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.snapshot import ChannelSnapshot, ReadServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Setting:
     before: Model
     after: Model
     # The last reading of each server of the model, by name, from which the plan was made. All of
-    # them have sets, channels and a server_uuid (initial_model.py, known_servers).
-    seen: Mapping[str, ServerSnapshot] = field(default_factory=dict)
+    # them have channels (initial_model.py, known_servers).
+    seen: Mapping[str, ReadServer] = field(default_factory=dict)
 
     @property
     def dialect(self) -> Dialect:
@@ -54,9 +54,7 @@ class Setting:
 
     def executed(self, name: str) -> GtidSet:
         """Return gtid_executed of a server as it was read."""
-        gtids = self.seen[name].gtid_executed
-        assert gtids is not None, "only servers whose sets were read are in a plan"
-        return gtids
+        return self.seen[name].gtid_executed
 
     def channels(self, name: str) -> tuple[ChannelSnapshot, ...]:
         """Return the channels of a server as they were read."""

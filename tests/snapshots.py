@@ -3,7 +3,7 @@
 What tests share is how a snapshot looks; which servers there are, and what ails them, is theirs.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,10 +14,12 @@ from topology.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
+    ReadServer,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
+    as_read,
 )
 from topology.version import ServerVersion, Vendor
 
@@ -80,6 +82,19 @@ def a_server(name: str, uuid: UUID | None, executed: str | GtidSet, **facts: Any
         ),
     )
     return replace(made, **facts)
+
+
+def with_facts(reading: ServerSnapshot, **facts: Any) -> ServerSnapshot:
+    """Return a reading with other facts. Unlike with `replace`, a complete one may lose some."""
+    values = {each.name: getattr(reading, each.name) for each in fields(ServerSnapshot)}
+    return ServerSnapshot(**{**values, **facts})
+
+
+def read_server(name: str, uuid: UUID, executed: str | GtidSet, **facts: Any) -> ReadServer:
+    """Make a reading that has every fact by which servers are compared."""
+    made = as_read(a_server(name, uuid, executed, **facts))
+    assert isinstance(made, ReadServer)
+    return made
 
 
 def commits_of(*gtids: str) -> HistoryEvidence:

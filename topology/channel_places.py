@@ -5,22 +5,18 @@
 2. A position in a former log of the source shows nothing: see topology/former_logs.py.
 """
 
-from collections.abc import Mapping
-
 from gtid import GtidSet, Tsid
 from topology.former_logs import sign_of_reset_source
 from topology.graph import Edge
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import ReadServer, ThreadState
 
 
-def searched(
-    edge: Edge, *, first: Mapping[str, ServerSnapshot], last: Mapping[str, ServerSnapshot]
-) -> tuple[GtidSet, GtidSet]:
+def searched(edge: Edge, *, source: ReadServer, replica: ReadServer) -> tuple[GtidSet, GtidSet]:
     """Return what the source's log shows before the channel's position, and what it shows after it.
 
-    Return empty sets if the position may be in a former log of the source.
+    Return empty sets if the position may be in a former log of the source. `source` is its last
+    reading, `replica` the first reading of the replica.
     """
-    source, replica = last[edge.source], first[edge.replica]
     if source.history_evidence is None or sign_of_reset_source(edge, before=replica, source=source):
         return GtidSet(), GtidSet()
     # The applier's position is after the transaction that it applied last. If no log of the source
@@ -37,26 +33,25 @@ def searched(
     return before, GtidSet.union_of(search.wanted for search in found) - before
 
 
-def _is_before_its_logs(edge: Edge, *, replica: ServerSnapshot, source: ServerSnapshot) -> bool:
+def _is_before_its_logs(edge: Edge, *, replica: ReadServer, source: ReadServer) -> bool:
     """Return whether no log of the source has the transaction that the applier applied last.
 
     `source` is the last reading of the source, `replica` the first reading of the replica. A
     transaction that the applier applied since may not have been committed when the source was read
     last. Of those, only purged GTIDs count.
     """
-    purged = source.gtid_purged or GtidSet()
-    held = ((source.gtid_executed or GtidSet()) - purged) | (source.gtid_owned or GtidSet())
+    held = source.logged | source.gtid_owned
     earlier = (each for each in replica.channels or () if each.name == edge.channel.name)
     if any(not each.last_applied <= held for each in earlier):
         return True
-    return bool(edge.channel.last_applied) and edge.channel.last_applied <= purged
+    return bool(edge.channel.last_applied) and edge.channel.last_applied <= source.gtid_purged
 
 
 def bypassed_by(
     absent: GtidSet,
     *,
     edge: Edge,
-    source: ServerSnapshot,
+    source: ReadServer,
     before: GtidSet,
     ahead: GtidSet,
     is_former: bool,
@@ -99,15 +94,14 @@ def bypassed_by(
     return below | (absent & before), below <= before
 
 
-def _below_received(received: GtidSet, source: ServerSnapshot) -> GtidSet:
+def _below_received(received: GtidSet, source: ReadServer) -> GtidSet:
     """Return what the source logged before the last of its own GTIDs that a receiver has.
 
     This holds only within one run of its own GTIDs. A GTID that was set with gtid_next is in the
     log before lower ones, and an isolated GTID shows nothing about the GNOs below it.
     """
-    assert source.server_uuid is not None, "only fully read servers have edge facts"
     below: list[tuple[Tsid, int, int]] = []
-    for tsid, start, end in (source.gtid_executed or GtidSet()).intervals():
+    for tsid, start, end in source.gtid_executed.intervals():
         if tsid.uuid == source.server_uuid:
             run = GtidSet.from_intervals([(tsid, start, end)])
             highest = (received & run).highest(tsid)

@@ -48,7 +48,7 @@ from topology.not_received import not_received
 from topology.other_versions import with_other_versions
 from topology.rules.threads import FAILED_AND_EXECUTED
 from topology.siblings import held_by_siblings
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ReadServer
 
 RECENT: Final = timedelta(hours=24)
 # For one query to one server, including the connection.
@@ -119,15 +119,14 @@ def looked_back(
     """
     if chosen is False:
         return {}
-    servers = [server for server in snapshot.last if server.is_fully_read]
+    servers = snapshot.last_read.values()
     if chosen:
         return {server.name: None for server in servers}
     return {server.name: back for server in servers if (back := _since_start(server, seen))}
 
 
-def _since_start(server: ServerSnapshot, seen: Mapping[UUID, datetime]) -> timedelta | None:
+def _since_start(server: ReadServer, seen: Mapping[UUID, datetime]) -> timedelta | None:
     """Return how far back to compare; None if the server has not restarted within that time."""
-    assert server.server_uuid is not None, "only fully read servers are passed"
     if server.uptime_seconds is None:
         return None  # the audit reports it
     back = RECENT

@@ -49,15 +49,15 @@ def newest_set(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], GtidSet]:
     Only servers that have never purged a log are considered: their gtid_purged was set.
     """
     found: dict[tuple[str, str], GtidSet] = {}
-    for server in snapshot.last:
-        if not server.is_fully_read or not server.gtid_purged or not _has_its_first_log(server):
+    servers = snapshot.last_read.values()
+    for server in servers:
+        if not server.gtid_purged or not _has_its_first_log(server):
             continue
-        for origin in snapshot.last:
-            if origin.name == server.name or not origin.is_fully_read:
+        for origin in servers:
+            if origin.name == server.name:
                 continue
-            assert origin.server_uuid is not None, "it has all facts"
             set_here = server.gtid_purged.from_uuid(origin.server_uuid)
-            if both := set_here & _logged(origin):
+            if both := set_here & origin.logged:
                 found[server.name, origin.name] = _newest(both)
     return found
 
@@ -109,7 +109,3 @@ def _newest(gtid_set: GtidSet) -> GtidSet:
     for tsid, start, end in gtid_set.intervals():
         last[tsid] = (tsid, max(start, end - GTIDS_MAX), end)
     return GtidSet.from_intervals(last.values())
-
-
-def _logged(server: ServerSnapshot) -> GtidSet:
-    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())

@@ -36,7 +36,6 @@ from typing import Final
 from gtid import GtidSet
 from topology.declared import DOUBT, GTIDS_MAX
 from topology.history_evidence import CommitRecord, intervals_of
-from topology.reset_signs import logged
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.unlogged import logs_received
 
@@ -63,18 +62,15 @@ def unordered(snapshot: ClusterSnapshot) -> Iterator[Unordered]:
 
     Few servers have any. A server that does not log what it applies has all of them there.
     """
-    for server in snapshot.last:
-        if not server.is_fully_read or not server.gtid_purged or not server.binary_logs:
+    servers = snapshot.last_read.values()
+    for server in servers:
+        if not server.gtid_purged or not server.binary_logs or not logs_received(server):
             continue
-        if not logs_received(server):
-            continue
-        for holder in snapshot.last:
-            if holder.name == server.name or not holder.is_fully_read:
+        for holder in servers:
+            if holder.name == server.name:
                 continue
-            assert holder.server_uuid is not None, "it has all facts"
-            assert server.server_uuid is not None, "it has all facts"
-            declared = server.gtid_purged.from_uuid(holder.server_uuid) & logged(holder)
-            both = (logged(server) & logged(holder)).without_uuid(holder.server_uuid)
+            declared = server.gtid_purged.from_uuid(holder.server_uuid) & holder.logged
+            both = (server.logged & holder.logged).without_uuid(holder.server_uuid)
             if declared and both:
                 intervals = tuple(intervals_of(declared))[-_INTERVALS_MAX:]
                 earlier = (both.from_uuid(server.server_uuid) or both).first(1)

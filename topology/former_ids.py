@@ -58,9 +58,7 @@ def of_unknown_uuids(
     for uuid in filter(None, known):
         waiting = waiting.without_uuid(uuid)
     for name in sorted(servers.keys() - upstream - {edge.source, edge.replica}):
-        server = servers[name]
-        logged = (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
-        if held := logged & waiting - rest:
+        if held := servers[name].logged & waiting - rest:
             found[name] = held
             rest |= held
     return found

@@ -14,14 +14,13 @@ I/O error (tried on 9.7.4; a source of 5.6.24 sends the new log).
 
 from collections.abc import Iterator
 
-from gtid import GtidSet
 from topology.dialect import dialect_of
 from topology.error_texts import row_of
 from topology.graph import Edge
-from topology.snapshot import LogPosition, ServerSnapshot, ThreadState
+from topology.snapshot import LogPosition, ReadServer, ThreadState
 
 
-def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
+def sign_of_former_log(edge: Edge, *, before: ReadServer, source: ReadServer) -> str:
     """Return the evidence that a file position may be in a former log of the source; "" if none.
 
     `source` is its last reading, `before` the replica's first. So a position after the source's end
@@ -37,7 +36,7 @@ def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnap
     return sign_of_reset_source(edge, before=before, source=source)
 
 
-def sign_of_reset_source(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
+def sign_of_reset_source(edge: Edge, *, before: ReadServer, source: ReadServer) -> str:
     """Return the evidence that the position is of an earlier log or server; "" if there is none."""
     channel = edge.channel
     if edge.doubt:
@@ -48,14 +47,12 @@ def sign_of_reset_source(edge: Edge, *, before: ServerSnapshot, source: ServerSn
     refused = row_of(channel.receiver_error)
     if refused is not None and refused.code == "E3":
         return "the source had fewer of its own transactions than the replica"
-    assert source.server_uuid is not None, "only fully read servers have edge facts"
-    held = (before.gtid_executed or GtidSet()) | channel.gtid_retrieved
-    gone = held.from_uuid(source.server_uuid) - (source.gtid_executed or GtidSet())
-    gone -= source.gtid_owned or GtidSet()
+    held = before.gtid_executed | channel.gtid_retrieved
+    gone = held.from_uuid(source.server_uuid) - source.gtid_executed - source.gtid_owned
     return "the source does not have all of its own transactions" if gone else ""
 
 
-def waits_in_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> bool:
+def waits_in_former_log(edge: Edge, *, before: ReadServer, source: ReadServer) -> bool:
     """Return whether a connected receiver waits at a position after the end of its source's log.
 
     `source` is its last reading, `before` the replica's first.
@@ -78,7 +75,7 @@ def waits_in_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSna
 
 
 def places_beyond_end(
-    edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot
+    edge: Edge, *, before: ReadServer, source: ReadServer
 ) -> Iterator[LogPosition]:
     """Yield the positions of a channel that its source's log does not have.
 
@@ -93,6 +90,6 @@ def places_beyond_end(
                     yield place
 
 
-def _beyond_end(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
+def _beyond_end(edge: Edge, *, before: ReadServer, source: ReadServer) -> str:
     is_beyond = any(places_beyond_end(edge, before=before, source=source))
     return f"the source's log ends at {source.log_end}" if is_beyond else ""

@@ -38,7 +38,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.latest import keep_latest
 from topology.notable_settings import notable_values
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import ReadServer
 from topology.unseen import address_of, group_peers, outside_channels
 
 _PARTS_MIN: Final = 2  # one part is the whole
@@ -87,7 +87,7 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
     excused = {name for name, _ in outside_channels(facts.graph)}
     excused.update(name for group in group_peers(facts.last.values()) for name in group)
     unlinked = [part for part in facts.islands if not excused & set(part)]
-    known = [part for part in unlinked if set(part) <= facts.fully_read]
+    known = [part for part in unlinked if set(part) <= facts.fully_read.keys()]
     if len(unlinked) < len(facts.islands) and len(unlinked) < _PARTS_MIN:
         return Parts(tuple(_left_behind(facts, known)), ())
     if len(known) < _PARTS_MIN:
@@ -118,7 +118,7 @@ def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Itera
         found: list[Joining] = []
         for part in facts.islands:
             channels = [each for name, each in outside_channels(facts.graph) if name in part]
-            if not channels or peers & set(part) or not set(part) <= facts.fully_read:
+            if not channels or peers & set(part) or not set(part) <= facts.fully_read.keys():
                 continue
             executed = _executed(facts, part)
             uuids = {_uuid(facts, name) for name in part} | {
@@ -167,14 +167,14 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     beyond = has - _executed(facts, main)
     lost = GtidSet.union_of(beyond.from_uuid(_uuid(facts, name)) for name in main)
     # A replica of the candidate may have followed another cluster for a while.
-    upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.fully_read
+    upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.fully_read.keys()
     receives = _executed(facts, {candidate, *upstream})
-    source, replica = facts.first[candidate], facts.last[server]
-    unlogged = _never_logged(source) | _never_logged(facts.last[candidate])
-    unlogged -= _set(replica.gtid_executed)
-    missing = (_set(source.gtid_executed) - _set(replica.gtid_executed)) | unlogged
+    source, replica = facts.fully_read[candidate], facts.fully_read[server].last
+    unlogged = _never_logged(source.first) | _never_logged(source.last)
+    unlogged -= replica.gtid_executed
+    missing = (source.first.gtid_executed - replica.gtid_executed) | unlogged
     own = missing.from_uuid(_uuid(facts, server))
-    gone = missing & (_set(source.gtid_purged) | _set(facts.last[candidate].gtid_purged))
+    gone = missing & (source.first.gtid_purged | source.last.gtid_purged)
     return Joining(
         candidate=candidate,
         server=server,
@@ -189,30 +189,19 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     )
 
 
-def _never_logged(source: ServerSnapshot) -> GtidSet:
+def _never_logged(source: ReadServer) -> GtidSet:
     """Return what a server receives and will add to gtid_purged: log_replica_updates is OFF."""
     if "log_replica_updates" not in notable_values(source.notable_settings):
         return GtidSet()
-    assert source.server_uuid is not None, "only fully read servers are compared"
-    on_the_way = source.gtid_retrieved | (source.gtid_owned or GtidSet())
-    return on_the_way.without_uuid(source.server_uuid)
+    return (source.gtid_retrieved | source.gtid_owned).without_uuid(source.server_uuid)
 
 
 def _uuid(facts: ClusterFacts, name: str) -> UUID:
-    uuid = facts.last[name].server_uuid
-    assert uuid is not None, "only fully read servers are compared"
-    return uuid
-
-
-def _set(gtid_set: GtidSet | None) -> GtidSet:
-    assert gtid_set is not None, "only fully read servers are compared"
-    return gtid_set
+    return facts.fully_read[name].last.server_uuid
 
 
 def _executed(facts: ClusterFacts, names: Iterable[str]) -> GtidSet:
+    readings = (facts.fully_read[name].last for name in names)
     return GtidSet.union_of(
-        gtid_set
-        for name in names
-        for gtid_set in (facts.last[name].gtid_executed, facts.last[name].gtid_owned)
-        if gtid_set is not None
+        gtid_set for each in readings for gtid_set in (each.gtid_executed, each.gtid_owned)
     )

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from topology.applier_workers import commits_in_order
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.history_evidence import CommitRecord, intervals_of
 from topology.snapshot import ServerSnapshot
 from topology.unseen import group_uuids
@@ -32,7 +33,7 @@ def gaps_of_others(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
 
     Return an empty set where gaps are expected: a parallel applier without commit order, a group.
     """
-    source, replica = facts.last[edge.edge.source], facts.last[edge.edge.replica]
+    source, replica = facts.last[edge.source], facts.last[edge.replica]
     if source.server_uuid is None or not commits_in_order(replica):
         return GtidSet()
     absent = (edge.expected | edge.queued_below).without_uuid(source.server_uuid)
@@ -56,7 +57,7 @@ def logged_before(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
 
 
 def _pairs(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[tuple[GtidSet, GtidSet, GtidSet]]:
-    replica = facts.last[edge.edge.replica]
+    replica = facts.last[edge.replica]
     gaps = gaps_of_others(facts, edge)
     for _, gap in zip(range(_GAPS_MAX), intervals_of(gaps), strict=False):
         [(tsid, _, end)] = gap.intervals()
@@ -68,7 +69,7 @@ def _pairs(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[tuple[GtidSet, Gtid
 
 def brought_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
     """Return what the replica has that no other current channel has delivered."""
-    executed, channel = replica.gtid_executed or GtidSet(), edge.edge.channel
+    executed, channel = replica.gtid_executed or GtidSet(), edge.channel
     others = [each for each in replica.channels or () if each.name != channel.name]
     if not others:
         return executed
@@ -87,7 +88,7 @@ def received_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
 
 
 def _record(facts: ClusterFacts, edge: EdgeFacts, gtid: GtidSet) -> CommitRecord | None:
-    found = facts.last[edge.edge.source].history_evidence
+    found = facts.last[edge.source].history_evidence
     return None if found is None else found.commit_of(gtid)
 
 

@@ -49,7 +49,8 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.declared import newest_set
 from topology.declared_later import unordered
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.former_ids import by_state, of_unknown_uuids
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
@@ -62,9 +63,9 @@ from topology.other_versions import (
     own_of_stopped_source,
 )
 from topology.receivers import samples_in
-from topology.reset_signs import earlier_samples, has_earlier, logged
+from topology.reset_signs import earlier_samples, has_earlier
 from topology.skipping import can_have_skipped, crash_may_leave_place, may_skip
-from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.snapshot import ChannelSnapshot, LogPosition, ReadServer, ServerSnapshot, ThreadState
 from topology.unlogged import candidates_in, purged_above_a_gap
 
 
@@ -112,68 +113,67 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
     for name in (*candidates_in(facts.snapshot), *purged_above_a_gap(facts.snapshot)):
         ask(name, LogQuestions(first_log=True))
     for (name, origin), newest in newest_set(facts.snapshot).items():
-        if {name, origin} <= facts.fully_read:
+        if {name, origin} <= facts.fully_read.keys():
             ask(name, LogQuestions(purged_changes=True))
             ask(origin, LogQuestions(commits=(newest,)))
     for each in unordered(facts.snapshot):
-        if {each.server, each.holder} <= facts.fully_read:
+        if {each.server, each.holder} <= facts.fully_read.keys():
             ask(each.server, LogQuestions(first_log=True, commits=(each.earlier,)))
             ask(each.holder, LogQuestions(commits=(each.earlier, *each.samples)))
     for name, due in samples_in(facts):
         ask(name, LogQuestions(commits=(due,)))
     for edge in facts.edges:
         if shared := own_of_stopped_source(edge.edge, servers=servers):
-            for name in (edge.edge.source, edge.edge.replica):
+            for name in (edge.source, edge.replica):
                 ask(name, LogQuestions(commits=(shared,)))
         if around := around_start_samples(edge.edge, servers=servers):
-            ask(edge.edge.source, LogQuestions(commits=(around,)))
+            ask(edge.source, LogQuestions(commits=(around,)))
         if samples := order_samples(facts, edge):
-            ask(edge.edge.source, LogQuestions(commits=(samples,)))
-        if edge.expected and not servers[edge.edge.replica].gtid_executed:
-            ask(edge.edge.replica, LogQuestions(schemas=True))
+            ask(edge.source, LogQuestions(commits=(samples,)))
+        if edge.expected and not servers[edge.replica].gtid_executed:
+            ask(edge.replica, LogQuestions(schemas=True))
         for search in _searches(facts, edge):
-            ask(edge.edge.source, LogQuestions(searches=(search,)))
+            ask(edge.source, LogQuestions(searches=(search,)))
         if gone := edge.passed | edge.bypassed:
-            source, replica = servers[edge.edge.source], servers[edge.edge.replica]
+            source, replica = servers[edge.source], servers[edge.replica]
             ask(source.name, LogQuestions(first_log=bool(edge.passed)))
             received = received_by(edge, replica)
             earlier = earlier_samples(replica, gone, source=source, received=received)
             ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
             ask(source.name, LogQuestions(commits=(_ends(gone), earlier)))
-        if by_hand := _maybe_by_hand(edge.expected, facts.first[edge.edge.source]):
-            ask(edge.edge.source, LogQuestions(commits=(_ends(by_hand),)))
+        if by_hand := _maybe_by_hand(edge.expected, facts.fully_read[edge.source].first):
+            ask(edge.source, LogQuestions(commits=(_ends(by_hand),)))
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in held.items():
             for part in filter(None, by_state(servers[holder], gtids)):
                 ask(holder, LogQuestions(commits=(_ends(part),)))
         elsewhere = own_at_other_sources(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in elsewhere.items():
-            for name in (holder, edge.edge.replica):
+            for name in (holder, edge.replica):
                 ask(name, LogQuestions(commits=(_ends(gtids),)))
     for joining in evaluate_parts(facts).joinings:
-        if not logged(facts.last[joining.server]):
+        if not facts.last[joining.server].logged:
             ask(joining.server, LogQuestions(schemas=True))
     return {name: each for name, each in sorted(asked.items()) if each != LogQuestions()}
 
 
-def _maybe_by_hand(expected: GtidSet, source: ServerSnapshot) -> GtidSet:
+def _maybe_by_hand(expected: GtidSet, source: ReadServer) -> GtidSet:
     """Return GTIDs of the source's UUID that a replica is to receive out of ascending GNO order.
 
     They have a gap, or the source received them. A session of the replica may have set gtid_next to
     one of them, and the replica has lost it since. Then the transaction carries the replica's
     server_id and is dropped. `source` is the first reading.
     """
-    assert source.server_uuid is not None, "only fully read servers have edges"
     own = expected.from_uuid(source.server_uuid)
-    executed = (source.gtid_executed or GtidSet()).from_uuid(source.server_uuid)
-    if executed.filled() - executed - (source.gtid_owned or GtidSet()):
+    executed = source.gtid_executed.from_uuid(source.server_uuid)
+    if executed.filled() - executed - source.gtid_owned:
         return own
     return own & GtidSet.union_of(each.gtid_retrieved for each in source.channels or ())
 
 
 def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
-    replica, channel = facts.last[edge.edge.replica], edge.edge.channel
-    before = _channel_of(facts.first[edge.edge.replica], channel)
+    replica, channel = facts.last[edge.replica], edge.channel
+    before = _channel_of(facts.first[edge.replica], channel)
     if before is None:
         return
     received = edge.queued_below | edge.queued_above
@@ -197,12 +197,12 @@ def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
             is_stopped or not channel.auto_position,
         ),
     ):
-        if gtids and place is not None and (is_asked or not has_earlier(logged(replica), gtids)):
+        if gtids and place is not None and (is_asked or not has_earlier(replica.logged, gtids)):
             yield Search(replica.name, channel.name, place, gtids)
 
 
 def _stands(facts: ClusterFacts, edge: EdgeFacts) -> bool:
-    replica, channel = facts.last[edge.edge.replica], edge.edge.channel
+    replica, channel = facts.last[edge.replica], edge.channel
     return can_have_skipped(replica) and not facts.appliers[replica.name, channel.name].moved
 
 

@@ -21,7 +21,6 @@ from datetime import datetime, timedelta
 from gtid import GtidSet
 from topology.facts import ClusterFacts, LostFacts
 from topology.history_evidence import CommitRecord, LogStart
-from topology.reset_signs import logged
 from topology.snapshot import ServerSnapshot
 
 _SECOND = timedelta(seconds=1)
@@ -41,7 +40,7 @@ class ResetSigns:
 
 def neighbours_of(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
     """Return, for each TSID with lost transactions, the oldest one that both logs still hold."""
-    held = logged(facts.last[lost.origin]) & logged(facts.first[lost.holder])
+    held = facts.last[lost.origin].logged & facts.first[lost.holder].logged
     parts = (held.from_tsid(tsid) for tsid in lost.lost.tsids)
     return GtidSet.union_of(part.first(1) for part in parts if part)
 

@@ -57,9 +57,8 @@ from topology.findings import Grade
 from topology.graph import is_another
 from topology.history_evidence import CommitRecord, ends_of, intervals_of
 from topology.loss_history import signs_of_reset
-from topology.reset_signs import logged
 from topology.restarts import Restart, restart_of
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import ReadServer, ServerSnapshot
 
 # The error that a receiver reports when the source refuses its set: 1236, since 8.0 also the
 # server's 13114.
@@ -176,7 +175,7 @@ def _has_a_copy(facts: ClusterFacts, origin: str) -> bool:
 
 def _logged_by(facts: ClusterFacts, ids: tuple[int, ...]) -> GtidSet:
     """Return what servers of these ids have logged; a clone has not, and may have had the UUID."""
-    return GtidSet.union_of(logged(each) for each in facts.last.values() if each.server_id in ids)
+    return GtidSet.union_of(each.logged for each in facts.last.values() if each.server_id in ids)
 
 
 def _own_id(facts: ClusterFacts, origin: str) -> int | None:
@@ -188,7 +187,8 @@ def _own_id(facts: ClusterFacts, origin: str) -> int | None:
 
 def _is_isolated(facts: ClusterFacts, origin: str, part: GtidSet) -> bool:
     """Return whether no server holds the GTIDs between the origin's highest and the part."""
-    own = _own(facts.last[origin]) | (facts.last[origin].gtid_owned or GtidSet())
+    reading = facts.fully_read[origin].last
+    own = _own(reading) | reading.gtid_owned
     below = _lowest(part).filled() - _lowest(part) - own.filled()
     held = GtidSet.union_of(
         gtid_set
@@ -279,7 +279,7 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
 
 def _is_logged_or_received(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
     """Return whether the holder logged or received any of a part; gtid_purged alone shows none."""
-    is_logged = not part <= (facts.first[lost.holder].gtid_purged or GtidSet())
+    is_logged = not part <= facts.fully_read[lost.holder].first.gtid_purged
     return is_logged or bool(part & _received(facts, lost, surely=True))
 
 
@@ -333,9 +333,8 @@ def _others(facts: ClusterFacts, origin: str) -> list[str]:
     return [name for name in sorted(facts.last) if name != origin]
 
 
-def _own(server: ServerSnapshot) -> GtidSet:
-    assert server.server_uuid is not None, "only fully read servers are compared"
-    return (server.gtid_executed or GtidSet()).from_uuid(server.server_uuid)
+def _own(server: ReadServer) -> GtidSet:
+    return server.gtid_executed.from_uuid(server.server_uuid)
 
 
 def _lowest(interval: GtidSet) -> GtidSet:

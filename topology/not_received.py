@@ -26,12 +26,13 @@ first interval, or after a RESET of the channel, are in no gap: a new relay log 
 set. What the replica has purged cannot be compared, and is reported as such (unlogged.py).
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 from gtid import GNO_END, GtidSet, Tsid
 from topology.graph import Edge, build_graph
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ReadServer, ServerSnapshot
 
 # The maximum for one channel. A gap from gtid_next is small; one that another channel filled may be
 # large.
@@ -41,15 +42,9 @@ GTIDS_MAX: Final = 1_000
 def not_received(snapshot: ClusterSnapshot) -> GtidSet:
     """Return the GTIDs of a cluster that replicas executed and did not receive in log order."""
     first = {server.name: server for server in snapshot.first}
-    last = {server.name: server for server in snapshot.last}
     return GtidSet.union_of(
-        _not_received(
-            edge, source=last[edge.source], before=first[edge.replica], replica=last[edge.replica]
-        ).first(GTIDS_MAX)
-        for edge in build_graph(snapshot).edges
-        if edge.channel.auto_position
-        and last[edge.source].is_fully_read
-        and last[edge.replica].is_fully_read
+        _not_received(edge, source=source, before=first[replica.name], replica=replica)
+        for edge, source, replica in _by_sets(snapshot)
     )
 
 
@@ -58,30 +53,34 @@ def purged_instead(snapshot: ClusterSnapshot) -> dict[str, GtidSet]:
 
     Its source has these GTIDs in its logs; the replica cannot show what it executed under them.
     """
-    last = {server.name: server for server in snapshot.last}
     found: dict[str, GtidSet] = {}
-    for edge in build_graph(snapshot).edges:
-        source, replica = last[edge.source], last[edge.replica]
-        if edge.channel.auto_position and source.is_fully_read and replica.is_fully_read:
-            holes = _own_way(edge, replica, _holes(edge.channel.gtid_retrieved))
-            instead = holes & _logged(source) & (replica.gtid_purged or GtidSet())
-            found[edge.replica] = found.get(edge.replica, GtidSet()) | instead
+    for edge, source, replica in _by_sets(snapshot):
+        holes = _own_way(edge, replica, _holes(edge.channel.gtid_retrieved))
+        instead = holes & source.logged & replica.gtid_purged
+        found[edge.replica] = found.get(edge.replica, GtidSet()) | instead
     return found
 
 
+def _by_sets(snapshot: ClusterSnapshot) -> Iterator[tuple[Edge, ReadServer, ReadServer]]:
+    """Yield the edges with auto-position, each with the last readings of its source and replica."""
+    last = snapshot.last_read
+    for edge in build_graph(snapshot).edges:
+        if edge.channel.auto_position and {edge.source, edge.replica} <= last.keys():
+            yield edge, last[edge.source], last[edge.replica]
+
+
 def _not_received(
-    edge: Edge, *, source: ServerSnapshot, before: ServerSnapshot, replica: ServerSnapshot
+    edge: Edge, *, source: ReadServer, before: ServerSnapshot, replica: ReadServer
 ) -> GtidSet:
     retrieved = edge.channel.gtid_retrieved
     # Executed in the first reading and not received in the last: the channel did not deliver it.
     ahead = (before.gtid_executed or GtidSet()) & _behind(retrieved)
     own_way = _own_way(edge, replica, _holes(retrieved) | ahead)
-    return own_way & _logged(source) & _logged(replica)
+    return (own_way & source.logged & replica.logged).first(GTIDS_MAX)
 
 
-def _own_way(edge: Edge, replica: ServerSnapshot, holes: GtidSet) -> GtidSet:
+def _own_way(edge: Edge, replica: ReadServer, holes: GtidSet) -> GtidSet:
     """Return what a channel did not receive in log order and no other channel explains."""
-    assert replica.server_uuid is not None, "only servers with all facts are compared"
     holes = holes.without_uuid(replica.server_uuid)
     for channel in replica.channels or ():
         if channel.name != edge.channel.name:
@@ -105,7 +104,3 @@ def _behind(gtid_set: GtidSet) -> GtidSet:
     return GtidSet.from_intervals(
         (tsid, end, GNO_END) for tsid, end in highest.items() if end < GNO_END
     )
-
-
-def _logged(server: ServerSnapshot) -> GtidSet:
-    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())

@@ -35,7 +35,6 @@ from collections.abc import Mapping
 from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
 from topology.history_evidence import CommitRecord, ends_of
-from topology.reset_signs import logged
 from topology.snapshot import (
     START_SLACK,
     ChannelSnapshot,
@@ -55,11 +54,11 @@ def own_at_other_sources(
     replica, source = servers[edge.replica], servers[edge.source]
     if replica.server_uuid is None:
         return {}
-    own = logged(replica).from_uuid(replica.server_uuid)
+    own = replica.logged.from_uuid(replica.server_uuid)
     own -= (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
     others = {each.source for each in graph.edges if each.replica == edge.replica}
     found = {
-        name: own & logged(servers[name])
+        name: own & servers[name].logged
         for name in sorted(others - {edge.source})
         if edge.replica not in graph.upstream_of(name, stopped_too=True)
     }
@@ -94,7 +93,7 @@ def own_of_stopped_source(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) 
     source, replica = servers[edge.source], servers[edge.replica]
     if not _is_stopped(edge.channel) or source.server_uuid is None:
         return GtidSet()
-    both = (logged(source) & logged(replica)).from_uuid(source.server_uuid)
+    both = (source.logged & replica.logged).from_uuid(source.server_uuid)
     ends = list(ends_of(both))
     return GtidSet.union_of((*ends[:1], *ends[-1:]))
 
@@ -152,14 +151,14 @@ def _newest(gtids: GtidSet) -> GtidSet:
 
 def _applied(source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:
     assert source.server_uuid is not None, "only servers that were read are linked"
-    return logged(source).from_uuid(source.server_uuid) & (replica.gtid_executed or GtidSet())
+    return source.logged.from_uuid(source.server_uuid) & (replica.gtid_executed or GtidSet())
 
 
 def _waiting(edge: Edge, *, source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:
     assert source.server_uuid is not None, "only servers that were read are linked"
     if edge.channel.applier is not ThreadState.STOPPED:
         return GtidSet()
-    waiting = edge.channel.gtid_retrieved.from_uuid(source.server_uuid) & logged(source)
+    waiting = edge.channel.gtid_retrieved.from_uuid(source.server_uuid) & source.logged
     return waiting - (replica.gtid_executed or GtidSet())
 
 

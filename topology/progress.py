@@ -5,56 +5,50 @@ set algebra only.
 """
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait, gather_applier_facts
 from topology.applier_workers import SourceLog, commits_in_order
 from topology.graph import Edge, Graph, build_graph
-from topology.latest import keep_latest
 from topology.policy import Policy
 from topology.same_ids import accepts_own_server_id
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import ClusterSnapshot, ReadServer, ReadTwice, ServerSnapshot, ThreadState
 
 Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
 """By replica and channel."""
 
 
-@keep_latest
-def appliers_of(snapshot: ClusterSnapshot, *, fully_read: AbstractSet[str]) -> Appliers:
-    """Return what the two readings show about the applier of every channel."""
+def appliers_of(snapshot: ClusterSnapshot, *, fully_read: Mapping[str, ReadTwice]) -> Appliers:
+    """Return what the two readings show about the applier of every channel of these replicas."""
     graph = build_graph(snapshot)
-    first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
     links = [(edge.source, edge.replica, edge.channel) for edge in graph.edges]
     links += [("", replica, channel) for replica, channel in graph.outside]
     return {
         (replica, channel.name): gather_applier_facts(
-            first[replica],
-            last[replica],
+            fully_read[replica].first,
+            fully_read[replica].last,
             channel,
-            _log_of(first[source]) if source in fully_read else SourceLog(),
+            _log_of(fully_read[source].first) if source in fully_read else SourceLog(),
         )
         for source, replica, channel in links
         if replica in fully_read
     }
 
 
-def _log_of(server: ServerSnapshot) -> SourceLog:
+def _log_of(server: ReadServer) -> SourceLog:
     """Return what a server logged in ascending GNO order, and what perhaps in another order.
 
     In order are its own transactions, and those that its only applier commits in the order in which
     it receives them. The log already has what the server is committing now, so a replica may have
     it.
     """
-    assert server.server_uuid is not None, "only servers with all facts have appliers"
-    made = (server.gtid_executed or GtidSet()) | (server.gtid_owned or GtidSet())
-    purged = server.gtid_purged or GtidSet()
+    made = server.gtid_executed | server.gtid_owned
     channels = server.channels or ()
     if len(channels) == 1 and server.group is None and commits_in_order(server, channels[0]):
-        return SourceLog(made, purged=purged)
+        return SourceLog(made, purged=server.gtid_purged)
     own = made.from_uuid(server.server_uuid)
-    return SourceLog(own, made - own, purged)
+    return SourceLog(own, made - own, server.gtid_purged)
 
 
 def behind_appliers(

@@ -30,8 +30,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from gtid import GtidSet
-from topology.facts import ClusterFacts, EdgeFacts, LostFacts
-from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts, LostFacts
+from topology.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
 
 # "Waiting for the … SQL thread to free enough relay log space" (5.6), "Waiting for the replica
 # SQL thread to free relay log space" (9.7), and the forms between.
@@ -50,7 +51,7 @@ def samples_in(facts: ClusterFacts) -> Iterator[tuple[str, GtidSet]]:
     """Yield each server whose log has a transaction that is due, with that one GTID."""
     for edge in facts.edges:
         if gtid := _first_expected(facts, edge):
-            yield edge.edge.source, gtid
+            yield edge.source, gtid
     for lost in facts.lost:
         if lost.leading:
             yield lost.holder, lost.leading.first(1)
@@ -58,7 +59,7 @@ def samples_in(facts: ClusterFacts) -> Iterator[tuple[str, GtidSet]]:
 
 def overdue(facts: ClusterFacts, edge: EdgeFacts) -> Waiting | None:
     """Return the transaction that a standing receiver has not fetched for too long."""
-    return _too_long(facts, edge.edge.source, _first_expected(facts, edge))
+    return _too_long(facts, edge.source, _first_expected(facts, edge))
 
 
 def hanging(facts: ClusterFacts, lost: LostFacts) -> Waiting | None:
@@ -68,7 +69,7 @@ def hanging(facts: ClusterFacts, lost: LostFacts) -> Waiting | None:
 
 def is_dated(facts: ClusterFacts, lost: LostFacts) -> bool:
     """Return whether the replica's log shows since when it has what the source is committing."""
-    return _age(facts.last[lost.holder], lost.leading.first(1)) is not None
+    return _age(facts.fully_read[lost.holder].last, lost.leading.first(1)) is not None
 
 
 def leaves_out(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:
@@ -87,35 +88,34 @@ def leaves_out(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:
 
 def _first_expected(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
     """Return the first transaction due at a receiver that runs and does not move."""
-    channel, source = edge.edge.channel, facts.last[edge.edge.source]
+    channel, source = edge.channel, facts.fully_read[edge.source].last
     if channel.receiver is not ThreadState.RUNNING or _RELAY_LOGS_FULL.search(
         channel.receiver_state
     ):
         return GtidSet()
     before = [
         (other.received_to, other.last_queued)
-        for other in facts.first[edge.edge.replica].channels or ()
+        for other in facts.first[edge.replica].channels or ()
         if other.name == channel.name
     ]
     if before != [(channel.received_to, channel.last_queued)]:
         return GtidSet()
-    return (edge.expected - (source.gtid_purged or GtidSet())).first(1)
+    return (edge.expected - source.gtid_purged).first(1)
 
 
 def _too_long(facts: ClusterFacts, name: str, gtid: GtidSet) -> Waiting | None:
-    server = facts.last[name]
+    server = facts.fully_read[name].last
     seconds = _age(server, gtid)
     if seconds is None or seconds <= facts.policy.stall_seconds_max:
         return None
     return Waiting(gtid, seconds)
 
 
-def _age(server: ServerSnapshot, gtid: GtidSet) -> int | None:
+def _age(server: ReadServer, gtid: GtidSet) -> int | None:
     evidence, now = server.history_evidence, server.server_clock
     record = evidence.commit_of(gtid) if evidence is not None else None
     if record is None or now is None:
         return None
-    assert server.server_uuid is not None, "only fully read servers have edge facts"
     if record.logged_at is not None:
         return int((now - record.logged_at).total_seconds())
     # Before 8.0.1 the log has only the origin's time, and this server may have logged it much

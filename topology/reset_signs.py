@@ -18,11 +18,6 @@ from topology.snapshot import START_SLACK, ChannelSnapshot, ServerSnapshot
 _SECOND = timedelta(seconds=1)
 
 
-def logged(server: ServerSnapshot) -> GtidSet:
-    """Return what a server has in its binary logs."""
-    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
-
-
 def keeps_gtids(server: ServerSnapshot) -> bool:
     """Return whether a crash keeps rows and their GTIDs together: InnoDB has both (8.0.17)."""
     return server.version is not None and dialect_of(server.version).has_gtids_in_innodb
@@ -53,7 +48,7 @@ def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
     ignores = {"replica_skip_errors", "replica_exec_mode"} & notable_values(
         server.notable_settings
     ).keys()
-    return not ignores and has_earlier(logged(server), hole)
+    return not ignores and has_earlier(server.logged, hole)
 
 
 def was_not_reset(
@@ -77,7 +72,7 @@ def was_not_reset(
         return True
     if _has_id_of(replica, hole, source):
         return False
-    kept = logged(replica) & received
+    kept = replica.logged & received
     return excludes_reset(replica, hole) and all(
         _is_earlier(sample, hole.from_tsid(tsid), source)
         and not _is_made_here(sample, replica)
@@ -90,8 +85,8 @@ def earlier_samples(
     replica: ServerSnapshot, hole: GtidSet, *, source: ServerSnapshot, received: GtidSet
 ) -> GtidSet:
     """Return the transactions whose position in the source's log excludes a reset of a replica."""
-    found = _samples(logged(replica) & received, hole, source)
-    return GtidSet.union_of(sample for _, sample in found) & logged(source)
+    found = _samples(replica.logged & received, hole, source)
+    return GtidSet.union_of(sample for _, sample in found) & source.logged
 
 
 def _samples(
@@ -102,7 +97,7 @@ def _samples(
     for tsid in hole.tsids:
         part = hole.from_tsid(tsid)
         below = (part.first(1).filled() - part) & kept
-        yield tsid, (below & purged).first(1) or (below & logged(source)).first(1)
+        yield tsid, (below & purged).first(1) or (below & source.logged).first(1)
 
 
 def _is_made_here(sample: GtidSet, replica: ServerSnapshot) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ReadServer
 
 # The maximum for two replicas: sessions commit few transactions under one GTID.
 GTIDS_MAX: Final = 1_000
@@ -23,8 +23,7 @@ def held_by_siblings(snapshot: ClusterSnapshot) -> dict[tuple[str, str], GtidSet
     still on their way are excluded.
     """
     graph = build_graph(snapshot)
-    first = {server.name: server for server in snapshot.first if server.is_fully_read}
-    last = {server.name: server for server in snapshot.last if server.is_fully_read}
+    first, last = snapshot.first_read, snapshot.last_read
     replicas: dict[str, set[str]] = {}
     for edge in graph.edges:
         if edge.source in last and edge.replica in first and edge.replica in last:
@@ -33,7 +32,7 @@ def held_by_siblings(snapshot: ClusterSnapshot) -> dict[tuple[str, str], GtidSet
     pairs = {pair for names in replicas.values() for pair in combinations(sorted(names), 2)}
     found: dict[tuple[str, str], GtidSet] = {}
     for one, other in sorted(pair for pair in pairs if frozenset(pair) not in linked):
-        both = _executed(first[one]) & _executed(first[other])
+        both = first[one].gtid_executed & first[other].gtid_executed
         for name in (one, other):
             both = _beyond_sources(both, name, graph, last)
         if both:
@@ -42,7 +41,7 @@ def held_by_siblings(snapshot: ClusterSnapshot) -> dict[tuple[str, str], GtidSet
 
 
 def _beyond_sources(
-    gtids: GtidSet, name: str, graph: Graph, last: dict[str, ServerSnapshot]
+    gtids: GtidSet, name: str, graph: Graph, last: dict[str, ReadServer]
 ) -> GtidSet:
     """Return what no source of a replica has, and no source is about to list as its own."""
     for channel in last[name].channels or ():
@@ -52,11 +51,6 @@ def _beyond_sources(
     return gtids - GtidSet.union_of(_of_source(edge, last) for edge in mine)
 
 
-def _of_source(edge: Edge, last: dict[str, ServerSnapshot]) -> GtidSet:
-    if edge.source not in last:
-        return GtidSet()
-    return _executed(last[edge.source]) | (last[edge.source].gtid_owned or GtidSet())
-
-
-def _executed(server: ServerSnapshot) -> GtidSet:
-    return server.gtid_executed or GtidSet()
+def _of_source(edge: Edge, last: dict[str, ReadServer]) -> GtidSet:
+    source = last.get(edge.source)
+    return GtidSet() if source is None else source.gtid_executed | source.gtid_owned

@@ -9,7 +9,7 @@
 """
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
@@ -263,14 +263,9 @@ class ServerSnapshot:
         return tuple(name for name in ALWAYS_READ if getattr(self, name) is None)
 
     @property
-    def is_fully_read(self) -> bool:
-        """Return whether the facts that every evaluation needs were read."""
-        return (
-            self.server_uuid is not None
-            and self.gtid_executed is not None
-            and self.gtid_purged is not None
-            and self.gtid_owned is not None
-        )
+    def logged(self) -> GtidSet:
+        """Return what the binary logs hold, by the sets; an empty set if these were not read."""
+        return (self.gtid_executed or GtidSet()) - (self.gtid_purged or GtidSet())
 
     @property
     def gtid_retrieved(self) -> GtidSet:
@@ -301,8 +296,50 @@ class ServerSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadServer(ServerSnapshot):
+    """A reading that has the facts that every evaluation needs: none of these four is None.
+
+    `ClusterSnapshot` makes each complete reading one. Code that compares servers takes this type,
+    so it never has to ask again whether a set was read.
+    """
+
+    server_uuid: UUID = field(kw_only=True)
+    gtid_executed: GtidSet = field(kw_only=True)
+    gtid_purged: GtidSet = field(kw_only=True)
+    gtid_owned: GtidSet = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super(ReadServer, self).__post_init__()
+        for name in _COMPARED:
+            if getattr(self, name) is None:
+                raise ValueError(f"{self.name}: {name} was not read")
+
+
+_COMPARED: Final = ("server_uuid", "gtid_executed", "gtid_purged", "gtid_owned")
+_FIELDS: Final = tuple(each.name for each in fields(ServerSnapshot))
+
+
+def as_read(reading: ServerSnapshot) -> ServerSnapshot:
+    """Return a complete reading as a ReadServer, and any other one as it is."""
+    if isinstance(reading, ReadServer) or any(getattr(reading, name) is None for name in _COMPARED):
+        return reading
+    made = object.__new__(ReadServer)  # the constructor of `reading` has validated every value
+    for name in _FIELDS:
+        object.__setattr__(made, name, getattr(reading, name))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTwice:
+    """The two readings of a server, both complete."""
+
+    first: ReadServer
+    last: ReadServer
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """Two readings of every server of a cluster."""
+    """Two readings of every server of a cluster. Complete readings are of type ReadServer."""
 
     cluster: str
     first: tuple[ServerSnapshot, ...]
@@ -311,6 +348,8 @@ class ClusterSnapshot:
     contents: ContentReading | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "first", tuple(map(as_read, self.first)))
+        object.__setattr__(self, "last", tuple(map(as_read, self.last)))
         names = [server.name for server in self.first]
         if names != [server.name for server in self.last]:
             raise ValueError(f"{self.cluster}: the two readings are not of the same servers")
@@ -330,6 +369,16 @@ class ClusterSnapshot:
     def with_contents(self, contents: ContentReading | None) -> "ClusterSnapshot":
         """Return these readings with the result of comparing transactions, if there is one."""
         return self if contents is self.contents else replace(self, contents=contents)
+
+    @property
+    def first_read(self) -> dict[str, ReadServer]:
+        """Return the first readings that are complete, by name, in order."""
+        return {each.name: each for each in self.first if isinstance(each, ReadServer)}
+
+    @property
+    def last_read(self) -> dict[str, ReadServer]:
+        """Return the last readings that are complete, by name, in order."""
+        return {each.name: each for each in self.last if isinstance(each, ReadServer)}
 
     @property
     def read_ended(self) -> datetime | None:

@@ -8,6 +8,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError
@@ -23,6 +24,15 @@ from topology.target import ServerTarget
 LOOKED_AT_MAX = 2_000
 # The limit for one gap. A larger one is not read: the operator decides whether to fetch it again.
 HOLE_READ_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The source whose binary log is read."""
+
+    name: str
+    server_uuid: UUID
+    logs: ServerLogs
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +73,9 @@ def read_events(
         else:
             look = _LOOKS.get(finding.code, _in_hole)
             try:
-                found = look(
-                    finding,
-                    source,
-                    servers[finding.replica or ""],
-                    _logs_of(targets[source.name], timeout_seconds_max),
-                )
+                logs = _logs_of(targets[source.name], timeout_seconds_max)
+                read_from = _Source(source.name, source.server_uuid, logs)
+                found = look(finding, read_from, servers[finding.replica or ""])
             except (BinlogError, GtidSetTooLarge) as error:
                 unread[finding.id] = f"{source.name}: {error}"
                 continue
@@ -80,16 +87,12 @@ def read_events(
 
 
 def _stopping(
-    finding: Finding,
-    source: ServerSnapshot,
-    replica: ServerSnapshot,
-    logs: ServerLogs,
+    finding: Finding, source: _Source, replica: ServerSnapshot
 ) -> FailingEvent | NoSuchEvent:
     channel = _channel(replica, finding)
     if channel is None or channel.applied_to is None:
         return NoSuchEvent(f"{replica.name} does not report the position of its applier")
-    assert source.server_uuid is not None, "the caller has checked"
-    transactions = logs.transactions_from(
+    transactions = source.logs.transactions_from(
         file=channel.applied_to.file,
         position=channel.applied_to.position,
         transactions_max=LOOKED_AT_MAX,
@@ -105,10 +108,7 @@ def _stopping(
 
 
 def _behind_workers(
-    finding: Finding,
-    source: ServerSnapshot,
-    replica: ServerSnapshot,
-    logs: ServerLogs,
+    finding: Finding, source: _Source, replica: ServerSnapshot
 ) -> FailingEvent | NoSuchEvent | None:
     """Return the first event logged with an error from the applier's low-water mark on.
 
@@ -118,9 +118,8 @@ def _behind_workers(
     channel = _channel(replica, finding)
     if channel is None or channel.applied_to is None:
         return NoSuchEvent(f"{replica.name} does not report the position of its applier")
-    assert source.server_uuid is not None, "the caller has checked"
     before = GtidSet()
-    for transaction in logs.transactions_from(
+    for transaction in source.logs.transactions_from(
         file=channel.applied_to.file,
         position=channel.applied_to.position,
         transactions_max=LOOKED_AT_MAX,
@@ -143,15 +142,11 @@ def _reports_workers_only(finding: Finding) -> bool:
 
 
 def _in_hole(
-    finding: Finding,
-    source: ServerSnapshot,
-    _replica: ServerSnapshot,
-    logs: ServerLogs,
+    finding: Finding, source: _Source, _replica: ServerSnapshot
 ) -> FailingEvent | NoSuchEvent | None:
     if finding.gtid_set.gtid_count > HOLE_READ_MAX:
         return NoSuchEvent(f"more than {HOLE_READ_MAX} transactions: not read")
-    assert source.server_uuid is not None, "the caller has checked"
-    for transaction in logs.transactions_of(finding.gtid_set):
+    for transaction in source.logs.transactions_of(finding.gtid_set):
         if transaction.error_code:
             return event_of(
                 transaction,

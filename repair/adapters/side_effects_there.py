@@ -35,7 +35,7 @@ def read_side_effects(
     A server that cannot be read now is left out: its script checks again.
     """
     tables = sorted(_tables(evidence))
-    names = [each.name for each in snapshot.last if each.is_fully_read and each.name in targets]
+    names = [name for name in snapshot.last_read if name in targets]
     found: dict[str, tuple[SideEffects, ...]] = {}
     for name in names if tables else ():
         try:

@@ -30,6 +30,8 @@ TARGETS: Sequence[Target] = (
         (
             *(
                 "topology/facts.py",
+                "topology/edge_facts.py",
+                "topology/cluster_readings.py",
                 "topology/errant.py",
                 "topology/graph.py",
                 "topology/suppression.py",

@@ -296,7 +296,7 @@ def script(entry: Entry) -> str:
         case.servers[case.action.server],
         before=case.servers,
         after=simulate(case.servers, case.action),
-        seen={each.name: each for each in snapshot.last},
+        seen=snapshot.last_read,
     )
     step = make_step(case.action, setting, after=0, finding=finding())
     return wrapped(in_short(step))

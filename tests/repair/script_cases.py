@@ -237,7 +237,7 @@ def steps() -> Mapping[str, Step]:
             servers[action.server],
             before=servers,
             after=simulate(servers, action),
-            seen={each.name: each for each in snapshot_of(servers).last},
+            seen=snapshot_of(servers).last_read,
         )
         assert name not in found, "each case once"
         found[name] = make_step(action, setting, after=0, finding=finding())

@@ -25,7 +25,7 @@ SEEN = r"(SELECT COUNT(*) FROM (SELECT 1 FROM `d`.`"
 
 
 def setting(servers: Model, action: Action) -> Setting:
-    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen = snapshot_of(servers).last_read
     after = simulate(servers, action)
     return Setting(servers[action.server], before=servers, after=after, seen=seen)
 

@@ -299,7 +299,7 @@ def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:
     """A source outside the snapshot goes on sending to the holder: that means nothing."""
     outside = UUIDS["f"]
     servers = pair(NEW)
-    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen = snapshot_of(servers).last_read
     channels = tuple(replace(each, source_uuid=outside) for each in seen["b"].channels or ())
     seen["b"] = replace(seen["b"], channels=channels)
     setting = Setting(servers["a"], before=servers, after=servers, seen=seen)
@@ -319,7 +319,7 @@ def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:
 def test_what_waited_when_the_plan_was_made_may_be_left_out(retrieved: str, *, asks: bool) -> None:
     """The plan is about it then (A2, H8); received since, it is to come with its content."""
     servers = model(server("a", "a:1-4"), server("b", "a:1-3", channel("a")))
-    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen = snapshot_of(servers).last_read
     channels = tuple(
         replace(each, gtid_retrieved=gtids(retrieved)) for each in seen["b"].channels or ()
     )
@@ -338,7 +338,7 @@ def test_what_the_holder_commits_behind_its_reading_is_more_though_others_show_i
         server("b", "a:1-3 b:1", channel("a")),
         server("c", "a:1-3 b:1-2", channel("b")),
     )
-    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen = snapshot_of(servers).last_read
     setting = Setting(servers["a"], before=servers, after=servers, seen=seen)
     checks = {each.server: each for each in checks_before(InjectEmpty("a", gtids("b:1")), setting)}
     assert f"'{gtids('a:1-9223372036854775806 b:1')}'" in checks["b"].guards[1].condition
@@ -348,7 +348,7 @@ def test_what_becomes_empty_above_a_server_must_still_be_there() -> None:
     """Only where the rows are on the server already: their content matters to those below it."""
     servers = model(server("a", "a:1-3"), server("b", "a:1", channel("a")))
     servers = servers.replace(server("c", "a:1-2", channel("b")))
-    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen = snapshot_of(servers).last_read
     setting = Setting(servers["b"], before=servers, after=servers, seen=seen)
     for there in (True, False):
         action = InjectEmpty("b", gtids("a:2-3"), rows_are_there=there)
@@ -362,7 +362,7 @@ def test_a_server_that_gets_it_elsewhere_must_still_do_so() -> None:
     servers = model(server("a", "a:1-3"), server("b", "a:1", channel("a")))
     servers = servers.replace(server("c", "a:1-2", channel("a")))
     servers = servers.replace(server("d", "a:1-3", channel("a")))
-    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen = snapshot_of(servers).last_read
     setting = Setting(servers["b"], before=servers, after=servers, seen=seen)
     for there in (True, False):
         action = InjectEmpty("b", gtids("a:2-3"), rows_are_there=there)

@@ -171,7 +171,7 @@ def test_steps_bring_what_their_source_had_when_it_was_read(
     effects: list[Action], expected: str
 ) -> None:
     read = snapshot_of(DIAMOND.replace(server("c", "a:1-2")))
-    known = {each.name: each for each in read.last}
+    known = read.last_read
     assert brought_by(effects, DIAMOND["d"], known) == gtids(expected)
 
 
@@ -241,7 +241,7 @@ def test_a_switch_of_a_stopped_channel_asks_for_a_quiet_server(
     servers = model(server("a", "a:1"), made, server("c", "a:1", channel("b")))
     action = AutoPositionOn("b", "", filled=gtids(""))
     setting = Setting(made, before=servers, after=servers)
-    setting = replace(setting, seen={each.name: each for each in snapshot_of(servers).last})
+    setting = replace(setting, seen=snapshot_of(servers).last_read)
     assert bool([*commits_nothing_meanwhile(action, setting)]) is asked
 
 
@@ -253,7 +253,7 @@ def test_a_switch_waits_for_what_the_source_was_committing(
 ) -> None:
     made = server("b", "a:1", channel("a", auto=auto))
     servers = model(server("a", "a:1"), made)
-    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen = snapshot_of(servers).last_read
     seen["a"] = replace(seen["a"], gtid_owned=gtids(owned))
     setting = Setting(made, before=servers, after=servers, seen=seen)
     action, asks = AutoPositionOn("b", "", filled=gtids("")), ChannelQuestions.of(made.version, "")

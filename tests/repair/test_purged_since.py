@@ -25,7 +25,7 @@ def servers(below: ModelChannel, *, executed: str = "a:1-3:7-9") -> Model:
 
 
 def setting_of(before: Model, action: Any) -> Setting:
-    seen = {each.name: each for each in snapshot_of(before).last}
+    seen = snapshot_of(before).last_read
     after = simulate(before, action)
     return Setting(before["b"], before=before, after=after, seen=seen)
 

@@ -27,7 +27,7 @@ STOPPED = model(server("a", "a:1-3"), server("b", "a:1", channel("a", runs=False
 
 
 def setting_of(servers: Model, action: Any, *, seen: Model | None = None) -> Setting:
-    readings = {each.name: each for each in snapshot_of(seen or servers).last}
+    readings = snapshot_of(seen or servers).last_read
     after = simulate(servers, action)
     return Setting(servers[action.server], before=servers, after=after, seen=readings)
 

@@ -13,7 +13,7 @@ from repair.model import Model, ModelChannel, ModelServer
 from repair.strategy_case import LogEvidence
 from tests.repair.build import gtids
 from tests.repair.cases import a_content, a_finding
-from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, commits_of
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, commits_of, with_facts
 from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Evidence, Finding, Severity
 from topology.snapshot import (
@@ -65,7 +65,9 @@ def test_a_server_without_one_of_these_facts_is_not_known(absent: str) -> None:
 def test_a_server_whose_sets_were_read_once_is_not_known(absent: str) -> None:
     """The rules evaluate no pair with it: what is left to do there is found by no later audit."""
     snapshot, unread = pair(), cast("dict[str, Any]", {absent: None})
-    first = tuple(replace(each, **unread) if each.name == "a" else each for each in snapshot.first)
+    first = tuple(
+        with_facts(each, **unread) if each.name == "a" else each for each in snapshot.first
+    )
     snapshot = replace(snapshot, first=first)
     assert set(known_servers(snapshot, audit_of(snapshot))) == {"b"}
 

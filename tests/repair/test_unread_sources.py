@@ -19,7 +19,7 @@ BY_FILE = channel("a", auto=False)
 
 def warnings_of(servers: Model) -> tuple[str, ...]:
     action = AutoPositionOn("b", "", filled=GtidSet())
-    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen = snapshot_of(servers).last_read
     after = simulate(servers, action)
     setting = Setting(servers["b"], before=servers, after=after, seen=seen)
     return auto_position_on(action, setting).warnings

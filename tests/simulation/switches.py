@@ -21,7 +21,7 @@ from repair import (
     invariants,
     rows_there,
 )
-from topology import channel_places, errant, facts, findings, former_ids, lost, unseen
+from topology import channel_places, edge_facts, errant, facts, findings, former_ids, lost, unseen
 from topology.rules import backlogs, differences, passed, threads
 from topology.rules import could_join as joining
 
@@ -42,10 +42,10 @@ SWITCHES: dict[str, Switch] = {
         "errant = extra - at_source",
     ),
     "owned-by-the-origin-is-a-lead": Switch(
-        facts._lost_facts, "leading = beyond & _set(origin.gtid_owned)", "leading = GtidSet()"
+        facts._lost_facts, "leading = beyond & origin.gtid_owned", "leading = GtidSet()"
     ),
     "other-sources-explain-extra": Switch(
-        facts._extra, "extra -= channel.gtid_retrieved", "continue"
+        edge_facts._extra, "extra -= channel.gtid_retrieved", "continue"
     ),
     "unread-means-unknown": Switch(
         findings.verdict_of, "if any(True for _ in unknown):", "if False:"

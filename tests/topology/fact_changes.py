@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet
+from tests.snapshots import with_facts
 from topology.history_evidence import (
     CommitRecord,
     HistoryEvidence,
@@ -70,7 +71,7 @@ def _without(name: str) -> Change:
         if name == "settings":
             absent["notable_settings"] = None
         why = UnreadFact(name, UnreadReason.TIMEOUT, "")
-        return replace(server, **absent, unread=(*server.unread, why))
+        return with_facts(server, **absent, unread=(*server.unread, why))
 
     return change
 

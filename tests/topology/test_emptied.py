@@ -6,7 +6,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.repair.build import channel, model, server, snapshot_of
-from tests.snapshots import A
+from tests.snapshots import A, with_facts
 from tests.topology.test_decisions import of_pair, with_edges
 from topology.findings import Finding
 from topology.rules import threads
@@ -48,7 +48,7 @@ def test_a_new_replica_has_no_place_yet(file: str, position: int, *, is_new: boo
 def test_a_server_with_a_history_or_an_unread_one_is_not_emptied() -> None:
     [source, _] = snapshot_of(model(server("a", "a:1"), server("b", "", channel("a")))).last
     assert emptied_text(source, CHANNEL) == ""
-    assert emptied_text(replace(REPLICA, gtid_executed=None), CHANNEL) == ""
+    assert emptied_text(with_facts(REPLICA, gtid_executed=None), CHANNEL) == ""
 
 
 PLACE = LogPosition.of(file="binlog.000001", position=1500)  # behind the header, on 9.7.4

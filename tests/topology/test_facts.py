@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
 from tests.hypothesis_profiles import laws
-from tests.snapshots import NOON, a_channel, a_cluster, a_server
+from tests.snapshots import NOON, a_channel, a_cluster, a_server, with_facts
 from topology.audit_cluster import (
     EVERY_SERVER,
     UNEXPLAINED,
@@ -21,7 +21,8 @@ from topology.audit_cluster import (
     audit_or_unknown,
     not_evaluated,
 )
-from topology.facts import ClusterFacts, EdgeFacts, gather_facts, severe_differences
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts, gather_facts, severe_differences
 from topology.findings import (
     ClusterAudit,
     Evidence,
@@ -182,7 +183,7 @@ def snapshots() -> st.SearchStrategy[ClusterSnapshot]:
 def test_the_parts_of_what_is_missing_are_disjoint_and_complete(snapshot: ClusterSnapshot) -> None:
     facts = gather_facts(snapshot, Policy())
     for edge in facts.edges:
-        source, replica = facts.first[edge.edge.source], facts.last[edge.edge.replica]
+        source, replica = facts.first[edge.source], facts.last[edge.replica]
         assert source.gtid_executed is not None
         assert replica.gtid_executed is not None
         assert replica.server_uuid is not None
@@ -210,7 +211,7 @@ def test_what_is_missing_is_told_whole_unless_its_thread_is_stopped(
     facts = gather_facts(snapshot, Policy())
     found = [finding for rule in RULES for finding in rule(facts)]
     for edge in facts.edges:
-        here = (edge.edge.source, edge.edge.replica)
+        here = (edge.source, edge.replica)
         told = [one for one in found if (one.source, one.replica) == here]
         shown = GtidSet.union_of(one.gtid_set for one in told)
         rest = GtidSet.union_of(missing_parts(edge)) - shown - edge.dropped_same_server_id
@@ -234,7 +235,7 @@ def explained_by_a_failed_channel(
         not other.edge.is_open
         and gtids <= other.expected | other.queued_above | other.queued_below
         and (one.source, one.replica, one.channel)
-        == (other.edge.source, other.edge.replica, other.edge.channel.name)
+        == (other.source, other.replica, other.channel.name)
         and one.code in ("A1", "A2", "A3")
         for other in facts.edges
         for one in found
@@ -254,7 +255,7 @@ def test_what_a_replica_has_too_much_is_claimed_by_the_order_of_reading(
 ) -> None:
     facts = gather_facts(snapshot, Policy(allowed_uuids=allowed))
     for edge in facts.edges:
-        holder, source = facts.first[edge.edge.replica], facts.last[edge.edge.source]
+        holder, source = facts.first[edge.replica], facts.last[edge.source]
         assert holder.gtid_executed is not None
         assert source.gtid_executed is not None
         assert edge.errant | edge.allowed <= holder.gtid_executed - source.gtid_executed
@@ -377,7 +378,7 @@ def test_a_fact_that_is_absent_without_a_reason_is_unknown(name: str, phase: int
         absent["settings"] = None
     first, last = (
         tuple(
-            replace(one, **absent) if (one.name, one.phase) == ("b", phase) else one
+            with_facts(one, **absent) if (one.name, one.phase) == ("b", phase) else one
             for one in servers
         )
         for servers in (whole.first, whole.last)

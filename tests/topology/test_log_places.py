@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, C, a_channel, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_server, read_server
 from topology.channel_places import bypassed_by, searched
 from topology.former_ids import maybe_own_server_id, of_unknown_uuids, with_own_server_id
 from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
@@ -19,7 +19,6 @@ from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, 
 from topology.reset_signs import (
     has_earlier,
     keeps_gtids,
-    logged,
     runs_since_before,
     was_not_reset,
 )
@@ -27,6 +26,7 @@ from topology.snapshot import (
     ChannelSnapshot,
     GroupSnapshot,
     LogPosition,
+    ReadServer,
     ServerSnapshot,
     ThreadState,
 )
@@ -77,7 +77,7 @@ def test_what_a_receiver_has_gone_past(facts: dict[str, Any], expected: tuple[st
     found, is_proved = bypassed_by(
         gtids("A:4-5:8,C:1-9"),
         edge=edge(**channel),
-        source=a_server("a", A, gtids("A:1-9,C:1-9")),
+        source=read_server("a", A, gtids("A:1-9,C:1-9")),
         before=gtids("C:1-3"),
         ahead=GtidSet(),
         is_former=False,
@@ -98,7 +98,7 @@ def test_below_what_was_received_only_a_run_of_the_source_and_its_log_show_a_pla
                 auto_position=False,
                 gtid_retrieved=gtids("A:7"),
             ),
-            source=a_server("a", A, gtids(executed)),
+            source=read_server("a", A, gtids(executed)),
             before=GtidSet(),
             ahead=gtids(ahead),
             is_former=False,
@@ -111,7 +111,7 @@ def test_without_an_end_of_the_log_nothing_was_passed() -> None:
         found, _ = bypassed_by(
             gtids("A:4-5"),
             edge=edge(**facts),
-            source=a_server("a", A, gtids("A:1-9"), log_end=None),
+            source=read_server("a", A, gtids("A:1-9"), log_end=None),
             before=gtids("A:4"),
             ahead=GtidSet(),
             is_former=False,
@@ -125,7 +125,7 @@ def test_the_place_of_a_refused_receiver_in_a_former_log_shows_nothing() -> None
         found, _ = bypassed_by(
             gtids("A:4-5"),
             edge=edge(receiver=STOPPED, applied_to=BEYOND),
-            source=a_server("a", A, gtids("A:1-9")),
+            source=read_server("a", A, gtids("A:1-9")),
             before=GtidSet(),
             ahead=GtidSet(),
             is_former=is_former,
@@ -139,13 +139,13 @@ def test_a_search_counts_for_the_channel_that_it_was_made_for() -> None:
 
     found = (search("b", "", "A:1"), search("c", "", "A:2"), search("b", "two", "A:3"))
     evidence = HistoryEvidence(None, (), searches=found)
-    a = a_server("a", A, gtids("A:1-9"), history_evidence=evidence)
-    b = a_server("b", B, "", channels=(a_channel("a", A),))
-    servers = {"a": a, "b": b}
-    assert searched(edge(), first=servers, last=servers) == (gtids("A:1"), gtids("A:2-9"))
-    unread = {**servers, "a": replace(a, history_evidence=None)}
-    assert searched(edge(), first=unread, last=unread) == (GtidSet(), GtidSet())
+    a = read_server("a", A, gtids("A:1-9"), history_evidence=evidence)
+    b = read_server("b", B, "", channels=(a_channel("a", A),))
+    assert searched(edge(), source=a, replica=b) == (gtids("A:1"), gtids("A:2-9"))
+    unread = replace(a, history_evidence=None)
+    assert searched(edge(), source=unread, replica=b) == (GtidSet(), GtidSet())
     # What was applied last is in no log of the source: the place is one before it was cloned.
+    committing = replace(a, gtid_owned=gtids("A:20"))
     for there, last, now in (
         ("A:1", "", True),
         ("", "A:1", True),
@@ -154,14 +154,13 @@ def test_a_search_counts_for_the_channel_that_it_was_made_for() -> None:
         ("A:20", "", True),  # it is committing that
     ):
         then = replace(b, channels=(a_channel("a", A, last_applied=gtids(there)),))
-        committing = {"a": replace(a, gtid_owned=gtids("A:20")), "b": then}
-        found_now = searched(edge(last_applied=gtids(last)), first=committing, last=committing)
+        found_now = searched(edge(last_applied=gtids(last)), source=committing, replica=then)
         assert bool(found_now[0]) is now, (there, last)
-    purged = {**servers, "a": replace(a, gtid_purged=gtids("A:1-2"))}
-    assert searched(edge(last_applied=gtids("A:2")), first=purged, last=purged)[0] == GtidSet()
+    purged, applied = replace(a, gtid_purged=gtids("A:1-2")), edge(last_applied=gtids("A:2"))
+    assert searched(applied, source=purged, replica=b)[0] == GtidSet()
     # The place is one of a former log.
-    reset = {**servers, "a": replace(a, log_end=SHORT)}
-    assert searched(edge(), first=reset, last=reset) == (GtidSet(), GtidSet())
+    reset = replace(a, log_end=SHORT)
+    assert searched(edge(), source=reset, replica=b) == (GtidSet(), GtidSet())
 
 
 # -- a former log ---------------------------------------------------------------------------------
@@ -171,9 +170,11 @@ BY_PLACE: dict[str, Any] = {"auto_position": False, "received_to": END}
 
 def pair(
     channel: ChannelSnapshot, source: dict[str, Any], executed: str = "A:1-5"
-) -> tuple[ServerSnapshot, ServerSnapshot]:
+) -> tuple[ReadServer, ReadServer]:
     facts = {"gtid_executed": gtids("A:1-5"), **source}
-    return a_server("a", A, "", **facts), a_server("b", B, gtids(executed), channels=(channel,))
+    return read_server("a", A, "", **facts), read_server(
+        "b", B, gtids(executed), channels=(channel,)
+    )
 
 
 ENDS, NOT_OWN = f"the source's log ends at {SHORT}", "the source does not have all of its own"
@@ -328,7 +329,7 @@ def not_reset(
             (1, 4), server_ids, committed, moments, strict=True
         )
     )
-    source = a_server(
+    source = read_server(
         "a",
         A,
         gtids("A:1-9"),
@@ -340,7 +341,7 @@ def not_reset(
     start = None if begun is None else LogStart("binlog.000001", NOON + at(begun), GtidSet())
     order = () if in_order else (("replica_parallel_workers", "4"),)
     applied = () if applied_at is None else (replace(records[0], logged_at=NOON + at(applied_at)),)
-    replica = a_server(
+    replica = read_server(
         "b",
         B,
         gtids(executed),
@@ -390,9 +391,10 @@ def test_a_reset_is_excluded_only_where_that_is_certain(
 
 
 def test_what_is_purged_is_not_logged() -> None:
-    server = a_server("b", B, gtids("A:1-9"), gtid_purged=gtids("A:1-3"))
-    assert logged(server) == gtids("A:4-9")
-    assert logged(replace(server, gtid_executed=None, gtid_purged=None)) == GtidSet()
+    server = read_server("b", B, gtids("A:1-9"), gtid_purged=gtids("A:1-3"))
+    assert server.logged == gtids("A:4-9")
+    unread = a_server("b", B, "", gtid_executed=None, gtid_purged=None)
+    assert unread.logged == GtidSet()
 
 
 @pytest.mark.parametrize(
@@ -407,7 +409,7 @@ def test_what_is_purged_is_not_logged() -> None:
 def test_gtids_survive_a_crash_with_their_rows(
     version: ServerVersion | None, *, keeps: bool
 ) -> None:
-    assert keeps_gtids(a_server("b", B, "", version=version)) is keeps
+    assert keeps_gtids(read_server("b", B, "", version=version)) is keeps
 
 
 def at(seconds: float) -> timedelta:
@@ -443,9 +445,9 @@ def test_a_server_that_ran_before_the_commit_did_not_crash_since(
         later = {4: committed + at(0), 5: committed + at(30)}
         records = (CommitRecord(gtids(f"A:{each}"), 1, later[each], True) for each in commits)
         evidence = HistoryEvidence(None, tuple(records))
-    source = a_server("a", A, "", history_evidence=evidence)
+    source = read_server("a", A, "", history_evidence=evidence)
     source = replace(source, server_clock=None if clock is None else source.read_ended + clock)
-    replica = a_server("b", B, "", uptime_seconds=uptime)
+    replica = read_server("b", B, "", uptime_seconds=uptime)
     replica = replace(replica, read_ended=NOON, read_started=NOON)
     assert runs_since_before(replica, gtids("A:4-5"), source) is runs_since
 

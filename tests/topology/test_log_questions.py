@@ -272,8 +272,9 @@ def test_what_a_receiver_left_for_too_long(facts: dict[str, Any], expected: Wait
 def test_what_is_purged_is_not_due() -> None:
     made = receiving(evidence=dated("A:4", 500, logged=500))
     assert list(samples_in(made)) == [("a", gtids("A:4"))]
-    purged = replace(made.last["a"], gtid_purged=gtids("A:4-5"))
-    made = replace(made, last={**made.last, "a": purged})
+    read = made.fully_read["a"]
+    purged = replace(read, last=replace(read.last, gtid_purged=gtids("A:4-5")))
+    made = replace(made, fully_read={**made.fully_read, "a": purged})
     assert list(samples_in(made)) == [("a", gtids("A:6"))]
     assert overdue(made, made.edges[0]) is None
 

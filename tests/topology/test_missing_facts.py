@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
+from tests.snapshots import with_facts
 from tests.topology.approved_findings import STORIES
 from tests.topology.transcript import Scenario, read_scenarios
 from topology.facts import gather_facts
@@ -55,7 +56,7 @@ def without(snapshot: ClusterSnapshot, name: str, facts: tuple[str, ...]) -> Clu
         if "settings" in absent:
             absent["notable_settings"] = None
         why = UnreadFact("connection" if len(facts) > 1 else facts[0], UnreadReason.TIMEOUT, "")
-        return replace(server, **absent, unread=(*server.unread, why))
+        return with_facts(server, **absent, unread=(*server.unread, why))
 
     return replace(
         snapshot, first=tuple(map(unread, snapshot.first)), last=tuple(map(unread, snapshot.last))

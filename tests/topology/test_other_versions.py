@@ -53,7 +53,7 @@ def two_sources(
 
 def errant(snapshot: ClusterSnapshot) -> dict[str, GtidSet]:
     facts = gather_facts(snapshot, Policy())
-    return {each.edge.source: each.errant for each in facts.edges if each.errant}
+    return {each.source: each.errant for each in facts.edges if each.errant}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,14 @@ from gtid import GtidSet
 from topology.adapters import mysql
 from topology.adapters.mysql import LostServer, MysqlReader, connect
 from topology.notable_settings import notable_values
-from topology.snapshot import GroupSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+from topology.snapshot import (
+    GroupSnapshot,
+    ReadServer,
+    ServerSnapshot,
+    UnreadFact,
+    UnreadReason,
+    as_read,
+)
 from topology.target import ServerTarget
 from topology.version import Vendor
 
@@ -135,7 +142,7 @@ def test_a_server_in_no_group_or_offline_has_no_group(read: Any) -> None:
 def test_a_script_without_changes_is_a_healthy_server(read: Any) -> None:
     reading = read({})
     assert reading.unread == ()
-    assert reading.is_fully_read
+    assert isinstance(as_read(reading), ReadServer)
     assert reading.binary_logs[0].encrypted is True
 
 
@@ -168,7 +175,7 @@ def test_a_server_that_cannot_be_evaluated_is_asked_no_further(
     assert [(one.fact, one.reason) for one in reading.unread] == [(fact, reason)]
     assert reading.unread[0].detail
     assert reading.vendor is vendor
-    assert not reading.is_fully_read
+    assert not isinstance(as_read(reading), ReadServer)
     assert (reading.gtid_executed, reading.channels, reading.settings) == (None, None, None)
 
 
@@ -177,7 +184,7 @@ def test_a_set_that_cannot_be_parsed_costs_only_itself(read: Any, fact: str) -> 
     reading: ServerSnapshot = read({"@@GLOBAL.gtid_owned": [IDENTITY | {fact: "no such thing"}]})
     assert [(one.fact, one.reason) for one in reading.unread] == [(fact, UnreadReason.UNPARSEABLE)]
     assert getattr(reading, fact) is None
-    assert not reading.is_fully_read
+    assert not isinstance(as_read(reading), ReadServer)
     assert reading.channels == ()
 
 
@@ -200,7 +207,7 @@ def test_an_error_costs_only_the_fact_it_is_about(
     reading: ServerSnapshot = read({"SHOW BINARY LOGS": error})
     (fact,) = reading.unread
     assert (fact, fact.reason) == (expected, expected.reason)
-    assert reading.is_fully_read
+    assert isinstance(as_read(reading), ReadServer)
     assert reading.setting("gtid_mode") == "ON"
 
 
@@ -264,7 +271,7 @@ def test_a_server_without_a_binary_log_has_no_end_of_it(installation97: Installa
         reading = reader.read(phase=1)
         assert reading.unread == ()
         assert (reading.log_end, reading.binary_logs) == (None, ())
-        assert reading.is_fully_read
+        assert isinstance(as_read(reading), ReadServer)
         for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE"):
             server.execute(f"SET GLOBAL gtid_mode = {mode}")
             modes = {fact.reason for fact in reader.read(phase=2).unread}

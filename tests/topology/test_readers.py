@@ -22,10 +22,12 @@ from topology.adapters.recorded_servers import MemoryReader, Prepared
 from topology.adapters.status import parse_owned
 from topology.snapshot import (
     BinaryLog,
+    ReadServer,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
+    as_read,
 )
 from topology.target import Secret, ServerTarget
 from topology.version import ServerVersion
@@ -191,7 +193,7 @@ def test_a_healthy_server_answers_everything(case: Case) -> None:
     reading = reader.read(phase=1)
     reader.close()
     assert reading.unread == ()
-    assert reading.is_fully_read
+    assert isinstance(as_read(reading), ReadServer)
     assert [fact for fact in FACTS if getattr(reading, fact) is None] == []
 
 
@@ -256,7 +258,7 @@ def test_a_missing_privilege_costs_only_what_it_guards(case: Case) -> None:
     reader = case.without_privileges()
     reading = reader.read(phase=1)
     reader.close()
-    assert reading.is_fully_read
+    assert isinstance(as_read(reading), ReadServer)
     assert {fact.reason for fact in reading.unread} == {UnreadReason.PRIVILEGE}
     unread = {fact.fact for fact in reading.unread}
     assert {"channels", "log_end"} <= unread <= MAY_BE_REFUSED

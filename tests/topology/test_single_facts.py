@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import (
+    HERE,
+    NOON,
+    A,
+    B,
+    C,
+    a_channel,
+    a_cluster,
+    a_server,
+    read_server,
+    with_facts,
+)
 from topology.applier_facts import _is_at_end, gather_applier_facts
 from topology.applier_workers import SourceLog, commits_in_order, is_without_work
 from topology.findings import Evidence, Finding, Grade, Severity
@@ -71,7 +82,7 @@ def test_replicas_are_compared_only_with_servers_that_were_read_whole(
     snapshot = a_cluster("star", *star())
     assert held_by_siblings(snapshot) == {("b", "c"): GtidSet.parse(f"{C}:7")}
     unread = tuple(
-        replace(each, gtid_owned=None) if each.name == name else each
+        with_facts(each, gtid_owned=None) if each.name == name else each
         for each in getattr(snapshot, reading)
     )
     changed: dict[str, Any] = {reading: unread}
@@ -139,7 +150,7 @@ def test_one_server_is_the_same_in_both_readings(facts: dict[str, Any], reading:
     assert same_servers(snapshot) == (("db1", "db2"),)
     for at in (0, 1):
         servers = list(getattr(snapshot, reading))
-        servers[at] = replace(servers[at], **facts)
+        servers[at] = with_facts(servers[at], **facts)
         changed: dict[str, Any] = {reading: tuple(servers)}
         other = replace(snapshot, **changed)
         grows = reading == "first" and facts.get("gtid_executed")
@@ -160,8 +171,8 @@ def test_one_server_is_the_same_in_both_readings(facts: dict[str, Any], reading:
 def test_an_uptime_that_falls_is_a_restart(
     first: int | None, last: int | None, *, is_torn: bool
 ) -> None:
-    readings = [a_server("a", A, f"{A}:1", uptime_seconds=each) for each in (first, last)]
-    assert (sign_of_tearing(*readings) is not None) is is_torn
+    before, after = (read_server("a", A, f"{A}:1", uptime_seconds=each) for each in (first, last))
+    assert (sign_of_tearing(before, after) is not None) is is_torn
 
 
 def test_a_receiver_ignores_other_servers_that_were_read() -> None:

@@ -58,7 +58,7 @@ def test_an_applier_that_stops_at_a_place_promises_nothing() -> None:
     [edge] = of_pair().edges
     for until, grade in (("", Grade.PROVED), ("SQL_BEFORE_GTIDS", Grade.LIKELY)):
         facts = with_edges(of_pair(until=until, gtid_retrieved=SOME), {"queued_above": SOME})
-        key = (edge.edge.replica, "")
+        key = (edge.replica, "")
         moving = {key: replace(facts.appliers[key], moved=True)}
         [found] = backlogs.applier_backlog(replace(facts, appliers=moving))
         assert found.grade is grade
@@ -230,7 +230,7 @@ def test_a_backlog_is_that_of_its_channel(
 ) -> None:
     facts = with_edges(of_pair(**channel), {"queued_above": SOME})
     [edge] = facts.edges
-    key = (edge.edge.replica, "")
+    key = (edge.replica, "")
     moving = {key: replace(facts.appliers[key], moved=True)}
     [found] = backlogs.applier_backlog(replace(facts, appliers=moving))
     assert (found.grade, words in found.explanation) == (grade, True), found.explanation

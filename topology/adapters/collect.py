@@ -57,7 +57,14 @@ from topology.adapters.mysql import MysqlReader
 from topology.facts import gather_facts, severe_differences
 from topology.log_questions import questions_of
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+from topology.snapshot import (
+    ClusterSnapshot,
+    ReadServer,
+    ServerSnapshot,
+    UnreadFact,
+    UnreadReason,
+    as_read,
+)
 from topology.target import ServerTarget
 
 # A reader reports what servers do. An exception from it is a defect or an unexpected answer.
@@ -201,7 +208,8 @@ class _Post:
             else:
                 if isinstance(answer, BaseException):
                     return self._unread(self._failed(answer))
-                if not answer.is_fully_read and answer.phase == 1 and _is_lost(answer):
+                is_read = isinstance(as_read(answer), ReadServer)
+                if not is_read and answer.phase == 1 and _is_lost(answer):
                     self._given_up = answer.unread[0]  # a dead server is not waited for twice
                 return answer
         return self._unread(self._given_up)

@@ -44,7 +44,7 @@ from topology.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
 from topology.dialect import BINARY_LOG, LOG_CLOSED
 from topology.graph import build_graph
 from topology.siblings import held_by_siblings
-from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
+from topology.snapshot import BinaryLog, ClusterSnapshot, ReadServer, ServerSnapshot
 from topology.target import ServerTarget
 
 # The most suspects that one audit compares.
@@ -81,7 +81,7 @@ def read_contents(
         seconds_max: for one query to one server.
     """
     wanted = _Wanted(back, newest=newest, seconds_max=seconds_max)
-    servers = {server.name: server for server in snapshot.last if server.is_fully_read}
+    servers = snapshot.last_read
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
     opened: dict[_Key, ServerCompared] = {}
     readings = []
@@ -117,7 +117,7 @@ def read_contents(
     return Looked(reading, frozenset(look_again), settled, answered)
 
 
-def _is_held(server: ServerSnapshot, snapshot: ClusterSnapshot, names: Sequence[str]) -> bool:
+def _is_held(server: ReadServer, snapshot: ClusterSnapshot, names: Sequence[str]) -> bool:
     """Return whether these servers have transactions that another server committed first.
 
     A server whose set was not read may have them.
@@ -126,9 +126,8 @@ def _is_held(server: ServerSnapshot, snapshot: ClusterSnapshot, names: Sequence[
     return all(held is None or _own(server, held) for held in sets)
 
 
-def _own(server: ServerSnapshot, gtids: GtidSet) -> GtidSet:
+def _own(server: ReadServer, gtids: GtidSet) -> GtidSet:
     """Return which of these GTIDs the server, or its group, committed first."""
-    assert server.server_uuid is not None, "only fully read servers are compared"
     return own_gtids(gtids, server.server_uuid, _group_of(server))
 
 
@@ -192,9 +191,9 @@ _Key: TypeAlias = tuple[str, Starts | Since]
 class _Channel:
     """Two servers to compare."""
 
-    left: ServerSnapshot
-    right: ServerSnapshot
-    others: Sequence[ServerSnapshot]  # restarted servers whose transactions both hold
+    left: ReadServer
+    right: ReadServer
+    others: Sequence[ReadServer]  # restarted servers whose transactions both hold
     source: str | None  # of the other server; None if unknown, or if each is
 
     @property
@@ -215,11 +214,11 @@ class _Logs:
     unread: list[UnreadContent] = field(default_factory=list)
     remarks: list[UnreadContent] = field(default_factory=list)
 
-    def of(self, servers: Iterable[ServerSnapshot]) -> list[ServerCompared]:
+    def of(self, servers: Iterable[ReadServer]) -> list[ServerCompared]:
         """Return the logs of those servers that have logs and can be reached."""
         return [logs for server in servers if (logs := self._of(server)) is not None]
 
-    def _of(self, server: ServerSnapshot) -> ServerCompared | None:
+    def _of(self, server: ReadServer) -> ServerCompared | None:
         if server.binary_logs is None:
             return None  # the audit reports it
         if not server.binary_logs:
@@ -265,7 +264,7 @@ def _compared(channel: _Channel, logs: _Logs, also: GtidSet) -> Looked:
     compared = compare_after_starts(one, other, others=others, also=also - beyond, more=more)
     comparing = Comparing(
         names=names,
-        origins={server.server_uuid: server.name for server in pair if server.server_uuid},
+        origins={server.server_uuid: server.name for server in pair},
         filters={server.name: partial(filters_of, logs.ways[server.name]) for server in pair},
         is_asked_for=False,
         source=channel.source,
@@ -300,12 +299,12 @@ def _due(reading: ContentReading, restarted: Sequence[ServerSnapshot]) -> Conten
     return replace(reading, unread=tuple(sorted(unread)), remarks=remarks)
 
 
-def _restarted_lately(server: ServerSnapshot) -> bool:
+def _restarted_lately(server: ReadServer) -> bool:
     """Return whether a server that has own transactions restarted within the last day."""
     is_recent = server.uptime_seconds is not None and (
         timedelta(seconds=server.uptime_seconds) < RECENT
     )
-    return is_recent and bool(_own(server, server.gtid_executed or GtidSet()))
+    return is_recent and bool(_own(server, server.gtid_executed))
 
 
 def _compare_newest(
@@ -336,10 +335,7 @@ def _in_order(one: str, other: str) -> tuple[str, str]:
     return (one, other) if one <= other else (other, one)
 
 
-def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ComparedServer:
-    assert server.server_uuid is not None, "only fully read servers are compared"
-    assert server.gtid_executed is not None, "only fully read servers are compared"
-    assert server.gtid_purged is not None, "only fully read servers are compared"
+def _state(server: ReadServer, logs: Sequence[BinaryLog]) -> ComparedServer:
     folds = server.setting("lower_case_table_names")
     up_since = None
     if server.server_clock is not None and server.uptime_seconds is not None:

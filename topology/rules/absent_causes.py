@@ -31,7 +31,8 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE, dialect_of
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.graph import is_at_address
 from topology.history_evidence import CommitRecord, ends_of
 from topology.log_order import received_by
@@ -42,7 +43,7 @@ from topology.reset_signs import (
     runs_since_before,
     was_not_reset,
 )
-from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
 from topology.unseen import group_uuids
 
 
@@ -64,17 +65,17 @@ class PassedBy:
     @property
     def channel(self) -> ChannelSnapshot:
         """Return the channel of the last reading."""
-        return self.edge.edge.channel
+        return self.edge.channel
 
     @property
-    def replica(self) -> ServerSnapshot:
+    def replica(self) -> ReadServer:
         """Return the last reading of the replica."""
-        return self.facts.last[self.edge.edge.replica]
+        return self.facts.fully_read[self.edge.replica].last
 
     @property
-    def source(self) -> ServerSnapshot:
+    def source(self) -> ReadServer:
         """Return the last reading of the source."""
-        return self.facts.last[self.edge.edge.source]
+        return self.facts.fully_read[self.edge.source].last
 
     @property
     def returns(self) -> bool:
@@ -268,8 +269,7 @@ def _may_be_a_copy(absence: PassedBy) -> bool:
 def received_elsewhere(absence: PassedBy) -> bool:
     """Return whether the channel has received what its source never had, or has lost."""
     source = absence.source
-    assert source.server_uuid is not None, "only fully read servers have edge facts"
-    had = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
+    had = source.gtid_executed | source.gtid_owned
     return bool(absence.channel.gtid_retrieved.from_uuid(source.server_uuid) - had)
 
 

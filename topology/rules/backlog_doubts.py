@@ -14,12 +14,13 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.graph import is_at_address
 from topology.half_received import asks_for_last_again, may_be_half_received
 from topology.progress import blocked_by_lock
 from topology.receivers import leaves_out
-from topology.reset_signs import has_earlier, logged
+from topology.reset_signs import has_earlier
 from topology.rules.backlog_words import (
     ASKS_AGAIN,
     AT_BEGIN,
@@ -66,12 +67,12 @@ class Backlog:
     @property
     def replica(self) -> ServerSnapshot:
         """Return the last reading of the replica."""
-        return self.facts.last[self.edge.edge.replica]
+        return self.facts.last[self.edge.replica]
 
     @property
     def applier(self) -> ApplierFacts:
         """Return the facts of the channel's applier."""
-        return self.facts.appliers[self.replica.name, self.edge.edge.channel.name]
+        return self.facts.appliers[self.replica.name, self.edge.channel.name]
 
     @property
     def of_others(self) -> GtidSet:
@@ -93,14 +94,14 @@ def doubts_of(backlog: Backlog) -> Doubts:
     warnings = "".join(row.words(backlog) for row in rows if row.warns)
     others = "".join(row.words(backlog) for row in rows if not row.warns)
     if not (_RESET in warnings or is_to_come(backlog)):
-        has_lower = has_earlier(logged(backlog.replica), backlog.gtids)
+        has_lower = has_earlier(backlog.replica.logged, backlog.gtids)
         others += (NUMBERS if has_lower else NO_EARLIER).format(replica=backlog.replica.name)
     return Doubts(others + warnings, bool(warnings))
 
 
 def of_other_channels(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
     """Return the part that this channel has not received: the relay log of another one has it."""
-    mine = edge.edge.channel.gtid_retrieved | edge.edge.channel.gtid_applying
+    mine = edge.channel.gtid_retrieved | edge.channel.gtid_applying
     return queue - mine
 
 
@@ -118,7 +119,7 @@ def may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
     applier's position among the GTIDs. It may have skipped all of them. The same applies to the
     GTIDs of an origin of which no worker has a transaction.
     """
-    channel = edge.edge.channel
+    channel = edge.channel
     if channel.auto_position or channel.applier is not ThreadState.RUNNING:
         return GtidSet()
     at_work = edge.applying_above | edge.applying_below  # 5.6 shows no worker: use what is owned
@@ -141,7 +142,7 @@ def is_to_come(backlog: Backlog) -> bool:
     edge, replica, gtids = backlog.edge, backlog.replica, backlog.gtids
     if _has_earlier_of_the_run(backlog):
         return True
-    channel = edge.edge.channel
+    channel = edge.channel
     # Received, and the applier is at the receiver's position: the position is in a former log.
     at_end = channel.applied_to == channel.received_to and bool(gtids & channel.gtid_retrieved)
     skips = at_end or leaves_out(backlog.facts.first[replica.name], channel)
@@ -159,7 +160,7 @@ def _has_earlier_of_the_run(backlog: Backlog) -> bool:
     edge, replica, gtids = backlog.edge.edge, backlog.replica, backlog.gtids
     if replica.server_uuid is None or gtids.from_uuid(replica.server_uuid):
         return False
-    has, facts = logged(replica), backlog.facts
+    has, facts = replica.logged, backlog.facts
     if not has_earlier(has, gtids):
         return False
     # A transaction that a source is still committing has a GNO and is in its log.
@@ -184,7 +185,7 @@ def _overtaken(backlog: Backlog) -> str:
 def _below(backlog: Backlog) -> str:
     edge = backlog.edge
     if backlog.code == "T1":
-        found = _NOTHING if edge.edge.channel.auto_position else edge.queued_below & backlog.gtids
+        found = _NOTHING if edge.channel.auto_position else edge.queued_below & backlog.gtids
     else:
         found = may_be_below(edge, backlog.gtids)
     return BELOW.format(what=many(found)) if found else ""
@@ -199,20 +200,18 @@ def _other(backlog: Backlog) -> str:
     text += OTHER.format(what=many(found), replica=backlog.replica.name)
     replica = backlog.replica.name
     # If the source of a channel was not read, nothing shows its applier's position among them.
-    compared = {
-        each.edge.channel.name for each in backlog.facts.edges if each.edge.replica == replica
-    }
+    compared = {each.channel.name for each in backlog.facts.edges if each.replica == replica}
     passed = found & GtidSet.union_of(
         other.passed if channel in compared else other.channel.gtid_retrieved
         for (name, channel), other in backlog.facts.appliers.items()
-        if name == replica and channel != backlog.edge.edge.channel.name
+        if name == replica and channel != backlog.edge.channel.name
     )
     return text + (PASSED_THERE.format(what=many(passed)) if passed else "")
 
 
 def _copy(backlog: Backlog) -> str:
     """Explain that a copy of the source may be at the address, which alone distinguishes it."""
-    channel, source = backlog.edge.edge.channel, backlog.facts.last[backlog.edge.edge.source]
+    channel, source = backlog.edge.channel, backlog.facts.last[backlog.edge.source]
     if is_at_address(channel, source):
         return ""
     return COPY.format(source=source.name, address=address_of(channel))
@@ -224,7 +223,7 @@ def _locked(backlog: Backlog) -> str:
     is_locked = any(
         blocked_by_lock(other, facts.policy) is not None
         for (name, channel), other in facts.appliers.items()
-        if name == replica.name and channel != backlog.edge.edge.channel.name
+        if name == replica.name and channel != backlog.edge.channel.name
     )
     return LOCKED.format(replica=replica.name) if is_locked else ""
 
@@ -237,7 +236,7 @@ def _skips(backlog: Backlog) -> str:
 
 def _not_searched(backlog: Backlog) -> str:
     """Explain that a standing applier may have skipped some, if no log shows its position."""
-    applier, source = backlog.applier, backlog.facts.last[backlog.edge.edge.source]
+    applier, source = backlog.applier, backlog.facts.last[backlog.edge.source]
     answers = source.history_evidence
     is_running = applier.channel.applier is ThreadState.RUNNING
     if not is_running or applier.moved or not can_have_skipped(backlog.replica):
@@ -254,7 +253,7 @@ def _not_searched(backlog: Backlog) -> str:
 
 def _left_behind(backlog: Backlog) -> str:
     """Explain that a crash may have left the applier behind, if no log shows its position."""
-    edge, source = backlog.edge, backlog.facts.last[backlog.edge.edge.source]
+    edge, source = backlog.edge, backlog.facts.last[backlog.edge.source]
     is_running = backlog.applier.channel.applier is ThreadState.RUNNING
     if not is_running or not crash_may_leave_place(backlog.replica):
         return ""
@@ -272,7 +271,7 @@ def _left_behind(backlog: Backlog) -> str:
 
 def _asks_again(backlog: Backlog) -> str:
     """Explain that 5.6 requests a received transaction again, which its source has purged."""
-    channel, source = backlog.edge.edge.channel, backlog.facts.last[backlog.edge.edge.source]
+    channel, source = backlog.edge.channel, backlog.facts.last[backlog.edge.source]
     replica = backlog.replica
     is_stopped = channel.receiver is ThreadState.STOPPED  # A4 and A7 report it
     if is_stopped or not asks_for_last_again(replica, channel):
@@ -286,14 +285,14 @@ def _asks_again(backlog: Backlog) -> str:
 
 def _in_part(backlog: Backlog) -> str:
     """Explain that the facts that show a partly received transaction were not all read."""
-    channel, source = backlog.edge.edge.channel, backlog.facts.first[backlog.edge.edge.source]
+    channel, source = backlog.edge.channel, backlog.facts.first[backlog.edge.source]
     is_open = may_be_half_received(backlog.replica, channel, log_end=source.log_end)
     return IN_PART if is_open else ""
 
 
 def _at_begin(backlog: Backlog) -> str:
     """Explain that a stopped applier was at its receiver, which may have begun again."""
-    channel, source = backlog.edge.edge.channel, backlog.edge.edge.source
+    channel, source = backlog.edge.channel, backlog.edge.source
     place = channel.applied_to
     is_there = place is not None and place == channel.received_to
     if channel.applier is not ThreadState.STOPPED or not is_there:
@@ -306,7 +305,7 @@ def _out_of_order(backlog: Backlog) -> str:
     if backlog.code == "T1":
         waits, received = edge.queued_below & backlog.gtids, None
     else:
-        waits, received = backlog.gtids, edge.edge.channel.gtid_retrieved
+        waits, received = backlog.gtids, edge.channel.gtid_retrieved
     late = behind_later_ones(facts, edge, waits, received=received)
     return out_of_order_text(edge, late) or unread_order(facts, edge, waits)
 

@@ -15,7 +15,8 @@ from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait
 from topology.applier_workers import is_without_work, states_are_seen
 from topology.dialect import dialect_of
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.gtid_waits import OWNER, channel_that_owns, is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
@@ -31,15 +32,15 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield T1: gaps that the applier is filling."""
     for edge in facts.edges:
         gap = edge.applying_below
-        if edge.edge.channel.applier is ThreadState.RUNNING:
+        if edge.channel.applier is ThreadState.RUNNING:
             gap |= edge.queued_below
         if gap:
-            replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
+            replica, applier = facts.last[edge.replica], _applier(facts, edge)
             clears = applier.moved and not (edge.queued_below or applier.is_started)
             clears = clears and not why_it_may_skip(facts, edge.edge)
             doubts = doubts_of(Backlog("T1", facts, edge, gap))
             known = bool(edge.applying_below) and not (applier.is_started or doubts.text)
-            if edge.edge.channel.applier is ThreadState.RUNNING:
+            if edge.channel.applier is ThreadState.RUNNING:
                 known = known and (applier.moved or _is_at_work(applier))
             yield on_edge(
                 facts,
@@ -54,7 +55,7 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("missing below the highest applied", gap, replica),
                     *_progress(applier, replica),
                 ),
-                explanation=f"{edge.edge.replica} applies {many(gap)} out of order. "
+                explanation=f"{edge.replica} applies {many(gap)} out of order. "
                 + ("The gap closes by itself." if clears else outlook(applier))
                 + doubts.text,
             )
@@ -68,12 +69,12 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
     transaction as well.
     """
     for edge in facts.edges:
-        channel = edge.edge.channel
+        channel = edge.channel
         queue = edge.applying_above | edge.queued_above
         if channel.applier is not ThreadState.RUNNING:
             queue |= edge.queued_below
         if queue:
-            replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
+            replica, applier = facts.last[edge.replica], _applier(facts, edge)
             lag, backlog = channel.lag_seconds, Backlog("T2", facts, edge, queue)
             works = bool((edge.applying_above - backlog.of_others) or channel.gtid_applying)
             moves = applier.moved or (works and _is_at_work(applier))
@@ -119,11 +120,11 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
     has read up to there, that is not known.
     """
     for edge in facts.edges:
-        channel = edge.edge.channel
+        channel = edge.channel
         if edge.expected and channel.receiver is not ThreadState.STOPPED:
-            replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
+            replica, source = facts.last[edge.replica], facts.first[edge.source]
             runs = channel.receiver is ThreadState.RUNNING
-            moved = _receiver_moved(facts.first[edge.edge.replica], channel)
+            moved = _receiver_moved(facts.first[edge.replica], channel)
             doubts = doubts_of(Backlog("T3", facts, edge, edge.expected))
             comes = runs and moved and channel.auto_position and not doubts.text
             yield on_edge(
@@ -143,8 +144,8 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("source's log ended at", source.log_end, source),
                     evidence("auto_position", int(channel.auto_position), replica),
                 ),
-                explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
-                f" {edge.edge.source} yet. {arrival(channel, moved=moved)}{doubts.text}",
+                explanation=f"{edge.replica} has not received {many(edge.expected)} of"
+                f" {edge.source} yet. {arrival(channel, moved=moved)}{doubts.text}",
             )
 
 
@@ -336,7 +337,7 @@ def _receiver_moved(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:
 
 
 def _applier(facts: ClusterFacts, edge: EdgeFacts) -> ApplierFacts:
-    return facts.appliers[edge.edge.replica, edge.edge.channel.name]
+    return facts.appliers[edge.replica, edge.channel.name]
 
 
 def _appliers(facts: ClusterFacts) -> Iterator[tuple[str | None, str, ApplierFacts]]:

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from gtid import GtidSet
 from topology.catalogue import entry_of
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity, Strategy
 from topology.snapshot import ServerSnapshot
 from topology.strategy_table import STRATEGIES
@@ -75,9 +76,9 @@ def on_edge(
     return finding(
         facts,
         code,
-        source=edge.edge.source,
-        replica=edge.edge.replica,
-        channel=edge.edge.channel.name,
+        source=edge.source,
+        replica=edge.replica,
+        channel=edge.channel.name,
         gtid_set=gtid_set,
         grade=grade,
         proof=proof,

@@ -9,7 +9,8 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
 from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
@@ -36,9 +37,9 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
     proves nothing. A different address alone is no reason for doubt: servers have several.
     """
     for edge in facts.edges:
-        channel = edge.edge.channel
+        channel = edge.channel
         if edge.bypassed and not channel.auto_position:
-            replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
+            replica, source = facts.last[edge.replica], facts.first[edge.source]
             absence = PassedBy(
                 facts,
                 edge,
@@ -82,7 +83,7 @@ def _yes(value: object) -> str:
 
 def _text(edge: EdgeFacts, replica: ServerSnapshot, *, is_proved: bool) -> str:
     """Explain what the receiver's position shows about the transactions, and what it does not."""
-    source, place = edge.edge.source, edge.edge.channel.received_to
+    source, place = edge.source, edge.channel.received_to
     text = f"{replica.name} does not have {many(edge.bypassed)} of {source}"
     if is_proved:
         return (

@@ -7,7 +7,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.joining import Joining, evaluate_parts
-from topology.reset_signs import excludes_reset, logged
+from topology.reset_signs import excludes_reset
 from topology.rules.build import evidence, finding, many
 from topology.rules.joining_doubts import refusal_doubts
 from topology.snapshot import ServerSnapshot
@@ -192,7 +192,7 @@ def _proof(facts: ClusterFacts, joining: Joining) -> tuple[Evidence, ...]:
         evidence("missing", joining.missing | joining.own, server),
         evidence("missing and purged on the candidate", joining.purged, candidate),
         evidence("executed here only", joining.extra, facts.first[joining.server]),
-        evidence("in its binary logs", logged(server), server),
+        evidence("in its binary logs", server.logged, server),
         evidence("schemas without MySQL's own", _schemas(server), server),
     )
 

@@ -7,14 +7,15 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
 from topology.receivers import hanging, is_dated
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.rules.hidden_received import hidden_text, that_may_hide
 from topology.rules.lost_history import distance_to
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import ReadServer
 from topology.unseen import group_uuids
 
 # The fact that a channel from the replica towards its source was stopped by an operator.
@@ -89,7 +90,7 @@ def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
                 edge.allowed,
                 grade=Grade.PROVED,
                 proof=(evidence("extra, of an allowed UUID", edge.allowed, _holder(facts, edge)),),
-                explanation=f"{edge.edge.replica} has {many(edge.allowed)} that {edge.edge.source}"
+                explanation=f"{edge.replica} has {many(edge.allowed)} that {edge.source}"
                 " does not have, with UUIDs that the policy allows.",
             )
 
@@ -118,9 +119,9 @@ def _errant_set(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
     transactions that the replica committed itself may be errant.
     """
     was_reset = edge.errant and any(
-        loss.cause is Cause.RESET and loss.origin == edge.edge.source for loss in losses_of(facts)
+        loss.cause is Cause.RESET and loss.origin == edge.source for loss in losses_of(facts)
     )
-    return _own(edge.errant, _holder(facts, edge)) if was_reset else edge.errant
+    return edge.errant.from_uuid(_holder(facts, edge).server_uuid) if was_reset else edge.errant
 
 
 def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
@@ -133,7 +134,7 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
     """
     for other in facts.edges:
         channel = other.edge
-        if channel.replica == edge.edge.replica:
+        if channel.replica == edge.replica:
             places = [
                 (str(facts.last[each.source].server_uuid), each.channel.name)
                 for each in (channel, edge.edge)
@@ -142,7 +143,7 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
                 return True
         elif edge.way_back_is_stopped and not channel.is_open:
             waiting = other.expected | other.queued_above | other.queued_below
-            is_direct = (channel.source, channel.replica) == (edge.edge.replica, edge.edge.source)
+            is_direct = (channel.source, channel.replica) == (edge.replica, edge.source)
             if edge.errant <= waiting and not (is_direct and _is_first_work(facts, edge)):
                 return True
     return False
@@ -153,7 +154,7 @@ def _is_first_work(facts: ClusterFacts, edge: EdgeFacts) -> bool:
 
     In a pair in which clients write to both servers, each has earlier transactions of both.
     """
-    had = facts.last[edge.edge.source].gtid_executed or GtidSet()
+    had = facts.fully_read[edge.source].last.gtid_executed
     return any(not had.from_uuid(tsid.uuid) for tsid in edge.errant.tsids)
 
 
@@ -163,7 +164,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     Proved, with two exceptions. A channel that an operator stopped keeps the set from the source:
     then the intention decides. Or its origin is no server of the audit.
     """
-    holder, source = _holder(facts, edge), facts.last[edge.edge.source]
+    holder, source = _holder(facts, edge), facts.last[edge.source]
     strategies = {
         ("E1", True): ("start_channel", "inject_empty", "undo_on_replica"),
         ("E1", False): ("inject_empty", "redo_on_source", "undo_on_replica"),
@@ -182,10 +183,10 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         proof += (evidence(WAY_BACK, "stopped, without an error", source),)
         way_back = _way_back_text(edge, code)
     others = [
-        other.edge.source
+        other.source
         for other in facts.edges
-        if other.edge.replica == edge.edge.replica
-        and other.edge.source != edge.edge.source
+        if other.replica == edge.replica
+        and other.source != edge.source
         and gtid_set <= other.errant
     ]
     if others:
@@ -210,7 +211,9 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         way_back += _OF_NO_SERVER.format(
             source=source.name, what=foreign.shortened(), hand=_BY_HAND[code]
         )
-    origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
+    origin = (
+        "its own" if gtid_set == gtid_set.from_uuid(holder.server_uuid) else "committed elsewhere"
+    )
     is_likely = edge.way_back_is_stopped or bool(hiding or foreign)
     return on_edge(
         facts,
@@ -222,8 +225,8 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         # If there are several, it is unknown which is on its way: none is declared unneeded.
         strategies=() if hiding and not is_hidden else strategies,
         proof=proof,
-        explanation=f"{edge.edge.replica} has {many(gtid_set)} ({origin}) that its source"
-        f" {edge.edge.source} does not have and does not receive.{way_back}",
+        explanation=f"{edge.replica} has {many(gtid_set)} ({origin}) that its source"
+        f" {edge.source} does not have and does not receive.{way_back}",
     )
 
 
@@ -241,7 +244,7 @@ _OF_NO_SERVER = (
 
 def _way_back_text(edge: EdgeFacts, code: str) -> str:
     """Explain the effect of starting the stopped channel: the holder of an E2 cannot send it."""
-    source, holder = edge.edge.source, edge.edge.replica
+    source, holder = edge.source, edge.replica
     if code == "E2":
         return (
             f" A channel on the way to {source} is stopped. {holder} has purged them: starting the"
@@ -262,7 +265,7 @@ def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: G
     delivers, in order, what the replica committed earlier, the rest is a backlog of servers that
     nothing else shows.
     """
-    holder, source = _holder(facts, edge), facts.last[edge.edge.source]
+    holder, source = _holder(facts, edge), facts.last[edge.source]
     unseen = ", ".join(edge.unseen)
     is_unread = bool({*edge.unseen} & facts.last.keys())
     are_not = "gtid-audit did not read" if is_unread else "are not part of this audit"
@@ -284,7 +287,7 @@ def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: G
                 "earlier ones arrived between the readings", "yes" if arrives else "no", source
             ),
         ),
-        explanation=f"{edge.edge.replica} has {many(gtid_set)} that its source {edge.edge.source}"
+        explanation=f"{edge.replica} has {many(gtid_set)} that its source {edge.source}"
         f" does not have. They are errant, or they are on their way through servers that {are_not}:"
         f" {unseen}."
         + (" Earlier ones arrived between the readings, in order." if arrives else "")
@@ -297,9 +300,9 @@ def _earlier_ones_arrive(facts: ClusterFacts, edge: EdgeFacts, gtid_set: GtidSet
 
     The extra set must be the tail of each origin: a gap was passed on the way.
     """
-    name = edge.edge.source
-    now = facts.last[name].gtid_executed or GtidSet()
-    arrived = now - (facts.first[name].gtid_executed or GtidSet())
+    name = edge.source
+    now = facts.fully_read[name].last.gtid_executed
+    arrived = now - facts.fully_read[name].first.gtid_executed
     return not gtid_set & now.filled() and {*gtid_set.tsids} <= {*arrived.tsids}
 
 
@@ -318,12 +321,6 @@ def _of_no_server(facts: ClusterFacts, gtid_set: GtidSet) -> GtidSet:
     return gtid_set
 
 
-def _own(gtid_set: GtidSet | None, server: ServerSnapshot) -> GtidSet:
-    assert gtid_set is not None, "only fully read servers have differences"
-    assert server.server_uuid is not None, "only fully read servers have differences"
-    return gtid_set.from_uuid(server.server_uuid)
-
-
-def _holder(facts: ClusterFacts, edge: EdgeFacts) -> ServerSnapshot:
+def _holder(facts: ClusterFacts, edge: EdgeFacts) -> ReadServer:
     """Return the reading from which extra GTIDs are computed: the replica's first."""
-    return facts.first[edge.edge.replica]
+    return facts.fully_read[edge.replica].first

@@ -56,10 +56,10 @@ def binary_log_filtered(facts: ClusterFacts) -> Iterator[Finding]:
 def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield C11: transactions that a receiver drops because of IGNORE_SERVER_IDS."""
     for edge in facts.edges:
-        channel = edge.edge.channel
+        channel = edge.channel
         if not edge.ignored:
             continue
-        replica = facts.last[edge.edge.replica]
+        replica = facts.last[edge.replica]
         origins = ignored_servers(channel, replica=replica, last=facts.last)
         names = ", ".join(f"{name} ({facts.last[name].server_id})" for name in origins)
         unseen = (

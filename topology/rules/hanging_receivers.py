@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity
 from topology.former_logs import waits_in_former_log
 from topology.graph import is_at_address
@@ -28,9 +29,10 @@ def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
     another address than that of its source, it may be the log of a copy.
     """
     for edge in facts.edges:
-        channel = edge.edge.channel
-        replica, source = facts.last[edge.edge.replica], facts.last[edge.edge.source]
-        is_former = waits_in_former_log(edge.edge, before=facts.first[replica.name], source=source)
+        channel = edge.channel
+        replica, source = (facts.fully_read[name].last for name in (edge.replica, edge.source))
+        before = facts.fully_read[edge.replica].first
+        is_former = waits_in_former_log(edge.edge, before=before, source=source)
         waiting = overdue(facts, edge)
         if not (is_former or waiting):
             continue
@@ -61,18 +63,18 @@ def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _copy_text(edge: EdgeFacts, source: ServerSnapshot) -> str:
-    if is_at_address(edge.edge.channel, source):
+    if is_at_address(edge.channel, source):
         return ""
     return (
         "another server with the same server_uuid and server_id is at"
-        f" {address_of(edge.edge.channel)}, where {source.name} was not read"
+        f" {address_of(edge.channel)}, where {source.name} was not read"
     )
 
 
 def _hanging_text(
     edge: EdgeFacts, source: ServerSnapshot, waiting: Waiting | None, *, is_former: bool
 ) -> str:
-    name, channel = edge.edge.replica, edge.edge.channel
+    name, channel = edge.replica, edge.channel
     text, copy = (
         f"The receiver of {name} runs but no longer receives anything",
         _copy_text(edge, source),

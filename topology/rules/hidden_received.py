@@ -9,7 +9,8 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.applier_facts import may_hide_received
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 
 _TEXT: Final = (
     " MySQL before 5.7 does not count the last transaction that was in a relay log when its"
@@ -20,8 +21,8 @@ _TEXT: Final = (
 
 def that_may_hide(facts: ClusterFacts, edge: EdgeFacts) -> list[str]:
     """Return the servers upstream of a source that may have received what no set shows."""
-    source = edge.edge.source
-    way = {source, *facts.graph.upstream_of(source, stopped_too=True)} - {edge.edge.replica}
+    source = edge.source
+    way = {source, *facts.graph.upstream_of(source, stopped_too=True)} - {edge.replica}
     return [name for name in sorted(way) if may_hide_received(facts.last[name])]
 
 

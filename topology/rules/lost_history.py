@@ -165,9 +165,7 @@ def _on(
 
 
 def _proof(facts: ClusterFacts, loss: Loss) -> Iterator[Evidence]:
-    origin, holder = facts.last[loss.origin], facts.first[loss.holder]
-    assert origin.gtid_executed is not None, "only fully read servers are compared"
-    assert origin.server_uuid is not None, "only fully read servers are compared"
+    origin, holder = facts.fully_read[loss.origin].last, facts.first[loss.holder]
     yield evidence("has", loss.gtid_set, holder)
     yield evidence("server_uuid", origin.server_uuid, origin)
     own = origin.gtid_executed.from_uuid(origin.server_uuid)

@@ -26,7 +26,8 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.applier_workers import commits_in_order
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.log_order import gaps_of_others, logged_before
 from topology.rules.build import many
 from topology.skipping import may_skip
@@ -61,12 +62,12 @@ def behind_later_ones(
 
     `received` is what was received, if none of `gtids` was.
     """
-    replica, source = facts.first[edge.edge.replica], facts.last[edge.edge.source]
+    replica, source = facts.first[edge.replica], facts.last[edge.source]
     uuid = source.server_uuid
     if uuid is None or uuid in group_uuids(facts.last.values()):
         return GtidSet()
     later = (received or GtidSet()) - gtids  # 5.6 lists what has only begun to arrive
-    if commits_in_order(facts.last[edge.edge.replica]):
+    if commits_in_order(facts.last[edge.replica]):
         later |= replica.gtid_executed or GtidSet()
     found = gtids & logged_before(facts, edge)
     for tsid, start, end in (source.gtid_executed or GtidSet()).from_uuid(uuid).intervals():
@@ -81,7 +82,7 @@ def out_of_order_text(edge: EdgeFacts, gtids: GtidSet) -> str:
     """Explain the problem with these GTIDs; "" if there are none."""
     if not gtids:
         return ""
-    return _TEXT.format(replica=edge.edge.replica, source=edge.edge.source, what=many(gtids))
+    return _TEXT.format(replica=edge.replica, source=edge.source, what=many(gtids))
 
 
 def unread_order(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
@@ -89,7 +90,7 @@ def unread_order(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
 
     Only if both servers commit in order and an applier may skip: otherwise a gap is expected.
     """
-    source, replica = facts.last[edge.edge.source], edge.edge.replica
+    source, replica = facts.last[edge.source], edge.replica
     answers = source.history_evidence
     if answers is None or not answers.unread or not commits_in_order(source):
         return ""
@@ -110,9 +111,9 @@ def rows_without_history(facts: ClusterFacts, edge: EdgeFacts) -> str:
     that begins to apply has its first schema a moment later: what was received settles the
     question.
     """
-    server = facts.last[edge.edge.replica]
+    server = facts.last[edge.replica]
     history = server.history_evidence
-    if server.gtid_executed or edge.edge.channel.gtid_retrieved:
+    if server.gtid_executed or edge.channel.gtid_retrieved:
         return ""
     if history is None or not history.schemas_count:
         return ""

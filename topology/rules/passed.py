@@ -50,13 +50,13 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
     The applier's position proves it: topology/applier_facts.py explains why.
     """
     for edge in facts.edges:
-        channel = edge.edge.channel
+        channel = edge.channel
         unsent = edge.bypassed if channel.auto_position else GtidSet()
         gone = edge.passed | unsent
         if not gone:
             continue
-        replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
-        before = facts.first[edge.edge.replica]
+        replica, source = facts.last[edge.replica], facts.first[edge.source]
+        before = facts.first[edge.replica]
         proof = [
             evidence("missing on the replica", gone, replica),
             evidence("received before, and before the applier's position", edge.passed, before),
@@ -125,7 +125,7 @@ def _may_read_again(absence: PassedBy, source: ServerSnapshot) -> str:
     receiver continues at the applier's former position. With auto-position: before 5.7 the next
     connection requests the last one again. `source` is its first reading.
     """
-    channel = absence.edge.edge.channel
+    channel = absence.edge.channel
     if asks_for_last_again(absence.replica, channel):
         return (
             " Its receiver is not connected, and requests its last received transaction again when"
@@ -153,7 +153,7 @@ def _passed_text(absence: PassedBy, *, is_placed: bool, is_proved: bool, again: 
             " running; when it is started, it fetches them again."
         )
     others = len(absence.replica.channels or ()) > 1  # one of them may still deliver them
-    way = f" by channel {absence.edge.edge.channel.name or 'default'}" if others else ""
+    way = f" by channel {absence.edge.channel.name or 'default'}" if others else ""
     if is_proved:
         return (
             f"{text} and will not get them{way}: it received them, and its applier has passed them"

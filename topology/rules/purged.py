@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
 from topology.rules.build import evidence, many, on_edge
 from topology.snapshot import LogPosition, ServerSnapshot
@@ -40,17 +41,17 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
     for edge in facts.edges:
         if not edge.purged:
             continue
-        source, replica = facts.first[edge.edge.source], facts.last[edge.edge.replica]
-        others = unseen_sources(edge.edge.replica, graph=facts.graph, servers=facts.last)
+        source, replica = facts.first[edge.source], facts.last[edge.replica]
+        others = unseen_sources(edge.replica, graph=facts.graph, servers=facts.last)
         donors = [
             name
-            for name in sorted(facts.fully_read - {edge.edge.source, edge.edge.replica})
+            for name in sorted(facts.fully_read.keys() - {edge.source, edge.replica})
             if edge.purged
             <= (facts.first[name].gtid_executed or GtidSet())
             - (facts.first[name].gtid_purged or GtidSet())
         ]
         unlogged = received_unlogged(source, edge.purged)
-        is_accepted = not edge.edge.channel.auto_position and _has_its_file(source, edge)
+        is_accepted = not edge.channel.auto_position and _has_its_file(source, edge)
         ways = ("donor_refetch", "reclone") if donors else ("reclone",)
         made = on_edge(
             facts,
@@ -63,18 +64,18 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
                 *((evidence("log_replica_updates", "OFF", source),) if unlogged else ()),
                 evidence("missing and purged on the source", edge.purged, source),
                 evidence("neither executed nor retrieved", edge.purged, replica),
-                evidence("receiver", edge.edge.channel.receiver.value, replica),
-                evidence("receiver error", edge.edge.channel.receiver_error or "(none)", replica),
+                evidence("receiver", edge.channel.receiver.value, replica),
+                evidence("receiver error", edge.channel.receiver_error or "(none)", replica),
                 *(
-                    (evidence(BY_POSITION, edge.edge.channel.received_to, replica),)
+                    (evidence(BY_POSITION, edge.channel.received_to, replica),)
                     if is_accepted
                     else ()
                 ),
                 evidence("donors that still have all of it", ", ".join(donors) or "none", source),
             ),
-            explanation=f"{edge.edge.replica} needs {many(edge.purged)} that {edge.edge.source} has"
+            explanation=f"{edge.replica} needs {many(edge.purged)} that {edge.source} has"
             f" {_NOT_LOGGED if unlogged else 'purged'}: {_NEXT_CONNECTION[is_accepted]}"
-            + (_UNLOGGED.format(name=edge.edge.source, what=many(unlogged)) if unlogged else "")
+            + (_UNLOGGED.format(name=edge.source, what=many(unlogged)) if unlogged else "")
             + (f" {donors[0]} can still send them." if donors else "")
             + (
                 f" {', '.join(others)} may have them; gtid-audit did not read that."
@@ -87,7 +88,7 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
     """Return whether a source still has the file that a channel reads; None if not known."""
-    place = edge.edge.channel.received_to
+    place = edge.channel.received_to
     kept = [LogPosition.of(file=log.name, position=0) for log in source.binary_logs or ()]
     if place is None or not kept or kept[0] is None:
         return None

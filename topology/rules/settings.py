@@ -15,7 +15,8 @@ from uuid import UUID
 
 from gtid import GtidSet
 from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
-from topology.facts import ClusterFacts, EdgeFacts
+from topology.edge_facts import EdgeFacts
+from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity
 from topology.former_ids import maybe_own_server_id, shown_with_own_server_id
 from topology.notable_settings import notable_values
@@ -82,7 +83,7 @@ def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
     """
     groups = group_uuids(facts.last.values())
     for edge in facts.edges:
-        replica = facts.last[edge.edge.replica]
+        replica = facts.last[edge.replica]
         ids = [server.server_id for server in facts.last.values()]
         of_groups = any(edge.own_id.from_uuid(uuid) for uuid in groups)
         if not edge.own_id or (of_groups and ids.count(replica.server_id) > 1):
@@ -108,8 +109,8 @@ def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _logged_upstream(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
-    upstream = facts.graph.upstream_of(edge.edge.source, stopped_too=True)
-    servers = [facts.last[name] for name in upstream | {edge.edge.source}]
+    upstream = facts.graph.upstream_of(edge.source, stopped_too=True)
+    servers = [facts.last[name] for name in upstream | {edge.source}]
     return GtidSet.union_of(
         (each.gtid_executed or GtidSet()) | (each.gtid_owned or GtidSet()) for each in servers
     )
@@ -178,7 +179,7 @@ _CHANGED_ID: Final = (
 def are_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     """Explain that a receiver drops what carries the replica's server_id; "" if nothing does."""
     own = shown_with_own_server_id(edge.edge, servers=facts.last) & edge.expected
-    names = {"name": edge.edge.replica, "source": edge.edge.source}
+    names = {"name": edge.replica, "source": edge.source}
     return _SHOWN_OWN.format(what=many(own), **names) if own else ""
 
 
@@ -190,12 +191,12 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     """
     own = maybe_own_server_id(edge.edge, graph=facts.graph, servers=facts.last) & edge.expected
     if own:
-        return _MAYBE_OWN.format(name=edge.edge.replica, what=many(own))
-    read_past = edge.bypassed if edge.edge.channel.auto_position else GtidSet()
+        return _MAYBE_OWN.format(name=edge.replica, what=many(own))
+    read_past = edge.bypassed if edge.channel.auto_position else GtidSet()
     is_alike = {*read_past.uuids} & {*edge.expected.uuids}  # a tag belongs to the same server
     if is_alike:
-        return _AS_EARLIER_ONES.format(name=edge.edge.replica)
-    replica, channel = facts.last[edge.edge.replica], edge.edge.channel
+        return _AS_EARLIER_ONES.format(name=edge.replica)
+    replica, channel = facts.last[edge.replica], edge.channel
     of_groups = GtidSet.union_of(
         edge.expected.from_uuid(uuid) for uuid in sorted(group_uuids(facts.last.values()))
     )
@@ -218,11 +219,11 @@ def may_be_passed(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
     GLOBAL changes the server_id of a running replica. Equal ids of audited servers are C2; no set
     shows those of other servers. Before 8.0 no server shows the source of the value.
     """
-    replica = facts.last[edge.edge.replica]
+    replica = facts.last[edge.replica]
     source_of_id = replica.setting(SERVER_ID_SOURCE)
     if source_of_id not in (None, CHANGED_SINCE_START):
         return ""
-    found = gtids & edge.edge.channel.gtid_retrieved - edge.edge.channel.gtid_applying
+    found = gtids & edge.channel.gtid_retrieved - edge.channel.gtid_applying
     for server in facts.last.values():
         is_another = server.setting(SERVER_ID_SOURCE) != CHANGED_SINCE_START
         if server.server_uuid is not None and is_another:
@@ -335,10 +336,10 @@ def _dropped(facts: ClusterFacts, origin: str, replica: str) -> GtidSet:
     if uuid is None:
         return GtidSet()
     offered = GtidSet.union_of(
-        (facts.first[edge.edge.source].gtid_executed or GtidSet()).from_uuid(uuid)
+        (facts.first[edge.source].gtid_executed or GtidSet()).from_uuid(uuid)
         for edge in facts.edges
-        if edge.edge.replica == replica
+        if edge.replica == replica
     )
-    offered |= GtidSet.union_of(edge.own_id for edge in facts.edges if edge.edge.replica == replica)
+    offered |= GtidSet.union_of(edge.own_id for edge in facts.edges if edge.replica == replica)
     held = facts.last[replica]
     return offered - (held.gtid_executed or GtidSet()) - (held.gtid_owned or GtidSet())

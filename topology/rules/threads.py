@@ -189,7 +189,7 @@ def _written_below(facts: ClusterFacts, *, source: str | None, replica: str) -> 
     should write to only one of the two, they are errant: sets and channels do not show which.
     """
     for edge in facts.edges:
-        ends = (edge.edge.source, edge.edge.replica)
+        ends = (edge.source, edge.replica)
         version = facts.last[replica].version
         if ends == (replica, source) and edge.errant and edge.way_back_is_stopped and version:
             words = f"{dialect_of(version).reset_replica} ALL"
@@ -209,7 +209,7 @@ def _had_any(facts: ClusterFacts, replica: ServerSnapshot, channel: ChannelSnaps
     return bool(facts.first[replica.name].gtid_executed) or any(
         bool(edge.behind or edge.passed or edge.bypassed or (edge.purged and is_behind_any))
         for edge in facts.edges
-        if edge.edge.channel is channel
+        if edge.channel is channel
     )
 
 
@@ -296,9 +296,7 @@ def _hides_its_error(channel: ChannelSnapshot) -> bool:
 
 def _errant(facts: ClusterFacts, source: str | None, replica: str) -> GtidSet:
     return GtidSet.union_of(
-        edge.errant
-        for edge in facts.edges
-        if (edge.edge.source, edge.edge.replica) == (source, replica)
+        edge.errant for edge in facts.edges if (edge.source, edge.replica) == (source, replica)
     )
 
 
@@ -315,7 +313,7 @@ def _failed(channel: ChannelSnapshot) -> GtidSet:
 
 def _waiting(facts: ClusterFacts, *, source: str | None, replica: str) -> GtidSet:
     for edge in facts.edges:
-        if edge.edge.source == source and edge.edge.replica == replica:
+        if edge.source == source and edge.replica == replica:
             return edge.expected | edge.queued_above | edge.queued_below
     return GtidSet()
 

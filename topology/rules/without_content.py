@@ -27,7 +27,7 @@ def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
     GTIDs that only this server has are reported as lost, H7 or errant, and not here.
     """
     candidates = _candidates(facts)
-    for name in sorted(facts.fully_read & candidates.keys()):
+    for name in sorted(facts.fully_read.keys() & candidates.keys()):
         server = facts.last[name]
         found = unlogged(server, candidates[name]) & _held_with_content(facts, name, candidates)
         accepted = _accepted(facts, server, found)
@@ -52,7 +52,7 @@ def set_before_committed(facts: ClusterFacts) -> Iterator[Finding]:
         if server.name in other_signs:
             found -= unlogged(server, other_signs[server.name])
         found -= GtidSet.union_of(gtids for _, gtids in _accepted(facts, server, found))
-        if not found or not {server.name, origin.name} <= facts.fully_read:
+        if not found or not {server.name, origin.name} <= facts.fully_read.keys():
             continue
         made = finding(
             facts,
@@ -92,7 +92,7 @@ def _accepted(
 def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
     """Yield the servers whose first log, or error log, could not be read."""
     candidates = _candidates(facts)
-    for name in sorted(facts.fully_read & candidates.keys()):
+    for name in sorted(facts.fully_read.keys() & candidates.keys()):
         server = facts.last[name]
         evidence_of = server.history_evidence
         if evidence_of is None or evidence_of.first_log is not None:

@@ -28,6 +28,7 @@ from tests.simulation.plan_oracles import (
     is_refusal_told,
     looks_done,
     met_hidden_work,
+    stands_beside,
 )
 from tests.simulation.reading import gtids
 from tests.simulation.state import Channel, Gtid, Key, Server, Transaction, World, gtid_text
@@ -200,6 +201,8 @@ def _doubled(
             if _is_announced(before, server, channel, said):
                 continue
             if met_hidden_work(before, after, server.name, channel.failed):
+                continue
+            if stands_beside(was, channel):
                 continue
             reasons = f"since on {server.name}: ", f"the applier of {server.name} may stop"
             if channel.failed and any(why in each for each in said.unfit for why in reasons):

@@ -231,6 +231,8 @@ def harm(
             if old is not None and old.runs and not channel.runs:
                 if met_hidden_work(before, after, name, channel.failed):
                     continue
+                if stands_beside(was, channel):
+                    continue
                 if seen and name not in seen and channel.failed is not None:
                     # No reading shows its rows, and each plan says that it does not consider it.
                     continue
@@ -298,6 +300,18 @@ def cancel_out(world: World, server: Server, works: list[int]) -> bool:
     sources = [world[each.source] for each in server.channels if each.source in world.servers]
     alike = (all(each.rows.get(key) == server.rows.get(key) for key in keys) for each in sources)
     return len(again) > 1 and bool(sources) and all(alike)
+
+
+def stands_beside(was: Server, channel: Channel) -> bool:
+    """Return whether another applier of the server stops at the same transaction without the plan.
+
+    Two channels bring it, and the server cannot apply it: the plan changes nothing about that.
+    """
+    return channel.failed is not None and any(
+        other.failed is not None and other.failed.gtid == channel.failed.gtid
+        for other in was.channels
+        if other.name != channel.name
+    )
 
 
 def met_hidden_work(before: World, after: World, name: str, failed: Transaction | None) -> bool:

@@ -27,8 +27,8 @@ from gtid import GtidSet
 from gtid_audit.exits import UsageProblem
 from repair import Plan
 from repair.render import PLAN
-from topology.catalogue import answers
 from topology.findings import ClusterAudit, Finding
+from topology.strategy_table import strategies_for
 from topology.target import ServerTarget
 
 # Strategies whose choice is about GTIDs, on any server that is missing them.
@@ -92,7 +92,7 @@ class PlanRequest:
         fitting = (
             name
             for name, gtids in self.left_out.items()
-            if finding.gtid_set <= gtids and name in answers(finding.code)
+            if finding.gtid_set <= gtids and name in strategies_for(finding.code)
         )
         return next(fitting, None)
 

@@ -7,14 +7,13 @@ possible choices.
 from collections.abc import Collection, Mapping
 from itertools import combinations
 
-from repair.manual_instructions import by_hand
 from repair.model import Model
 from repair.plan_parts import about
+from repair.strategies import PLANNERS, by_hand
 from repair.strategy_case import is_seen_in_part
-from repair.strategy_planners import PLANNERS
-from topology.catalogue import CATALOGUE, answers
+from topology.catalogue import CATALOGUE
 from topology.findings import ClusterAudit, Finding
-from topology.strategy_table import STRATEGIES
+from topology.strategy_table import STRATEGIES, strategies_for
 
 # Codes of extra transactions on a server: one choice applies to all servers.
 _EXTRA = ("E1", "E2", "E3", "J3")
@@ -50,9 +49,9 @@ def check_choices(
                 f"no strategy {name!r}; the strategies are {', '.join(sorted(STRATEGIES))}"
             )
         code = by_id[key].code if key in by_id else key
-        if name not in answers(code):
+        if name not in strategies_for(code):
             raise UnknownChoice(
-                f"{name} is not an answer to {code}; these are: {', '.join(answers(code))}"
+                f"{name} is not an answer to {code}; these are: {', '.join(strategies_for(code))}"
             )
         if name not in PLANNERS:
             finding = next(each for each in audit.findings if key in (each.id, each.code))

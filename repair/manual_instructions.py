@@ -1,4 +1,4 @@
-"""Manual instructions: one text for each strategy for which no script is written.
+"""Manual instructions: texts for strategies for which no script is written (strategies.py).
 
 1. An instruction is complete: executed literally, it loses no transaction that it does not list
    first. Statements are in backticks, in order, after the server on which to run them. Values that
@@ -7,22 +7,14 @@
    be lost, or refuses the direction in which it must not be used.
 """
 
-from collections.abc import Mapping
-
 from gtid import GtidSet
-from repair.configuring import configure
-from repair.instruction_context import Situation, Text, always, in_order
-from repair.model import Model, ModelServer
+from repair.instruction_context import Situation, in_order
+from repair.model import ModelServer
 from topology.applier_errors import RELAY_LOG_UNREADABLE
 from topology.catalogue import UnknownCode
-from topology.explanations import Unexplained, explain
-from topology.findings import Finding
+from topology.explanations import Unexplained
+from topology.explanations import explain as explained
 from topology.gtid_waits import owning_channel, waits_for_gtid
-
-
-def by_hand(name: str, finding: Finding, model: Model) -> str:
-    """Return the manual instruction for a strategy that has no script."""
-    return BY_HAND[name](Situation(finding, model))
 
 
 def _attaching(situation: Situation, source: str) -> tuple[str, ...]:
@@ -36,7 +28,8 @@ def _attaching(situation: Situation, source: str) -> tuple[str, ...]:
     return f"{words.change_source} {options}{where}", f"{words.start_replica}{where}"
 
 
-def _reclone(situation: Situation) -> str:
+def reclone(situation: Situation) -> str:
+    """Return how to replace the data of one of two servers, and of which."""
     finding, servers = situation.finding, situation.model.servers
     source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
     if source is None or replica is None:
@@ -96,7 +89,8 @@ def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> s
     )
 
 
-def _donor_refetch(situation: Situation) -> str:
+def donor_refetch(situation: Situation) -> str:
+    """Return from which server to get what the source has purged."""
     finding, model = situation.finding, situation.model
     replica, wanted = model.servers.get(finding.replica or ""), finding.gtid_set
     donors = [
@@ -158,7 +152,8 @@ def _obstacles(situation: Situation, donor: ModelServer) -> tuple[str, str, str]
     )
 
 
-def _until_after_gaps(situation: Situation) -> str:
+def until_after_gaps(situation: Situation) -> str:
+    """Return how to close the gaps that a crash of a parallel applier left."""
     words, where = situation.dialect, situation.channel
     stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
     until = f"{words.start_replica} UNTIL SQL_AFTER_MTS_GAPS{where}"
@@ -168,7 +163,8 @@ def _until_after_gaps(situation: Situation) -> str:
     )
 
 
-def _attach(situation: Situation) -> str:
+def attach(situation: Situation) -> str:
+    """Return how to let a server receive from the candidate of the finding."""
     model, finding = situation.model, situation.finding
     source, replica = (
         model.servers.get(finding.source or ""),
@@ -189,7 +185,8 @@ def _attach(situation: Situation) -> str:
     )
 
 
-def _rebuild_position(situation: Situation) -> str:
+def rebuild_position(situation: Situation) -> str:
+    """Return how to let a replica follow a source that began its history again."""
     words, where = situation.dialect, situation.channel
     statements = in_order(
         f"{words.stop_replica}{where}",
@@ -208,7 +205,8 @@ def _rebuild_position(situation: Situation) -> str:
     )
 
 
-def _new_server_uuid(situation: Situation) -> str:
+def new_server_uuid(situation: Situation) -> str:
+    """Return how to give a copied server its own server_uuid."""
     # A receiver that stopped with 13117 (1593 before 8.0) does not try again (seen on 9.7.4).
     return (
         "only on the server whose data directory was copied: stop it, remove auto.cnf from its data"
@@ -217,13 +215,14 @@ def _new_server_uuid(situation: Situation) -> str:
     )
 
 
-def _explain(situation: Situation) -> str:
+def explain(situation: Situation) -> str:
+    """Return what the error of a stopped thread means, and what to do."""
     otherwise = "read the error text; `gtid-audit explain TEXT` prints what it means and what to do"
     facts = {fact.fact: fact.value for fact in situation.finding.evidence}
     # The text first: one number has several causes.
     for fact in ("applier error", "receiver error", "applier errno", "receiver errno"):
         try:
-            found = explain(facts.get(fact, ""))
+            found = explained(facts.get(fact, ""))
         except (Unexplained, UnknownCode):
             continue
         if found.title == RELAY_LOG_UNREADABLE:
@@ -275,7 +274,8 @@ def _received_again(situation: Situation) -> str:
 _OWNED, _KILL = in_order("SELECT @@GLOBAL.gtid_owned"), in_order("KILL (id of the thread)")
 
 
-def _kill_blocker(situation: Situation) -> str:
+def kill_blocker(situation: Situation) -> str:
+    """Return how to find and end the session that blocks an applier."""
     if owning_channel(situation.finding) is not None:
         return (
             f"on {situation.finding.replica} run {_OWNED}. It lists GTID#thread: the threads are"
@@ -299,29 +299,3 @@ def _kill_blocker(situation: Situation) -> str:
         f" thread 0): run {in_order('XA RECOVER')}, and end it with {in_order('XA COMMIT (xid)')}"
         f" or {in_order('XA ROLLBACK (xid)')}"
     )
-
-
-# Keyed as in topology/strategy_table.py.
-BY_HAND: Mapping[str, Text] = {
-    "wait": always("nothing to run: audit again in a few minutes"),
-    "read_again": always("nothing to run: audit again"),
-    "until_after_gaps": _until_after_gaps,
-    "donor_refetch": _donor_refetch,
-    "reclone": _reclone,
-    "raise_retention": always(
-        "set binlog_expire_logs_seconds (expire_logs_days before 8.0) to a higher value on the"
-        " source, now with SET GLOBAL and also in its configuration file"
-    ),
-    "kill_blocker": _kill_blocker,
-    "new_server_uuid": _new_server_uuid,
-    "configure": configure,
-    "grant": always("grant the privilege or repair the access, and audit again"),
-    "explain": _explain,
-    "attach": _attach,
-    "add_servers": always("add the servers that the finding lists, and audit again"),
-    "check_data": always(
-        "on both servers, compare the rows of the tables that the transactions changed"
-        " (`gtid-audit binlog show` lists the tables and rows), then audit again"
-    ),
-    "rebuild_position": _rebuild_position,
-}

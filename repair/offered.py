@@ -9,14 +9,16 @@ from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.model import simulate
 from repair.strategy_case import Case
-from topology.catalogue import answers
+from topology.strategy_table import strategies_for
 
 
 def offered(case: Case) -> str:
     """Return the strategies that answer a finding here, as text for a refusal."""
     code = case.finding.code
     names = (
-        name for name in answers(code) if name != "start_channel" or _a_channel_could_deliver(case)
+        name
+        for name in strategies_for(code)
+        if name != "start_channel" or _a_channel_could_deliver(case)
     )
     return f"--strategy {code}=NAME: {', '.join(names)}"
 

@@ -13,10 +13,10 @@ from repair.actions import (
     StartChannel,
 )
 from repair.declaring import ONLY_SELECTED
-from repair.manual_instructions import BY_HAND, by_hand
 from repair.model import Model, ModelServer
 from repair.refused_before import fits_by_now
 from repair.repair_plan import (
+    Afterwards,
     Answered,
     AssumedState,
     ContentShown,
@@ -25,11 +25,11 @@ from repair.repair_plan import (
     content_shown,
     differing_rows,
 )
+from repair.strategies import PLANNERS, by_hand
 from repair.strategy_case import LogEvidence
-from repair.strategy_planners import PLANNERS
 from topology.findings import ClusterAudit, Finding, Grade, Severity
 from topology.snapshot import ReadServer
-from topology.strategy_table import SELECTED_ONLY, STRATEGIES, VARIANTS
+from topology.strategy_table import STRATEGIES, is_only_selected, variants_of
 
 # A stuck applier first. Then what is missing and what is extra, for which the operator may have
 # chosen a strategy. Then auto-position and the threads, which deliver the rest.
@@ -66,6 +66,29 @@ def may_not_arrive(finding: Finding) -> bool:
     return finding.code in ("T1", "T2") and finding.grade is not Grade.PROVED
 
 
+def afterwards(
+    audit: ClusterAudit, outlook: ClusterAudit, done: Iterable[Answered]
+) -> Iterator[Afterwards]:
+    """Yield what the audit will report above info after the plan.
+
+    The rules do not see compared contents in the model, so an E4 that no step repairs stays.
+    """
+    before = {finding.id for finding in audit.findings}
+    repaired = {each.finding_id for each in done}
+    unseen = [each for each in audit.findings if each.code == "E4" and each.id not in repaired]
+    for finding in sorted((*outlook.findings, *unseen), key=lambda each: each.order):
+        if finding.severity is not Severity.INFO:
+            yield Afterwards(
+                finding_id=finding.id,
+                code=finding.code,
+                name=finding.name,
+                about=about(finding),
+                severity=finding.severity.value,
+                explanation=finding.explanation,
+                is_new=finding.id not in before,
+            )
+
+
 def in_short(finding: Finding) -> str:
     """Return a finding in one line: its code, its place, and its transactions."""
     gtids = f": {finding.gtid_set.shortened()}" if finding.gtid_set else ""
@@ -74,7 +97,7 @@ def in_short(finding: Finding) -> str:
 
 def left_out(name: str, finding: Finding, model: Model, *, chosen: str) -> str:
     """Return why a strategy was not used when another one was."""
-    if name in BY_HAND:
+    if name not in PLANNERS:
         return f"it has no script; by hand: {by_hand(name, finding, model)}"
     return f"{chosen} has priority; the risk of {name}: {STRATEGIES[name].risk}"
 
@@ -82,14 +105,15 @@ def left_out(name: str, finding: Finding, model: Model, *, chosen: str) -> str:
 def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> NotPlanned:
     """Return a finding without steps, with the reasons and a manual instruction."""
     reasons = [f"{name}: {why}" for name, why in refusals.items() if name in PLANNERS]
-    manual = [f"{name}: {by_hand(name, finding, model)}" for name in refusals if name in BY_HAND]
+    manual = [
+        f"{name}: {by_hand(name, finding, model)}" for name in refusals if name not in PLANNERS
+    ]
     if not reasons:
         reasons = ["none of its strategies has a script" if manual else _nothing_to_run(finding)]
-    selected_only = SELECTED_ONLY.get(finding.code, ())
-    tried = refusals.keys() & {_LEAVES_OUT, *VARIANTS[_LEAVES_OUT]}
+    tried = refusals.keys() & {_LEAVES_OUT, *variants_of(_LEAVES_OUT)}
     if "start_channel" not in refusals and (why := fits_by_now(finding, model)):
         reasons = [why]
-    if finding.gtid_set and _LEAVES_OUT in selected_only and not tried:
+    if finding.gtid_set and is_only_selected(_LEAVES_OUT, finding.code) and not tried:
         reasons.append(f"{_LEAVES_OUT}: {ONLY_SELECTED}")
     return NotPlanned(
         finding_id=finding.id,

@@ -16,7 +16,7 @@ planner.py makes a plan from a snapshot, its audit, and the operator's choices. 
 The planner takes the findings in a fixed order (plan_parts.ORDER). For each finding it tries the
 strategies of the catalogue in order, or only the one that the operator chose:
 
-1. The strategy proposes actions, or refuses with a reason (strategy_planners.py).
+1. The strategy proposes actions, or refuses with a reason (strategies.py).
 2. Each action is reduced to what is still needed, and simulated. If it breaks an invariant, the
    strategy is refused (invariants.py).
 3. The resulting model is audited. If a server is worse than in `outlook`, the strategy is refused.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from topology.catalogue_rows import ROWS
 from topology.findings import Severity, Strategy
-from topology.strategy_table import SELECTED_ONLY, STRATEGIES, VARIANTS
+from topology.strategy_table import proposed_for, unknown_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +61,12 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         means=row.means,
         arises=row.arises,
         proof=row.proof,
-        strategies=tuple(STRATEGIES[name] for name in row.strategies),
+        strategies=proposed_for(row.code),
     )
     for row in ROWS
 }
 assert len(CATALOGUE) == len(ROWS), "every code once"
-
-
-def answers(code: str) -> tuple[str, ...]:
-    """Return every strategy that can answer a code: its row's, and those that must be selected.
-
-    This is the only registry. The rules take their proposals from it, and `repair plan` accepts
-    choices from it.
-    """
-    names: list[str] = []
-    proposed = (strategy.name for strategy in CATALOGUE[code].strategies)
-    for name in (*proposed, *SELECTED_ONLY.get(code, ())):
-        names += [name, *VARIANTS.get(name, ())]
-    return tuple(dict.fromkeys(names))
+assert not unknown_codes(CATALOGUE.keys()), "strategies answer codes of the catalogue"
 
 
 def entry_of(code: str) -> CatalogueEntry:

@@ -10,7 +10,6 @@ class Row(NamedTuple):
     name: str
     severity: str
     has_rule: bool
-    strategies: tuple[str, ...]
     means: str
     arises: str
     proof: str

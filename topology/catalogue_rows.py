@@ -9,7 +9,7 @@ from topology.catalogue_thread_rows import THREAD_ROWS
 # fmt: off
 ROWS: tuple[Row, ...] = (
     Row(
-        "T1", "tail gap of the parallel applier", "info", True, ("wait",),
+        "T1", "tail gap of the parallel applier", "info", True,
         "The replica does not have a few of the newest transactions, and is applying them now.",
         "A parallel applier without commit order commits transactions in any order.",
         "A thread of the replica owns the GTIDs, or a worker shows them. Or they are in the relay"
@@ -18,7 +18,7 @@ ROWS: tuple[Row, ...] = (
         " states of all workers and none waits for a lock.",
     ),
     Row(
-        "T2", "applier backlog", "info", True, ("wait",),
+        "T2", "applier backlog", "info", True,
         "The replica has received these transactions and has not applied them yet.",
         "The applier is slower than the source, for now.",
         "The GTIDs are in the retrieved set of a channel, and its applier has not passed them. It"
@@ -26,14 +26,14 @@ ROWS: tuple[Row, ...] = (
         " known: SOURCE_DELAY, a stopped applier, or workers that apply transactions.",
     ),
     Row(
-        "T3", "receiver backlog", "info", True, ("wait",),
+        "T3", "receiver backlog", "info", True,
         "The replica has not received these transactions yet.",
         "The receiver is behind the source, for now.",
         "The receiver runs and has not read the source's log up to them, or has read a part of one."
         " With auto-position off it is likely at most: a file position may be after them.",
     ),
     Row(
-        "T4", "unconfirmed lead", "info", True, ("read_again",),
+        "T4", "unconfirmed lead", "info", True,
         "The replica has the source's own newest transactions before the source lists them.",
         "The source writes the transaction to its log, sends it, and adds the GTID to gtid_executed"
         " last. With semi-synchronous replication it also waits for an acknowledgement in between.",
@@ -41,19 +41,19 @@ ROWS: tuple[Row, ...] = (
         " them has waited for longer than `stall_seconds_max` of the policy.",
     ),
     Row(
-        "T5", "group replication block gap", "info", False, (),
+        "T5", "group replication block gap", "info", False,
         "A hole that results from the blocks of GTIDs that group members reserve.",
         "group_replication_gtid_assignment_block_size makes every member reserve its own block.",
         "The hole has the group name as its UUID, and its bounds are those of a block.",
     ),
     Row(
-        "T6", "allowed extra", "info", True, (),
+        "T6", "allowed extra", "info", True,
         "The replica has transactions that the policy allows it to have.",
         "View changes, heartbeat tables, and other UUIDs that the policy lists.",
         "The UUID is on the policy's list.",
     ),
     Row(
-        "H1", "bypassed by file position", "critical", True, ("refetch", "inject_empty"),
+        "H1", "bypassed by file position", "critical", True,
         "The replica will never receive these transactions: its channel has read past them.",
         "The channel was set to a file position after them, with auto-position off.",
         "They are in the source's gtid_executed and not in its gtid_purged; they are not in the"
@@ -62,7 +62,7 @@ ROWS: tuple[Row, ...] = (
         " dump that was loaded with the position may contain their rows.",
     ),
     Row(
-        "H2", "applier crash gap", "warning", False, ("until_after_gaps",),
+        "H2", "applier crash gap", "warning", False,
         "A hole that the parallel applier left when it stopped.",
         "A crash, a kill or an error while workers were at different positions.",
         "The hole does not change, the applier is stopped, and the relay log or the source still"
@@ -70,32 +70,30 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "H3", "hole purged on the source, held by another donor", "critical", False,
-        ("donor_refetch",),
         "The source can no longer send what the replica is missing, but another server can.",
         "The source's binary logs were purged before the hole was noticed.",
         "The hole is within the source's gtid_purged and within another server's binary logs.",
     ),
     Row(
         "H4", "hole held by no server", "critical", False,
-        ("inject_empty", "gtid_purged_append", "reclone"),
         "No server can send what the replica is missing.", "Every donor purged it.",
         "The hole is in the purged set of every donor.",
     ),
     Row(
-        "H5", "source ghost", "warning", False, ("inject_empty",),
+        "H5", "source ghost", "warning", False,
         "The source lists a GTID for which it has no event.",
         "Server bugs 71575, 74687 and 106096.",
         "The same hole on every replica, and no event in the source's binary log.",
     ),
     Row(
-        "H6", "hole in a server's own GTIDs", "warning", False, ("inject_empty",),
+        "H6", "hole in a server's own GTIDs", "warning", False,
         "After a restart the server assigns these GTIDs to new transactions. Replicas that already"
         " have the GTIDs silently skip the new transactions.",
         "A session set gtid_next by hand, or a transaction was rolled back.",
         "A gap in gtid_executed for the server's own UUID.",
     ),
     Row(
-        "H7", "future GNO trap", "warning", True, ("inject_empty",),
+        "H7", "future GNO trap", "warning", True,
         "A server has a GTID with another server's UUID, and that server has not reached the GTID."
         " When it does, the replicas skip its new transaction without an error.",
         "A session set gtid_next by hand.",
@@ -103,7 +101,7 @@ ROWS: tuple[Row, ...] = (
         " holder's binary log shows a server_id other than that of the server with the UUID.",
     ),
     Row(
-        "H8", "passed by the applier", "critical", True, ("refetch", "inject_empty"),
+        "H8", "passed by the applier", "critical", True,
         "The replica received these transactions, or read past them with auto-position on, and will"
         " not execute them. The rows may be there (RESET) or missing (skipped).",
         "RESET BINARY LOGS AND GTIDS on the replica, which has applied them; RELAY_LOG_POS;"
@@ -117,7 +115,6 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "E1", "errant, still in a binary log", "critical", True,
-        ("start_channel", "inject_empty", "redo_on_source", "undo_on_replica"),
         "The replica has transactions that its source does not have and will not receive.",
         "A client wrote on the replica, or mysqld itself did: at the first use of a MEMORY table"
         " after a restart it logs TRUNCATE (5.6: DELETE). If no audited server has the server_uuid,"
@@ -132,14 +129,14 @@ ROWS: tuple[Row, ...] = (
         " ones arrive. It is also likely if no server of the audit has the server_uuid.",
     ),
     Row(
-        "E2", "errant, already purged", "critical", True, ("inject_empty", "reclone"),
+        "E2", "errant, already purged", "critical", True,
         "As E1, and the replica can no longer send them: after a failover to it, the other replicas"
         " stop with error 1236.",
         "A client wrote on the replica long ago; SET GLOBAL gtid_purged declared them; or as E1.",
         "As E1, and within the replica's gtid_purged.",
     ),
     Row(
-        "E3", "crash-lost on the source", "critical", True, ("redo_on_source", "undo_on_replica"),
+        "E3", "crash-lost on the source", "critical", True,
         "The replica has transactions of the source that the source itself has lost. The source"
         " reuses their GTIDs for other transactions. Then the sets agree and the data differs.",
         "The source crashed before its binary log reached the disk, and the replica had already"
@@ -149,7 +146,7 @@ ROWS: tuple[Row, ...] = (
         " exclude a reset of its history.",
     ),
     Row(
-        "E4", "same GTID, different content", "critical", True, ("data_repair", "reclone"),
+        "E4", "same GTID, different content", "critical", True,
         "Two servers have different transactions under one GTID. The sets are equal, both threads"
         " run, and the rows differ.",
         "A server lost its last transactions in a crash, or was RESET, and reused their GTIDs; a"
@@ -165,14 +162,13 @@ ROWS: tuple[Row, ...] = (
         " compared.",
     ),
     Row(
-        "E5", "unknown origin", "info", False, (),
+        "E5", "unknown origin", "info", False,
         "Transactions with a UUID that no known server has.",
         "A server that no longer exists, or a UUID set by hand.",
         "The UUID is in gtid_executed and belongs to no server of the inventory.",
     ),
     Row(
         "E6", "history reset on the source", "critical", True,
-        ("check_data", "rebuild_position", "reclone"),
         "The source's gtid_executed does not have transactions of its own that the replica has,"
         " because its GTID history was reset. The source still has the rows: redoing the"
         " transactions applies them twice. If binary logs were replayed since, the rows that the"
@@ -182,21 +178,20 @@ ROWS: tuple[Row, ...] = (
         " crash. Its first binary log was created after them, without previous GTIDs.",
     ),
     Row(
-        "J1", "can join", "warning", True, ("attach",),
+        "J1", "can join", "warning", True,
         "No channel links this server to the others, and it could replicate from one of them.",
         "The server is new, was restored from a backup, or RESET REPLICA ALL removed its channel.",
         "Its gtid_executed is within what the others have, and the candidate has purged nothing"
         " that it needs.",
     ),
     Row(
-        "J2", "cannot join: purged", "critical", True, ("reclone",),
+        "J2", "cannot join: purged", "critical", True,
         "No channel links this server to the others, and none of them can send what it is missing.",
         "A backup that is older than the binary logs, or a server that was away for too long.",
         "The gtid_purged of every candidate has GTIDs that its gtid_executed does not have.",
     ),
     Row(
         "J3", "cannot join: diverged", "critical", True,
-        ("redo_on_source", "undo_on_replica", "reclone"),
         "No channel links this server to the others, and it has transactions that none of them has."
         " They accept its connection and hide the difference.",
         "A former source returned after a failover with transactions that were never replicated, or"
@@ -204,13 +199,13 @@ ROWS: tuple[Row, ...] = (
         "Its gtid_executed is not within what the others have executed.",
     ),
     Row(
-        "J4", "source outside the inventory", "warning", True, ("add_servers",),
+        "J4", "source outside the inventory", "warning", True,
         "A replica's source is not part of the audit: gtid-audit did not compare the two.",
         "The server was left out of the fleet file or the command, or it is external on purpose.",
         "No server of the audit has the channel's server_uuid or address.",
     ),
     Row(
-        "P1", "1236 on the next connect", "critical", True, ("donor_refetch", "reclone"),
+        "P1", "1236 on the next connect", "critical", True,
         "The source has purged transactions that the replica still needs.",
         "Binary logs were purged while the replica was stopped or lagged. Or the source does not"
         " log what it receives (log_replica_updates = OFF). Or the source lost the end of its"
@@ -219,41 +214,41 @@ ROWS: tuple[Row, ...] = (
         "The source's gtid_purged has GTIDs that the replica has neither executed nor received.",
     ),
     Row(
-        "P2", "latent 1236", "warning", False, ("wait",),
+        "P2", "latent 1236", "warning", False,
         "Only the relay log protects the replica from error 1236.",
         "The source purged transactions that the replica has received and not applied.",
         "The source's gtid_purged is within the union of the replica's executed and retrieved sets,"
         " but not within its executed set alone.",
     ),
     Row(
-        "P3", "runway short", "warning", False, ("raise_retention", "refetch"),
+        "P3", "runway short", "warning", False,
         "The source will soon purge what the replica is missing.",
         "The retention by time or size is short for the write rate.",
         "The time until the source purges the first file that the replica needs is below the"
         " threshold.",
     ),
     Row(
-        "P4", "backup cannot rejoin", "warning", False, (),
+        "P4", "backup cannot rejoin", "warning", False,
         "A server restored from this backup can attach to no donor.",
         "The backup is older than the binary logs.",
         "Every donor's gtid_purged has GTIDs that the backup does not have.",
     ),
     Row(
-        "P5", "failover candidate breaks others", "warning", False, (),
+        "P5", "failover candidate breaks others", "warning", False,
         "Promoting this server stops another with error 1236.",
         "It has purged what the other is missing, or has what the other cannot get.",
         "The rules of the replication handshake, applied to every pair of servers.",
     ),
     *THREAD_ROWS,
     Row(
-        "C1", "duplicate server_uuid", "critical", True, ("new_server_uuid",),
+        "C1", "duplicate server_uuid", "critical", True,
         "Two servers commit transactions under the same UUID. No comparison of their sets is"
         " valid.",
         "A data directory was copied with its auto.cnf.",
         "Two servers at different addresses have one server_uuid.",
     ),
     Row(
-        "C2", "duplicate server_id", "critical", True, ("configure",),
+        "C2", "duplicate server_id", "critical", True,
         "Two servers have the same server_id. A replica drops every transaction that carries its"
         " own server_id, without an error.",
         "A configuration file was copied.",
@@ -261,52 +256,52 @@ ROWS: tuple[Row, ...] = (
         " to the other, and a warning if not.",
     ),
     Row(
-        "C3", "auto-position off", "warning", True, ("auto_position_on",),
+        "C3", "auto-position off", "warning", True,
         "A file position, not the GTID sets, decides what the replica receives. No check detects a"
         " skip.",
         "A bypass by file position that was not finished, or a channel from before GTIDs.",
         "SHOW REPLICA STATUS: Auto_Position 0.",
     ),
     Row(
-        "C4", "gtid_mode of a source not ON", "warning", True, ("configure",),
+        "C4", "gtid_mode of a source not ON", "warning", True,
         "The source refuses the next connection of a channel with auto-position (error 13117).",
         "A change of gtid_mode that was not finished, or was made for a repair.",
         "gtid_mode of the source, and SHOW REPLICA STATUS of the replica: Auto_Position 1. A"
         " connected receiver continues until its connection ends.",
     ),
     Row(
-        "C5", "durability allows loss", "warning", False, ("configure",),
+        "C5", "durability allows loss", "warning", False,
         "A crash of this server can lose what a replica already has: E3.",
         "sync_binlog or innodb_flush_log_at_trx_commit is not 1.", "The two settings.",
     ),
     Row(
-        "C6", "replica updates not logged", "warning", True, ("configure",),
+        "C6", "replica updates not logged", "warning", True,
         "This server does not log what it receives, so its replicas do not receive it.",
         "log_replica_updates is OFF on an intermediate server.",
         "The setting, on the only replication path from one server to another.",
     ),
     Row(
-        "C7", "parallel applier without commit order", "info", False, ("configure",),
+        "C7", "parallel applier without commit order", "info", False,
         "The applier may leave gaps at the tail.", "replica_preserve_commit_order is off.",
         "The setting.",
     ),
     Row(
-        "C8", "retention shorter than the longest outage", "warning", False, ("raise_retention",),
+        "C8", "retention shorter than the longest outage", "warning", False,
         "A replica that is down for as long as the policy allows stops with error 1236 when it"
         " returns.",
         "The binary logs expire earlier.", "The setting, compared with the policy.",
     ),
     Row(
-        "C9", "replica is writable", "warning", False, ("configure",),
+        "C9", "replica is writable", "warning", False,
         "Clients can write on this replica.", "super_read_only is off.", "The setting.",
     ),
     Row(
-        "C10", "relay_log_recovery off with a parallel applier", "warning", False, ("configure",),
+        "C10", "relay_log_recovery off with a parallel applier", "warning", False,
         "After a crash the replica may restart from wrong positions.", "The setting is off.",
         "The settings.",
     ),
     Row(
-        "C11", "filters that make holes", "warning", True, ("configure",),
+        "C11", "filters that make holes", "warning", True,
         "A filter permanently withholds changes from the replicas of a server, or from one replica."
         " The sets may agree, but the rows differ.",
         "binlog_do_db or binlog_ignore_db on a server that has replicas; IGNORE_SERVER_IDS of a"
@@ -315,25 +310,25 @@ ROWS: tuple[Row, ...] = (
         " transactions of an ignored server are missing.",
     ),
     Row(
-        "C12", "auto_increment overlap in a dual-primary pair", "warning", False, ("configure",),
+        "C12", "auto_increment overlap in a dual-primary pair", "warning", False,
         "Both servers can assign the same key to different rows.",
         "auto_increment_increment and auto_increment_offset let both servers generate the same"
         " values.",
         "The settings.",
     ),
     Row(
-        "C13", "clocks differ", "warning", False, ("configure",),
+        "C13", "clocks differ", "warning", False,
         "Times in evidence and forecasts are wrong by the difference.",
         "The servers do not synchronize their clocks.",
         "The server clocks, compared with the clock of gtid-audit.",
     ),
     Row(
-        "C14", "versions that cannot replicate", "critical", False, (),
+        "C14", "versions that cannot replicate", "critical", False,
         "The replica cannot read what the source writes.",
         "For example tagged GTIDs to a server before 8.3.", "The versions and the sets.",
     ),
     Row(
-        "C15", "errors skipped or values converted silently", "warning", True, ("configure",),
+        "C15", "errors skipped or values converted silently", "warning", True,
         "The replica can lose changes without an error: the sets agree, the threads run, and the"
         " rows differ.",
         "replica_skip_errors, replica_exec_mode = IDEMPOTENT or replica_type_conversions with"
@@ -342,50 +337,50 @@ ROWS: tuple[Row, ...] = (
         "The settings of a server that has a channel.",
     ),
     Row(
-        "S1", "schema versions differ", "info", False, ("wait",),
+        "S1", "schema versions differ", "info", False,
         "A DDL statement was applied on one server and not on the other.",
         "A backlog, or a blocked DDL statement.", "The DDL transactions in the two sets.",
     ),
     Row(
-        "S2", "schema drift", "warning", False, ("data_repair",),
+        "S2", "schema drift", "warning", False,
         "Definitions differ although the DDL history is the same.",
         "DDL was executed without binary logging.", "The definitions.",
     ),
     Row(
-        "S3", "tracker mismatch", "warning", False, (),
+        "S3", "tracker mismatch", "warning", False,
         "The schema used to decode rows does not fit them.", "DDL that the tracker did not see.",
         "Column count doesn't match value count.",
     ),
     Row(
-        "F1", "fragmented set", "info", False, ("inject_empty",),
+        "F1", "fragmented set", "info", False,
         "The set has so many intervals that it slows down the servers.",
         "Holes that accumulate over time.", "The interval count and its trend.",
     ),
     Row(
-        "F2", "dead UUIDs", "info", False, (),
+        "F2", "dead UUIDs", "info", False,
         "UUIDs that could be retired.", "Servers that no longer exist.",
         "Every server and every backup has the same GTIDs of these UUIDs.",
     ),
     Row(
-        "U1", "fact unreadable", "warning", True, ("grant",),
+        "U1", "fact unreadable", "warning", True,
         "gtid-audit could not read a fact, and does not evaluate what depends on it.",
         "A missing privilege, a timeout, or a server that is down or not supported.",
         "The server's own answer.",
     ),
     Row(
-        "U2", "torn reading", "warning", True, ("read_again",),
+        "U2", "torn reading", "warning", True,
         "The server was restarted or reset while gtid-audit read it.",
         "gtid_purged is not within gtid_executed, or the server_uuid changed, or a set shrank"
         " between the readings.",
         "The two readings.",
     ),
     Row(
-        "U3", "text not parseable", "warning", False, (),
+        "U3", "text not parseable", "warning", False,
         "A text that should be a GTID set or a status cannot be parsed.",
         "The output was truncated or edited.", "The text and the position in it.",
     ),
     Row(
-        "U4", "not evaluated", "warning", True, (),
+        "U4", "not evaluated", "warning", True,
         "This version does not evaluate how these servers replicate among themselves.",
         "Group Replication, Galera, MariaDB.",
         "performance_schema.replication_group_members, wsrep_on, or the server's version.",

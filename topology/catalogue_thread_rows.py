@@ -8,7 +8,7 @@ from topology.catalogue_row import Row
 # fmt: off
 THREAD_ROWS: tuple[Row, ...] = (
     Row(
-        "A1", "expected error differs", "critical", True, ("position_bypass",),
+        "A1", "expected error differs", "critical", True,
         "The applier stopped because the statement did not fail on the replica as it failed on the"
         " source. An empty transaction does not help: the applier compares the error before it"
         " checks the GTID.",
@@ -18,18 +18,18 @@ THREAD_ROWS: tuple[Row, ...] = (
         "The applier's error text reports different errors, and the event has an error code.",
     ),
     Row(
-        "A2", "row conflict", "critical", True, ("resolve_conflict", "inject_empty"),
+        "A2", "row conflict", "critical", True,
         "The applier stopped on a row that already exists, or does not exist.",
         "The replica's data differs from the source's: a client wrote on it, or it skipped"
         " changes.",
         "The applier's error is 1062 or 1032.",
     ),
     Row(
-        "A3", "applier stopped by an error", "critical", True, ("explain",),
+        "A3", "applier stopped by an error", "critical", True,
         "The applier stopped.", "The error text reports the cause.", "The applier's error text.",
     ),
     Row(
-        "A4", "receiver failed", "critical", True, ("explain",),
+        "A4", "receiver failed", "critical", True,
         "The receiver stopped with an error, cannot connect, or runs but no longer receives"
         " anything.",
         "The error text reports the cause; `explain` explains the texts of every version. Without"
@@ -40,7 +40,7 @@ THREAD_ROWS: tuple[Row, ...] = (
         " policy ago, and the receiver does not move (a warning, likely).",
     ),
     Row(
-        "A5", "applier blocked by a lock", "warning", True, ("kill_blocker",),
+        "A5", "applier blocked by a lock", "warning", True,
         "The applier has waited for longer than `lock_wait_seconds_max` of the policy for a lock"
         " that a session of the replica holds.",
         "An open transaction on the replica, LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK"
@@ -52,18 +52,18 @@ THREAD_ROWS: tuple[Row, ...] = (
         " 1205).",
     ),
     Row(
-        "A6", "gaps forbid a change", "warning", False, ("until_after_gaps",),
+        "A6", "gaps forbid a change", "warning", False,
         "The channel cannot be changed while the parallel applier has gaps.",
         "Error 1802 or a related error.", "The error.",
     ),
     Row(
-        "A7", "replication not running", "warning", True, ("start_channel",),
+        "A7", "replication not running", "warning", True,
         "A thread of the channel is stopped without an error, or no channel links the servers.",
         "An operator stopped the thread and did not start it again, or reset the channel.",
         "The state of the thread, without an error.",
     ),
     Row(
-        "A8", "applier stalled", "warning", True, (),
+        "A8", "applier stalled", "warning", True,
         "Transactions wait in the relay log, and the applier has applied nothing for longer than"
         " `stall_seconds_max` of the policy.",
         "A large transaction, DDL on a large table, a table without a primary key, a slow disk; a"
@@ -72,7 +72,7 @@ THREAD_ROWS: tuple[Row, ...] = (
         " the limit, and no thread of the applier waits for a lock. SOURCE_DELAY does not count.",
     ),
     Row(
-        "A9", "binary log closed", "critical", True, ("configure",),
+        "A9", "binary log closed", "critical", True,
         "The server closed its binary log after an error and continues without it. What clients"
         " commit on it gets no GTID and reaches no other server.",
         "binlog_error_action is IGNORE_ERROR (the default before 5.7.7), and the server could not"

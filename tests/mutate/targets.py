@@ -86,7 +86,16 @@ TARGETS: Sequence[Target] = (
     Target(
         "planner and strategies",
         (
-            *("repair/planner.py", "repair/strategy_planners.py", "repair/declaring.py"),
+            *(
+                "repair/planner.py",
+                "repair/fetching_again.py",
+                "repair/moving_past.py",
+                "repair/strategies.py",
+                "repair/plan_input.py",
+                "repair/answered_by_steps.py",
+                "repair/simulated_proposal.py",
+                "repair/declaring.py",
+            ),
             *("repair/replaying.py", "repair/conflicts.py", "repair/data_repair.py"),
             *("repair/redo_rows.py", "repair/column_type_guards.py"),
             *("repair/choices.py", "repair/audit_after_plan.py", "repair/failing_event.py"),

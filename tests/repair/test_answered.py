@@ -10,10 +10,10 @@ import pytest
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
-from repair.initial_model import start_model
+from repair.answered_by_steps import StepsSoFar, delivers
 from repair.model import Model
+from repair.plan_input import PlanInput
 from repair.plan_parts import ORDER
-from repair.planner import _Work
 from repair.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
@@ -36,22 +36,27 @@ def after(executed: str = "a:1-3", **facts: Any) -> Model:
     return model(server("a", executed), server("b", executed, made, other))
 
 
-def a_step(effect: object) -> Any:
-    return SimpleNamespace(effect=effect)
+START = StartChannel("b", "")
+INJECT = InjectEmpty("b", gtids("a:3"))
 
 
-START = a_step(StartChannel("b", ""))
-INJECT = a_step(InjectEmpty("b", gtids("a:3")))
-
-
-def work(steps: list[Any], then: Model, before: Model = BEFORE) -> _Work:
-    """Return a plan in the making, some steps later."""
+def given_by(before: Model) -> PlanInput:
     snapshot = snapshot_of(before)
-    audit, evidence = audit_cluster(snapshot), LogEvidence()
-    started = start_model(snapshot, audit, evidence)
-    made = _Work(snapshot, audit, {}, evidence, Policy(), started)
-    made.steps, made.model = steps, then
-    return made
+    return PlanInput.of(snapshot, audit_cluster(snapshot), {}, LogEvidence(), Policy())
+
+
+def after_steps(effects: list[Any], then: Model, before: Model = BEFORE) -> StepsSoFar:
+    """Return a plan in the making, some steps later."""
+    given = given_by(before)
+    outlook = given.look_ahead(given.started)
+    return StepsSoFar(
+        effects=effects,
+        started=given.started,
+        model=then,
+        known=given.known,
+        before=frozenset(each.id for each in outlook.findings),
+        outlook=outlook,
+    )
 
 
 def finding(code: str, **facts: Any) -> Any:
@@ -60,25 +65,25 @@ def finding(code: str, **facts: Any) -> Any:
 
 @pytest.mark.parametrize("code", [*BY_ITSELF, *OF_A_CHANNEL, *BY_SETS])
 def test_nothing_is_answered_without_a_step(code: str) -> None:
-    assert not work([], after())._is_delivered(finding(code))
+    assert not delivers(after_steps([], after()), finding(code))
 
 
 @pytest.mark.parametrize("code", BY_ITSELF)
 def test_what_the_model_does_not_show_is_never_answered(code: str) -> None:
-    assert not work([START, INJECT], after())._is_delivered(finding(code))
+    assert not delivers(after_steps([START, INJECT], after()), finding(code))
 
 
 @pytest.mark.parametrize("code", BY_SETS)
 def test_what_has_arrived_is_answered(code: str) -> None:
-    assert work([INJECT], after())._is_delivered(finding(code))
-    assert not work([INJECT], after("a:1-2"))._is_delivered(finding(code))
+    assert delivers(after_steps([INJECT], after()), finding(code))
+    assert not delivers(after_steps([INJECT], after("a:1-2")), finding(code))
 
 
 @pytest.mark.parametrize("code", [*OF_A_CHANNEL, *BY_SETS])
 def test_a_finding_without_a_set_or_a_server_is_not_answered_by_sets(code: str) -> None:
-    made = work([INJECT], after())
-    assert not made._is_delivered(a_finding(code, ""))
-    assert not made._is_delivered(finding(code, replica="x", source="y"))
+    made = after_steps([INJECT], after())
+    assert not delivers(made, a_finding(code, ""))
+    assert not delivers(made, finding(code, replica="x", source="y"))
 
 
 @pytest.mark.parametrize("code", OF_A_CHANNEL)
@@ -87,10 +92,10 @@ def test_a_finding_without_a_set_or_a_server_is_not_answered_by_sets(code: str) 
     [
         ([START], after(), {}, True),
         ([INJECT], after(), {}, False),  # the set has arrived, and the channel still stands
-        ([a_step(StartChannel("b", "other"))], after(), {}, False),
-        ([a_step(StartChannel("a", ""))], after(), {}, False),
-        ([a_step(AutoPositionOn("b", "", filled=GtidSet()))], after(), {}, True),
-        ([a_step(MovePast("b", "", SimpleNamespace()))], after(), {}, True),  # type: ignore[arg-type]
+        ([StartChannel("b", "other")], after(), {}, False),
+        ([StartChannel("a", "")], after(), {}, False),
+        ([AutoPositionOn("b", "", filled=GtidSet())], after(), {}, True),
+        ([MovePast("b", "", SimpleNamespace())], after(), {}, True),  # type: ignore[arg-type]
         ([START], after(running=False), {}, False),
         ([START], after(is_stuck=True), {}, False),
         ([START], after(), {"channel": None}, False),
@@ -101,35 +106,34 @@ def test_a_finding_without_a_set_or_a_server_is_not_answered_by_sets(code: str) 
 def test_only_a_step_that_starts_the_channel_answers_for_it(
     code: str, steps: list[Any], then: Model, facts: dict[str, Any], *, is_answered: bool
 ) -> None:
-    assert work(steps, then)._is_delivered(finding(code, **facts)) is is_answered
+    assert delivers(after_steps(steps, then), finding(code, **facts)) is is_answered
 
 
 @pytest.mark.parametrize(("code", "is_answered"), [("H1", False), ("H8", False), ("P1", True)])
 def test_what_the_rules_find_no_more_is_answered_but_not_what_was_passed(
     code: str, *, is_answered: bool
 ) -> None:
-    made = work([INJECT], after("a:1-2"))
+    made = after_steps([INJECT], after("a:1-2"))
     gone = finding(code)
-    assert not made._is_delivered(gone), "the rules did not find it before either"
-    made.expected = frozenset({gone.id})
-    made.outlook = replace(made.outlook, findings=())
-    assert made._is_delivered(gone) is is_answered
-    made.outlook = replace(made.outlook, findings=(gone,))
-    assert not made._is_delivered(gone)
+    assert not delivers(made, gone), "the rules did not find it before either"
+    made = replace(made, before=frozenset({gone.id}), outlook=replace(made.outlook, findings=()))
+    assert delivers(made, gone) is is_answered
+    made = replace(made, outlook=replace(made.outlook, findings=(gone,)))
+    assert not delivers(made, gone)
 
 
 @pytest.mark.parametrize("auto", [True, False])
 def test_a_backlog_behind_a_file_position_is_not_answered_by_sets(*, auto: bool) -> None:
     running = model(server("a", "a:1-3"), server("b", "a:1-2", channel("a", auto=auto)))
-    made = work([INJECT], after(), running)
-    made.started = after(auto_position=auto)  # it arrives without a step
+    made = after_steps([INJECT], after(), running)
+    made = replace(made, started=after(auto_position=auto))  # it arrives without a step
     for code in ("T2", "T3"):
-        assert made._is_delivered(finding(code)) is auto
-        assert not made._is_delivered(finding(code, channel="gone"))
-    assert not made._is_delivered(finding("H1")), "by another channel, which may not apply it"
-    made.started = running
-    assert made._is_delivered(finding("T3")), "a step has brought it"
-    assert made._is_delivered(finding("H1"))
+        assert delivers(made, finding(code)) is auto
+        assert not delivers(made, finding(code, channel="gone"))
+    assert not delivers(made, finding("H1")), "by another channel, which may not apply it"
+    made = replace(made, started=running)
+    assert delivers(made, finding("T3")), "a step has brought it"
+    assert delivers(made, finding("H1"))
 
 
 @pytest.mark.parametrize(
@@ -146,35 +150,36 @@ def test_a_backlog_that_may_never_arrive_is_not_answered(
     code: str, severity: Severity, *, is_answered: bool
 ) -> None:
     doubtful = replace(finding(code), severity=severity)
-    assert work([INJECT], after())._is_delivered(doubtful) is is_answered
+    assert delivers(after_steps([INJECT], after()), doubtful) is is_answered
 
 
 def test_holes_are_other_findings_about_the_same_server() -> None:
     own, beside = finding("H1"), finding("H8")
     findings = (own, beside, finding("H1", replica="a"), finding("E1"))
-    made = work([], after())
-    made.audit = replace(made.audit, findings=findings)
-    assert [(each.code, each.gtids) for each in made._holes(own)] == [("H8", gtids("a:3"))]
+    given = given_by(BEFORE)
+    given = replace(given, audit=replace(given.audit, findings=findings))
+    case = given.case(own, "refetch", model=BEFORE, effects=(), declared={})
+    assert [(each.code, each.gtids) for each in case.holes] == [("H8", gtids("a:3"))]
 
 
 def test_a_set_may_be_all_that_a_server_has() -> None:
     """Of a new replica, for instance: the finding is about its whole set."""
     arrived = after("a:3")
-    made = work([INJECT], arrived, after())
-    made.started = arrived
-    assert made._is_delivered(finding("T2"))
-    assert not made._is_delivered(finding("H1")), "no step does it"
-    made.started = after("a:1")
+    made = after_steps([INJECT], arrived, after())
+    made = replace(made, started=arrived)
+    assert delivers(made, finding("T2"))
+    assert not delivers(made, finding("H1")), "no step does it"
+    made = replace(made, started=after("a:1"))
     for code in ("T2", "H1", "P1"):
-        assert made._is_delivered(finding(code)), "a step has brought it"
+        assert delivers(made, finding(code)), "a step has brought it"
 
 
 def test_what_is_missing_on_the_source_is_looked_for_there() -> None:
     extra = model(server("a", "a:1-2"), server("b", "a:1-3", channel("a")))
     for code in ("E1", "E2", "E3", "J3"):
-        assert not work([INJECT], extra)._is_delivered(finding(code))
+        assert not delivers(after_steps([INJECT], extra), finding(code))
     for code in ("H1", "P1", "T3"):
-        assert work([INJECT], extra)._is_delivered(finding(code))
+        assert delivers(after_steps([INJECT], extra), finding(code))
 
 
 def test_a_stuck_applier_comes_before_sets_and_sets_before_channels() -> None:

@@ -11,10 +11,11 @@ from gtid import GtidSet
 from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
 from repair.content_questions import ContentQuestion
 from repair.failing_event import FailingEvent
+from repair.fetching_again import refetch
 from repair.model import Model
+from repair.moving_past import position_bypass
 from repair.starting import start_channel
 from repair.strategy_case import Case, Hole, Outcome, Proposal
-from repair.strategy_planners import position_bypass, refetch
 from repair.transaction_content import NetRow, RowsOn, RowState
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason

@@ -19,6 +19,7 @@ from repair.actions import (
 )
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
+from repair.fetching_again import refetch
 from repair.kept_out import KeptOut, brings_in
 from repair.misfit import misfit, misfit_unless_executed
 from repair.missing_on import other_sources, unfinished
@@ -28,7 +29,6 @@ from repair.replaying import undo_on_replica
 from repair.rows_there import is_there_already
 from repair.starting import misfit_of_waiting, start_channel
 from repair.strategy_case import Hole, Refusal
-from repair.strategy_planners import refetch
 from repair.transaction_content import RowsOn, RowState
 from repair.unlogged_redo import purges_what_it_receives
 from repair.waiting_ddl import Ddl

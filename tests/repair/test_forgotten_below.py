@@ -9,10 +9,10 @@ import pytest
 from repair.actions import InjectEmpty
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
+from repair.fetching_again import refetch
 from repair.model import Model
 from repair.starting import start_channel
 from repair.strategy_case import Case, Hole
-from repair.strategy_planners import refetch
 from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason, shown

@@ -10,7 +10,7 @@ from compose import faults, faults_applier
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from gtid import GtidSet
-from repair.strategy_planners import PLANNERS
+from repair.strategies import PLANNERS
 from tests.repair.live import (
     Examination,
     await_clean,
@@ -20,8 +20,8 @@ from tests.repair.live import (
     statements_of,
     wait_until,
 )
-from topology.catalogue import answers
 from topology.explanations import explain
+from topology.strategy_table import strategies_for
 
 # Unit tests and digests hold the same claims in `make test`.
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def instruction(found: Examination) -> str:
 
 def assert_nothing_is_left_out(found: Examination, title: str) -> None:
     assert not found.plan().steps
-    for name in answers("A3"):
+    for name in strategies_for("A3"):
         if name in PLANNERS:
             assert not found.plan({"A3": name}).steps, name
     why = str(found.plan({"A3": "inject_empty"}).not_planned)

@@ -6,9 +6,10 @@ test; so a new strategy, or a code that it answers from now on, cannot be forgot
 
 from pathlib import Path
 
-from repair.strategy_planners import PLANNERS
+from repair.strategies import PLANNERS
 from tests.repair.test_live_truth import CASES
-from topology.catalogue import CATALOGUE, answers
+from topology.catalogue import CATALOGUE
+from topology.strategy_table import strategies_for
 
 # The default of its case in test_live_truth.py: no choice names it there.
 BY_DEFAULT = {
@@ -34,7 +35,7 @@ def test_every_strategy_is_tried_for_every_code_that_it_answers() -> None:
         (code, name)
         for code, entry in CATALOGUE.items()
         if entry.has_rule
-        for name in answers(code)
+        for name in strategies_for(code)
         if name in PLANNERS
     }
     assert to_try == tried | BY_DEFAULT | set(ELSEWHERE)

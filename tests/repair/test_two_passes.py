@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from repair import planner
+from repair import simulated_proposal
 from repair.planner import plan_repair
+from repair.strategies import LEAVING_OUT, PLANNERS
 from repair.strategy_case import Case, Outcome, Refusal
-from repair.strategy_planners import DECLARING, PLANNERS
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.transaction_class import ContentClass
@@ -36,7 +36,8 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Tried:
 
         return strategy
 
-    monkeypatch.setattr(planner, "PLANNERS", {name: noting(name) for name in PLANNERS})
+    planners = {name: noting(name) for name in PLANNERS}
+    monkeypatch.setattr(simulated_proposal, "PLANNERS", planners)
     return found
 
 
@@ -49,8 +50,8 @@ def plan(kind: ContentClass = ContentClass.EMPTY, choices: dict[str, str] | None
 def test_nothing_is_declared_before_every_delivery_was_tried(tried: Tried) -> None:
     plan()
     names = [name for _, name in tried]
-    declared = [at for at, name in enumerate(names) if name in DECLARING]
-    delivered = [at for at, name in enumerate(names) if name not in DECLARING]
+    declared = [at for at, name in enumerate(names) if name in LEAVING_OUT]
+    delivered = [at for at, name in enumerate(names) if name not in LEAVING_OUT]
     assert declared
     assert {"start_channel"} <= {names[at] for at in delivered}
     assert min(declared) > names.index("start_channel")

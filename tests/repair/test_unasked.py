@@ -10,11 +10,11 @@ import pytest
 from repair.audit_after_plan import made_worse
 from repair.declaring import inject_empty
 from repair.failing_event import FailingEvent
+from repair.fetching_again import refetch
 from repair.model import Model
 from repair.replaying import _where_it_stops
 from repair.rows_there import is_there_already
 from repair.strategy_case import Case
-from repair.strategy_planners import refetch
 from repair.transaction_content import RowsOn, RowState
 from repair.way_home import way_home
 from tests.repair.build import channel, gtids, model, server

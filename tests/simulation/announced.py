@@ -20,7 +20,7 @@ from repair.actions import (
     UndoRows,
 )
 from repair.repair_plan import Plan
-from repair.strategy_planners import DECLARING
+from repair.strategies import LEAVING_OUT
 from tests.simulation.oracles import Violation, follows_its_source, last_writer
 from tests.simulation.plan_oracles import (
     cancel_out,
@@ -89,7 +89,7 @@ def announced(plan: Plan, choices: Mapping[str, str], *, is_refused: bool) -> An
     declaring = {
         each.finding_id
         for each in plan.answered
-        if choices.get(each.finding_id) in {*DECLARING, "undo_on_replica"}
+        if choices.get(each.finding_id) in {*LEAVING_OUT, "undo_on_replica"}
     }
     about = [step.effect for step in plan.steps if declaring & {*step.finding_ids}]
     declared = GtidSet.union_of(

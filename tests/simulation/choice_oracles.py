@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.repair_plan import Plan
-from repair.strategy_planners import PLANNERS
+from repair.strategies import PLANNERS
 from tests.simulation.announced import WARNED, announced, harm
 from tests.simulation.chosen_moments import interrupted, late, plan_with
 from tests.simulation.contents import contents_of
@@ -26,9 +26,9 @@ from tests.simulation.plan_oracles import but_for_what_is_new, run
 from tests.simulation.reading import gtids, read
 from tests.simulation.state import Gtid, Key, World
 from topology.audit_cluster import audit_cluster
-from topology.catalogue import answers
 from topology.findings import ClusterAudit
 from topology.snapshot import ClusterSnapshot
+from topology.strategy_table import strategies_for
 
 SHARE = 0.4  # of the histories with findings: each costs a second plan
 # Says of the world after the plan what the next audit gets wrong.
@@ -42,7 +42,7 @@ def choices_of(truth: Truth, audit: ClusterAudit) -> dict[str, str]:
     # One strategy for each GTID that is extra: two are refused.
     extra: list[tuple[GtidSet, str]] = []
     for finding in audit.findings:
-        names = [name for name in answers(finding.code) if name in PLANNERS]
+        names = [name for name in strategies_for(finding.code) if name in PLANNERS]
         if not names or dice.random() >= 0.7:
             continue
         name = dice.choice(names)

@@ -35,9 +35,9 @@ from tests.simulation.plan_oracles import (
 from tests.simulation.reading import gtids
 from tests.simulation.state import World
 from tests.simulation.steps import STEPS, Line, perform
-from topology.catalogue import answers
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot
+from topology.strategy_table import strategies_for
 
 Choices = Mapping[str, str]
 
@@ -48,7 +48,9 @@ def plan_with(
     """Make the plan of an audit with choices by finding id; those of other audits are left out."""
     codes = {finding.id: finding.code for finding in audit.findings}
     fitting = {
-        key: name for key, name in choices.items() if key in codes and name in answers(codes[key])
+        key: name
+        for key, name in choices.items()
+        if key in codes and name in strategies_for(codes[key])
     }
     evidence = chosen_evidence(world, snapshot, audit)
     try:

@@ -15,14 +15,14 @@ from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 from gtid import GtidSet
 from repair import Plan
-from repair.strategy_planners import PLANNERS
+from repair.strategies import PLANNERS
 from tests.repair.live import Examination, examine, executed, wait_until
 from tests.server_pool import is_connected
 from tests.topology.test_faults_live import audited, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.catalogue import answers
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.strategy_table import strategies_for
 
 pytestmark = pytest.mark.slow  # a group takes some ten seconds to start, and as long to end
 
@@ -107,7 +107,7 @@ def finding_of(found: Examination, code: str) -> Finding:
 
 def every_plan(found: Examination, code: str) -> list[Plan]:
     """Return the default plan, and one for each strategy that may be selected for a finding."""
-    names = [name for name in answers(code) if name in PLANNERS]
+    names = [name for name in strategies_for(code) if name in PLANNERS]
     return [found.plan(), *(found.plan({code: name}) for name in names)]
 
 

@@ -1,33 +1,20 @@
-"""Converts a finding and a strategy to actions or a refusal: channel strategies, and the table.
+"""Lets a source send again what a replica is missing: strategies `refetch`, `auto_position_on`.
 
-1. There is one function for each strategy, in the table at the end, keyed as in
-   topology/strategy_table.py.
-2. A strategy proposes actions. The planner simulates them, and an invariant may still refuse them.
-3. Strategies that start a channel are in starting.py; those that leave transactions out are in
-   declaring.py; those that redo or undo them are in replaying.py; those that write rows are in
-   data_repair.py and conflicts.py.
-4. manual_instructions.py has the instructions for strategies that are not planned.
+1. With auto-position on, the source sends all that is missing. So not only the transactions of the
+   finding are compared with the replica's rows, but also what waits, and what other gaps hold.
+2. Rows that do not match, or were not read, refuse the default. Some starts are never planned: rows
+   that are already there would be written a second time.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeAlias
 
 from gtid import GtidSet
 from repair.actions import (
     AutoPositionOn,
     InjectEmpty,
-    MovePast,
 )
 from repair.compared_rows import compared_waiting, rows_of
-from repair.conflicts import resolve_conflict
-from repair.data_repair import data_repair
-from repair.declaring import (
-    INJECTED_PER_SCRIPT_MAX,
-    gtid_purged_append,
-    inject_empty,
-    reset_and_purge,
-)
 from repair.doubtful_sources import may_ask_a_copy
 from repair.misfit import misfit
 from repair.model import (
@@ -38,8 +25,6 @@ from repair.model import (
     simulate,
 )
 from repair.offered import offered
-from repair.refused_before import start_as_selected
-from repair.replaying import redo_on_source, undo_on_replica
 from repair.rows_there import may_come_back
 from repair.same_server_id import same_server_id
 from repair.start_doubts import as_warning, left_gaps
@@ -47,47 +32,9 @@ from repair.starting import misfit_of_waiting
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import NetRow, RowState, TransactionContent
 from repair.unlogged_redo import purges_what_it_receives, refuses_replicas
-from topology.catalogue import CATALOGUE, answers
 from topology.dialect import who_set_until
 from topology.findings import Grade
 from topology.transaction_class import ContentClass
-
-__all__ = ["ANSWERS", "DECLARING", "INJECTED_PER_SCRIPT_MAX", "PLANNERS", "Planner"]
-
-Planner: TypeAlias = Callable[[Case], Outcome]
-
-
-def position_bypass(case: Case) -> Outcome:
-    """Plan to move past the event, fill the gap, and switch to auto-position, in this order."""
-    event, replica, channel = case.event, case.replica, case.channel
-    if replica is None or channel is None:
-        return Refusal("the replica, or its channel, could not be read")
-    if event is None:
-        return Refusal(
-            "the failing event was not found in the source's log, or could not be read there: a"
-            " position must not be guessed"
-        )
-    if case.finding.code == "A3" and not case.is_chosen:
-        return Refusal(
-            f"the applier stopped before {event.gtid}, which the source logged with error"
-            f" {event.error_code}. The channel reports only error 1756, so read the worker's error"
-            " in the error log first. If it reports different errors, select --strategy"
-            " A3=position_bypass"
-        )
-    skipped = event.before - replica.executed
-    if skipped:
-        return Refusal(
-            f"{skipped.shortened()} is before the failing event in the log and not executed: the"
-            " parallel applier left gaps; close them first (START … UNTIL SQL_AFTER_MTS_GAPS)"
-        )
-    gtid = GtidSet.of(event.gtid)
-    return Proposal(
-        (
-            MovePast(replica.name, channel.name, event),
-            InjectEmpty(replica.name, gtid, may_be_executed=True),
-            AutoPositionOn(replica.name, channel.name, filled=gtid),
-        )
-    )
 
 
 def refetch(case: Case) -> Outcome:
@@ -367,26 +314,3 @@ def _changed_since(case: Case, content: TransactionContent, arriving: GtidSet) -
         return None
     why = state.why or "they are not as the transactions left them"
     return f"rows of {arriving.shortened()} were changed since on {case.source.name}: {why}"
-
-
-PLANNERS: Mapping[str, Planner] = {
-    "position_bypass": position_bypass,
-    "refetch": refetch,
-    "auto_position_on": refetch,
-    "inject_empty": inject_empty,
-    "gtid_purged_append": gtid_purged_append,
-    "reset_and_purge": reset_and_purge,
-    "start_channel": start_as_selected,
-    "redo_on_source": redo_on_source,
-    "undo_on_replica": undo_on_replica,
-    "resolve_conflict": resolve_conflict,
-    "data_repair": data_repair,
-}
-
-# Strategies that leave transactions out. They come after every strategy that delivers.
-DECLARING = frozenset({"inject_empty", "gtid_purged_append", "reset_and_purge"})
-
-# The findings that a planned strategy answers, according to the catalogue.
-ANSWERS: Mapping[str, frozenset[str]] = {
-    name: frozenset(code for code in CATALOGUE if name in answers(code)) for name in PLANNERS
-}

@@ -1,16 +1,16 @@
 """Actions: what a step changes on a server, with one small value type for each kind of change.
 
-1. An action describes what changes. procedures.py writes it as SQL, and model.py defines its
-   effect.
+1. An action describes what changes, and its effect on the model. procedures.py writes it as SQL.
 2. The GTID sets in an action are those known at planning time. The script checks them again when it
    runs.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from gtid import GtidSet
 from repair.failing_event import FailingEvent
+from repair.model import Model, ModelServer, settle
 from repair.replay import Replayed
 from repair.row_versions import RowVersions
 from repair.transaction_content import NetRow
@@ -31,6 +31,10 @@ class UndoRows:
         assert self.rows, "an action does something"
         assert len({(row.table.schema, row.table.table) for row in self.rows}) == 1, "of one table"
 
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        return server  # not logged: no set and no channel shows it
+
 
 @dataclass(frozen=True, slots=True)
 class InjectEmpty:
@@ -46,6 +50,11 @@ class InjectEmpty:
     # What must be executed before. If it is not, the rows would stay and no set would show it.
     undone: tuple[UndoRows, ...] = ()
 
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        # Without a binary log, all that is executed is purged at once: no replica can get it here.
+        return server.with_executed(self.gtids, purged=not server.has_log)
+
 
 @dataclass(frozen=True, slots=True)
 class AppendPurged:
@@ -53,6 +62,10 @@ class AppendPurged:
 
     server: str
     gtids: GtidSet
+
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        return server.with_executed(self.gtids, purged=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,11 @@ class ResetAndPurge:
     executed: GtidSet  # the exact set of the server when the script begins
     restart: tuple[str, ...]  # its channels that were running
 
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        goal = self.executed | self.gtids
+        return replace(server, executed=goal, purged=goal)
+
 
 @dataclass(frozen=True, slots=True)
 class MovePast:
@@ -72,6 +90,21 @@ class MovePast:
     server: str
     channel: str
     event: FailingEvent
+
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        channel = server.channel(self.channel)
+        assert channel is not None, "strategies refer to existing channels"
+        return server.with_channel(
+            self.channel,
+            auto_position=False,
+            running=True,
+            is_connected=False,
+            is_stuck=False,
+            lost_place="",
+            retrieved=GtidSet(),
+            bypassed=channel.bypassed | self.event.before | GtidSet.of(self.event.gtid),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +120,18 @@ class AutoPositionOn:
     # gtid_executed when those rows were compared, and what earlier steps leave empty. Any other
     # transaction may have changed the rows and changed them back. None: they were not compared.
     compared_at: GtidSet | None = None
+
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        # CHANGE … AUTO_POSITION = 1 deletes the relay log and, with it, what was retrieved.
+        changed = server.with_channel(
+            self.channel,
+            auto_position=True,
+            retrieved=GtidSet(),
+            bypassed=GtidSet(),
+            passed=GtidSet(),
+        )
+        return changed.started(self.channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +154,10 @@ class StartChannel:
     # (start_guards.py). If the start only ends another selected strategy, this is False.
     by_choice: bool = field(default=False, compare=False)
 
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        return server.started(self.channel, retried=self.retried)
+
 
 @dataclass(frozen=True, slots=True)
 class StopChannel:
@@ -116,6 +165,10 @@ class StopChannel:
 
     server: str
     channel: str
+
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        return server.with_channel(self.channel, running=False, is_connected=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +185,10 @@ class MakeRowsAlike:
     def __post_init__(self) -> None:
         assert self.rows, "an action does something"
         assert len({(row.table.schema, row.table.table) for row in self.rows}) == 1, "of one table"
+
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        return server  # not logged: no set and no channel shows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +210,11 @@ class RedoTransactions:
         """Return the GTIDs of the transactions."""
         return GtidSet.of(each.gtid for each in self.transactions if each.gtid is not None)
 
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        # Without a binary log, all that is executed is purged at once: no replica can get it here.
+        return server.with_executed(self.gtids, purged=not server.has_log)
+
 
 Action: TypeAlias = (
     InjectEmpty
@@ -166,3 +228,8 @@ Action: TypeAlias = (
     | UndoRows
     | RedoTransactions
 )
+
+
+def simulate(model: Model, action: Action) -> Model:
+    """Return the servers after an action, when replication has come to rest."""
+    return settle(model.replace(action.effect(model[action.server])))

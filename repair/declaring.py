@@ -25,11 +25,12 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
     StopChannel,
+    simulate,
 )
 from repair.conflicts import behind_later_ones, not_to_go_on
 from repair.forgotten_below import forgotten_below
 from repair.missing_on import not_all_read, not_reached, roots, targets_without, unfinished
-from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
+from repair.model import ModelServer, below, upstream, with_all_channels_repaired
 from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content

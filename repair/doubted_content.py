@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, StartChannel
-from repair.model import simulate
+from repair.actions import AutoPositionOn, StartChannel, simulate
 from repair.strategy_case import Case
 from repair.transaction_content import TransactionContent
 from topology.transaction_class import ContentClass

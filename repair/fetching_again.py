@@ -10,20 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from repair.actions import (
-    AutoPositionOn,
-    InjectEmpty,
-)
+from repair.actions import AutoPositionOn, InjectEmpty, simulate
 from repair.compared_rows import compared_waiting, rows_of
 from repair.doubtful_sources import may_ask_a_copy
 from repair.misfit import misfit
-from repair.model import (
-    ModelChannel,
-    ModelServer,
-    below,
-    delivery,
-    simulate,
-)
+from repair.model import ModelChannel, ModelServer, below, delivery
 from repair.offered import offered
 from repair.rows_there import may_come_back
 from repair.same_server_id import same_server_id

@@ -12,10 +12,10 @@ model after it. The state of a server is small:
     per channel         source, running, auto_position, retrieved (Retrieved_Gtid_Set), and the sets
                         that it will not deliver: bypassed, passed, dropped
 
-`simulate(model, action)` has two parts. A row of `_EFFECTS` changes the server on which the action
-runs. Then `settle` lets every running channel deliver, round after round, until no channel delivers
-anything. It ends, because executed sets only grow, a stuck applier stays stuck, and no GTIDs are
-created. One delivery is
+`simulate(model, action)` has two parts (actions.py). The action changes the server on which it
+runs: its `effect`. Then `settle` lets every running channel deliver, round after round, until no
+channel delivers anything. It ends, because executed sets only grow, a stuck applier stays stuck,
+and no GTIDs are created. One delivery is
 
     coming = what the source can send (executed - purged) + what the relay log already holds
            - what the replica has - what the channel passed, dropped or bypassed

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from gtid import GtidSet
-from repair.actions import InjectEmpty
-from repair.model import Model, ModelServer, below, simulate, upstream
+from repair.actions import InjectEmpty, simulate
+from repair.model import Model, ModelServer, below, upstream
 from repair.strategy_case import Case, Refusal, is_seen_in_part
 from topology.findings import ClusterAudit, Finding
 

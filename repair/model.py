@@ -1,34 +1,20 @@
-"""Servers as sets: the effect of a step on them, and what replication then does by itself.
+"""Servers as sets, and what replication does on them by itself.
 
-1. The model has sets and channels, and no SQL. A step is simulated here before it is written.
+1. The model has sets and channels, and no SQL. actions.py simulates a step on it before it is
+   written.
 2. After every action, replication runs to its end: what a running channel would deliver without
    intervention is delivered. The model has no time. invariants.py explains how it works.
 3. It is pessimistic about what is unknown: a channel that the source would refuse delivers nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet
-from repair.actions import (
-    Action,
-    AppendPurged,
-    AutoPositionOn,
-    InjectEmpty,
-    MakeRowsAlike,
-    MovePast,
-    RedoTransactions,
-    ResetAndPurge,
-    StartChannel,
-    StopChannel,
-    UndoRows,
-)
 from topology.version import ServerVersion
-
-A = TypeVar("A", bound=Action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +114,29 @@ class ModelServer:
             ),
         )
 
+    def started(self, name: str, *, retried: GtidSet | None = None) -> "ModelServer":
+        """Return this server with one channel started.
+
+        `retried`: what stopped its applier and can be applied now. If that, or what it executed
+        since, is all that stopped it, the applier continues.
+        """
+        channel = self.channel(name)
+        assert channel is not None, "strategies refer to existing channels"
+        passable = self.executed | (retried or GtidSet())
+        is_free = bool(channel.stuck_at) and channel.stuck_at <= passable
+        return self.with_channel(
+            name,
+            running=True,
+            is_connected=False,
+            is_stuck=channel.is_stuck and not is_free,
+            stuck_at=GtidSet() if is_free else channel.stuck_at,
+        )
+
+    def with_executed(self, gtids: GtidSet, *, purged: bool) -> "ModelServer":
+        """Return this server after it has executed more; `purged`: its logs do not keep it."""
+        more = gtids if purged else GtidSet()
+        return replace(self, executed=self.executed | gtids, purged=self.purged | more)
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -222,12 +231,6 @@ def can_connect(source: ModelServer, replica: ModelServer, channel: ModelChannel
     return source.sends_by_sets or not channel.auto_position
 
 
-def simulate(model: Model, action: Action) -> Model:
-    """Return the servers after an action, when replication has come to rest."""
-    server = model[action.server]
-    return settle(model.replace(_EFFECTS[type(action)](server, action)))
-
-
 def settle(model: Model) -> Model:
     """Deliver everything that the running channels would deliver."""
     while True:
@@ -311,90 +314,4 @@ def _receive(model: Model, server: ModelServer, name: str) -> ModelServer:
     if not coming:
         return server
     # Without log_replica_updates, what was received is executed and never in a binary log.
-    unlogged = GtidSet() if server.logs_received else coming
-    return replace(server, executed=server.executed | coming, purged=server.purged | unlogged)
-
-
-def _inject(server: ModelServer, action: InjectEmpty | RedoTransactions) -> ModelServer:
-    # Without a binary log, everything executed is purged at once: no replica can get it from here.
-    unlogged = GtidSet() if server.has_log else action.gtids
-    return replace(server, executed=server.executed | action.gtids, purged=server.purged | unlogged)
-
-
-def _append(server: ModelServer, action: AppendPurged) -> ModelServer:
-    return replace(
-        server, executed=server.executed | action.gtids, purged=server.purged | action.gtids
-    )
-
-
-def _reset(server: ModelServer, action: ResetAndPurge) -> ModelServer:
-    goal = action.executed | action.gtids
-    return replace(server, executed=goal, purged=goal)
-
-
-def _move(server: ModelServer, action: MovePast) -> ModelServer:
-    channel = server.channel(action.channel)
-    assert channel is not None, "the planner checked that the channel exists"
-    gtid = GtidSet.of(action.event.gtid)
-    return server.with_channel(
-        action.channel,
-        auto_position=False,
-        running=True,
-        is_connected=False,
-        is_stuck=False,
-        lost_place="",
-        retrieved=GtidSet(),
-        bypassed=channel.bypassed | action.event.before | gtid,
-    )
-
-
-def _auto_position(server: ModelServer, action: AutoPositionOn) -> ModelServer:
-    # CHANGE … AUTO_POSITION = 1 deletes the relay log and, with it, what was retrieved.
-    changed = server.with_channel(
-        action.channel,
-        auto_position=True,
-        retrieved=GtidSet(),
-        bypassed=GtidSet(),
-        passed=GtidSet(),
-    )
-    return _started(changed, action.channel)
-
-
-def _start(server: ModelServer, action: StartChannel) -> ModelServer:
-    return _started(server, action.channel, retried=action.retried)
-
-
-def _started(server: ModelServer, name: str, *, retried: GtidSet | None = None) -> ModelServer:
-    channel = server.channel(name)
-    assert channel is not None, "strategies refer to existing channels"
-    passable = server.executed | (retried or GtidSet())
-    is_free = bool(channel.stuck_at) and channel.stuck_at <= passable
-    return server.with_channel(
-        name,
-        running=True,
-        is_connected=False,
-        is_stuck=channel.is_stuck and not is_free,
-        stuck_at=GtidSet() if is_free else channel.stuck_at,
-    )
-
-
-def _stop(server: ModelServer, action: StopChannel) -> ModelServer:
-    return server.with_channel(action.channel, running=False, is_connected=False)
-
-
-def _rows(server: ModelServer, _action: MakeRowsAlike | UndoRows) -> ModelServer:
-    return server  # not logged: no set and no channel shows it
-
-
-_EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {
-    InjectEmpty: _inject,
-    AppendPurged: _append,
-    ResetAndPurge: _reset,
-    MovePast: _move,
-    AutoPositionOn: _auto_position,
-    StartChannel: _start,
-    StopChannel: _stop,
-    MakeRowsAlike: _rows,
-    UndoRows: _rows,
-    RedoTransactions: _inject,
-}
+    return server.with_executed(coming, purged=not server.logs_received)

@@ -6,8 +6,7 @@ strategy out, the strategy itself refuses.
 """
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, StartChannel
-from repair.model import simulate
+from repair.actions import AutoPositionOn, StartChannel, simulate
 from repair.strategy_case import Case
 from topology.strategy_table import strategies_for
 

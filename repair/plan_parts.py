@@ -33,10 +33,12 @@ from topology.strategy_table import STRATEGIES, is_only_selected, variants_of
 
 # A stuck applier first. Then what is missing and what is extra, for which the operator may have
 # chosen a strategy. Then auto-position and the threads, which deliver the rest.
+# A source's own GTIDs (H7) come before other extra ones: once a higher one is executed there,
+# nothing proves any more that the source never committed a lower one.
 ORDER = (
     *("A1", "A2", "A3"),
     *("H1", "H2", "H3", "H4", "H5", "H8", "P1"),
-    *("E3", "E1", "E2", "J3", "C3", "E4"),
+    *("E3", "H7", "E1", "E2", "J3", "C3", "E4"),
 )
 _LEAVES_OUT = "inject_empty"
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.acting_again import acts_again
-from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
+from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows, simulate
 from repair.logged_form import left_out_of_log, logged_otherwise
 from repair.missing_on import (
     not_all_read,
@@ -28,7 +28,7 @@ from repair.missing_on import (
     targets_without,
     unfinished,
 )
-from repair.model import ModelServer, simulate
+from repair.model import ModelServer
 from repair.no_rollback import takes_gtid_with_first_row
 from repair.other_columns import columns_not_compared, other_columns
 from repair.redo_rows import (

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge
+from repair.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge, simulate
 from repair.audit_after_plan import Change, why_worse
 from repair.doubtful_sources import unless_doubtful
 from repair.invariants import broken_invariants
 from repair.kept_out import KeptOut, brings_in
-from repair.model import Model, simulate
+from repair.model import Model
 from repair.more_written import unless_more_is_written
 from repair.needed import needed
 from repair.plan_input import PlanInput

@@ -9,7 +9,7 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, StartChannel
+from repair.actions import AutoPositionOn, StartChannel, simulate
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above
 from repair.model import (
@@ -20,7 +20,6 @@ from repair.model import (
     can_connect,
     is_same_server,
     refused,
-    simulate,
     upstream,
 )
 from repair.offered import offered

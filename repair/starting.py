@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, StartChannel
+from repair.actions import AutoPositionOn, StartChannel, simulate
 from repair.content_questions import ContentQuestion
 from repair.doubted_content import delivered_empty
 from repair.emptied_servers import is_emptied
@@ -35,14 +35,7 @@ from repair.misfit import (
     misfit_of_two_origins,
     misfit_unless_executed,
 )
-from repair.model import (
-    Model,
-    ModelChannel,
-    ModelServer,
-    below,
-    simulate,
-    upstream,
-)
+from repair.model import Model, ModelChannel, ModelServer, below, upstream
 from repair.offered import offered
 from repair.same_server_id import same_server_id
 from repair.start_doubts import (

@@ -21,9 +21,9 @@ before that step.
 """
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, StartChannel
+from repair.actions import AutoPositionOn, StartChannel, simulate
 from repair.holes import passed_by
-from repair.model import Model, below, simulate, upstream
+from repair.model import Model, below, upstream
 from repair.offered import offered
 from repair.strategy_case import Case
 from repair.transaction_content import RowState, nothing_read

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gtid import GtidSet
-from repair.actions import Action, AutoPositionOn, StartChannel
+from repair.actions import Action, AutoPositionOn, StartChannel, simulate
 from repair.doubted_content import delivered_empty
-from repair.model import refused, simulate
+from repair.model import refused
 from repair.needed import needed
 from repair.starting import misfit_of_waiting, unknown_source
 from repair.strategy_case import Case, Refusal

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gtid import GtidSet
-from repair.actions import Action, AutoPositionOn, RedoTransactions, StartChannel
-from repair.model import Model, ModelServer, simulate
+from repair.actions import Action, AutoPositionOn, RedoTransactions, StartChannel, simulate
+from repair.model import Model, ModelServer
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.replay import Replayed

@@ -29,10 +29,11 @@ from repair.actions import (
     StartChannel,
     StopChannel,
     UndoRows,
+    simulate,
 )
 from repair.channel_queries import ChannelQuestions
 from repair.guard import Guard
-from repair.model import Model, simulate
+from repair.model import Model
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.render import render_files

@@ -186,5 +186,5 @@ def test_a_stuck_applier_comes_before_sets_and_sets_before_channels() -> None:
     assert list(ORDER) == [
         *("A1", "A2", "A3"),
         *("H1", "H2", "H3", "H4", "H5", "H8", "P1"),
-        *("E3", "E1", "E2", "J3", "C3", "E4"),
+        *("E3", "H7", "E1", "E2", "J3", "C3", "E4"),
     ]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from repair.actions import Action, AutoPositionOn, ResetAndPurge, StartChannel
+from repair.actions import Action, AutoPositionOn, ResetAndPurge, StartChannel, simulate
 from repair.channel_procedures import auto_position_on, start_channel
-from repair.model import Model, simulate
+from repair.model import Model
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.set_procedures import reset_and_purge

@@ -18,6 +18,7 @@ from repair.actions import (
     StartChannel,
     StopChannel,
     UndoRows,
+    simulate,
 )
 from repair.invariants import INVARIANTS, Invariant, broken_invariants
 from repair.invariants import groups_are_left_alone as group
@@ -31,7 +32,7 @@ from repair.invariants import nothing_is_skipped as skipped
 from repair.invariants import only_missing_is_added as present
 from repair.invariants import reset_restores_exactly as restored
 from repair.invariants import what_is_started_connects as connects
-from repair.model import Model, simulate
+from repair.model import Model
 from repair.row_versions import RowVersions
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_table, redone

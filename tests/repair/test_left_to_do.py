@@ -12,10 +12,11 @@ from repair.actions import (
     InjectEmpty,
     RedoTransactions,
     StartChannel,
+    simulate,
 )
 from repair.emptied_servers import is_emptied, nothing_on_an_emptied_server
 from repair.invariants import broken_invariants
-from repair.model import Model, simulate
+from repair.model import Model
 from repair.needed import needed
 from repair.plan_parts import not_planned
 from tests.repair.build import OLD, UUIDS, channel, gtids, model, server

@@ -13,9 +13,10 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
     StopChannel,
+    simulate,
 )
 from repair.invariants import INVARIANTS, broken_invariants
-from repair.model import Model, ModelServer, refused, settle, simulate
+from repair.model import Model, ModelServer, refused, settle
 from repair.strategies import REPAIRS
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from topology.catalogue_rows import ROWS

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from repair.actions import Action, AutoPositionOn, InjectEmpty, StartChannel
+from repair.actions import Action, AutoPositionOn, InjectEmpty, StartChannel, simulate
 from repair.channel_queries import ChannelQuestions
 from repair.compared_rows import compared_waiting, rows_of
 from repair.content_questions import ContentQuestion
 from repair.holes import emptied_above, fetched_again
-from repair.model import Model, simulate
+from repair.model import Model
 from repair.plan_parts import brought_by
 from repair.procedure import Setting
 from repair.start_guards import commits_nothing_meanwhile, has_what_was_committing

@@ -9,9 +9,9 @@ import pytest
 
 from gtid import GtidSet
 from repair import Plan, UnknownChoice, plan_repair
-from repair.actions import InjectEmpty, StartChannel
+from repair.actions import InjectEmpty, StartChannel, simulate
 from repair.invariants import broken_invariants
-from repair.model import Model, settle, simulate
+from repair.model import Model, settle
 from repair.strategies import LEAVING_OUT, PLANNERS, by_hand
 from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import (

@@ -13,8 +13,9 @@ import pytest
 
 from gtid import GtidSet
 from repair import Plan, plan_repair
+from repair.actions import simulate
 from repair.invariants import broken_invariants
-from repair.model import Model, ModelChannel, settle, simulate
+from repair.model import Model, ModelChannel, settle
 from tests.repair.build import (
     NEW,
     OLD,

@@ -7,9 +7,9 @@ import pytest
 
 from gtid import GtidSet
 from repair import plan_repair
-from repair.actions import AutoPositionOn, MovePast, StartChannel
+from repair.actions import AutoPositionOn, MovePast, StartChannel, simulate
 from repair.invariants import no_last_copy_is_deleted
-from repair.model import Model, ModelChannel, simulate
+from repair.model import Model, ModelChannel
 from repair.other_servers import checks_before
 from repair.procedure import Setting
 from repair.purged_since import still_sends

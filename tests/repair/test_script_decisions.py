@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from repair.actions import InjectEmpty, StartChannel
+from repair.actions import InjectEmpty, StartChannel, simulate
 from repair.channel_queries import ChannelQuestions
-from repair.model import Model, simulate
+from repair.model import Model
 from repair.other_servers import checks_before
 from repair.privileges import _admin
 from repair.procedure import Setting

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn
+from repair.actions import AutoPositionOn, simulate
 from repair.channel_procedures import auto_position_on
-from repair.model import Model, ModelServer, simulate
+from repair.model import Model, ModelServer
 from repair.procedure import Setting
 from tests.repair.build import channel, model, server, snapshot_of
 

@@ -58,14 +58,8 @@ from numpy.typing import NDArray
 
 from gtid import GtidSet
 from gtid.kernels.eight_bytes import Flags, Numbers
-from spark_audit.clean_clusters import (
-    ASKED,
-    COLUMNS,
-    ClusterBatch,
-    Sets,
-    clean_clusters,
-    other_columns,
-)
+from spark_audit.clean_clusters import ClusterBatch, Sets, clean_clusters
+from spark_audit.columns_for_rules import ASKED, COLUMNS, other_columns
 from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDIT_SCHEMA, EVALUATED_SCHEMA
@@ -94,7 +88,7 @@ def evaluate_rows(
     """Evaluate whole clusters: one row of AUDIT_SCHEMA for each, in order of name. Never raises.
 
     Args:
-        rows: all rows of each cluster in it, in any order; at least COLUMNS of clean_clusters.py.
+        rows: all rows of each cluster in it, in any order; at least COLUMNS (columns_for_rules.py).
         policy: for all of them.
         beside: what is known about some clusters in addition to their rows.
         fetch: returns rows with other columns of the snapshots, for the few clusters that need

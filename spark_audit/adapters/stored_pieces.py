@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from gtid.kernels.eight_bytes import Numbers
-from spark_audit.clean_clusters import COLUMNS
+from spark_audit.columns_for_rules import COLUMNS
 from spark_audit.evaluate_batch import evaluate_rows
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDITS

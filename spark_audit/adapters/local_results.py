@@ -26,19 +26,19 @@ from spark_audit.adapters.results import (
 )
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before
 from spark_audit.adapters.storage import LocalStorage
-from spark_audit.evaluate_batch import evaluated_rows
+from spark_audit.evaluated_rows import rows_of_audits
+from spark_audit.result_columns import CLUSTER_SCHEMA, FINDING_SCHEMA, UNKNOWN_SCHEMA
 from spark_audit.result_records import (
     LocalResults,
     contents_of_tables,
     results_of,
     tables_of,
 )
-from spark_audit.schema import AUDIT_SCHEMA, CLUSTER_SCHEMA, FINDING_SCHEMA, UNKNOWN_SCHEMA
 from spark_audit.summary import LOCAL_DIGEST, FleetSummary, policy_digest
 from topology.adapters.snapshot_columns import records_of_table, table_of_records
 from topology.findings import ClusterAudit, Finding
 from topology.policy import Policy
-from topology.records import Record, audit_to_record, finding_from_record
+from topology.records import Record, finding_from_record
 
 _PART: Final = "part-00000.parquet"
 _SCHEMAS: Final[Mapping[str, pa.Schema]] = {
@@ -100,8 +100,8 @@ def _write(
     try:
         tables = tables_of(made.audits, made.carried)
         # As evaluated, without history: Spark derives the other tables from these rows.
-        records = [audit_to_record(audit) for audit in sorted(audits, key=lambda one: one.cluster)]
-        _write_table(draft / "clusters", evaluated_rows(table_of_records(records, AUDIT_SCHEMA)))
+        evaluated = rows_of_audits(sorted(audits, key=lambda one: one.cluster))
+        _write_table(draft / "clusters", evaluated)
         for name in ("findings", "unknown", "carried"):
             _write_table(draft / name, table_of_records(tables[name], _SCHEMAS[name]))
         publish(storage, made.summary, draft=str(draft), place=to)

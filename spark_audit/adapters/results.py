@@ -134,7 +134,7 @@ def write_results(
 ) -> Results:
     """Evaluate and write one run below `directory`, with history, and return its results.
 
-    `audits` has the columns of AUDITS, with every cluster once; it is evaluated once. Or it is a
+    `audits` has the columns of EVALUATED, with every cluster once; it is evaluated once. Or it is a
     function that writes the table of evaluated clusters to an address and returns its row count.
     `contents_compared` is the number of clusters whose contents were compared; None if contents
     were not to be compared. Raises ResultsDiffer, and OSError if the directory is not writable.
@@ -187,7 +187,7 @@ def _write_tables(
         rows[name] = seen.get["rows"]
 
     if isinstance(audits, DataFrame):
-        write(steps.evaluated_of(audits), "clusters")
+        write(audits, "clusters")
     else:
         rows["clusters"] = audits(f"{tables.address}/clusters")
     found = steps.findings_of(tables.evaluated)

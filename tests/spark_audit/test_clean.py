@@ -19,7 +19,7 @@ from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.columns_for_rules import ASKED, CLEAN_WHEN_SILENT, COLUMNS, other_columns
 from spark_audit.evaluate_batch import evaluate_rows
 from spark_audit.evaluate_cluster import evaluate_records
-from spark_audit.schema import AUDIT_SCHEMA
+from spark_audit.result_columns import AUDIT_SCHEMA
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
 from tests.spark_audit.clean_cases import (
     POLICY,

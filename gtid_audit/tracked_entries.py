@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_history import Entry, Place, Source, State, TableKey
 from gtid_audit.exits import UsageProblem
-from gtid_audit.schema_operands import text_of
+from gtid_audit.schema_operands import expect_place, text_of
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -26,8 +26,14 @@ def current_entry(store: SchemaStore, server: UUID, key: TableKey) -> Entry:
     return entry
 
 
-def place_of_last_change(store: SchemaStore, server: UUID, key: TableKey) -> Place:
-    """Return the place of a table's last change, or the place up to which logs were followed."""
+def place_to_hold_from(at: str | None, store: SchemaStore, server: UUID, key: TableKey) -> Place:
+    """Return the place from which a new definition holds. Raises UsageProblem.
+
+    It is the typed one, or that of the table's last change, or the one up to which logs were
+    followed.
+    """
+    if at:
+        return expect_place(at)
     entry = store.current(server, key)
     if entry is not None:
         return entry.place

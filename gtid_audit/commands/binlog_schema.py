@@ -190,11 +190,7 @@ def update(
             if restore:
                 entries: tuple[Entry, ...] = opened.restore(uuid, key)
             else:
-                since = (
-                    schema_operands.expect_place(at)
-                    if at
-                    else tracked_entries.place_of_last_change(opened, uuid, key)
-                )
+                since = tracked_entries.place_to_hold_from(at, opened, uuid, key)
                 entry = tracked_entries.entry_by_hand(key, since, from_file=from_file, live=live)
                 entries = (entry,)
                 (opened.put if flush else opened.stage)(uuid, entry)

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,18 @@ def test_the_policy_of_the_fleet_file_counts(
     )
     assert run((*arguments, "--engine", "local")) == 3
     assert seen == [Policy(allowed_uuids=frozenset({A}))]
+
+
+@pytest.mark.long
+def test_the_local_engine_needs_no_pyspark() -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"  # as if it were not installed
+        "import spark_audit.adapters.local, spark_audit.result_records\n"
+        "assert 'numba' not in sys.modules, 'few clusters need no kernels'\n"
+        "import spark_audit.adapters.stored_pieces\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize("module", ["pyarrow", "pyspark"])

@@ -67,7 +67,7 @@ def results_stored(
     """
     require_spark()
     from spark_audit.adapters.local_results import write_results_locally
-    from spark_audit.adapters.results import ResultsDiffer
+    from spark_audit.adapters.result_place import ResultsDiffer
     from spark_audit.adapters.runs import RunName
     from spark_audit.summary import MalformedSummary
 
@@ -95,7 +95,7 @@ def results_on_spark(
     """
     require_spark()
     from spark_audit.adapters.job import audit_stored
-    from spark_audit.adapters.results import ResultsDiffer
+    from spark_audit.adapters.result_place import ResultsDiffer
     from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
     from spark_audit.summary import MalformedSummary
     from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots

@@ -74,8 +74,8 @@ def audit_stored(
 
     `more` are audits of clusters that should be in the run and are not; `gaps` are servers of its
     clusters that are not in it. A cluster that cannot be evaluated has the verdict UNKNOWN. Raises
-    NoSnapshots, UnreadableSnapshots (topology/adapters/stored_runs.py), ResultsDiffer (results.py)
-    and OSError.
+    NoSnapshots, UnreadableSnapshots (topology/adapters/stored_runs.py), ResultsDiffer
+    (result_place.py) and OSError.
     """
     run = latest_snapshots(session, snapshots)
     pieces = _pieces_of_run(run) if _is_here(out) else None

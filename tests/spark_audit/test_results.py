@@ -20,10 +20,10 @@ from pyspark.sql import functions as sf
 
 from gtid_audit.views.report import Engine, report_of
 from spark_audit.adapters import results as writing
+from spark_audit.adapters.result_place import ResultsDiffer
 from spark_audit.adapters.results import (
     NoResults,
     Results,
-    ResultsDiffer,
     latest_results,
     write_results,
 )

@@ -1,4 +1,4 @@
-"""Evaluates a stored run on the chosen engine: in this process, or on Spark.
+"""Makes the results of a stored run: evaluated in this process, or on Spark.
 
 1. Both engines use the same rules, and report the same findings.
 2. Errors of a run, of its results and of Spark become usage problems here.
@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gtid_audit.exits import UsageProblem
 from gtid_audit.optional_packages import require_spark
 from gtid_audit.stored_run import NOTHING_ABSENT, NotInRun
-from gtid_audit.views.report import Engine
 from topology.contents import ContentReading
 from topology.findings import ClusterAudit
 from topology.policy import Policy
@@ -21,16 +20,6 @@ from topology.policy import Policy
 if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.adapters.results import Results
     from spark_audit.result_records import LocalResults
-
-# With fewer clusters, Spark takes longer to start than the local engine takes to finish.
-SPARK_CLUSTERS_MIN: Final = 200_000
-
-
-def engine_for(chosen: str, *, cluster_count: int) -> Engine:
-    """Return the chosen engine; `auto` is Spark from SPARK_CLUSTERS_MIN clusters on."""
-    if chosen == "auto":
-        return Engine.SPARK if cluster_count >= SPARK_CLUSTERS_MIN else Engine.LOCAL
-    return Engine(chosen)
 
 
 def results_in_memory(

@@ -3,8 +3,10 @@
 Modules that only one of the two needs are imported where they are used.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from gtid_audit.stored_run import StoredQuestion
     from gtid_audit.views.audit_results import AuditOutcome
     from gtid_audit.views.report import Engine
+
+# With fewer clusters, Spark takes longer to start than the local engine takes to finish.
+SPARK_CLUSTERS_MIN: Final = 200_000
 
 
 def audit(
@@ -55,18 +60,17 @@ def audit(
         raise UsageProblem("--content is for live servers, not for --snapshots")
     if snapshots is not None:
         asked = _question(snapshots, fleet, max_age)
-        from gtid_audit.stored_audit import answer_of_stored
+        from gtid_audit.stored_audit import answer_of_stored, count_stored
 
-        chosen = _engine_for_stored(engine, snapshots)
+        chosen = engine_of(engine, partial(count_stored, snapshots))
         with answer_of_stored(asked, engine=chosen, out=out) as answer:
             return _say(answer, as_json=as_json)
     assert fleet is not None, "one of the two was given"
-    from gtid_audit.audit_engines import engine_for
     from gtid_audit.fleet_audit import answer_of_fleet
     from gtid_audit.load_fleet import load
 
     settings = load(fleet, cluster)
-    chosen = engine_for(engine.value, cluster_count=len(settings.clusters))
+    chosen = engine_of(engine, lambda: len(settings.clusters))
     with (
         progress() as line,
         answer_of_fleet(settings, engine=chosen, out=out, say=line.say, content=content) as answer,
@@ -87,14 +91,13 @@ def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuest
     return StoredQuestion(snapshots, limit, roster.policy if roster else Policy(), roster)
 
 
-def _engine_for_stored(choice: EngineChoice, snapshots: Path) -> "Engine":
-    from gtid_audit.audit_engines import engine_for
-    from gtid_audit.stored_audit import count_stored
+def engine_of(choice: EngineChoice, count_clusters: Callable[[], int]) -> "Engine":
+    """Return the chosen engine; `auto` is Spark from SPARK_CLUSTERS_MIN clusters on."""
     from gtid_audit.views.report import Engine
 
     if choice is not EngineChoice.AUTO:
         return Engine(choice.value)
-    return engine_for(choice.value, cluster_count=count_stored(snapshots))
+    return Engine.SPARK if count_clusters() >= SPARK_CLUSTERS_MIN else Engine.LOCAL
 
 
 def _say(answer: "AuditOutcome", *, as_json: bool) -> int:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import audit_engines, fleet_reading, optional_packages
 from gtid_audit import fleet_contents as content_fleet
+from gtid_audit import fleet_reading, optional_packages
 from gtid_audit.cli import run
+from gtid_audit.commands.audit import SPARK_CLUSTERS_MIN, engine_of
+from gtid_audit.commands.options import EngineChoice
 from gtid_audit.exits import UsageProblem
 from gtid_audit.fleet_audit import answer_of_fleet, audit_fleet
 from gtid_audit.stored_audit import answer_of_stored, count_stored
@@ -36,11 +38,11 @@ def stored(tmp_path: Path) -> Path:
 
 
 def test_auto_is_local_until_spark_is_worth_its_start() -> None:
-    few, many = audit_engines.SPARK_CLUSTERS_MIN - 1, audit_engines.SPARK_CLUSTERS_MIN
-    assert audit_engines.engine_for("auto", cluster_count=few) is Engine.LOCAL
-    assert audit_engines.engine_for("auto", cluster_count=many) is Engine.SPARK
-    assert audit_engines.engine_for("local", cluster_count=many) is Engine.LOCAL
-    assert audit_engines.engine_for("spark", cluster_count=few) is Engine.SPARK
+    few, many = SPARK_CLUSTERS_MIN - 1, SPARK_CLUSTERS_MIN
+    assert engine_of(EngineChoice.AUTO, lambda: few) is Engine.LOCAL
+    assert engine_of(EngineChoice.AUTO, lambda: many) is Engine.SPARK
+    assert engine_of(EngineChoice.LOCAL, lambda: many) is Engine.LOCAL
+    assert engine_of(EngineChoice.SPARK, lambda: few) is Engine.SPARK
 
 
 def test_stored_snapshots_give_the_same_bytes_each_time(

@@ -15,7 +15,17 @@ from typing import Annotated, Any
 import typer
 
 from gtid_audit import __version__, exits
-from gtid_audit.commands import audit, binlog, explain, plan, serve, sets, spark
+from gtid_audit.commands import (
+    audit,
+    audit_pair,
+    binlog,
+    explain,
+    plan,
+    serve,
+    sets,
+    spark,
+    store_snapshot,
+)
 from gtid_audit.commands.quick import QuickCommand, QuickGroup
 from gtid_audit.output import ReaderGone, speak_utf8, warn, without_credentials, write_line
 
@@ -69,9 +79,9 @@ def _options(
 
 
 app.add_typer(sets.commands(PLAIN), name="sets")
-app.command("pair", cls=QuickCommand)(audit.pair)
+app.command("pair", cls=QuickCommand)(audit_pair.pair)
 app.command("audit")(audit.audit)
-app.command("snapshot")(audit.snapshot)
+app.command("snapshot")(store_snapshot.snapshot)
 app.command("explain", cls=QuickCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(plan.commands(PLAIN), name="repair")

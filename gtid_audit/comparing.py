@@ -29,21 +29,17 @@ Why simpler ways fail: log files cannot be compared byte by byte, because a repl
 positions and commit times. Reading all logs of both servers takes too long for a default.
 """
 
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from uuid import UUID
+from typing import Final
 
-from pymysql.cursors import DictCursor
-
-from binlog.adapters.compare_server import ComparedServer, ServerCompared, uuid_or_none
-from binlog.adapters.server_errors import read_answer
+from binlog.adapters.compare_server import ServerCompared
 from binlog.content.compare import Agreement, Comparison
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
 from gtid import GtidSet
 from gtid_audit import clock
-from gtid_audit.logs_from_operands import LogFiles, LogOperand, LogServer
+from gtid_audit.compared_sides import Side, side_of
+from gtid_audit.logs_from_operands import LogOperand, LogServer
 from repair.adapters.affected_rows import AffectedRows, look_up_rows
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
@@ -51,9 +47,6 @@ from topology.audit_cluster import CONTENT
 from topology.contents import ContentReading, UnreadContent
 from topology.findings import Finding, Unknown, Verdict, verdict_of
 from topology.rules.content import same_gtid_different_content
-
-if TYPE_CHECKING:  # needs more packages than live servers do
-    from binlog.adapters.compare_files import FilesCompared
 
 # The cluster name in findings about two logs, which have no fleet.
 CLUSTER: Final = "compare"
@@ -63,8 +56,6 @@ NONE_AROUND_RESTARTS: Final = (
     "no GTID was compared: around their restarts, the two logs have no transactions in common that"
     " one of the servers committed; --everywhere compares every GTID that both have"
 )
-
-Side: TypeAlias = "ServerCompared | FilesCompared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +98,7 @@ def compare_logs(
         only: compare only these GTIDs.
         seconds_max: for one query to a server.
     """
-    sides = _side(left, seconds_max), _side(right, seconds_max)
+    sides = side_of(left, seconds_max), side_of(right, seconds_max)
     if only is not None:
         compared = compare_given(*sides, wanted=only)
     elif everywhere:
@@ -160,54 +151,6 @@ def _unknown(
     if not reading.compared_count and not reading.unread:
         unread.add(UnreadContent(", ".join(comparing.names), nothing))
     return {Unknown(CLUSTER, each.server, CONTENT, each.reason) for each in unread}
-
-
-def _side(operand: LogOperand, seconds_max: float) -> Side:
-    if isinstance(operand, LogFiles):
-        from binlog.adapters.compare_files import FilesCompared
-
-        return FilesCompared(operand.name, operand.paths)
-    connect = operand.connector(seconds_max=seconds_max)
-    with closing(connect()) as connection:
-        state = _state(operand, connection)
-    return ServerCompared(state, connect, seconds_max)
-
-
-_FACTS: Final = (
-    "SELECT @@GLOBAL.server_uuid AS server_uuid, @@GLOBAL.gtid_executed AS executed,"
-    " @@GLOBAL.gtid_purged AS purged, UNIX_TIMESTAMP() AS moment"
-)
-
-_VARIABLES: Final = (
-    "SHOW GLOBAL VARIABLES WHERE Variable_name IN"
-    " ('lower_case_table_names', 'group_replication_group_name')"
-)
-
-
-def _state(operand: LogServer, connection: Any) -> ComparedServer:  # noqa: ANN401 - PyMySQL's
-    with read_answer("its state"), connection.cursor(DictCursor) as cursor:
-        return _state_by(operand, cursor)
-
-
-def _state_by(operand: LogServer, cursor: Any) -> ComparedServer:  # noqa: ANN401 - PyMySQL's
-    cursor.execute("SHOW BINARY LOGS")
-    names = tuple(str(row["Log_name"]) for row in cursor.fetchall())
-    cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
-    uptime = int(cursor.fetchone()["Value"])
-    cursor.execute(_FACTS)
-    facts = cursor.fetchone()
-    cursor.execute(_VARIABLES)
-    variables = {row["Variable_name"]: row["Value"] for row in cursor.fetchall()}
-    return ComparedServer(
-        name=operand.name,
-        server_uuid=UUID(facts["server_uuid"]),
-        executed=GtidSet.parse(facts["executed"]),
-        purged=GtidSet.parse(facts["purged"]),
-        log_names=names,
-        up_since_seconds=int(facts["moment"]) - uptime,
-        group_name=uuid_or_none(variables.get("group_replication_group_name")),
-        lower_case_table_names=int(variables["lower_case_table_names"]),
-    )
 
 
 def _affected(

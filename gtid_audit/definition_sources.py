@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from binlog.adapters.server_errors import read_answer
 from binlog.quoting import quote_identifier
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import CannotFollow, TableDefinition
@@ -27,9 +27,8 @@ from binlog.schema.table_history import Place, TableKey
 from gtid_audit.exits import UsageProblem
 
 if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
     from binlog.adapters.schema_changes import ChangesBehind
+    from binlog.adapters.schema_servers import ServerTables
     from binlog.rows.values import DefinitionOf
 
 FILE_BYTES_MAX: Final = 64 * 1024**2
@@ -43,8 +42,6 @@ _PIECES: Final = re.compile(
 _COMMENT: Final = re.compile(r"--[ \t]|--\Z|#|/\*(?!!)")
 _USE: Final = re.compile(r"USE\s+(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\S+))\s*\Z", re.IGNORECASE)
 _CREATE_TABLE: Final = re.compile(r"CREATE\s+TABLE\b", re.IGNORECASE)
-# ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR; ER_WRONG_OBJECT for a view.
-_NOT_A_TABLE: Final = frozenset({1146, 1049, 1347})
 
 
 def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
@@ -107,6 +104,15 @@ def statements_of(text: str) -> Iterator[str]:
 TrackedAt: TypeAlias = "Callable[[TableKey, Place], TableDefinition]"
 
 
+@dataclass(frozen=True, slots=True)
+class ServerNow:
+    """A server that is queried for its tables, and what its logs changed about them."""
+
+    tables: ServerTables
+    name: str
+    changed_behind: ChangesBehind
+
+
 class GivenDefinitions:
     """Definitions from a file, else from a store, else from a server."""
 
@@ -115,21 +121,16 @@ class GivenDefinitions:
         given: dict[tuple[str, str], TableDefinition],
         *,
         tracked: TrackedAt | None = None,
-        connect: Callable[[], Connection[Any]] | None = None,
-        server_name: str = "",
-        changed_behind: ChangesBehind | None = None,
+        now: ServerNow | None = None,
         say: Callable[[str], None],
     ) -> None:
-        assert connect is None or changed_behind is not None, "a definition of now is checked"
         self._given = given
         self._tracked = tracked
-        self._connect = connect
-        self._server_name = server_name
-        self._changed_behind = changed_behind
+        self._now = now
         self._caveats: dict[str, None] = {}
         self._say = say
         self._said: set[str] = set()
-        self._asked: dict[tuple[str, str], TableDefinition | None] = {}
+        self._asked: dict[TableKey, TableDefinition | None] = {}
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -154,29 +155,31 @@ class GivenDefinitions:
                 return self._tracked(TableKey(schema, table), Place(file, position))
             except CannotFollow as error:
                 self._say_once(str(error))
-        if self._connect is None:
+        if self._now is None:
             return None
-        if (schema, table) not in self._asked:
-            self._asked[schema, table] = self._ask(self._connect, schema, table)
-        definition = self._asked[schema, table]
-        return None if definition is None else self._unchanged(definition, file, position)
+        key = TableKey(schema, table)
+        if key not in self._asked:
+            self._asked[key] = _definition_now(self._now.tables, key)
+        definition = self._asked[key]
+        if definition is None:
+            return None
+        return self._unchanged(self._now, definition, file, position)
 
     def _unchanged(
-        self, definition: TableDefinition, file: str, position: int
+        self, server: ServerNow, definition: TableDefinition, file: str, position: int
     ) -> TableDefinition | None:
         """Return a present definition if the logs show no change after a place, else None."""
-        assert self._changed_behind is not None
         name = f"{definition.schema}.{definition.table}"
-        changed = self._changed_behind(definition.schema, definition.table, file, position)
+        changed = server.changed_behind(definition.schema, definition.table, file, position)
         if changed is not None:
             self._say_once(
                 f"{name}: its columns were changed at {changed}, after the requested transaction at"
-                f" {file}:{position}. The definition on {self._server_name} now is not used. Use"
+                f" {file}:{position}. The definition on {server.name} now is not used. Use"
                 " --store (binlog schema follow), or --definitions with the older definition"
             )
             return None
         self._caveats[
-            f"The columns of {name} are those on {self._server_name} when this script was written."
+            f"The columns of {name} are those on {server.name} when this script was written."
             " The logs that were read do not change them after these transactions. A change that"
             " is not in these logs is not detected."
         ] = None
@@ -187,26 +190,10 @@ class GivenDefinitions:
             self._said.add(text)
             self._say(text)
 
-    def _ask(
-        self, connect: Callable[[], Connection[Any]], schema: str, table: str
-    ) -> TableDefinition | None:
-        from pymysql import MySQLError
 
-        name = f"{quote_identifier(schema)}.{quote_identifier(table)}"
-        connection = connect()
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(f"SHOW CREATE TABLE {name}")
-                row = cursor.fetchone()
-        except MySQLError as error:
-            if error.args and error.args[0] in _NOT_A_TABLE:
-                return None
-            raise
-        finally:
-            connection.close()
-        with read_answer(f"the table {name}"):
-            create = list(row.values())[1] if isinstance(row, dict) else (row or ("", ""))[1]
-        try:
-            return definition_from_create(str(create), schema=schema)
-        except CannotFollow as error:
-            raise UsageProblem(f"{name}: {error}") from error
+def _definition_now(tables: ServerTables, key: TableKey) -> TableDefinition | None:
+    try:
+        return tables.definition(key)
+    except CannotFollow as error:
+        name = f"{quote_identifier(key.schema)}.{quote_identifier(key.table)}"
+        raise UsageProblem(f"{name}: {error}") from error

@@ -13,21 +13,14 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
-from gtid_audit.pair import with_undone_rows
+from gtid_audit.cluster_contents import look_at_contents
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import EVERY_SERVER, audit_or_unknown
 from topology.contents import ContentReading, UnreadContent
-from topology.contents_to_compare import (
-    QUERY_SECONDS_MAX,
-    Looked,
-    Remembered,
-    held_by_two,
-    looked_back,
-    suspects_in,
-    suspects_now,
-)
-from topology.known_differences import known_gtids, not_here, still_known, with_known
+from topology.contents_to_compare import Looked, Remembered, suspects_in
+from topology.known_differences import not_here, still_known, with_known
+from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
 from topology.target import ServerTarget
 
@@ -61,11 +54,7 @@ def compare_contents(
 
     def look(snapshot: ClusterSnapshot) -> Looked:
         ways = targets.get(snapshot.cluster, ())
-        looked = _look(snapshot, ways, chosen, known, say)
-        reading = with_undone_rows(
-            looked.reading, fleet.policy.accepted, ways, seconds_max=QUERY_SECONDS_MAX
-        )
-        return replace(looked, reading=reading)
+        return _look(snapshot, ways, chosen, remembered=known, policy=fleet.policy, say=say)
 
     looks: list[tuple[ClusterSnapshot, Looked]] = []
     differences = dict(known.differences)
@@ -115,23 +104,26 @@ def _look(
     snapshot: ClusterSnapshot,
     targets: Sequence[ServerTarget],
     chosen: bool | None,
+    *,
     remembered: Remembered,
+    policy: Policy,
     say: Say | None,
 ) -> Looked:
     """Compare contents in one cluster where that is due. Never raises."""
-    back = looked_back(snapshot, chosen, remembered.looks)
-    # Of all clusters, because a cluster may have been renamed.
-    suspects = held_by_two(snapshot, GtidSet.union_of(remembered.suspects.values()))
-    suspects |= suspects_now(snapshot, chosen)
-    suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
-    if not back and not suspects:
-        return Looked(None)
-    from topology.adapters.compare_contents import read_contents
 
-    if say is not None:
-        say(f"{snapshot.cluster}: comparing the content of transactions")
+    def say_here(text: str) -> None:
+        if say is not None:
+            say(f"{snapshot.cluster}: {text}")
+
     try:
-        return read_contents(snapshot, targets, back=back, suspects=suspects, newest=chosen is True)
+        return look_at_contents(
+            snapshot,
+            targets,
+            chosen,
+            say=say_here,
+            accepted=policy.accepted,
+            remembered=remembered,
+        )
     except Exception as error:  # noqa: BLE001 - it is reported for this cluster
         reason = f"defect of the auditor: {type(error).__name__}: {error}"
         for target in targets:

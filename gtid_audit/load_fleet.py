@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from gtid_audit.audited_cluster import ClusterToRead
 from gtid_audit.output import warn
 from topology.adapters.inventory.fleet import Fleet, Roster
 from topology.adapters.inventory.fleet_file import load_fleet, load_roster
@@ -11,6 +12,16 @@ from topology.adapters.inventory.secrets import environment
 def load(path: Path, cluster: str | None) -> Fleet:
     """Read a fleet file; keep only one cluster if `cluster` is given. Raises InventoryProblem."""
     return load_fleet(path, environment=environment(), warn=warn).only(cluster)
+
+
+def cluster_to_read(path: Path, cluster: str) -> ClusterToRead:
+    """Return one cluster of a fleet file, with the limits and the policy of the file.
+
+    Raises InventoryProblem.
+    """
+    fleet = load(path, cluster)
+    [found] = fleet.clusters
+    return ClusterToRead(found.name, found.targets, fleet.limits, fleet.policy)
 
 
 def load_without_accounts(path: Path) -> Roster:

@@ -133,17 +133,6 @@ def one_source(operands: Sequence[LogOperand]) -> LogServer | tuple[Path, ...]:
     return paths_of(operands)
 
 
-def require_columns() -> None:
-    """Raise UsageProblem if this installation cannot make ledgers."""
-    from importlib.util import find_spec
-
-    missing = [name for name in ("numpy", "numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageProblem(
-            f"reading files needs {', '.join(missing)}: pip install 'gtid-audit[columns]'"
-        )
-
-
 def said_if_unread(work: Callable[[], int]) -> int:
     """Run a command's work. If reading fails, report the error and return UNKNOWN (3)."""
     from pymysql import MySQLError

@@ -1,37 +1,22 @@
-"""Runs `repair plan` from its arguments to a plan: read, evaluate, read logs, plan, write."""
+"""Plans the repair of a cluster that was just evaluated: reads its binary logs, plans, writes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gtid_audit import exits, pair
+from gtid_audit import exits
+from gtid_audit.audited_cluster import AuditedCluster
 from gtid_audit.exits import UsageProblem
-from gtid_audit.refuse_same_server import refuse_same_servers
 from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
 from repair.row_versions import RowsRead
 from repair.side_effects import SideEffects
-from topology.adapters.collect import CollectLimits, collect_cluster
-from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Severity, Verdict
-from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
 from topology.target import ServerTarget
 
 EVENT_SECONDS_MAX: Final = 30.0  # to find one event in a source's binary logs
-
-
-@dataclass(frozen=True, slots=True)
-class ReadForPlan:
-    """One cluster that was just read and evaluated, and how to reach its servers again."""
-
-    snapshot: ClusterSnapshot
-    audit: ClusterAudit
-    targets: tuple[ServerTarget, ...]
-    policy: Policy = field(default_factory=Policy)
-    compared: tuple[tuple[str, str], ...] = ()  # the servers whose contents were compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,43 +53,8 @@ class Planned:
             raise UsageProblem(f"{directory}: {error.strerror or error}") from error
 
 
-def read_for_plan(
-    dsns: tuple[str, str] | None,
-    fleet: Path | None,
-    cluster: str | None,
-    *,
-    ask: bool,
-    seconds_max: float | None,
-    content: bool | None,
-    policy: Policy,
-    say: Callable[[str], None],
-) -> ReadForPlan:
-    """Read and evaluate the pair by a policy, or a cluster of the fleet file by the file's policy.
-
-    Raises UsageProblem and InventoryProblem.
-    """
-    targets: tuple[ServerTarget, ...]
-    limits: CollectLimits
-    if dsns is not None:
-        name = pair.CLUSTER
-        targets, limits = pair.targets_of(*dsns, ask=ask), pair.limits_of(seconds_max)
-    else:
-        assert fleet is not None, "the command asked for one of the two"
-        from gtid_audit.load_fleet import load
-
-        settings = load(fleet, cluster)
-        name, targets = settings.clusters[0].name, settings.clusters[0].targets
-        limits, policy = settings.limits, settings.policy
-    snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
-    refuse_same_servers([snapshot])
-    contents = pair.contents_of(snapshot, targets, content, seconds_max, say, policy=policy)
-    audit = audit_cluster(snapshot.with_contents(contents), policy)
-    compared = contents.pairs if contents is not None and not contents.unread else ()
-    return ReadForPlan(snapshot, audit, targets, policy, compared)
-
-
 def make_plan(
-    read: ReadForPlan,
+    read: AuditedCluster,
     *,
     choices: Mapping[str, str],
     finding_ids: Sequence[str] | None,
@@ -133,7 +83,7 @@ def make_plan(
     return Planned(plan, read.audit, unread)
 
 
-def _transactions(read: ReadForPlan, targets: Mapping[str, ServerTarget]) -> LogEvidence:
+def _transactions(read: AuditedCluster, targets: Mapping[str, ServerTarget]) -> LogEvidence:
     """Read the findings' transactions. The modules for it are imported only then."""
     if not any(each.gtid_set or each.code[0] in "AC" for each in read.audit.findings):
         return LogEvidence()
@@ -144,7 +94,7 @@ def _transactions(read: ReadForPlan, targets: Mapping[str, ServerTarget]) -> Log
 
 
 def _side_effects(
-    evidence: LogEvidence, read: ReadForPlan, targets: Mapping[str, ServerTarget]
+    evidence: LogEvidence, read: AuditedCluster, targets: Mapping[str, ServerTarget]
 ) -> Mapping[str, tuple[SideEffects, ...]]:
     """Query the side effects of writing the rows; import the module only if there are rows."""
     if not (evidence.contents or evidence.rows):

@@ -8,8 +8,8 @@
 3. Accounts are not looked up: no server is queried.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,6 @@ from topology.run_record import AgeLimit, ReadSpan, refusal
 
 RUN_FACT: Final = "stored run"
 READINGS: Final = "readings"
-_LAST_PHASE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,11 @@ class NotInRun:
     """The servers of the fleet file that the run does not have."""
 
     clusters: tuple[ClusterAudit, ...] = ()
-    gaps: tuple[tuple[str, tuple[Unknown, ...]], ...] = ()  # in clusters that are in the run
+    # In clusters that are in the run.
+    gaps: Mapping[str, tuple[Unknown, ...]] = field(default_factory=dict)
+
+
+NOTHING_ABSENT: Final = NotInRun()
 
 
 def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> AuditOutcome | None:
@@ -78,7 +81,7 @@ def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> Au
 def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
     """Compare the servers of a fleet file with those of a run. Raises UnreadableSnapshots."""
     if roster is None:
-        return NotInRun()
+        return NOTHING_ABSENT
     from topology.adapters.stored_runs import addresses_of_files, files_of_run, record_of_run
 
     names = [cluster.name for cluster in roster.clusters]
@@ -86,7 +89,7 @@ def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
     record = record_of_run(run)
     partial = None if record is None else record.partial
     absent: list[ClusterAudit] = []
-    gaps: list[tuple[str, tuple[Unknown, ...]]] = []
+    gaps: dict[str, tuple[Unknown, ...]] = {}
     for cluster in roster.clusters:
         found = addresses.get(cluster.name)
         if found is None:
@@ -99,8 +102,8 @@ def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
         wanted = {each.name: (each.dsn.host, each.dsn.port) for each in cluster.servers}
         unknown = tuple(_gaps(cluster.name, wanted, found))
         if unknown:
-            gaps.append((cluster.name, unknown))
-    return NotInRun(tuple(absent), tuple(gaps))
+            gaps[cluster.name] = unknown
+    return NotInRun(tuple(absent), gaps)
 
 
 def _gaps(

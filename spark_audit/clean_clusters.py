@@ -3,14 +3,13 @@
 1. A cluster is clean here only if every rule would report nothing: each condition is at least as
    strict as the rules. A cluster that fails one is left to the rules. So this module may be too
    careful, but never calls a cluster clean wrongly. evaluate_batch.py has the proof.
-2. CLEAN_WHEN_SILENT lists the rules that were compared with these conditions. With any other rule
-   no cluster is clean, until a developer has compared that rule with these conditions.
+2. With a rule that was not compared with these conditions no cluster is clean: see
+   CLEAN_WHEN_SILENT in columns_for_rules.py.
 3. Facts that no rule reads (the values of other settings and of filters, lists of binary logs) are
-   not read here either: see COLUMNS, ASKED, QUOTED and _OF_A_CHANNEL.
+   not read here either: see COLUMNS and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
 """
 
-from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,109 +23,10 @@ from spark_audit import kernels
 from spark_audit.arrow_arrays import filled, is_there, is_true, numbers, one
 from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.clean_places import keep_places_in_log, whole_places
-from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
-from topology.findings import Finding
+from spark_audit.columns_for_rules import COLUMNS, every_rule_is_known
 from topology.record_codec import VERSION, Codec, MalformedRecord, word
-from topology.rules import (
-    RULES,
-    backlogs,
-    bypassed,
-    could_join,
-    differences,
-    filters,
-    hanging_receivers,
-    identity,
-    lost_history,
-    partial,
-    passed,
-    passing_on,
-    purged,
-    settings,
-    threads,
-    without_content,
-)
 from topology.snapshot import ALWAYS_READ, ThreadState
 from topology.version import Vendor
-
-# The columns that decide whether a cluster is clean, from SNAPSHOT_SCHEMA of topology/adapters.
-COLUMNS: Final = (
-    "cluster",
-    "name",
-    "host",
-    "port",
-    "phase",
-    "read_started",
-    "read_ended",
-    "server_uuid",
-    "server_id",
-    "version",
-    "vendor",
-    "uptime_seconds",
-    "gtid_executed",
-    "gtid_purged",
-    "gtid_owned",
-    "log_end",
-    "channels",
-    "unread",
-    "group",
-    "notable_settings",
-    "server_clock",
-    "history_evidence",
-)
-
-CLEAN_WHEN_SILENT: Final = (
-    backlogs.tail_gap,
-    backlogs.applier_backlog,
-    backlogs.receiver_backlog,
-    passed.passed_by_applier,
-    backlogs.applier_blocked,
-    backlogs.applier_stalled,
-    differences.unconfirmed_lead,
-    differences.allowed_extra,
-    bypassed.bypassed_by_position,
-    differences.errant_available,
-    differences.errant_purged,
-    lost_history.crash_lost,
-    lost_history.history_reset,
-    lost_history.made_by_hand,
-    purged.purged_on_source,
-    threads.applier_error,
-    threads.receiver_error,
-    threads.replication_not_running,
-    threads.stops_at_until,
-    could_join.servers_not_linked,
-    could_join.can_join,
-    could_join.cannot_join_purged,
-    could_join.cannot_join_diverged,
-    partial.source_outside,
-    partial.kind_not_evaluated,
-    threads.auto_position_off,
-    settings.duplicate_server_id,
-    hanging_receivers.receiver_hangs,
-    passing_on.source_without_log,
-    passing_on.log_closed,
-    passing_on.source_refuses_sets,
-    passing_on.updates_not_logged,
-    filters.binary_log_filtered,
-    filters.ignored_by_receiver,
-    settings.former_server_id,
-    settings.silent_errors,
-    without_content.executed_without_content,
-    without_content.set_before_committed,
-    identity.duplicate_server_uuid,
-    identity.unreadable_facts,
-    identity.torn_reading,
-)
-
-# Also needed by rules, for a cluster that is not clean: commit order, ports, directories.
-ASKED: Final = ("settings",)
-
-# Columns in neither list that the evidence of a finding quotes, by code.
-QUOTED: Final = {
-    "U4": ("version_text",),
-    **dict.fromkeys(("A7", "E3", "E6", "H7", "J1", "P1"), ("binary_logs",)),
-}
-_OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in (*COLUMNS, *ASKED))
 
 _ALWAYS_THERE: Final = (
     *("cluster", "name", "host", "port", "phase", "read_started", "read_ended", "unread"),
@@ -168,18 +68,6 @@ class ClusterBatch(NamedTuple):
     starts: Numbers  # where the rows of each cluster begin; one more for the end
 
 
-def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[str, ...]:
-    """Return the columns that must still be read before the rules can report everything.
-
-    `has_evidence`: a server has evidence of its history. The rule on it also needs binary logs
-    (topology/without_content.py), and would report nothing without them.
-    """
-    if has_evidence or not _every_rule_is_known():
-        return _OTHERS
-    quoted = {name for finding in findings for name in QUOTED.get(finding.code, ())}
-    return tuple(sorted(quoted))
-
-
 class Sets(NamedTuple):
     """The sets of a batch, as they were parsed."""
 
@@ -192,7 +80,7 @@ class Sets(NamedTuple):
 
 def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
     """Return for each cluster of a batch whether every rule is silent, and the parsed sets."""
-    clean = np.full(len(batch.starts) - 1, _every_rule_is_known())
+    clean = np.full(len(batch.starts) - 1, every_rule_is_known())
     table = batch.table
     row_ok = _whole_rows(table)
     uuid = uuid_words(table["server_uuid"])
@@ -244,10 +132,6 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
     rows = np.arange(len(is_new))
     purged_at = (np.cumsum(is_new) - 1)[np.where(is_new, rows, rows - halves)]
     return clean, Sets(executed, purged, purged_at, channels.starts, channels.retrieved)
-
-
-def _every_rule_is_known() -> bool:
-    return set(RULES) <= set(CLEAN_WHEN_SILENT)
 
 
 def _keep_uninterrupted(

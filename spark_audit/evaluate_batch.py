@@ -58,19 +58,13 @@ from numpy.typing import NDArray
 
 from gtid import GtidSet
 from gtid.kernels.eight_bytes import Flags, Numbers
-from spark_audit.clean_clusters import (
-    ASKED,
-    COLUMNS,
-    ClusterBatch,
-    Sets,
-    clean_clusters,
-    other_columns,
-)
+from spark_audit.clean_clusters import ClusterBatch, Sets, clean_clusters
+from spark_audit.columns_for_rules import ASKED, COLUMNS, other_columns
 from spark_audit.evaluate_cluster import evaluate_records
+from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.run_context import NOTHING, Beside
-from spark_audit.schema import AUDIT_SCHEMA, EVALUATED_SCHEMA
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
-from topology.findings import ClusterAudit, Severity, Verdict
+from topology.findings import ClusterAudit, Verdict
 from topology.policy import Policy
 from topology.records import Record, audit_to_record
 
@@ -94,7 +88,7 @@ def evaluate_rows(
     """Evaluate whole clusters: one row of AUDIT_SCHEMA for each, in order of name. Never raises.
 
     Args:
-        rows: all rows of each cluster in it, in any order; at least COLUMNS of clean_clusters.py.
+        rows: all rows of each cluster in it, in any order; at least COLUMNS (columns_for_rules.py).
         policy: for all of them.
         beside: what is known about some clusters in addition to their rows.
         fetch: returns rows with other columns of the snapshots, for the few clusters that need
@@ -201,38 +195,6 @@ def _put(reading: Any, name: str, known: GtidSet | None) -> None:  # noqa: ANN40
     """
     if known is not None and reading is not None and reading[name] is not None:
         reading[name] = known
-
-
-def evaluated_rows(audits: pa.Table) -> pa.Table:
-    """Convert rows of AUDIT_SCHEMA to EVALUATED_SCHEMA: count findings; empty lists become null."""
-    findings = audits["findings"].combine_chunks()
-    lengths = _lengths(findings)
-    severities = pc.struct_field(findings.flatten(), "severity")
-    cluster = np.repeat(np.arange(len(lengths)), lengths)
-    columns: dict[str, pa.Array | pa.ChunkedArray] = {
-        name: audits[name] for name in ("cluster", "verdict", "servers", "read_at")
-    }
-    columns["server_count"] = pa.array(_lengths(audits["servers"].combine_chunks()), pa.int32())
-    columns["unknown_count"] = pa.array(_lengths(audits["unknown"].combine_chunks()), pa.int32())
-    for severity in Severity:
-        is_such = np.asarray(pc.equal(severities, severity.value), np.bool_)
-        counts = np.bincount(cluster[is_such], minlength=len(lengths))
-        columns[f"{severity.value}_count"] = pa.array(counts, pa.int32())
-    for name in ("findings", "unknown"):
-        columns[name] = _null_where_empty(audits[name].combine_chunks())
-    return pa.table(columns).select(EVALUATED_SCHEMA.names).cast(EVALUATED_SCHEMA)
-
-
-def _null_where_empty(lists: pa.ListArray) -> pa.ListArray:
-    lengths = _lengths(lists)
-    ends = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-    mask = pa.array(lengths == 0)
-    return pa.ListArray.from_arrays(ends, lists.flatten(), type=lists.type, mask=mask)
-
-
-def _lengths(lists: pa.Array) -> Numbers:
-    lengths: Numbers = np.asarray(pc.list_value_length(lists)).astype(np.int64)
-    return lengths
 
 
 def whole_clusters(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -1,7 +1,6 @@
 """The results of one audited run in memory: the local engine's counterpart of adapters/results.py.
 
-1. Tables, summary and order are the same as Spark's, made from audits in plain Python. Tests
-   compare the two.
+1. Tables, summary and order are the same as Spark's. Tests compare the two.
 2. `with_history` is spark_audit/first_seen.py for a list; the rules are numbered there.
 3. This module knows neither files nor Spark.
 """
@@ -15,10 +14,15 @@ from functools import reduce
 from operator import xor
 from typing import Final
 
+from spark_audit.evaluated_rows import rows_of_audits
+from spark_audit.result_columns import CLUSTER_SCHEMA
 from spark_audit.summary import (
     CARRIED_DAYS_MAX,
     LOCAL_DIGEST,
     NOT_LOOKED_FOR_AGAIN,
+    SEVERITIES,
+    UNREAD_CODE,
+    VERDICTS,
     WORST_CLUSTERS_MAX,
     CodeCount,
     FleetSummary,
@@ -26,6 +30,7 @@ from spark_audit.summary import (
     WorstCluster,
     policy_digest,
 )
+from topology.adapters.snapshot_columns import records_of_table
 from topology.findings import ClusterAudit, Finding, Severity, Unknown, Verdict
 from topology.json_items import item_text
 from topology.policy import Policy
@@ -36,9 +41,6 @@ from topology.records import (
     unknown_to_record,
 )
 
-_SEVERITIES: Final = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)  # worst first
-_VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.OK)
-_UNREAD_CODE: Final = "U1"  # reported in a separate list
 _DIGEST_DIGITS: Final = 16
 
 
@@ -56,7 +58,7 @@ class LocalResults:
         loud = [
             finding
             for finding in _findings(self.audits)
-            if finding.severity is not Severity.INFO and finding.code != _UNREAD_CODE
+            if finding.severity is not Severity.INFO and finding.code != UNREAD_CODE
         ]
         loud.sort(key=lambda one: (_rank(one.severity), one.cluster, one.code, one.id))
         return tuple(loud[:limit])
@@ -145,26 +147,10 @@ def tables_of(
 ) -> dict[str, list[Record]]:
     """Return the rows of each table; those of `clusters` without the findings."""
     return {
-        "clusters": [counted_record(audit) for audit in audits],
+        "clusters": records_of_table(rows_of_audits(audits).select(CLUSTER_SCHEMA.names)),
         "findings": [finding_to_record(one) for one in _findings(audits)],
         "unknown": [unknown_to_record(one) for audit in audits for one in audit.unknown],
         "carried": [finding_to_record(one) for one in carried],
-    }
-
-
-def counted_record(audit: ClusterAudit) -> Record:
-    """Return one row of CLUSTERS."""
-    counts = dict.fromkeys(_SEVERITIES, 0)
-    for finding in audit.findings:
-        counts[finding.severity] += 1
-    return {
-        "cluster": audit.cluster,
-        "verdict": audit.verdict.value,
-        "servers": list(audit.servers),
-        "server_count": len(audit.servers),
-        **{f"{severity.value}_count": count for severity, count in counts.items()},
-        "unknown_count": len(audit.unknown),
-        "read_at": time_to_text(audit.read_at) if audit.read_at else None,
     }
 
 
@@ -177,15 +163,20 @@ def _summary_of(
     policy: Policy,
     contents_compared: int | None,
 ) -> FleetSummary:
+    tables = tables_of(audits, carried)
     codes: dict[tuple[str, int], int] = {}
     for finding in _findings(audits):
         key = (finding.code, _rank(finding.severity))
         codes[key] = codes.get(key, 0) + 1
     verdicts = [audit.verdict for audit in audits]
     worst = sorted(
-        (_worst(audit) for audit in audits if audit.verdict is not Verdict.OK),
+        (
+            WorstCluster.of_row(row)
+            for row in tables["clusters"]
+            if row["verdict"] != Verdict.OK.value
+        ),
         key=lambda one: (
-            _VERDICTS.index(one.verdict),
+            VERDICTS.index(one.verdict),
             -one.critical_count,
             -one.warning_count,
             -one.unknown_count,
@@ -202,24 +193,11 @@ def _summary_of(
         server_count=sum(len(audit.servers) for audit in audits),
         unknown_count=sum(len(audit.unknown) for audit in audits),
         findings=tuple(
-            CodeCount(code, _SEVERITIES[rank], codes[code, rank]) for code, rank in sorted(codes)
+            CodeCount(code, SEVERITIES[rank], codes[code, rank]) for code, rank in sorted(codes)
         ),
         worst=tuple(worst[:WORST_CLUSTERS_MAX]),
-        content=contents_of_tables(tables_of(audits, carried)),
+        content=contents_of_tables(tables),
         digest_by=LOCAL_DIGEST,
-    )
-
-
-def _worst(audit: ClusterAudit) -> WorstCluster:
-    severities = [finding.severity for finding in audit.findings]
-    return WorstCluster(
-        cluster=audit.cluster,
-        verdict=audit.verdict,
-        server_count=len(audit.servers),
-        critical_count=severities.count(Severity.CRITICAL),
-        warning_count=severities.count(Severity.WARNING),
-        info_count=severities.count(Severity.INFO),
-        unknown_count=len(audit.unknown),
     )
 
 
@@ -238,7 +216,7 @@ def _findings(audits: Iterable[ClusterAudit]) -> Iterator[Finding]:
 
 
 def _rank(severity: Severity) -> int:
-    return _SEVERITIES.index(severity)
+    return SEVERITIES.index(severity)
 
 
 def _cluster_record(audit: ClusterAudit) -> Record:

@@ -13,25 +13,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from spark_audit.schema import AUDITS, CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
+from spark_audit.schema import CLUSTERS, FINDINGS, UNKNOWN
+from spark_audit.summary import SEVERITIES, UNREAD_CODE, VERDICTS
 from topology.findings import Severity, Verdict
 
-SEVERITIES: Final = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)  # worst first
-_VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.OK)
-
-
-def evaluated_of(audits: DataFrame) -> DataFrame:
-    """Make the rows that are written first: one per cluster, with its findings, or null."""
-    return audits.select(
-        "cluster",
-        "verdict",
-        "servers",
-        _length("servers").alias("server_count"),
-        *(_count_of(severity.value).alias(f"{severity.value}_count") for severity in SEVERITIES),
-        _length("unknown").alias("unknown_count"),
-        "read_at",
-        *(sf.when(sf.size(name) > 0, sf.col(name)).alias(name) for name in ("findings", "unknown")),
-    ).select(*EVALUATED.names)
+_COUNTS: Final = tuple(f"{severity.value}_count" for severity in SEVERITIES)
 
 
 def findings_of(evaluated: DataFrame) -> DataFrame:
@@ -46,21 +32,6 @@ def unknown_of(evaluated: DataFrame) -> DataFrame:
     return found.select(sf.inline("unknown")).select(*UNKNOWN.names)
 
 
-def _length(items: Column | str) -> Column:
-    return sf.coalesce(sf.size(items), sf.lit(0))
-
-
-def _count_of(word: str) -> Column:
-    # Not sf.filter: Spark interprets lambdas row by row, and most rows have nothing to count. The
-    # number of removed items is the count.
-    severities = sf.col("findings.severity")
-    removed = sf.size(severities) - sf.size(sf.array_remove(severities, word))
-    return sf.when(sf.size("findings") > 0, removed).otherwise(0)
-
-
-_COUNTS: Final = tuple(f"{severity.value}_count" for severity in SEVERITIES)
-
-
 # -- order ----------------------------------------------------------------------------------------
 
 
@@ -72,7 +43,7 @@ def findings_in_order(findings: DataFrame) -> DataFrame:
 
 def worst_findings_first(findings: DataFrame) -> DataFrame:
     """Sort for a reader of the first rows: warnings and worse, without the unread facts."""
-    loud = (sf.col("severity") != Severity.INFO.value) & (sf.col("code") != "U1")
+    loud = (sf.col("severity") != Severity.INFO.value) & (sf.col("code") != UNREAD_CODE)
     return findings.where(loud).orderBy(severity_rank(), "cluster", "code", "id")
 
 
@@ -85,7 +56,7 @@ def worst_clusters_first(clusters: DataFrame) -> DataFrame:
     """Return the clusters that are not OK: by verdict, then by findings, then by name."""
     most = [sf.desc(name) for name in (*_COUNTS[:2], "unknown_count")]
     loud = clusters.where(sf.col("verdict") != Verdict.OK.value)
-    return loud.orderBy(_rank("verdict", [each.value for each in _VERDICTS]), *most, "cluster")
+    return loud.orderBy(_rank("verdict", [each.value for each in VERDICTS]), *most, "cluster")
 
 
 def severity_rank() -> Column:
@@ -151,6 +122,3 @@ def digest_of(names: list[str]) -> Column:
     of the digest also has the number of rows.
     """
     return sf.coalesce(sf.bit_xor(sf.xxhash64(*names)), sf.lit(0).cast("bigint"))
-
-
-assert set(AUDITS.names) <= set(EVALUATED.names), "each field of an evaluation is kept"

@@ -1,8 +1,7 @@
-"""The named schemas of the fleet audit: the columns of each DataFrame.
+"""The named schemas of Spark's DataFrames, and those of trends.
 
-Each schema is written once, as Arrow columns, because both the files and the batches to and from
-the executors are Arrow. The Spark schema of the same name is derived from it. Columns are the
-fields of the records in topology/records.py, in their order.
+Each schema is written once, as Arrow columns (result_columns.py, and below for trends). The Spark
+schema of the same name is derived from it.
 """
 
 from typing import Final
@@ -10,90 +9,15 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from spark_audit.result_columns import (
+    AUDIT_SCHEMA,
+    CLUSTER_SCHEMA,
+    COUNT,
+    EVALUATED_SCHEMA,
+    FINDING_SCHEMA,
+    UNKNOWN_SCHEMA,
+)
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, TIMESTAMP, list_of
-
-# A set may hold more than 2**63 GTIDs; 38 digits are the widest exact number of Spark and Parquet.
-_COUNT = pa.decimal128(38, 0)
-
-_EVIDENCE = pa.struct(
-    {
-        "fact": pa.string(),
-        "value": pa.string(),
-        "read_from": pa.string(),
-        "read_at": TIMESTAMP,
-    }
-)
-_STRATEGY = pa.struct(
-    {
-        "name": pa.string(),
-        "automatic": pa.bool_(),
-        "risk": pa.string(),
-        "why": pa.string(),
-    }
-)
-
-FINDING_SCHEMA: Final = pa.schema(
-    {
-        "id": pa.string(),
-        "code": pa.string(),
-        "name": pa.string(),
-        "severity": pa.string(),
-        "grade": pa.string(),
-        "cluster": pa.string(),
-        "source": pa.string(),
-        "replica": pa.string(),
-        "channel": pa.string(),
-        "gtid_set": pa.string(),
-        "gtid_count": _COUNT,
-        "first_seen": TIMESTAMP,
-        "last_seen": TIMESTAMP,
-        "deadline": TIMESTAMP,
-        "evidence": list_of(_EVIDENCE),
-        "explanation": pa.string(),
-        "strategies": list_of(_STRATEGY),
-    }
-)
-
-UNKNOWN_SCHEMA: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "server": pa.string(),
-        "fact": pa.string(),
-        "reason": pa.string(),
-    }
-)
-
-AUDIT_SCHEMA: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "verdict": pa.string(),
-        "servers": list_of(pa.string()),
-        "read_at": TIMESTAMP,
-        "findings": list_of(pa.struct(list(FINDING_SCHEMA))),
-        "unknown": list_of(pa.struct(list(UNKNOWN_SCHEMA))),
-    }
-)
-
-# One row per cluster, without its findings: enough for an overview.
-CLUSTER_SCHEMA: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "verdict": pa.string(),
-        "servers": list_of(pa.string()),
-        "server_count": pa.int32(),
-        "critical_count": pa.int32(),
-        "warning_count": pa.int32(),
-        "info_count": pa.int32(),
-        "unknown_count": pa.int32(),
-        "read_at": TIMESTAMP,
-    }
-)
-
-# The table that the evaluation writes, once: a row per cluster with its findings, or null. The
-# other tables are derived from two of its columns.
-EVALUATED_SCHEMA: Final = pa.schema(
-    [*CLUSTER_SCHEMA, AUDIT_SCHEMA.field("findings"), AUDIT_SCHEMA.field("unknown")]
-)
 
 SNAPSHOTS: Final = from_arrow_schema(SNAPSHOT_SCHEMA)
 AUDITS: Final = from_arrow_schema(AUDIT_SCHEMA)
@@ -108,7 +32,7 @@ _PART = pa.struct(
     {
         "uuid": pa.string(),
         "digest": pa.string(),
-        "gtid_count": _COUNT,
+        "gtid_count": COUNT,
         "interval_count": pa.int64(),
     }
 )
@@ -133,7 +57,7 @@ INTERVAL_TREND_SCHEMA: Final = pa.schema(
         "code": pa.string(),
         "cluster": pa.string(),
         "server": pa.string(),
-        "points": list_of(pa.struct({"at": TIMESTAMP, "count": _COUNT})),
+        "points": list_of(pa.struct({"at": TIMESTAMP, "count": COUNT})),
         "interval_count": pa.int64(),
         "intervals_per_day": pa.float64(),
         "is_fragmented": pa.bool_(),
@@ -146,7 +70,7 @@ RETIREMENT_SCHEMA: Final = pa.schema(
         "code": pa.string(),
         "cluster": pa.string(),
         "uuid": pa.string(),
-        "gtid_count": _COUNT,
+        "gtid_count": COUNT,
         "interval_count": pa.int64(),
         "digest": pa.string(),
         "servers": pa.int64(),
@@ -167,8 +91,8 @@ FINDING_TREND_SCHEMA: Final = pa.schema(
         "first_seen": TIMESTAMP,
         "last_seen": TIMESTAMP,
         "is_open": pa.bool_(),
-        "points": list_of(pa.struct({"at": TIMESTAMP, "count": _COUNT})),
-        "gtid_count": _COUNT,
+        "points": list_of(pa.struct({"at": TIMESTAMP, "count": COUNT})),
+        "gtid_count": COUNT,
         "gtids_per_hour": pa.float64(),
         "clears_at": TIMESTAMP,
     }

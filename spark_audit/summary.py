@@ -20,6 +20,9 @@ from topology.policy import Policy
 from topology.records import time_from_text, time_to_text
 
 WORST_CLUSTERS_MAX: Final = 50  # one or two screens; the tables have the rest
+SEVERITIES: Final = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)  # worst first
+VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.OK)  # worst first
+UNREAD_CODE: Final = "U1"  # of facts that were not read, which are reported in a separate list
 SPARK_DIGEST: Final = "spark"  # exclusive or of xxhash64 of the columns
 LOCAL_DIGEST: Final = "local"  # exclusive or of SHA-256 of the rows as JSON, the first 64 bits
 # Limits of the history, for both engines; spark_audit/first_seen.py has the reasons.
@@ -52,6 +55,12 @@ class WorstCluster:
     warning_count: int
     info_count: int
     unknown_count: int
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "WorstCluster":
+        """Take the fields from a row of CLUSTERS."""
+        found = {each.name: row[each.name] for each in fields(cls)}
+        return cls(**found | {"verdict": Verdict(row["verdict"])})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogFiles,
     read_log_operands,
-    require_columns,
     said_if_unread,
 )
+from gtid_audit.optional_packages import require_columns
 from gtid_audit.output import progress, write_json
 from gtid_audit.sets_from_operands import read_operands
 

@@ -14,9 +14,9 @@ from gtid_audit.logs_from_operands import (
     LogServer,
     one_source,
     read_log_operands,
-    require_columns,
     said_if_unread,
 )
+from gtid_audit.optional_packages import require_columns
 from gtid_audit.output import progress, write, write_json
 
 if TYPE_CHECKING:

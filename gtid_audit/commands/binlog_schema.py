@@ -26,12 +26,10 @@ from gtid_audit.output import write_json, write_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from uuid import UUID
 
     from binlog.adapters.schema_servers import ServerTables
     from binlog.adapters.schema_store import SchemaStore
-    from binlog.schema.table_definitions import TableDefinition
-    from binlog.schema.table_history import Entry, Place, TableKey
+    from binlog.schema.table_history import Entry
 
 Store = Annotated[
     str | None,
@@ -113,13 +111,16 @@ def list_(
 
     def work() -> int:
         from binlog.schema.table_history import State
-        from gtid_audit import schema_operands
+        from gtid_audit import schema_operands, tracked_entries
         from gtid_audit.views import schema_text
 
         with _opened(store) as opened:
             uuid = schema_operands.server_in(opened, server)
             keys = [schema_operands.table_of(text) for text in tables or ()]
-            found = [_current(opened, uuid, key) for key in keys or opened.tables(uuid)]
+            found = [
+                tracked_entries.current_entry(opened, uuid, key)
+                for key in keys or opened.tables(uuid)
+            ]
             if not keys:
                 found = [entry for entry in found if entry.state is not State.ABSENT]
             staged = [e for e in opened.staged(uuid) if not keys or e.key in keys]
@@ -180,7 +181,7 @@ def update(
     live = _server(dsn, seconds, ask=ask_password) if dsn is not None else None
 
     def work() -> int:
-        from gtid_audit import schema_operands
+        from gtid_audit import schema_operands, tracked_entries
         from gtid_audit.views import schema_text
 
         key = schema_operands.table_of(table)
@@ -189,8 +190,8 @@ def update(
             if restore:
                 entries: tuple[Entry, ...] = opened.restore(uuid, key)
             else:
-                since = schema_operands.expect_place(at) if at else _since(opened, uuid, key)
-                entry = _by_hand(key, since, from_file=from_file, live=live)
+                since = tracked_entries.place_to_hold_from(at, opened, uuid, key)
+                entry = tracked_entries.entry_by_hand(key, since, from_file=from_file, live=live)
                 entries = (entry,)
                 (opened.put if flush else opened.stage)(uuid, entry)
         what = "restored" if restore else "updated" if flush else "staged"
@@ -214,13 +215,13 @@ def delete(
     """Delete tracked definitions. To restore one from its backup: `update TABLE --restore`."""
 
     def work() -> int:
-        from gtid_audit import schema_operands
+        from gtid_audit import schema_operands, tracked_entries
         from gtid_audit.views import schema_text
 
         keys = [schema_operands.table_of(text) for text in tables]
         with _opened(store) as opened, opened.writing("gtid-audit binlog schema delete"):
             uuid = schema_operands.server_in(opened, server)
-            entries = [_current(opened, uuid, key) for key in keys]
+            entries = [tracked_entries.current_entry(opened, uuid, key) for key in keys]
             for key in keys:
                 opened.delete(uuid, key)
         if as_json:
@@ -306,24 +307,13 @@ def _run(work: "Callable[[], int]") -> int:
     from binlog.adapters.schema_store import StoreProblem
     from binlog.schema.sql_words import CannotFollow
 
-    try:
-        return said_if_unread(_raising(work, StoreProblem, CannotFollow))
-    except _Refused as refused:
-        raise UsageProblem(str(refused)) from refused
-
-
-class _Refused(Exception):
-    """The request cannot be carried out with this store, or this text."""
-
-
-def _raising(work: "Callable[[], int]", *kinds: type[Exception]) -> "Callable[[], int]":
     def guarded() -> int:
         try:
             return work()
-        except kinds as problem:
-            raise _Refused(str(problem)) from problem
+        except (StoreProblem, CannotFollow) as problem:
+            raise UsageProblem(str(problem)) from problem
 
-    return guarded
+    return said_if_unread(guarded)
 
 
 def _opened(store: str | None, *, may_be_new: bool = False) -> "SchemaStore":
@@ -344,55 +334,3 @@ def _server(dsn: str, seconds: float, *, ask: bool) -> "ServerTables":
     if not isinstance(operand, LogServer):
         raise UsageProblem("expected mysql://user@host:port/")
     return _tables_of(operand, seconds)
-
-
-def _current(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Entry":
-    entry = store.current(server, key)
-    if entry is None:
-        raise UsageProblem(f"{key} is not tracked")
-    return entry
-
-
-def _since(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Place":
-    """Return the place of a table's last change, or the place up to which logs were followed."""
-    entry = store.current(server, key)
-    if entry is not None:
-        return entry.place
-    followed = store.followed(server)
-    if followed is None:
-        raise UsageProblem(
-            f"{key} is not tracked, and no logs were followed: add --at FILE:POS, from which the"
-            " definition holds"
-        )
-    return followed.place
-
-
-def _require_same(definition: "TableDefinition", key: "TableKey", file: str) -> None:
-    """Refuse a statement for another table. Letter case depends on the server."""
-    found = (definition.schema, definition.table)
-    if tuple(map(str.casefold, found)) != (key.schema.casefold(), key.table.casefold()):
-        raise UsageProblem(
-            f"{file}: it defines {definition.schema}.{definition.table}, not {key}; if {key} has"
-            " this definition, change the name in the statement"
-        )
-
-
-def _by_hand(
-    key: "TableKey", since: "Place", *, from_file: str | None, live: "ServerTables | None"
-) -> "Entry":
-    from dataclasses import replace
-
-    from binlog.schema.show_create import definition_from_create
-    from binlog.schema.table_history import Entry, Source, State
-    from gtid_audit.schema_operands import text_of
-
-    if live is not None:
-        definition = live.definition(key)
-    else:
-        assert from_file is not None, "one of the two was given"
-        definition = definition_from_create(text_of(from_file), schema=key.schema)
-        _require_same(definition, key, from_file)
-    if definition is None:
-        raise UsageProblem(f"there is no table {key} on that server")
-    named = replace(definition, schema=key.schema, table=key.table)
-    return Entry(key, since, State.KNOWN, Source.HAND, named)

@@ -69,24 +69,25 @@ def plan(
     Exit status: 0 the steps cover every warning and critical finding (of those selected with
     --finding), or there is none; 1 at least one has no steps; 3 something could not be read.
     """
-    from gtid_audit.pair import policy_of
+    from gtid_audit.audited_cluster import read_and_audit
+    from gtid_audit.pair import pair_to_read, policy_of
     from gtid_audit.plan_again import PlanRequest, command_line, repeatable, wanted_by
-    from gtid_audit.planning import make_plan, read_for_plan
+    from gtid_audit.planning import make_plan
 
     choices = _choices(strategy or ())
     earlier = wanted_by(again) if again is not None else PlanRequest()
     _check(pair, fleet, cluster, is_of_pair=bool(ask_password or timeout is not None or accepted))
     with progress() as line:
-        read = read_for_plan(
-            pair,
-            fleet,
-            cluster,
-            ask=ask_password,
-            seconds_max=seconds_of(timeout),
-            content=content,
-            policy=policy_of((), accepted or ()),
-            say=line.say,
-        )
+        if pair is not None:
+            seconds, policy = seconds_of(timeout), policy_of((), accepted or ())
+            to_read = pair_to_read(*pair, ask=ask_password, seconds_max=seconds, policy=policy)
+        else:
+            assert fleet is not None, "one of the two was given"
+            assert cluster is not None, "given with the fleet file"
+            from gtid_audit.load_fleet import cluster_to_read
+
+            to_read = cluster_to_read(fleet, cluster)
+        read = read_and_audit(to_read, content=content, say=line.say)
         still = earlier.still(read.audit, choices, read.compared)
         wanted = still.and_typed(choices, finding)
         planned = make_plan(read, choices=wanted.choices, finding_ids=wanted.only, say=line.say)

@@ -29,8 +29,8 @@ def serve(
     import signal
     import threading
 
-    from gtid_audit import audit_engines
     from gtid_audit.compared_restarts import ProcessMemory
+    from gtid_audit.fleet_audit import audit_fleet
     from gtid_audit.load_fleet import load
     from gtid_audit.service.repeated_audit import AuditService
     from gtid_audit.service.web import WebServer, parse_address
@@ -42,7 +42,7 @@ def serve(
     memory = ProcessMemory()
 
     def audit() -> AuditReport:
-        return audit_engines.audit_fleet(settings, memory=memory).report
+        return audit_fleet(settings, memory=memory).report
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")

@@ -47,7 +47,7 @@ def trends(
     as_json: AsJson = False,
 ) -> int:
     """Show trends over the stored runs: fragmentation, dead UUIDs, findings over time."""
-    from gtid_audit.audit_engines import require_parquet, require_spark
+    from gtid_audit.optional_packages import require_parquet, require_spark
 
     require_parquet()
     require_spark()

@@ -26,7 +26,7 @@ would travel from Python to the JVM as Arrow, and be encoded as Parquet there.
 
 import gc
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -35,16 +35,16 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from spark_audit.adapters.stored_pieces import Piece, evaluate_piece, tasks_of
-from spark_audit.evaluate_batch import evaluated_rows
+from spark_audit.evaluated_rows import evaluated_rows, rows_of_audits
+from spark_audit.result_columns import EVALUATED_SCHEMA
 from spark_audit.run_context import NOTHING, Beside
-from spark_audit.schema import AUDIT_SCHEMA, EVALUATED_SCHEMA
-from topology.adapters.snapshot_columns import table_of_records
+from spark_audit.schema import EVALUATED
 from topology.findings import ClusterAudit
 from topology.policy import Policy
-from topology.records import audit_to_record
 
 _ATTEMPTS: Final = "_attempts"  # readers of Parquet directories ignore this name
 _REPEATED: Final = ["verdict", "findings.list.element.code", "findings.list.element.severity"]
@@ -75,8 +75,7 @@ def evaluated_files(
         attempts = table.with_name(_ATTEMPTS)
         attempts.mkdir(parents=True)
         written = _evaluate_on_executors(session, pieces, attempts, policy=policy, beside=beside)
-        rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
-        written.append(_write(attempts, [rows]))
+        written.append(_write(attempts, [rows_of_audits(more)]))
         table.mkdir()
         for number, (file, _) in enumerate(written):
             (attempts / file).rename(table / f"part-{number:05}.parquet")
@@ -95,6 +94,49 @@ def _evaluate_on_executors(
     beside: Beside,
 ) -> list[tuple[str, int]]:
     """Return the file of each task and its number of rows, in task order."""
+
+    def write(task: int, evaluated: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+        try:
+            file, rows = _write(attempts, evaluated)
+        except OSError as error:
+            raise UnwritableTable(f"{attempts}: {error.strerror or error}") from error
+        yield pa.RecordBatch.from_pydict({"task": [task], "file": [file], "rows": [rows]})
+
+    if not pieces:
+        return []
+    written = _in_tasks(session, pieces, write, _ANSWER, policy=policy, beside=beside)
+    answers = written.toArrow().sort_by("task")
+    return list(zip(answers["file"].to_pylist(), answers["rows"].to_pylist(), strict=True))
+
+
+def evaluated_frame(
+    session: SparkSession, pieces: Sequence[Piece], *, policy: Policy, beside: Beside = NOTHING
+) -> DataFrame:
+    """Evaluate the pieces on the executors, which read the files: EVALUATED, not yet written.
+
+    This is for a directory of results that executors cannot write to in place.
+    """
+
+    def rows_of(_task: int, evaluated: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+        for rows in evaluated:
+            yield from rows.to_batches()
+
+    return _in_tasks(session, pieces, rows_of, EVALUATED, policy=policy, beside=beside)
+
+
+def _in_tasks(
+    session: SparkSession,
+    pieces: Sequence[Piece],
+    work: Callable[[int, Iterator[pa.Table]], Iterator[pa.RecordBatch]],
+    schema: StructType | str,
+    *,
+    policy: Policy,
+    beside: Beside,
+) -> DataFrame:
+    """Evaluate the pieces in tasks that exchange nothing; return what `work` makes of each task.
+
+    `work` gets the number of the task, and rows of EVALUATED_SCHEMA, piece by piece.
+    """
     tasks = tasks_of(pieces)
 
     def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,20 +144,13 @@ def _evaluate_on_executors(
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 evaluated = (
-                    evaluate_piece(piece, policy=policy, beside=beside) for piece in tasks[task]
+                    evaluated_rows(evaluate_piece(piece, policy=policy, beside=beside))
+                    for piece in tasks[task]
                 )
-                try:
-                    file, rows = _write(attempts, evaluated)
-                except OSError as error:
-                    raise UnwritableTable(f"{attempts}: {error.strerror or error}") from error
-                answer = {"task": [task], "file": [file], "rows": [rows]}
-                yield pa.RecordBatch.from_pydict(answer)
+                yield from work(task, evaluated)
 
-    if not tasks:
-        return []
-    numbers = session.range(0, len(tasks), 1, numPartitions=len(tasks))
-    answers = numbers.mapInArrow(evaluate, schema=_ANSWER).toArrow().sort_by("task")
-    return list(zip(answers["file"].to_pylist(), answers["rows"].to_pylist(), strict=True))
+    numbers = session.range(0, len(tasks), 1, numPartitions=max(1, len(tasks)))
+    return numbers.mapInArrow(evaluate, schema=schema)
 
 
 @lru_cache(maxsize=1)
@@ -124,7 +159,7 @@ def _settle_process() -> None:
     gc.freeze()
 
 
-def _write(directory: Path, audits: Iterator[pa.Table] | Sequence[pa.Table]) -> tuple[str, int]:
+def _write(directory: Path, evaluated: Iterable[pa.Table]) -> tuple[str, int]:
     """Write one file and return its name and its number of rows.
 
     Clusters with findings come last, in a row group of their own. A reader that looks for them
@@ -132,8 +167,7 @@ def _write(directory: Path, audits: Iterator[pa.Table] | Sequence[pa.Table]) -> 
     """
     name = f"{uuid4().hex}.parquet"
     silent, others = [EVALUATED_SCHEMA.empty_table()], [EVALUATED_SCHEMA.empty_table()]
-    for each in audits:
-        rows = evaluated_rows(each)
+    for rows in evaluated:
         is_silent = pc.and_(pc.is_null(rows["findings"]), pc.is_null(rows["unknown"]))
         silent.append(rows.filter(is_silent))
         others.append(rows.filter(pc.invert(is_silent)))

@@ -6,7 +6,7 @@
 2. The findings are the same as the local engine's, byte for byte: both use
    spark_audit/evaluate_cluster.py.
 3. If run and results are both on this machine, the executors evaluate and write without DataFrames.
-   Any other run passes through DataFrames of AUDITS. The rows are the same.
+   Any other run passes through DataFrames of EVALUATED. The rows are the same.
 """
 
 import re
@@ -20,22 +20,21 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_audit.adapters.evaluated_files import UnwritableTable, evaluated_files
+from spark_audit.adapters.evaluated_files import UnwritableTable, evaluated_files, evaluated_frame
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.run_checks import record_at
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
-from spark_audit.adapters.stored_pieces import Piece, audits_of_pieces, pieces_of
+from spark_audit.adapters.stored_pieces import Piece, pieces_of
+from spark_audit.evaluated_rows import rows_of_audits
 from spark_audit.run_context import Beside, Gaps
-from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
-from spark_audit.transforms import audits_of
-from topology.adapters.snapshot_columns import table_of_records
+from spark_audit.schema import EVALUATED, SNAPSHOTS
+from spark_audit.transforms import evaluated_of
 from topology.adapters.stored_contents import CONTENTS, contents_in
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 from topology.contents import ContentReading
 from topology.findings import ClusterAudit
 from topology.policy import Policy
-from topology.records import audit_to_record
 
 # The file name in an error: in Spark's own message, and in ours from an executor.
 _FILE_NOT_READ: Final = re.compile(
@@ -44,10 +43,10 @@ _FILE_NOT_READ: Final = re.compile(
 _NOT_WRITTEN: Final = re.compile(r"\bUnwritableTable: (?P<said>.*)")
 
 
-def audits_of_run(
+def evaluated_run(
     session: SparkSession, run: str, *, policy: Policy, gaps: Gaps | None = None
 ) -> DataFrame:
-    """Return AUDITS of one complete snapshot run; nothing is evaluated yet.
+    """Return EVALUATED of one complete snapshot run; nothing is evaluated yet.
 
     If the run is on this machine and its clusters are not mixed, executors read the files in place.
     All executors must then see these files. Any other run goes through Spark's reader and an
@@ -57,9 +56,9 @@ def audits_of_run(
     beside = Beside.telling(contents_of(session, run), gaps)
     pieces = _pieces_of_run(run)
     if pieces is not None:
-        return audits_of_pieces(session, pieces, policy=policy, beside=beside)
+        return evaluated_frame(session, pieces, policy=policy, beside=beside)
     rows = session.read.schema(SNAPSHOTS).parquet(*_files_of(run))
-    return audits_of(rows, policy=policy, beside=beside)
+    return evaluated_of(rows, policy=policy, beside=beside)
 
 
 def audit_stored(
@@ -75,8 +74,8 @@ def audit_stored(
 
     `more` are audits of clusters that should be in the run and are not; `gaps` are servers of its
     clusters that are not in it. A cluster that cannot be evaluated has the verdict UNKNOWN. Raises
-    NoSnapshots, UnreadableSnapshots (topology/adapters/stored_runs.py), ResultsDiffer (results.py)
-    and OSError.
+    NoSnapshots, UnreadableSnapshots (topology/adapters/stored_runs.py), ResultsDiffer
+    (result_place.py) and OSError.
     """
     run = latest_snapshots(session, snapshots)
     pieces = _pieces_of_run(run) if _is_here(out) else None
@@ -86,10 +85,10 @@ def audit_stored(
         beside = Beside.telling(contents, gaps)
         audits = evaluated_files(session, pieces, policy=policy, beside=beside, more=more)
     else:
-        audits = audits_of_run(session, run, policy=policy, gaps=gaps)
+        audits = evaluated_run(session, run, policy=policy, gaps=gaps)
         if more:
-            rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
-            audits = audits.unionByName(session.createDataFrame(rows, AUDITS))
+            rows = rows_of_audits(more)
+            audits = audits.unionByName(session.createDataFrame(rows, EVALUATED))
     with _readable():
         return write_results(
             session,

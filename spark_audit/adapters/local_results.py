@@ -10,35 +10,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_audit.adapters.results import (
-    AUDITS_BELOW,
-    WRITING,
-    ResultsDiffer,
-    advice,
-    differing,
-    publish,
-    summary_at,
-)
-from spark_audit.adapters.runs import COMPLETE, RunName, latest_before
+from spark_audit.adapters.result_place import ResultPlace
+from spark_audit.adapters.runs import RunName
 from spark_audit.adapters.storage import LocalStorage
-from spark_audit.evaluate_batch import evaluated_rows
+from spark_audit.evaluated_rows import rows_of_audits
+from spark_audit.result_columns import CLUSTER_SCHEMA, FINDING_SCHEMA, UNKNOWN_SCHEMA
 from spark_audit.result_records import (
     LocalResults,
     contents_of_tables,
     results_of,
     tables_of,
 )
-from spark_audit.schema import AUDIT_SCHEMA, CLUSTER_SCHEMA, FINDING_SCHEMA, UNKNOWN_SCHEMA
-from spark_audit.summary import LOCAL_DIGEST, FleetSummary, policy_digest
+from spark_audit.summary import LOCAL_DIGEST, FleetSummary
 from topology.adapters.snapshot_columns import records_of_table, table_of_records
 from topology.findings import ClusterAudit, Finding
 from topology.policy import Policy
-from topology.records import Record, audit_to_record, finding_from_record
+from topology.records import Record, finding_from_record
 
 _PART: Final = "part-00000.parquet"
 _SCHEMAS: Final[Mapping[str, pa.Schema]] = {
@@ -61,52 +52,36 @@ def write_results_locally(
 
     Raises ResultsDiffer, and OSError where the directory cannot be written.
     """
-    storage = LocalStorage()
-    root = f"{directory.resolve()}/{AUDITS_BELOW}"
-    place = f"{root}/{run.path}"
-    kept = summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
-    if kept is not None and kept.policy != policy_digest(policy):
-        raise ResultsDiffer(advice(place, "these results were evaluated with another policy"))
-    previous = latest_before(storage, root, run)
+    place = ResultPlace.below(LocalStorage(), str(directory.resolve()), run=run, policy=policy)
+    previous = place.previous
     made = results_of(
         audits,
         run=run.text,
         previous=None if previous is None else previous.text,
-        known=() if previous is None else _known(Path(root) / previous.path),
+        known=() if previous is None else _known(Path(place.root) / previous.path),
         run_at=run.moment,
         policy=policy,
         contents_compared=contents_compared,
     )
-    if kept is None:
-        _write(storage, made, draft=Path(root) / f"{WRITING}{uuid4().hex}", audits=audits, to=place)
+    if place.kept is None:
+        _write(place, made, audits)
     else:
-        before = _digested_here(kept, Path(place))
-        if before != made.summary:
-            names = ", ".join(differing(before, made.summary))
-            raise ResultsDiffer(
-                advice(place, f"these results differ when evaluated again ({names})")
-            )
-    return replace(made, place=place)
+        place.require_same(_digested_here(place.kept, Path(place.path)), made.summary)
+    return replace(made, place=place.path)
 
 
-def _write(
-    storage: LocalStorage,
-    made: LocalResults,
-    *,
-    draft: Path,
-    audits: Sequence[ClusterAudit],
-    to: str,
-) -> None:
+def _write(place: ResultPlace, made: LocalResults, audits: Sequence[ClusterAudit]) -> None:
+    draft = Path(place.new_draft)
     try:
         tables = tables_of(made.audits, made.carried)
         # As evaluated, without history: Spark derives the other tables from these rows.
-        records = [audit_to_record(audit) for audit in sorted(audits, key=lambda one: one.cluster)]
-        _write_table(draft / "clusters", evaluated_rows(table_of_records(records, AUDIT_SCHEMA)))
+        evaluated = rows_of_audits(sorted(audits, key=lambda one: one.cluster))
+        _write_table(draft / "clusters", evaluated)
         for name in ("findings", "unknown", "carried"):
             _write_table(draft / name, table_of_records(tables[name], _SCHEMAS[name]))
-        publish(storage, made.summary, draft=str(draft), place=to)
+        place.publish(made.summary, draft=str(draft))
     finally:
-        storage.delete(str(draft))
+        place.storage.delete(str(draft))
 
 
 def _write_table(directory: Path, rows: pa.Table) -> None:

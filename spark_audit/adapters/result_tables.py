@@ -18,6 +18,7 @@ from spark_audit import results_frames as steps
 from spark_audit.adapters.runs import RunName
 from spark_audit.schema import CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
 from spark_audit.summary import (
+    SEVERITIES,
     WORST_CLUSTERS_MAX,
     CodeCount,
     FleetSummary,
@@ -97,9 +98,9 @@ def summarise(
         server_count=sum(row["servers"] for row in by_table["clusters"]),
         unknown_count=sum(row["rows"] for row in by_table["unknown"]),
         findings=tuple(
-            sorted(codes, key=lambda each: (each.code, steps.SEVERITIES.index(each.severity)))
+            sorted(codes, key=lambda each: (each.code, SEVERITIES.index(each.severity)))
         ),
-        worst=tuple(_worst_cluster(row) for row in worst),
+        worst=tuple(WorstCluster.of_row(row.asDict()) for row in worst),
         content=tuple(_content(name, rows) for name, rows in by_table.items()),
     )
 
@@ -126,18 +127,6 @@ def _latest_read(rows: Iterable[Row]) -> datetime | None:
     known = [row["read_at_microseconds"] for row in rows]
     latest = max((each for each in known if each is not None), default=None)
     return None if latest is None else _EPOCH + timedelta(microseconds=latest)
-
-
-def _worst_cluster(row: Row) -> WorstCluster:
-    return WorstCluster(
-        cluster=row["cluster"],
-        verdict=Verdict(row["verdict"]),
-        server_count=row["server_count"],
-        critical_count=row["critical_count"],
-        warning_count=row["warning_count"],
-        info_count=row["info_count"],
-        unknown_count=row["unknown_count"],
-    )
 
 
 def _content(table: str, rows: Iterable[Row]) -> TableContent:

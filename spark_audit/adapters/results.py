@@ -41,10 +41,9 @@ together.
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeAlias
-from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
@@ -53,20 +52,18 @@ from pyspark.util import inheritable_thread_target
 
 from spark_audit import results_frames as steps
 from spark_audit.adapters.json_rows import items_of
+from spark_audit.adapters.result_place import AUDITS_BELOW, ResultPlace, summary_at
 from spark_audit.adapters.result_tables import RunTables, contents_of, summarise
-from spark_audit.adapters.runs import COMPLETE, RunName, latest_before, runs_newest_first
+from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import Storage, storage_of
 from spark_audit.first_seen import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
-from spark_audit.summary import SPARK_DIGEST, FleetSummary, MalformedSummary, policy_digest
+from spark_audit.summary import SPARK_DIGEST, FleetSummary
 from topology.adapters.snapshot_columns import records_of_table
 from topology.findings import Finding, Unknown
 from topology.policy import Policy
 from topology.records import finding_from_record, time_to_text, unknown_from_record
 
-AUDITS_BELOW: Final = "audits"
-SUMMARY: Final = "_summary.json"
-WRITING: Final = "_writing-"
 # Spark's own `_SUCCESS` is switched off: ours marks the whole run, and nothing reads one per table.
 _WRITE_OPTIONS: Final = {
     "compression": "zstd",
@@ -80,10 +77,6 @@ Evaluations: TypeAlias = DataFrame | Callable[[str], int]
 
 class NoResults(Exception):
     """A directory has no complete results run."""
-
-
-class ResultsDiffer(Exception):
-    """The run has results already, and they differ from those that would be written now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,25 +127,21 @@ def write_results(
 ) -> Results:
     """Evaluate and write one run below `directory`, with history, and return its results.
 
-    `audits` has the columns of AUDITS, with every cluster once; it is evaluated once. Or it is a
+    `audits` has the columns of EVALUATED, with every cluster once; it is evaluated once. Or it is a
     function that writes the table of evaluated clusters to an address and returns its row count.
     `contents_compared` is the number of clusters whose contents were compared; None if contents
     were not to be compared. Raises ResultsDiffer, and OSError if the directory is not writable.
     """
     storage, root = storage_of(directory, session)
-    root = f"{root}/{AUDITS_BELOW}"
-    place = f"{root}/{run.path}"
-    kept = summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
-    if kept is not None and kept.policy != policy_digest(policy):
-        raise ResultsDiffer(advice(place, "these results were evaluated with another policy"))
-    previous = latest_before(storage, root, run)
+    place = ResultPlace.below(storage, root, run=run, policy=policy)
+    kept, previous = place.kept, place.previous
     in_place = kept is None and not storage.renames_atomically
     if in_place:
-        storage.delete(place)  # what a dead writer left: it was never complete
-    draft = place if in_place else f"{root}/{WRITING}{uuid4().hex}"
+        storage.delete(place.path)  # what a dead writer left: it was never complete
+    draft = place.path if in_place else place.new_draft
     tables = RunTables(session, storage.address(draft))
     try:
-        known = None if previous is None else _tables_at(session, storage, root, previous)
+        known = None if previous is None else _tables_at(session, storage, place.root, previous)
         written = _write_tables(tables, audits, run=run, known=known)
         made = summarise(
             tables,
@@ -163,15 +152,13 @@ def write_results(
         )
         _require_all(written, made, directory=directory)
         if kept is None:
-            publish(storage, made, draft=draft, place=place)
-        elif (before := _digested_here(kept, session, storage.address(place))) != made:
-            names = ", ".join(differing(before, made))
-            what = f"these results differ when evaluated again ({names})"
-            raise ResultsDiffer(advice(place, what))
+            place.publish(made, draft=draft)
+        else:
+            place.require_same(_digested_here(kept, session, storage.address(place.path)), made)
     finally:
         if not in_place:
             storage.delete(draft)
-    return Results(place, RunTables(session, storage.address(place)), made)
+    return Results(place.path, RunTables(session, storage.address(place.path)), made)
 
 
 def _write_tables(
@@ -187,7 +174,7 @@ def _write_tables(
         rows[name] = seen.get["rows"]
 
     if isinstance(audits, DataFrame):
-        write(steps.evaluated_of(audits), "clusters")
+        write(audits, "clusters")
     else:
         rows["clusters"] = audits(f"{tables.address}/clusters")
     found = steps.findings_of(tables.evaluated)
@@ -238,37 +225,12 @@ def _require_all(written: Mapping[str, int], made: FleetSummary, *, directory: s
             )
 
 
-def publish(storage: Storage, summary: FleetSummary, *, draft: str, place: str) -> None:
-    """Make the tables of a draft a complete run at a place."""
-    storage.write_text(f"{draft}/{SUMMARY}", summary.to_text())
-    storage.make_durable(draft)  # otherwise the mark could survive a power loss without the tables
-    storage.write_text(f"{draft}/{COMPLETE}", "")
-    storage.make_durable(draft)
-    if draft != place:
-        storage.rename(draft, place)
-
-
 def _digested_here(kept: FleetSummary, session: SparkSession, address: str) -> FleetSummary:
     """Return a kept summary with Spark's digests, whichever engine wrote it."""
     if kept.digest_by == SPARK_DIGEST:
         return kept
     content = contents_of(RunTables(session, address))
     return replace(kept, content=content, digest_by=SPARK_DIGEST)
-
-
-def differing(kept: FleetSummary, made: FleetSummary) -> list[str]:
-    """Return the names of the fields in which two summaries differ."""
-    names = [field.name for field in fields(FleetSummary)]
-    return [name for name in names if getattr(kept, name) != getattr(made, name)]
-
-
-def advice(place: str, what: str) -> str:
-    """Return the text of an error: results exist, and how to replace them on purpose."""
-    return (
-        f"{place}: {what}. The stored results are kept. To replace them, move that directory away"
-        " and audit this run again, then the later runs in order: each run takes the start of a"
-        " finding from the run before"
-    )
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -308,11 +270,3 @@ def findings_between(
 
 def _tables_at(session: SparkSession, storage: Storage, root: str, run: RunName) -> RunTables:
     return RunTables(session, storage.address(f"{root}/{run.path}"))
-
-
-def summary_at(storage: Storage, place: str) -> FleetSummary:
-    """Read the summary of a complete run. Raises MalformedSummary."""
-    try:
-        return FleetSummary.from_text(storage.read_text(f"{place}/{SUMMARY}"))
-    except MalformedSummary as error:
-        raise MalformedSummary(f"{place}/{SUMMARY}: {error}") from error

@@ -22,7 +22,7 @@ usually keeps clusters together, and a footer has the lowest and highest name of
 5. A file that cannot be read raises UnreadableSnapshots with its name, in any process.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,13 +30,11 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from gtid.kernels.eight_bytes import Numbers
-from spark_audit.clean_clusters import COLUMNS
+from spark_audit.columns_for_rules import COLUMNS
 from spark_audit.evaluate_batch import evaluate_rows
 from spark_audit.run_context import NOTHING, Beside
-from spark_audit.schema import AUDITS
 from topology.adapters.stored_runs import UnreadableSnapshots
 from topology.policy import Policy
 
@@ -120,30 +118,6 @@ def evaluate_piece(piece: Piece, *, policy: Policy, beside: Beside = NOTHING) ->
 def _rows(piece: Piece, names: Sequence[str]) -> pa.Table:
     """Read these columns, of all rows of a piece."""
     return pa.concat_tables(_read(*group, columns=list(names)) for group in piece.groups)
-
-
-def audits_of_pieces(
-    session: SparkSession,
-    pieces: Sequence[Piece],
-    *,
-    policy: Policy,
-    beside: Beside = NOTHING,
-) -> DataFrame:
-    """Evaluate the pieces on the executors, which read the files: one row of AUDITS per cluster.
-
-    Tasks exchange nothing.
-    """
-    tasks = tasks_of(pieces)
-
-    def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for piece in tasks[number]:
-                    evaluated = evaluate_piece(piece, policy=policy, beside=beside)
-                    yield from evaluated.to_batches()
-
-    numbers = session.range(0, len(tasks), 1, numPartitions=max(1, len(tasks)))
-    return numbers.mapInArrow(evaluate, schema=AUDITS).select(*AUDITS.names)
 
 
 def tasks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:

@@ -25,7 +25,7 @@ from uuid import UUID
 from pyspark.sql import SparkSession
 
 from spark_audit.adapters.job import audit_stored, latest_snapshots
-from spark_audit.adapters.results import ResultsDiffer
+from spark_audit.adapters.result_place import ResultsDiffer
 from spark_audit.adapters.run_checks import refusal_of
 from spark_audit.summary import FleetSummary
 from topology.accepted import accepted_from_text

@@ -1,13 +1,20 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from gtid_audit import audit_engines
 from gtid_audit import fleet_contents as content_fleet
+from gtid_audit import fleet_reading, optional_packages
 from gtid_audit.cli import run
+from gtid_audit.commands.audit import SPARK_CLUSTERS_MIN, engine_of
+from gtid_audit.commands.options import EngineChoice
 from gtid_audit.exits import UsageProblem
+from gtid_audit.fleet_audit import answer_of_fleet, audit_fleet
+from gtid_audit.stored_audit import answer_of_stored, count_stored
 from gtid_audit.stored_run import StoredQuestion
+from gtid_audit.views.audit_results import InMemory
 from gtid_audit.views.report import Engine
 from tests.contents import alike, differing, unread
 from tests.gtid_audit.build import half_read, healthy, holed
@@ -26,22 +33,22 @@ from topology.target import ServerTarget
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    audit_engines.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")), None)
+    fleet_reading.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")), None)
     return tmp_path / "history"
 
 
 def test_auto_is_local_until_spark_is_worth_its_start() -> None:
-    few, many = audit_engines.SPARK_CLUSTERS_MIN - 1, audit_engines.SPARK_CLUSTERS_MIN
-    assert audit_engines.engine_for("auto", cluster_count=few) is Engine.LOCAL
-    assert audit_engines.engine_for("auto", cluster_count=many) is Engine.SPARK
-    assert audit_engines.engine_for("local", cluster_count=many) is Engine.LOCAL
-    assert audit_engines.engine_for("spark", cluster_count=few) is Engine.SPARK
+    few, many = SPARK_CLUSTERS_MIN - 1, SPARK_CLUSTERS_MIN
+    assert engine_of(EngineChoice.AUTO, lambda: few) is Engine.LOCAL
+    assert engine_of(EngineChoice.AUTO, lambda: many) is Engine.SPARK
+    assert engine_of(EngineChoice.LOCAL, lambda: many) is Engine.LOCAL
+    assert engine_of(EngineChoice.SPARK, lambda: few) is Engine.SPARK
 
 
 def test_stored_snapshots_give_the_same_bytes_each_time(
     stored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert audit_engines.count_stored(stored) == 3
+    assert count_stored(stored) == 3
     answers = []
     for engine in ("auto", "local"):
         assert (
@@ -99,13 +106,25 @@ def test_the_policy_of_the_fleet_file_counts(
     assert seen == [Policy(allowed_uuids=frozenset({A}))]
 
 
+@pytest.mark.long
+def test_the_local_engine_needs_no_pyspark() -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"  # as if it were not installed
+        "import spark_audit.adapters.local, spark_audit.result_records\n"
+        "assert 'numba' not in sys.modules, 'few clusters need no kernels'\n"
+        "import spark_audit.adapters.stored_pieces\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 @pytest.mark.parametrize("module", ["pyarrow", "pyspark"])
 def test_what_is_missing_is_named_with_the_command(
     module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr(optional_packages, "find_spec", lambda _name: None)
     with pytest.raises(UsageProblem, match=r"pip install 'gtid-audit\[spark\]'"):
-        audit_engines.require_parquet() if module == "pyarrow" else audit_engines.require_spark()
+        optional_packages.require_parquet() if module == "pyarrow" else optional_packages.require_spark()
 
 
 @pytest.mark.slow
@@ -142,7 +161,7 @@ LIVE = Fleet((), CollectLimits(), 1, Policy())
 def collected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a live fleet be read from memory."""
     snapshots = [holed("b"), half_read("c"), healthy("a")]
-    monkeypatch.setattr(audit_engines, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
+    monkeypatch.setattr(fleet_reading, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
 
 
 @pytest.mark.spark
@@ -150,9 +169,9 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("keeps", [True, False])
 def test_spark_evaluates_a_live_fleet(tmp_path: Path, *, keeps: bool) -> None:
     directory = tmp_path / "kept" if keeps else None
-    with audit_engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=directory) as answer:
+    with answer_of_fleet(LIVE, engine=Engine.SPARK, out=directory) as answer:
         on_spark = "".join(answer.document())
-    here = "".join(audit_engines.audit_fleet(LIVE).document())
+    here = "".join(audit_fleet(LIVE).document())
     assert on_spark == here.replace('"engine": "local"', '"engine": "spark"')
     assert (tmp_path / "kept").exists() is keeps
     assert len(list((tmp_path / "kept").glob("audits/day=*/run=*/_SUCCESS"))) == keeps
@@ -163,7 +182,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let contents differ in a cluster whose readings are clean, and be unread in another."""
     found = {"a": differing(7, 12), "b": unread(), "c": alike()}
     monkeypatch.setattr(
-        content_fleet, "_look", lambda snapshot, *_more: Looked(found[snapshot.cluster])
+        content_fleet, "_look", lambda snapshot, *_more, **_named: Looked(found[snapshot.cluster])
     )
 
 
@@ -172,9 +191,9 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_spark_evaluates_contents_as_the_local_engine_does_now_and_from_what_is_stored(
     tmp_path: Path,
 ) -> None:
-    with audit_engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=tmp_path) as answer:
+    with answer_of_fleet(LIVE, engine=Engine.SPARK, out=tmp_path) as answer:
         on_spark = "".join(answer.document())
-    here = "".join(audit_engines.audit_fleet(LIVE).document())
+    here = "".join(audit_fleet(LIVE).document())
     assert on_spark == here.replace('"engine": "local"', '"engine": "spark"')
     found = json.loads(here)
     assert [one["code"] for one in found["findings"] if one["cluster"] == "a"] == ["E4"]
@@ -182,7 +201,7 @@ def test_spark_evaluates_contents_as_the_local_engine_does_now_and_from_what_is_
     assert [one["cluster"] for one in found["contents"]] == ["a", "b", "c"]
     for engine, out in ((Engine.LOCAL, None), (Engine.SPARK, tmp_path)):
         asked = StoredQuestion(tmp_path, AgeLimit(NOON, None), Policy())
-        with audit_engines.answer_of_stored(asked, engine=engine, out=out) as answer:
+        with answer_of_stored(asked, engine=engine, out=out) as answer:
             again = "".join(answer.document())
         assert again == here.replace('"engine": "local"', f'"engine": "{engine.value}"')
     (summary,) = tmp_path.glob("audits/day=*/run=*/_summary.json")
@@ -193,8 +212,8 @@ def test_spark_evaluates_contents_as_the_local_engine_does_now_and_from_what_is_
 def test_contents_are_not_compared_where_nobody_is_to_look(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    audited = audit_engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
-    assert json.loads("".join(audited.document()))["contents"] is None
+    with answer_of_fleet(LIVE, engine=Engine.LOCAL, out=tmp_path, content=False) as answer:
+        assert json.loads("".join(answer.document()))["contents"] is None
     assert run(("audit", "--max-age", "none", "--snapshots", str(tmp_path))) == 2
     said = " ".join(capsys.readouterr().out.split())
     assert "Content not compared when these servers were read" in said
@@ -206,7 +225,7 @@ def test_a_defect_in_comparing_is_unknown_and_named(monkeypatch: pytest.MonkeyPa
         raise ZeroDivisionError("odd")
 
     monkeypatch.setattr("topology.adapters.compare_contents.read_contents", fail)
-    audited = audit_engines.audit_fleet(LIVE, content=True)
+    audited = audit_fleet(LIVE, content=True)
     unknown = [one for one in audited.report.unknown if one.fact == CONTENT]
     assert {one.cluster for one in unknown} == {"a", "b", "c"}
     assert {one.reason for one in unknown} == {"defect of the auditor: ZeroDivisionError: odd"}
@@ -214,7 +233,7 @@ def test_a_defect_in_comparing_is_unknown_and_named(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("collected")
 def test_the_pictures_snapshots_are_in_order() -> None:
-    audited = audit_engines.audit_fleet(LIVE)
+    audited = audit_fleet(LIVE)
     assert [snapshot.cluster for snapshot in audited.snapshots] == ["a", "b", "c"]
     assert [audit.cluster for audit in audited.report.audits] == ["a", "b", "c"]
 
@@ -225,16 +244,17 @@ def test_a_defect_in_reading_is_unknown_and_named_now_and_in_what_is_stored(
     cluster = Cluster("b", (ServerTarget("b1", "b1", 3306, user="u"),))
     failed = unread_by_defect(cluster, RuntimeError("boom"), at=NOON)
     monkeypatch.setattr(
-        audit_engines, "collect_fleet", lambda _fleet, **_say: iter((failed, healthy()))
+        fleet_reading, "collect_fleet", lambda _fleet, **_say: iter((failed, healthy()))
     )
-    audited = audit_engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
+    with answer_of_fleet(LIVE, engine=Engine.LOCAL, out=tmp_path, content=False) as audited:
+        assert isinstance(audited, InMemory)
     assert [audit.cluster for audit in audited.report.audits] == ["b", "pair"]
     assert [audit.verdict for audit in audited.report.audits] == [Verdict.UNKNOWN, Verdict.OK]
     assert {one.reason for one in audited.report.unknown} == {
         "error: defect of the auditor: RuntimeError: boom"
     }
     asked = StoredQuestion(tmp_path, AgeLimit(NOON, None), Policy())
-    with audit_engines.answer_of_stored(asked, engine=Engine.LOCAL) as answer:
+    with answer_of_stored(asked, engine=Engine.LOCAL) as answer:
         assert "".join(answer.document()) == "".join(audited.document())
 
 
@@ -252,4 +272,4 @@ def test_a_defect_in_evaluating_is_unknown_and_named(monkeypatch: pytest.MonkeyP
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageProblem, match="file"):
-        audit_engines.store(tmp_path / "file" / "x", (healthy(),), None)
+        fleet_reading.store(tmp_path / "file" / "x", (healthy(),), None)

@@ -10,7 +10,7 @@ from compose.faults import await_status, commit, table_on
 from compose.faults_content import hand_made_gtid
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
-from gtid_audit import pair as pair_command
+from gtid_audit import cluster_contents
 from tests.topology.test_faults_live import targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
@@ -23,13 +23,15 @@ pytestmark = pytest.mark.mysql
 
 @pytest.fixture(autouse=True)
 def up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_command, "looked_back", lambda _snapshot, _chosen: {})
+    monkeypatch.setattr(cluster_contents, "looked_back", lambda *_given: {})
 
 
 def audited(topology: Topology) -> tuple[ClusterAudit, ContentReading | None, GtidSet]:
     targets = targets_of(topology)
     snapshot = collect_cluster("live", targets)
-    contents = pair_command.contents_of(snapshot, targets, None, None, lambda _text: None)
+    contents = cluster_contents.look_at_contents(
+        snapshot, targets, None, say=lambda _text: None
+    ).reading
     return audit_cluster(snapshot.with_contents(contents)), contents, not_received(snapshot)
 
 

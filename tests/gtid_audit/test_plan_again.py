@@ -11,10 +11,11 @@ import pytest
 from compose import faults
 from compose.native.shapes import Pair
 from gtid import GtidSet
+from gtid_audit.audited_cluster import AuditedCluster
 from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
 from gtid_audit.plan_again import PlanRequest, command_line, repeatable, wanted_by, wanted_of
-from gtid_audit.planning import ReadForPlan, make_plan
+from gtid_audit.planning import make_plan
 from repair import Plan
 from repair.render import render_files
 from tests.gtid_audit.build import holed
@@ -28,7 +29,7 @@ from topology.target import ServerTarget
 
 def planned(wanted: PlanRequest, *sockets: str, command: str = "") -> Plan:
     snapshot = holed()
-    read = ReadForPlan(snapshot, audit_cluster(snapshot), ())
+    read = AuditedCluster(snapshot, audit_cluster(snapshot), ())
     plan = make_plan(
         read, choices=wanted.choices, finding_ids=wanted.only, say=lambda _text: None
     ).plan

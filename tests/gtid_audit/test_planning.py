@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from gtid_audit.audited_cluster import AuditedCluster
 from gtid_audit.exits import UsageProblem
-from gtid_audit.planning import Planned, ReadForPlan, make_plan
+from gtid_audit.planning import Planned, make_plan
 from gtid_audit.views.plan_text import show_plan
 from repair.repair_plan import Afterwards
 from tests.gtid_audit.build import half_read, healthy, holed
@@ -27,7 +28,7 @@ def failed() -> ClusterSnapshot:
 
 
 def planned(snapshot: ClusterSnapshot, **choices: str) -> Planned:
-    read = ReadForPlan(snapshot, audit_cluster(snapshot), ())
+    read = AuditedCluster(snapshot, audit_cluster(snapshot), ())
     return make_plan(read, choices=choices, finding_ids=None, say=lambda _text: None)
 
 

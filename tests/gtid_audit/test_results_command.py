@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gtid import GtidSet
-from gtid_audit import audit_engines
+from gtid_audit import fleet_reading
 from gtid_audit.cli import run
 from gtid_audit.views.trends_text import SPARKS_MAX, sparks
 from repair.render import PLAN
@@ -50,7 +50,7 @@ def stored(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("history")
     for number in range(3):
         fleet = (holed("holed"), healthy("well"), half_read("half-read"))
-        audit_engines.store(directory, [nights_later(each, number) for each in fleet], None)
+        fleet_reading.store(directory, [nights_later(each, number) for each in fleet], None)
         assert (
             run(
                 (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import audit_engines, clock
+from gtid_audit import clock, fleet_reading
 from gtid_audit.cli import run
 from gtid_audit.compared_restarts import LOOKS, DirectoryMemory
 from tests.contents import differing
@@ -147,7 +147,7 @@ LIVE = Fleet(
 def read_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots = {"broken": holed("broken"), "well": healthy("well")}
     monkeypatch.setattr(
-        audit_engines,
+        fleet_reading,
         "collect_fleet",
         lambda fleet, **_say: (snapshots[each.name] for each in fleet.clusters),
     )
@@ -368,7 +368,7 @@ def test_a_server_whose_answer_cannot_be_stored_is_unknown_and_the_others_are_st
         replace(one, uptime_seconds=10**30) if one.name == "b" else one for one in odd.last
     )
     snapshots = [ClusterSnapshot("odd", odd.first, spoiled), healthy("well")]
-    monkeypatch.setattr(audit_engines, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
+    monkeypatch.setattr(fleet_reading, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
     file = fleet_file(tmp_path / "fleet.yaml", "well")
     assert run(("snapshot", "--fleet", file, "--out", str(tmp_path / "runs"))) == 3
     capsys.readouterr()

@@ -217,6 +217,7 @@ TARGETS: Sequence[Target] = (
             "spark_audit/clean_clusters.py",
             "spark_audit/clean_identity.py",
             "spark_audit/clean_places.py",
+            "spark_audit/columns_for_rules.py",
         ),
         (
             *("tests/tidy/test_decision_tables.py", "tests/spark_audit/test_clean.py"),

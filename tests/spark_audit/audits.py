@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from gtid import GtidSet
 from spark_audit.adapters.runs import RunName
-from spark_audit.schema import AUDIT_SCHEMA, AUDITS
+from spark_audit.evaluated_rows import rows_of_audits
+from spark_audit.schema import EVALUATED
 from spark_audit.summary import FleetSummary
-from topology.adapters.snapshot_columns import table_of_records
 from topology.findings import (
     ClusterAudit,
     Evidence,
@@ -22,7 +22,6 @@ from topology.findings import (
     Verdict,
     verdict_of,
 )
-from topology.records import audit_to_record
 
 NIGHT = datetime(2026, 1, 2, 3, 0, 0, tzinfo=UTC)
 UUID_A = "aaaaaaaa-0000-0000-0000-000000000000"
@@ -83,8 +82,7 @@ def with_gtids(audit: ClusterAudit, gtids: str) -> ClusterAudit:
 
 
 def frame_of(session: SparkSession, audits: Iterable[ClusterAudit]) -> DataFrame:
-    records = [audit_to_record(audit) for audit in audits]
-    return session.createDataFrame(table_of_records(records, AUDIT_SCHEMA), AUDITS)
+    return session.createDataFrame(rows_of_audits(audits), EVALUATED)
 
 
 def verdict_counts(**counts: int) -> tuple[tuple[Verdict, int], ...]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from spark_audit.evaluate_batch import evaluate_rows, evaluated_rows, whole_clusters
-from spark_audit.schema import AUDIT_SCHEMA
+from spark_audit.evaluate_batch import evaluate_rows, whole_clusters
+from spark_audit.evaluated_rows import evaluated_rows
+from spark_audit.result_columns import AUDIT_SCHEMA
 from tests.simulation.history import generate
 from tests.simulation.log_answers import with_answers
 from tests.simulation.reading import read
@@ -88,10 +89,7 @@ def test_batches_are_cut_between_clusters(
         assert sum(piece.num_rows for piece in pieces) == table.num_rows
 
 
-def test_what_is_written_of_evaluations_is_what_spark_would_write(
-    clusters: dict[str, list[Record]],
-) -> None:
-    """One table by two ways: by those who evaluate, and by way of a DataFrame (results.evaluated_of)."""
+def test_what_is_written_of_evaluations(clusters: dict[str, list[Record]]) -> None:
     names = sorted(clusters)[:40]
     rows = [row for name in names for row in clusters[name]]
     audits = evaluate_rows(table_of_records(rows, SNAPSHOT_SCHEMA), policy=POLICY)

@@ -27,7 +27,7 @@ from gtid import jit
 from spark_audit.adapters.java import JavaMissing, require_java
 from spark_audit.adapters.package import Package, write_package
 from spark_audit.adapters.stored_pieces import evaluate_piece, pieces_of
-from spark_audit.schema import AUDIT_SCHEMA
+from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, standalone
 from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run

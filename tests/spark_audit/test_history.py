@@ -14,7 +14,7 @@ from spark_audit.adapters.results import (
     write_results,
 )
 from spark_audit.first_seen import with_first_seen
-from spark_audit.results_frames import evaluated_of, findings_of
+from spark_audit.results_frames import findings_of
 from spark_audit.summary import CARRIED_DAYS_MAX
 from tests.spark_audit.audits import an_audit, frame_of, night, run_of, with_gtids
 from topology.findings import ClusterAudit
@@ -149,7 +149,7 @@ def test_a_cluster_that_left_is_carried_for_so_long_and_then_forgotten(
 def test_a_finding_that_grows_keeps_its_identity(spark: SparkSession) -> None:
     small = frame_of(spark, [an_audit("c", at=night(0), codes=("H1",))])
     large = frame_of(spark, [with_gtids(an_audit("c", at=night(1), codes=("H1",)), "51-99")])
-    before, after = (findings_of(evaluated_of(each)) for each in (small, large))
+    before, after = (findings_of(each) for each in (small, large))
     (found,) = with_first_seen(after, known=before).collect()
     assert found["id"] == before.collect()[0]["id"]
     assert (found["gtid_count"], before.collect()[0]["gtid_count"]) == (49, 3)

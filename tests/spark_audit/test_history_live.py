@@ -13,7 +13,7 @@ from gtid import GtidSet
 from spark_audit.adapters.job import audit_stored
 from spark_audit.adapters.results import Results
 from spark_audit.adapters.trends import trends_of
-from spark_audit.schema import FINDING_SCHEMA
+from spark_audit.result_columns import FINDING_SCHEMA
 from topology.adapters.collect import collect_cluster
 from topology.adapters.parquet import read_snapshots, write_snapshots
 from topology.adapters.snapshot_columns import records_of_table

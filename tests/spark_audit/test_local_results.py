@@ -9,9 +9,8 @@ from uuid import UUID
 import pyarrow.parquet as pq
 import pytest
 
-from spark_audit.adapters import local_results as writing
 from spark_audit.adapters.local_results import write_results_locally
-from spark_audit.adapters.results import ResultsDiffer
+from spark_audit.adapters.result_place import ResultPlace, ResultsDiffer
 from spark_audit.result_records import LocalResults
 from spark_audit.summary import CARRIED_DAYS_MAX, FleetSummary, policy_digest
 from tests.spark_audit.audits import UUID_A, an_audit, night, run_of, with_gtids
@@ -104,7 +103,7 @@ def test_what_is_kept_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(writing, "publish", full)
+        patched.setattr(ResultPlace, "publish", full)
         with pytest.raises(OSError, match="No space"):
             audit_night(tmp_path, 0, an_audit("a", at=night(0), codes=("H1",)))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_audit.adapters import results
-from spark_audit.adapters.job import audits_of_run, latest_snapshots
+from spark_audit.adapters.job import evaluated_run, latest_snapshots
 from spark_audit.adapters.result_tables import TABLES, RunTables, summarise
 from spark_audit.adapters.runs import RunName
 from spark_audit.summary import FleetSummary
@@ -37,7 +37,7 @@ def test_a_part_written_elsewhere_is_missed(
     run = latest_snapshots(spark, str(stored))
 
     def write() -> results.Results:
-        audits = audits_of_run(spark, run, policy=Policy())
+        audits = evaluated_run(spark, run, policy=Policy())
         return results.write_results(
             spark, audits, directory=str(out), run=RunName.of_place(run), policy=Policy()
         )

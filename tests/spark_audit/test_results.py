@@ -20,15 +20,15 @@ from pyspark.sql import functions as sf
 
 from gtid_audit.views.report import Engine, report_of
 from spark_audit.adapters import results as writing
+from spark_audit.adapters.result_place import ResultsDiffer
 from spark_audit.adapters.results import (
     NoResults,
     Results,
-    ResultsDiffer,
     latest_results,
     write_results,
 )
 from spark_audit.adapters.storage import LocalStorage
-from spark_audit.schema import AUDITS, CLUSTERS, FINDINGS, UNKNOWN
+from spark_audit.schema import CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
 from spark_audit.summary import (
     CodeCount,
     FleetSummary,
@@ -164,7 +164,7 @@ def test_the_evaluating_runs_once(spark: SparkSession, tmp_path: Path) -> None:
             seen.add(batch.num_rows)
             yield batch
 
-    written(spark, tmp_path, frame_of(spark, FLEET).mapInArrow(counted, AUDITS))
+    written(spark, tmp_path, frame_of(spark, FLEET).mapInArrow(counted, EVALUATED))
     assert seen.value == len(FLEET)
 
 
@@ -296,7 +296,7 @@ import sys, time
 from pathlib import Path
 from spark_audit.adapters.results import write_results
 from spark_audit.adapters.session import local_session
-from spark_audit.schema import AUDITS
+from spark_audit.schema import EVALUATED
 from tests.spark_audit.audits import an_audit, frame_of, night, run_of
 from topology.policy import Policy
 
@@ -311,7 +311,7 @@ def slowly(batches):
 if __name__ == "__main__":
     with local_session(cores=1) as session:
         fleet = [an_audit(f"c{number}", at=night(1), codes=("H1",)) for number in range(50)]
-        slow = frame_of(session, fleet).mapInArrow(slowly, AUDITS)
+        slow = frame_of(session, fleet).mapInArrow(slowly, EVALUATED)
         write_results(session, slow, directory=directory, run=run_of(1), policy=Policy())
 """
 

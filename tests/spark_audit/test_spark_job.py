@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from gtid_audit.views.report import Engine, report_of
 from spark_audit.adapters import evaluated_files
-from spark_audit.adapters.job import audit_stored, audits_of_run, latest_snapshots
+from spark_audit.adapters.job import audit_stored, evaluated_run, latest_snapshots
 from spark_audit.adapters.local import audit_snapshots_locally
 from spark_audit.adapters.stored_pieces import Piece
 from spark_audit.run_context import Beside
@@ -45,8 +45,12 @@ def audited_with_spark(
     stored: Path, *, policy: Policy, session: SparkSession
 ) -> tuple[ClusterAudit, ...]:
     """Evaluate on Spark and bring everything here: it is a small fleet."""
-    evaluated = audits_of_run(session, latest_snapshots(session, str(stored)), policy=policy)
-    audits = [audit_from_record(record) for record in records_of_table(evaluated.toArrow())]
+    evaluated = evaluated_run(session, latest_snapshots(session, str(stored)), policy=policy)
+    rows = records_of_table(evaluated.select(*AUDITS.names).toArrow())
+    lists = ("findings", "unknown")  # null where there are none
+    audits = [
+        audit_from_record({**row, **{name: row[name] or [] for name in lists}}) for row in rows
+    ]
     return tuple(sorted(audits, key=lambda audit: audit.cluster))
 
 

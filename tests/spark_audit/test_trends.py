@@ -12,8 +12,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from gtid import GtidSet
+from spark_audit.result_columns import FINDING_SCHEMA
 from spark_audit.schema import (
-    FINDING_SCHEMA,
     FINDING_TREND,
     FINDINGS,
     INTERVAL_TREND,

@@ -11,7 +11,7 @@ from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, await_uptime
 from gtid import GtidSet
-from gtid_audit import pair as pair_command
+from gtid_audit import cluster_contents
 from tests.repair.live import examine
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
@@ -113,7 +113,9 @@ def audited_with_contents(topology: Topology) -> ClusterAudit:
     """Audit as `pair` does behind a recent start."""
     targets = targets_of(topology)
     snapshot = collect_cluster("live", targets)
-    contents = pair_command.contents_of(snapshot, targets, None, None, lambda _text: None)
+    contents = cluster_contents.look_at_contents(
+        snapshot, targets, None, say=lambda _text: None
+    ).reading
     return audit_cluster(snapshot.with_contents(contents))
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GNO_END, GtidSet, Tsid
-from spark_audit.schema import AUDIT_SCHEMA, FINDING_SCHEMA
+from spark_audit.result_columns import AUDIT_SCHEMA, FINDING_SCHEMA
 from tests.hypothesis_profiles import laws
 from topology import findings, records, snapshot
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records

@@ -16,7 +16,7 @@ from compose.native.installation import Installation
 from compose.native.server import Server
 from compose.native.shapes import Link, Pair, Topology, TopologyPlan, wait_for
 from gtid import GtidSet
-from gtid_audit import pair as pair_command
+from gtid_audit import cluster_contents
 from tests.repair.live import examine, run_plan
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
@@ -44,9 +44,9 @@ def with_contents(topology: Topology) -> ClusterAudit:
     """Audit as `pair --content` does."""
     targets = targets_of(topology)
     snapshot = collect_cluster("live", targets)
-    contents = pair_command.contents_of(
-        snapshot, targets, chosen=True, seconds_max=None, say=lambda _text: None
-    )
+    contents = cluster_contents.look_at_contents(
+        snapshot, targets, chosen=True, say=lambda _text: None
+    ).reading
     return audit_cluster(snapshot.with_contents(contents))
 
 

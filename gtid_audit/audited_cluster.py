@@ -1,0 +1,68 @@
+"""Reads and evaluates one live cluster: a pair, or one cluster of a fleet file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gtid_audit.cluster_contents import look_at_contents
+from gtid_audit.refuse_same_server import refuse_same_servers
+from topology.adapters.collect import CollectLimits, collect_cluster
+from topology.audit_cluster import audit_cluster
+from topology.contents import ContentReading
+from topology.contents_to_compare import QUERY_SECONDS_MAX
+from topology.findings import ClusterAudit
+from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot
+from topology.target import ServerTarget
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterToRead:
+    """A cluster: its servers, with the limits and the policy that apply to it."""
+
+    name: str
+    targets: tuple[ServerTarget, ...]
+    limits: CollectLimits
+    policy: Policy
+    query_seconds_max: float = QUERY_SECONDS_MAX  # for one query while contents are compared
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedCluster:
+    """One cluster that was just read and evaluated, and how to reach its servers again."""
+
+    snapshot: ClusterSnapshot
+    audit: ClusterAudit
+    targets: tuple[ServerTarget, ...]
+    policy: Policy = field(default_factory=Policy)
+    contents: ContentReading | None = None  # None: the content of transactions was not compared
+
+    @property
+    def compared(self) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of servers whose contents were compared, if all of them were read."""
+        if self.contents is None or self.contents.unread:
+            return ()
+        return self.contents.pairs
+
+
+def read_and_audit(
+    cluster: ClusterToRead, *, content: bool | None, say: Callable[[str], None]
+) -> AuditedCluster:
+    """Read every server of a cluster and evaluate it. Raises UsageProblem.
+
+    `content`: compare the content of transactions, or not; None compares after a recent restart.
+    """
+    policy = cluster.policy
+    snapshot = collect_cluster(
+        cluster.name, cluster.targets, limits=cluster.limits, policy=policy, progress=say
+    )
+    refuse_same_servers([snapshot])
+    contents = look_at_contents(
+        snapshot,
+        cluster.targets,
+        content,
+        say=say,
+        accepted=policy.accepted,
+        seconds_max=cluster.query_seconds_max,
+    ).reading
+    audit = audit_cluster(snapshot.with_contents(contents), policy)
+    return AuditedCluster(snapshot, audit, cluster.targets, policy, contents)

@@ -1,0 +1,72 @@
+"""Compares the contents of one live cluster where that is due.
+
+The modules for comparing, and those for the rows that plans undo, are imported only if something is
+due: `pair` must be fast.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from gtid import GtidSet
+from topology.accepted import AcceptedRepair
+from topology.contents_to_compare import (
+    QUERY_SECONDS_MAX,
+    Looked,
+    Remembered,
+    held_by_two,
+    looked_back,
+    suspects_now,
+)
+from topology.known_differences import known_gtids, still_known
+from topology.snapshot import ClusterSnapshot
+from topology.target import ServerTarget
+
+NOTHING_REMEMBERED: Final = Remembered()
+
+
+def look_at_contents(
+    snapshot: ClusterSnapshot,
+    targets: Sequence[ServerTarget],
+    chosen: bool | None,
+    *,
+    say: Callable[[str], None],
+    accepted: Sequence[AcceptedRepair] = (),
+    remembered: Remembered = NOTHING_REMEMBERED,
+    seconds_max: float = QUERY_SECONDS_MAX,
+) -> Looked:
+    """Compare contents if that is due.
+
+    Args:
+        snapshot: the cluster as it was just read.
+        targets: its servers.
+        chosen: True for --content, False for --no-content, None if neither was given.
+        say: shows progress.
+        accepted: plans that have run; the rows that they undo are read.
+        remembered: what earlier audits stored.
+        seconds_max: for one query to a server.
+    """
+    back = looked_back(snapshot, chosen, remembered.looks)
+    # Of all clusters, because a cluster may have been renamed.
+    suspects = held_by_two(snapshot, GtidSet.union_of(remembered.suspects.values()))
+    suspects |= suspects_now(snapshot, chosen)
+    suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
+    if not back and not suspects:
+        return Looked(None)
+    from topology.adapters.compare_contents import read_contents
+
+    say("comparing the content of transactions")
+    looked = read_contents(
+        snapshot,
+        targets,
+        back=back,
+        suspects=suspects,
+        newest=chosen is True,
+        seconds_max=seconds_max,
+    )
+    if looked.reading is None or not any(each.undone for each in accepted):
+        return looked
+    from repair.adapters.undone_rows import with_equal_rows
+
+    reading = with_equal_rows(looked.reading, accepted, targets, seconds_max=seconds_max)
+    return replace(looked, reading=reading)

@@ -1,0 +1,131 @@
+"""Reads a live fleet: snapshots, compared contents, and the run in which both are stored.
+
+1. The process that reads the servers, this one, compares contents and stores the result beside the
+   snapshots. So both engines evaluate the same facts, now and after the servers are gone.
+2. Runs of selected clusters are stored in a separate directory, with their own history and their
+   own memory of contents. They must not appear as the state of the fleet.
+3. If a defect of ours prevents the reading of a cluster, that cluster is UNKNOWN, with the reason,
+   also in the stored run.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gtid_audit.compared_restarts import DirectoryMemory, Memory
+from gtid_audit.exits import UsageProblem
+from gtid_audit.fleet_contents import compare_contents
+from gtid_audit.optional_packages import require_parquet
+from gtid_audit.refuse_same_server import refuse_same_servers
+from topology.adapters.collect_fleet import Say, collect_fleet
+from topology.adapters.inventory.fleet import Fleet
+from topology.audit_cluster import audit_or_unknown
+from topology.contents import ContentReading
+from topology.findings import ClusterAudit
+from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot
+
+# Below the directory of runs: readings of selected clusters, and their findings.
+PARTIAL: Final = "partial"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetReading:
+    """The readings of a fleet."""
+
+    snapshots: tuple[ClusterSnapshot, ...]  # in order of name
+    contents: Mapping[str, ContentReading] | None  # None: comparing was off
+    run: Path | None  # where it is stored
+
+    def evaluated(self, policy: Policy) -> list[ClusterAudit]:
+        """Evaluate every cluster in this process. Never raises."""
+        contents = self.contents or {}
+        return [
+            audit_or_unknown(snapshot.with_contents(contents.get(snapshot.cluster)), policy)
+            for snapshot in self.snapshots
+        ]
+
+
+def read_fleet(
+    fleet: Fleet,
+    *,
+    for_audit: bool,
+    content: bool | None,
+    store_in: Path | None = None,
+    say: Say | None = None,
+    memory: Memory | None = None,
+) -> FleetReading:
+    """Read a fleet, compare contents where that is due, and store both. Raises UsageProblem.
+
+    Args:
+        fleet: every cluster of it is read.
+        for_audit: refuse one server under two names, if there is no other cluster to report.
+        content: True compares the content of transactions after every restart, False compares none.
+            None compares after restarts since the last audit, and within the last day
+            (contents_to_compare.py).
+        store_in: where runs are stored, and what the next audit must compare.
+        say: shows progress.
+        memory: keeps what the next audit must compare, if there is no directory for it.
+    """
+    if store_in is not None:
+        require_parquet()
+        store_in = place_of(fleet, store_in)
+        memory = DirectoryMemory(store_in)
+    snapshots = _snapshots_of(fleet, will_store=store_in is not None, say=say)
+    if for_audit and len(fleet.clusters) == 1:
+        refuse_same_servers(snapshots)
+    remembered = memory.read() if memory is not None else None
+    compared = compare_contents(fleet, snapshots, content, remembered=remembered, say=say)
+    if not snapshots:
+        return FleetReading(snapshots, compared.readings, None)
+    run = None
+    if store_in is not None:
+        partial = [cluster.name for cluster in fleet.clusters] if fleet.is_partial else None
+        run = store(store_in, snapshots, compared.readings, partial=partial)
+    if memory is not None:
+        memory.write(compared.remembered)
+    return FleetReading(snapshots, compared.readings, run)
+
+
+def _snapshots_of(
+    fleet: Fleet, *, will_store: bool, say: Say | None
+) -> tuple[ClusterSnapshot, ...]:
+    """Read every cluster of a fleet; return them in order of name.
+
+    Snapshots that will be stored are first converted to their stored form, so that they evaluate
+    alike now and later (topology/adapters/storable.py).
+    """
+    found = collect_fleet(fleet, say=say)
+    snapshots = tuple(sorted(found, key=lambda snapshot: snapshot.cluster))
+    if not will_store:
+        return snapshots
+    from topology.adapters.storable import storable
+
+    return storable(snapshots)
+
+
+def store(
+    directory: Path,
+    snapshots: Iterable[ClusterSnapshot],
+    contents: Mapping[str, ContentReading] | None,
+    *,
+    partial: Sequence[str] | None = None,
+) -> Path:
+    """Write snapshots, and the comparisons of contents, as one run; return its directory.
+
+    `partial` is the list of clusters if they were selected from a fleet. Raises UsageProblem.
+    """
+    require_parquet()
+    from topology.adapters.parquet import write_snapshots
+    from topology.adapters.stored_contents import kept_beside
+
+    try:
+        return write_snapshots(directory, snapshots, beside=kept_beside(contents), partial=partial)
+    except OSError as error:
+        raise UsageProblem(f"{directory}: {error.strerror or error}") from error
+
+
+def place_of(fleet: Fleet, directory: Path) -> Path:
+    """Return where a fleet's runs and results belong; selected clusters have their own place."""
+    return directory / PARTIAL if fleet.is_partial else directory

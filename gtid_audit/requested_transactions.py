@@ -1,0 +1,74 @@
+"""Reads the transactions that `binlog show` was asked for, with the definitions of their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gtid import GtidSet
+from gtid_audit import exits
+from gtid_audit.logs_from_operands import LogServer
+from gtid_audit.output import warn
+from topology.findings import Verdict
+
+if TYPE_CHECKING:
+    from binlog.scan import EventGroup
+    from gtid_audit.definition_sources import GivenDefinitions
+
+
+@dataclass(slots=True)
+class RequestedTransactions:
+    """The requested transactions: where they come from, and which have arrived."""
+
+    wanted: GtidSet
+    groups: Iterator[EventGroup]
+    definitions: GivenDefinitions
+    found: list[Any] = field(default_factory=list)
+
+    def contents(self) -> Iterator[tuple[EventGroup, Iterator[Any]]]:
+        """Yield each transaction; its rows are decoded when the caller iterates over them."""
+        from binlog.adapters.row_decoder import RowDecoder
+        from binlog.rows.values import rows_of_group
+
+        read = RowDecoder()
+        for group in self.groups:
+            self.found.append(group.transaction.gtid)
+            definition_of = self.definitions.at(group.transaction.file, group.transaction.start)
+            yield group, rows_of_group(group, read, definition_of=definition_of)
+
+    @property
+    def missing(self) -> GtidSet:
+        """Return the wanted GTIDs that have not arrived."""
+        return self.wanted - GtidSet.of(self.found)
+
+    def status(self) -> int:
+        """Return the exit status, after all were read; report GTIDs that are missing."""
+        if not self.missing:
+            return exits.OK
+        warn(f"not in these logs: {self.missing.shortened()}")
+        return exits.status_of(Verdict.WARNING)
+
+
+def events_of_source(
+    source: LogServer | tuple[Path, ...], wanted: GtidSet, seconds: float
+) -> Iterator[EventGroup]:
+    """Yield the events of the wanted transactions; warn about a purged part."""
+    from binlog.adapters.spooled import Spooled
+
+    if isinstance(source, LogServer):
+        from binlog.adapters.heads_server import purged_of
+        from binlog.adapters.stream import ServerLogs
+
+        connect = source.connector(seconds_max=seconds)
+        # The server refuses the whole dump if it has purged a part of the wanted set.
+        purged = purged_of(connect) & wanted
+        if purged:
+            warn(f"{source.name} has purged {purged.shortened()}")
+        logs = ServerLogs(connect, timeout_seconds_max=seconds)
+        yield from logs.events_of(wanted - purged, store=Spooled)
+        return
+    from binlog.adapters.log_files import FileLogs
+
+    yield from FileLogs(source).events_of(wanted, store=Spooled)

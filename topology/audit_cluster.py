@@ -12,7 +12,8 @@ from topology.facts import ClusterFacts, gather_facts
 from topology.findings import ClusterAudit, Finding, Unknown, Verdict, verdict_of
 from topology.latest import keep_latest
 from topology.policy import Policy
-from topology.rules import RULES, Rule
+from topology.rules import RULES
+from topology.rules.build import Rule
 from topology.rules.content import same_gtid_different_content
 from topology.rules.partial import not_compared
 from topology.rules.without_content import not_decided

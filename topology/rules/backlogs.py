@@ -22,7 +22,7 @@ from topology.gtid_waits import OWNER, channel_that_owns, is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
 from topology.rules.backlog_doubts import Backlog, doubts_of, owned_unreceived
 from topology.rules.backlog_words import arrival, at, outlook
-from topology.rules.build import evidence, finding, many, on_edge
+from topology.rules.build import Rules, evidence, finding, many, on_edge
 from topology.skipping import why_it_may_skip
 from topology.snapshot import ROW_LOCK_RETRY, ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.unread_relay_log import has_had_no_work
@@ -345,3 +345,12 @@ def _appliers(facts: ClusterFacts) -> Iterator[tuple[str | None, str, ApplierFac
     sources = {(edge.replica, edge.channel.name): edge.source for edge in facts.graph.edges}
     for key, applier in sorted(facts.appliers.items(), key=lambda item: item[0]):
         yield sources.get(key), key[0], applier
+
+
+RULES: Rules = (
+    tail_gap,  # T1
+    applier_backlog,  # T2
+    receiver_backlog,  # T3
+    applier_blocked,  # A5
+    applier_stalled,  # A8
+)

@@ -1,6 +1,8 @@
 """Helpers that build findings: catalogue texts, evidence, and GTID sets short enough to print."""
 
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from typing import TypeAlias
 
 from gtid import GtidSet
 from topology.catalogue import entry_of
@@ -9,6 +11,9 @@ from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity, Strategy
 from topology.snapshot import ServerSnapshot
 from topology.strategy_table import STRATEGIES
+
+Rule: TypeAlias = Callable[[ClusterFacts], Iterator[Finding]]
+Rules: TypeAlias = tuple[Rule, ...]
 
 EVIDENCE_RANGES_MAX = 64  # for human readers; the finding's gtid_set is always complete
 

@@ -20,7 +20,7 @@ from topology.rules.absent_causes import (
     causes_text,
     received_elsewhere,
 )
-from topology.rules.build import evidence, many, on_edge
+from topology.rules.build import Rules, evidence, many, on_edge
 from topology.snapshot import ServerSnapshot
 
 
@@ -102,3 +102,8 @@ def _text(edge: EdgeFacts, replica: ServerSnapshot, *, is_proved: bool) -> str:
         f"{text}. The channel runs by file position, and its position {place} may belong to a"
         f" former log of {source}: {edge.other_log}."
     )
+
+
+RULES: Rules = (
+    bypassed_by_position,  # H1
+)

@@ -8,7 +8,7 @@ from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.joining import Joining, evaluate_parts
 from topology.reset_signs import excludes_reset
-from topology.rules.build import evidence, finding, many
+from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.joining_doubts import refusal_doubts
 from topology.snapshot import ServerSnapshot
 
@@ -207,3 +207,11 @@ def _state(facts: ClusterFacts, joining: Joining) -> str:
     if facts.first[joining.server].gtid_executed:
         return joining.state
     return "without GTIDs" if _reset_doubt(facts, joining) else "new"
+
+
+RULES: Rules = (
+    can_join,  # J1
+    cannot_join_purged,  # J2
+    cannot_join_diverged,  # J3
+    servers_not_linked,  # A7
+)

@@ -12,7 +12,7 @@ from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
 from topology.receivers import hanging, is_dated
-from topology.rules.build import evidence, finding, many, on_edge
+from topology.rules.build import Rules, evidence, finding, many, on_edge
 from topology.rules.hidden_received import hidden_text, that_may_hide
 from topology.rules.lost_history import distance_to
 from topology.snapshot import ReadServer
@@ -324,3 +324,11 @@ def _of_no_server(facts: ClusterFacts, gtid_set: GtidSet) -> GtidSet:
 def _holder(facts: ClusterFacts, edge: EdgeFacts) -> ReadServer:
     """Return the reading from which extra GTIDs are computed: the replica's first."""
     return facts.fully_read[edge.replica].first
+
+
+RULES: Rules = (
+    unconfirmed_lead,  # T4
+    allowed_extra,  # T6
+    errant_available,  # E1
+    errant_purged,  # E2
+)

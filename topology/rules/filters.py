@@ -17,7 +17,7 @@ from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity
 from topology.ignored_servers import ignored_servers
 from topology.notable_settings import notable_values
-from topology.rules.build import evidence, finding, many, on_edge
+from topology.rules.build import Rules, evidence, finding, many, on_edge
 from topology.unseen import unseen_sources
 
 _LEFT_OUT = {
@@ -106,3 +106,9 @@ def _unread_sources(facts: ClusterFacts, replica: str) -> list[str]:
 
 def _listed(server_ids: tuple[int, ...]) -> str:
     return ", ".join(map(str, server_ids))
+
+
+RULES: Rules = (
+    binary_log_filtered,  # C11
+    ignored_by_receiver,  # C11
+)

@@ -15,7 +15,7 @@ from topology.findings import Finding, Grade, Severity
 from topology.former_logs import waits_in_former_log
 from topology.graph import is_at_address
 from topology.receivers import Waiting, overdue
-from topology.rules.build import evidence, on_edge
+from topology.rules.build import Rules, evidence, on_edge
 from topology.snapshot import ServerSnapshot
 from topology.unseen import address_of
 
@@ -99,3 +99,8 @@ def _hanging_text(
             text += "; a file position that was set after it: then it never arrives"
         text += f"{'; ' + copy if copy else ''}."
     return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."
+
+
+RULES: Rules = (
+    receiver_hangs,  # A4
+)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
-from topology.rules.build import evidence, finding
+from topology.rules.build import Rules, evidence, finding
 from topology.snapshot import ServerSnapshot, UnreadReason
 from topology.unseen import unevaluated_kind
 from topology.version import Vendor
@@ -79,3 +79,10 @@ def torn_reading(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=f"{name} was restarted or reset while gtid-audit read it. Its sets are not"
             " evaluated.",
         )
+
+
+RULES: Rules = (
+    duplicate_server_uuid,  # C1
+    unreadable_facts,  # U1
+    torn_reading,  # U2
+)

@@ -12,7 +12,7 @@ from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.lost import Cause, Loss, losses_of
 from topology.restarts import Restart
-from topology.rules.build import evidence, finding, many
+from topology.rules.build import Rules, evidence, finding, many
 
 _CRASH = (
     "a crash that lost the end of its binary log, or its data was replaced by an older copy, a"
@@ -228,3 +228,10 @@ def _left(loss: Loss) -> tuple[str, ...]:
 def _causes(loss: Loss) -> str:
     left = "; ".join(cause.format(holder=loss.holder) for cause in _left(loss))
     return f" The facts that gtid-audit read do not exclude these causes: {left}."
+
+
+RULES: Rules = (
+    crash_lost,  # E3
+    history_reset,  # E6
+    made_by_hand,  # H7
+)

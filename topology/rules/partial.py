@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Unknown
 from topology.graph import Edge, is_another
-from topology.rules.build import evidence, finding
+from topology.rules.build import Rules, evidence, finding
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import (
     address_of,
@@ -155,3 +155,9 @@ def _undeclared(facts: ClusterFacts) -> Iterator[tuple[str, ChannelSnapshot]]:
     others = {name for name, _ in facts.torn} | {name for group in facts.twins for name in group}
     read = {f"{facts.last[name].host}:{facts.last[name].port}" for name in others}
     yield from undeclared_channels(facts.graph, facts.policy, read=read)
+
+
+RULES: Rules = (
+    source_outside,  # J4
+    kind_not_evaluated,  # U4
+)

@@ -34,7 +34,7 @@ from topology.rules.absent_causes import (
     causes_text,
     logs_nothing_received,
 )
-from topology.rules.build import evidence, many, on_edge
+from topology.rules.build import Rules, evidence, many, on_edge
 from topology.rules.left_empty import emptied_text
 from topology.snapshot import ServerSnapshot
 
@@ -176,3 +176,8 @@ def _passed_text(absence: PassedBy, *, is_placed: bool, is_proved: bool, again: 
             " it."
         )
     return f"{text}, and its receiver has read past them with auto-position on."
+
+
+RULES: Rules = (
+    passed_by_applier,  # H8
+)

@@ -22,7 +22,7 @@ from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
 from topology.graph import Graph, is_at_address
 from topology.notable_settings import notable_values
-from topology.rules.build import evidence, finding
+from topology.rules.build import Rules, evidence, finding
 from topology.rules.threads import has_closed_log, has_no_log, may_connect
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import address_of, outside_channels
@@ -190,3 +190,11 @@ def _arriving(graph: Graph, replica: str, passing: frozenset[str]) -> frozenset[
         found |= sources
         frontier = sources & passing
     return frozenset(found)
+
+
+RULES: Rules = (
+    source_without_log,  # A4
+    log_closed,  # A9
+    source_refuses_sets,  # C4
+    updates_not_logged,  # C6
+)

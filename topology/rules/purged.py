@@ -13,7 +13,7 @@ from gtid import GtidSet
 from topology.edge_facts import EdgeFacts
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
-from topology.rules.build import evidence, many, on_edge
+from topology.rules.build import Rules, evidence, many, on_edge
 from topology.snapshot import LogPosition, ServerSnapshot
 from topology.unlogged import received_unlogged
 from topology.unseen import unseen_sources
@@ -93,3 +93,8 @@ def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
     if place is None or not kept or kept[0] is None:
         return None
     return kept[0].sequence <= place.sequence
+
+
+RULES: Rules = (
+    purged_on_source,  # P1
+)

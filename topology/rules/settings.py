@@ -21,7 +21,7 @@ from topology.findings import Finding, Grade, Severity
 from topology.former_ids import maybe_own_server_id, shown_with_own_server_id
 from topology.notable_settings import notable_values
 from topology.receivers import leaves_out
-from topology.rules.build import evidence, finding, many, on_edge
+from topology.rules.build import Rules, evidence, finding, many, on_edge
 from topology.same_ids import accepts_own_server_id, may_accept_own_server_id
 from topology.snapshot import ServerSnapshot, ThreadState
 from topology.unseen import group_uuids
@@ -343,3 +343,10 @@ def _dropped(facts: ClusterFacts, origin: str, replica: str) -> GtidSet:
     offered |= GtidSet.union_of(edge.own_id for edge in facts.edges if edge.replica == replica)
     held = facts.last[replica]
     return offered - (held.gtid_executed or GtidSet()) - (held.gtid_owned or GtidSet())
+
+
+RULES: Rules = (
+    duplicate_server_id,  # C2
+    former_server_id,  # C2
+    silent_errors,  # C15
+)

@@ -9,7 +9,7 @@ from topology.dialect import BINARY_LOG, dialect_of, who_set_until
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.notable_settings import notable_values
-from topology.rules.build import evidence, finding, many
+from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.left_empty import emptied_text
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
@@ -320,3 +320,12 @@ def _waiting(facts: ClusterFacts, *, source: str | None, replica: str) -> GtidSe
 
 def _address(channel: ChannelSnapshot, replica: ServerSnapshot) -> tuple[Evidence, ...]:
     return (evidence("source", f"{channel.source_host}:{channel.source_port}", replica),)
+
+
+RULES: Rules = (
+    applier_error,  # A1 A2 A3
+    receiver_error,  # A4
+    replication_not_running,  # A7
+    stops_at_until,  # A7
+    auto_position_off,  # C3
+)

@@ -14,7 +14,7 @@ from topology.declared import declared_early, unread_changes
 from topology.declared_later import declared_later
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity, Unknown
-from topology.rules.build import evidence, finding, many
+from topology.rules.build import Rules, evidence, finding, many
 from topology.snapshot import ServerSnapshot
 from topology.unlogged import candidates_in, unlogged
 
@@ -163,3 +163,9 @@ def _explanation(name: str, gtids: GtidSet) -> str:
         " then the rows are there, and its replicas cannot get them. Compare the rows of these"
         f" transactions on {name} with another server."
     )
+
+
+RULES: Rules = (
+    executed_without_content,  # E4
+    set_before_committed,  # E4
+)

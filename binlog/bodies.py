@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from binlog.cursor import Cursor
-from binlog.event_types import ROW_EVENTS, ROW_EVENTS_V1, EventType
+from binlog.event_types import ROW_EVENTS, ROW_EVENTS_V1, ROWS_UPDATED, EventType
 from binlog.events import (
     Body,
     ChecksumAlgorithm,
@@ -239,7 +239,7 @@ def _rows(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> Ro
     bitmap_bytes = (columns + 7) // 8
     before = cursor.take(bitmap_bytes, "the bitmap of columns")
     kind = ROW_EVENTS[header.type_code]
-    has_after = header.type_code in _UPDATES
+    has_after = header.type_code in ROWS_UPDATED
     after = cursor.take(bitmap_bytes, "the bitmap of columns after") if has_after else b""
     return Rows(
         table_id=table_id,
@@ -251,11 +251,6 @@ def _rows(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> Ro
         is_partial=header.type_code == EventType.PARTIAL_UPDATE_ROWS,
         flags=flags,
     )
-
-
-_UPDATES = frozenset(
-    {EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS, EventType.PARTIAL_UPDATE_ROWS}
-)
 
 
 def _rows_query(cursor: Cursor, _header: EventHeader, _format: FormatDescription) -> RowsQuery:

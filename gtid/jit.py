@@ -131,7 +131,7 @@ def _stamps_imported(function: FunctionType, source: str) -> Iterator[str]:
         value: Any = function.__globals__[name]
         if isinstance(value, EnumType):
             yield f"{name} {dict(value.__members__)}"
-        elif isinstance(value, Number):
+        elif isinstance(value, Number | str | bytes | tuple | range):
             yield f"{name} {value!r}"
         else:
             for each in vars(value).values() if isinstance(value, ModuleType) else (value,):

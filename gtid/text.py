@@ -44,7 +44,6 @@ TSIDS_MAX = 1_000_000
 _WHITESPACE = " \t\n\v\f\r"
 _SPACE = f"[{_WHITESPACE}]*"
 _DASHED = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-_DASHED_UUID = re.compile(_DASHED)
 _GTID_UUID = re.compile(f"({_DASHED}){_SPACE}")
 _SET_UUID = re.compile(rf"({_DASHED}|\{{{_DASHED}\}}|[0-9A-Fa-f]{{32}}){_SPACE}")
 _TAG = re.compile(f"({TAG_PATTERN}){_SPACE}")

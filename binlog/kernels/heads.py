@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from binlog.header import HEADER_BYTES
 from binlog.kernels.roles import ANONYMOUS, GTID, TAGGED_GTID
 from binlog.kernels.walking import SLOTS
 from gtid.jit import inlined, kernel
@@ -42,7 +43,6 @@ COUNTS_SIZE: Final = 10
 UUIDS, TAGS = range(2)
 NAME_WORDS: Final = 4
 
-_HEADER: Final = 19
 _GNO_MAX: Final = 2**63 - 2
 _TAG_BYTES_MAX: Final = 32
 _UNKNOWN_VERSION: Final = 999_999
@@ -76,7 +76,7 @@ def read_heads(
     without_gtid = without_tag = without_clock = without_times = without_version = 0
     while first < end:
         event = np.int64(load_eight(heads_at + 8 * (first & SLOTS - 1)))
-        at = event + _HEADER
+        at = event + HEADER_BYTES
         behind = event + np.int64(load_four(event + 9)) - trailer
         type_code = np.int64(load_byte(event + 4))
         cell, short = numbers + 8 * first, shorts + 4 * first

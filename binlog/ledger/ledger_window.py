@@ -21,6 +21,7 @@ from binlog.decode import FIRST_POSITION, NEED_MORE_DATA, Decompress, EventDecod
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, GtidLog
+from binlog.header import POSITION_MASK
 from binlog.kernels import filling as rows
 from binlog.kernels import heads, verifying, walking
 from binlog.ledger.ledger_contents import Contents, with_details, with_digests
@@ -29,7 +30,6 @@ from binlog.ledger.payloads import Peek, Peeker
 from binlog.transactions import Transaction, TransactionFolder
 
 _CHUNK_BYTES: Final = 1 << 20
-_POSITION_MASK: Final = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ class _Window:
         if isinstance(event.body, FormatDescription):
             if self.description is None:
                 self._is_chained &= not event.header.is_of_relay_log
-            chained = event.header.end_log_pos == event.end & _POSITION_MASK
+            chained = event.header.end_log_pos == event.end & POSITION_MASK
             if self.asked.verify and self._is_chained and not chained:
                 raise self._chain_broken(start)
             self.description = event.body
@@ -336,7 +336,7 @@ class _Window:
         size = int.from_bytes(self._view[at + 9 : at + 13], "little")
         found = int.from_bytes(self._view[at + 13 : at + 17], "little")
         position = self.asked.position + at
-        expected = (position + size) & _POSITION_MASK
+        expected = (position + size) & POSITION_MASK
         return CorruptBinlog(
             file=self.asked.file,
             position=position,

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.adapters.log_files import CHUNK_BYTES, read_events, read_file_head
+from binlog.adapters.log_files import read_between, read_events, read_file_head
 from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
@@ -101,7 +101,7 @@ class FilesCompared:
         description = next(read_events(path))
         for start, end in zip(rows["start"].to_pylist(), rows["end"].to_pylist(), strict=True):
             events: Iterator[Event] = scan_events(
-                _bytes_of(path, start, end),
+                read_between(path, start, end),
                 file=path.name,
                 position=start,
                 description=self._head(number).description,
@@ -149,12 +149,3 @@ def _sound_rows(path: Path, *, digests: bool = False) -> pa.Table:
     if ledger.error is not None and not isinstance(ledger.error, TruncatedBinlog):
         raise ledger.error
     return ledger.rows
-
-
-def _bytes_of(path: Path, start: int, end: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(start)
-        left = end - start
-        while left and (chunk := file.read(min(CHUNK_BYTES, left))):
-            left -= len(chunk)
-            yield chunk

@@ -13,7 +13,6 @@ import mmap
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +72,7 @@ class _Log:
     def head(self) -> tuple[LogHead | None, BinlogError | None]:
         """Read the header: the events before the first transaction."""
         try:
-            return read_head(partial(_chunks, self._mapped(0, self._size)), file=self._name), None
+            return read_head(_chunks(self._mapped(0, self._size)), file=self._name), None
         except BinlogError as stopped:
             return None, stopped
 
@@ -142,8 +141,8 @@ class _Log:
         return np.frombuffer(mapped, np.uint8)[start - begin :]
 
 
-def _chunks(data: NDArray[np.uint8], position: int) -> Iterator[bytes]:
-    for at in range(position, len(data), _HEAD_CHUNK_BYTES):
+def _chunks(data: NDArray[np.uint8]) -> Iterator[bytes]:
+    for at in range(0, len(data), _HEAD_CHUNK_BYTES):
         yield data[at : at + _HEAD_CHUNK_BYTES].tobytes()
 
 

@@ -141,7 +141,7 @@ def _facts_of(path: Path) -> LogFacts:
                 position += len(chunk)
                 yield chunk
 
-        head: LogHead = read_head(read_from, file=path.name)
+        head: LogHead = read_head(read_from(0), file=path.name)
     first = parse_header(opening, FIRST_POSITION)
     return LogFacts(
         previous_gtids=head.previous_gtids,

@@ -16,7 +16,7 @@ import pymysql
 import pytest
 
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.adapters.log_files import read_events, read_file_head, read_transactions
+from binlog.adapters.log_files import read_events, read_file_head
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import AllBut, FromPlace, Only, RequestLimits, Wish
@@ -28,6 +28,7 @@ from compose.native.command import Settings
 from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from gtid import GtidSet
+from tests.binlog.logs_in_memory import read_transactions
 from tests.binlog.material import Written, connect_arguments
 from tests.binlog.test_ledger import same
 

@@ -47,7 +47,7 @@ def log(tmp_path: Path) -> Path:
 
 def guesses(path: Path, parts_max: int) -> tuple[int, ...]:
     data = np.fromfile(path, np.uint8)
-    head = read_head(lambda at: iter([data[at:].tobytes()]), file=path.name)
+    head = read_head([data.tobytes()], file=path.name)
     return starts_of_parts(
         data, first=head.first_position, description=head.description, parts_max=parts_max
     )

@@ -11,7 +11,6 @@ import pytest
 
 from binlog.adapters import stream_ledger
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.adapters.log_files import read_transactions
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import LedgerBatch, ledger_of_server
 from binlog.adapters.stream_session import (
@@ -31,6 +30,7 @@ from gtid import GtidSet
 from tests.binlog.builders import Log, rows_body
 from tests.binlog.dumps import Answering, answer, rotate_to, split
 from tests.binlog.ledger_shapes import ROW
+from tests.binlog.logs_in_memory import read_transactions
 from tests.binlog.material import FOREIGN, Written, connect_arguments
 
 Row = dict[str, Any]

@@ -15,9 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.adapters.log_files import read_between, read_events, read_file_head
+from binlog.adapters.log_files import read_events, read_file_head
 from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event

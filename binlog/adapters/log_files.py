@@ -7,11 +7,10 @@ incomplete event raises TruncatedBinlog with `in_use` set.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
+from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.wanted_events import wanted_events
 from binlog.errors import BinlogMisuse
@@ -27,8 +26,6 @@ from binlog.scan import (
     scan_events,
 )
 from gtid import GtidSet
-
-CHUNK_BYTES = 1 << 20
 
 
 def read_events(path: Path) -> Iterator[Event]:
@@ -62,7 +59,7 @@ class FileLogs:
         decompress = find_decompressor()
         of_each_file = (
             group_events(
-                _wanted(path, wanted),
+                wanted_events(path, wanted),
                 wanted,
                 decompress=decompress,
                 bytes_max=bytes_max,
@@ -71,17 +68,3 @@ class FileLogs:
             for path in self._paths
         )
         return first_groups(of_each_file, wanted)
-
-
-def _wanted(path: Path, wanted: GtidSet) -> Iterator[Event]:
-    return wanted_events(path, wanted, partial(read_between, path))
-
-
-def read_between(path: Path, start: int = 0, end: int = sys.maxsize) -> Iterator[bytes]:
-    """Yield the bytes of a file from `start` to `end`, or to the end of the file."""
-    with path.open("rb") as file:
-        file.seek(start)
-        left = end - start
-        while left > 0 and (chunk := file.read(min(left, CHUNK_BYTES))):
-            yield chunk
-            left -= len(chunk)

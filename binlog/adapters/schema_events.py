@@ -13,8 +13,9 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final
 
+from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.log_files import read_between, read_events, read_file_head
+from binlog.adapters.log_files import read_events, read_file_head
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import Connect, FromPlace, RequestLimits
 from binlog.decode import FIRST_POSITION, events_in_payload

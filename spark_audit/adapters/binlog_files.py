@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from binlog.adapters.log_files import CHUNK_BYTES
+from binlog.adapters.byte_ranges import CHUNK_BYTES
 from binlog.decode import FIRST_POSITION, decode_event
 from binlog.errors import BinlogError
 from binlog.event_types import EventType

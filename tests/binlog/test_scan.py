@@ -219,10 +219,7 @@ def test_without_kernels_a_file_is_decoded_whole(
 
 
 def wanted_of(path: Path) -> Iterator[Event]:
-    def read_between(start: int, end: int) -> Iterator[bytes]:
-        yield path.read_bytes()[start:end]
-
-    return wanted_events.wanted_events(path, GtidSet(), read_between)
+    return wanted_events.wanted_events(path, GtidSet())
 
 
 # ---- dumps

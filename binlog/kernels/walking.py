@@ -123,6 +123,7 @@ ROW_KIND, ROW_ERROR = range(2)
 EMPTY, DDL, DML, XA, INCIDENT, OTHER, IN_PAYLOAD = range(7)
 
 _MICROSECONDS: Final = 1_000_000
+_ERROR_AT: Final = HEADER_BYTES + 9  # in a QUERY event: its error code, two bytes
 
 # The kind of a group by the role of an event in it.
 _KIND_OF_ROLE = np.full(15, EMPTY, np.int64)
@@ -177,12 +178,11 @@ def walk(
         noted, closes = _KIND_OF_ROLE[role], CLOSES[role]
         if role == QUERY:
             post = state[LOAD_POST] if load_byte(event + 4) == LOAD_QUERY else state[QUERY_POST]
-            body = event + HEADER_BYTES
-            word = word_of_statement(body, event + size - state[TRAILER], post)
+            word = word_of_statement(event + HEADER_BYTES, event + size - state[TRAILER], post)
             if word < 0:
                 answer = UNSURE
                 break
-            error = error or byte_at(body + 9) | byte_at(body + 10) << 8
+            error = error or byte_at(event + _ERROR_AT) | byte_at(event + _ERROR_AT + 1) << 8
             begun |= word in (WORD_BEGIN, WORD_XA_BEGIN)
             noted = _KIND_OF_WORD[word, begun]
             closes = not begun or word in (WORD_END, WORD_XA_END)

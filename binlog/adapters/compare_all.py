@@ -27,6 +27,7 @@ from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut, Only
 from binlog.content.reuse import Compared, ContentSearch, Unread, counted
 from binlog.errors import BinlogError
+from binlog.ledger.ledger_columns import LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet, Tsid
 
@@ -142,7 +143,10 @@ def _ledger(side: Side, wanted: GtidSet | None) -> Iterator[pa.Table]:
     wish = AllBut(side.state.purged) if wanted is None else Only(wanted)
     left = side.state.executed - side.state.purged if wanted is None else wanted
     for batch in ledger_of_server(
-        side.connect, wish, timeout_seconds_max=side.timeout_seconds_max, digests=True
+        side.connect,
+        wish,
+        LedgerRequest(digests=True),
+        timeout_seconds_max=side.timeout_seconds_max,
     ):
         yield batch.rows
         left -= batch.gtids

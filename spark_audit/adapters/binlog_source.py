@@ -121,6 +121,7 @@ class LedgerReader(DataSourceReader):
 
     def _read_file(self, file: str) -> Iterator[pa.RecordBatch]:
         from binlog.adapters.ledger_files import ledger_of_file
+        from binlog.ledger.ledger_columns import LedgerRequest
 
         path = Path(file)
         place, name = _shown(file), _shown(path.name)
@@ -128,9 +129,7 @@ class LedgerReader(DataSourceReader):
         try:
             ledger = ledger_of_file(
                 path,
-                verify=options.verify,
-                digests=options.reads_digests,
-                details=options.reads_details,
+                LedgerRequest(options.verify, options.reads_digests, options.reads_details),
                 threads_max=1,  # Spark assigns one core to a task
             )
         except OSError as error:

@@ -100,7 +100,7 @@ def _query(cursor: Cursor, header: EventHeader, description: FormatDescription) 
     schema_bytes = cursor.integer(1, "the length of the schema")
     error_code = cursor.integer(2, "the error code")
     variables_bytes = cursor.integer(2, "the length of the status variables")
-    post_header = description.post_header_bytes[header.type_code - 1]
+    post_header = description.fixed_bytes(header.type_code)
     if post_header < _QUERY_POST_HEADER_BYTES:
         raise cursor.fail(f"expected a post-header of 13 bytes or more, found {post_header}")
     cursor.take(post_header - _QUERY_POST_HEADER_BYTES, "the rest of the post-header")

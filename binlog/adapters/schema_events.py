@@ -54,6 +54,15 @@ def server_events(
         yield from open_payloads(each for each in events if not _is_artificial(each))
 
 
+def begun_at_seconds(events: Iterable[Event]) -> int:
+    """Return the time of the first event of a log, in seconds since 1970 (UTC)."""
+    return next(
+        event.header.timestamp_seconds
+        for event in events
+        if isinstance(event.body, FormatDescription)
+    )
+
+
 def position_in(path: Path, start: Place) -> int:
     """Return where to begin in a file: at the place if it is in this file, else at 0."""
     return start.position if path.name == start.file else 0

@@ -29,6 +29,7 @@ from binlog.adapters.stream_session import (
     Wish,
     can_name,
     cut_off,
+    never,
     open_dump,
 )
 from binlog.adapters.stream_windows import Pause, Windows
@@ -62,10 +63,6 @@ class LedgerBatch:
     end: int
 
 
-def _never() -> bool:
-    return False
-
-
 def ledger_of_server(
     connect: Connect,
     wish: Wish,
@@ -73,7 +70,7 @@ def ledger_of_server(
     *,
     timeout_seconds_max: float,
     follow: bool = False,
-    stopped: Callable[[], bool] = _never,
+    stopped: Callable[[], bool] = never,
     held_bytes_max: int = HELD_BYTES_MAX,
     event_bytes_max: int = EVENT_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,

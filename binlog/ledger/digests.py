@@ -53,7 +53,7 @@ def digests_of(part: TransactionBytes) -> Digests:
 def _by_kernel(part: TransactionBytes, trailer: int) -> tuple[NDArray[np.uint64], Bytes]:
     digests = np.zeros(len(part), np.uint64)
     answers = np.zeros(len(part), np.uint8)
-    post = part.description.post_header_bytes[EventType.QUERY - 1]
+    post = part.description.fixed_bytes(EventType.QUERY)
     address = part.data.ctypes.data
     digest_ranges(address, part.starts, part.ends, trailer, post, digests, answers)
     return digests, answers

@@ -133,9 +133,8 @@ class _Counted:
     ) -> _Counted:
         """Run the kernel; a table name that is not UTF-8 is left to the decoder, too."""
         data, starts, ends = part.data, part.starts, part.ends
-        lengths = part.description.post_header_bytes
         kinds = (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY)
-        posts = np.array([lengths[kind - 1] for kind in kinds], np.int64)
+        posts = np.array([part.description.fixed_bytes(kind) for kind in kinds], np.int64)
         changes = np.empty((len(starts) + _SPARE_CHANGES, CHANGE_FIELDS), np.int64)
         places = np.empty((len(starts), PLACE_FIELDS), np.int64)
         answers = np.empty(len(starts), np.uint8)

@@ -324,10 +324,10 @@ class _Window:
         self.description = description
         if not self.eras or self.eras[-1][1] != description:
             self.eras.append((self.at, description))
-        state, table = self.state, description.post_header_bytes
+        state = self.state
         state[walking.TRAILER] = description.checksum.trailer_bytes
-        state[walking.QUERY_POST] = table[EventType.QUERY - 1]
-        state[walking.LOAD_POST] = table[EventType.EXECUTE_LOAD_QUERY - 1]
+        state[walking.QUERY_POST] = description.fixed_bytes(EventType.QUERY)
+        state[walking.LOAD_POST] = description.fixed_bytes(EventType.EXECUTE_LOAD_QUERY)
         state[walking.CHAINED] = self._is_chained
 
     def _chain_broken(self, at: int) -> CorruptBinlog:

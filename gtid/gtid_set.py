@@ -183,10 +183,6 @@ class GtidSet:
             for key, boundaries in self._ranges.items()
         )
 
-    def is_intersecting(self, other: GtidSet) -> bool:
-        """Return whether at least one GTID is in both."""
-        return not self.is_disjoint(other)
-
     # -- properties and contents ------------------------------------------------------------
 
     @property

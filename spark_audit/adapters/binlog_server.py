@@ -22,7 +22,6 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from binlog.adapters.stream import Only
 from binlog.adapters.stream_ledger import ledger_of_server
-from binlog.ledger.ledger_columns import LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet
 from spark_audit.adapters.binlog_options import BinlogOptions
@@ -193,7 +192,7 @@ def _rows_of(
     batches = ledger_of_server(
         lambda: _connected(target, options),
         Only(wanted),
-        LedgerRequest(options.verify, options.reads_digests, options.reads_details),
+        options.request,
         timeout_seconds_max=options.timeout_seconds_max,
         held_bytes_max=options.bytes_max,
         event_bytes_max=options.bytes_max,

@@ -121,7 +121,6 @@ class LedgerReader(DataSourceReader):
 
     def _read_file(self, file: str) -> Iterator[pa.RecordBatch]:
         from binlog.adapters.ledger_files import ledger_of_file
-        from binlog.ledger.ledger_columns import LedgerRequest
 
         path = Path(file)
         place, name = _shown(file), _shown(path.name)
@@ -129,7 +128,7 @@ class LedgerReader(DataSourceReader):
         try:
             ledger = ledger_of_file(
                 path,
-                LedgerRequest(options.verify, options.reads_digests, options.reads_details),
+                options.request,
                 threads_max=1,  # Spark assigns one core to a task
             )
         except OSError as error:

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from gtid.boundary_sequence import GNO_MAX
 from gtid.jit import inlined, kernel
 from gtid.kernels.eight_bytes import (
     Words,
@@ -21,7 +22,6 @@ from gtid.kernels.eight_bytes import (
     load_eight,
     load_four,
 )
-from gtid.text import GNO_MAX
 from gtid.tsid import TAG_CHARS_MAX, UUID_CHARS
 
 # Messages by code; 0 is a row without a fault. The messages are those of gtid/text.py.

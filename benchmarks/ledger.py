@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.generate.binlogs import LogShape, check, write_binlog
 from benchmarks.measuring import Line, Options, Section, duel, evaluated, seconds_of
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.ledger.ledger_columns import LedgerRequest
 from compose.native.provision import provision_clients
 
 SMALL = LogShape(transactions=1_200_000, events=1, text_bytes=201)
@@ -114,6 +115,6 @@ def _verified(path: Path, work: _Work, options: Options) -> Line:
 
 
 def _read(path: Path, shape: LogShape, *, verify: bool) -> None:
-    found = ledger_of_file(path, verify=verify)
+    found = ledger_of_file(path, LedgerRequest(verify=verify))
     assert found.error is None
     assert found.rows.num_rows == shape.transactions

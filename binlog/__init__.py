@@ -1,5 +1,5 @@
 """Reads MySQL's binary logs: bytes to events, events to transactions.
 
 The core is pure: it receives bytes and returns values. Only `binlog.adapters` opens files and
-connects to servers: `log_files`, `stream`, and `logs_in_memory`, which replaces both in tests.
+connects to servers.
 """

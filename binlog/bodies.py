@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from binlog.cursor import Cursor
-from binlog.event_types import ROW_EVENTS, ROW_EVENTS_V1, EventType
+from binlog.event_types import ROW_EVENTS, ROW_EVENTS_V1, ROWS_UPDATED, EventType
 from binlog.events import (
     Body,
     ChecksumAlgorithm,
@@ -100,7 +100,7 @@ def _query(cursor: Cursor, header: EventHeader, description: FormatDescription) 
     schema_bytes = cursor.integer(1, "the length of the schema")
     error_code = cursor.integer(2, "the error code")
     variables_bytes = cursor.integer(2, "the length of the status variables")
-    post_header = description.post_header_bytes[header.type_code - 1]
+    post_header = description.fixed_bytes(header.type_code)
     if post_header < _QUERY_POST_HEADER_BYTES:
         raise cursor.fail(f"expected a post-header of 13 bytes or more, found {post_header}")
     cursor.take(post_header - _QUERY_POST_HEADER_BYTES, "the rest of the post-header")
@@ -239,7 +239,7 @@ def _rows(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> Ro
     bitmap_bytes = (columns + 7) // 8
     before = cursor.take(bitmap_bytes, "the bitmap of columns")
     kind = ROW_EVENTS[header.type_code]
-    has_after = header.type_code in _UPDATES
+    has_after = header.type_code in ROWS_UPDATED
     after = cursor.take(bitmap_bytes, "the bitmap of columns after") if has_after else b""
     return Rows(
         table_id=table_id,
@@ -251,11 +251,6 @@ def _rows(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> Ro
         is_partial=header.type_code == EventType.PARTIAL_UPDATE_ROWS,
         flags=flags,
     )
-
-
-_UPDATES = frozenset(
-    {EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS, EventType.PARTIAL_UPDATE_ROWS}
-)
 
 
 def _rows_query(cursor: Cursor, _header: EventHeader, _format: FormatDescription) -> RowsQuery:

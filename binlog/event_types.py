@@ -75,9 +75,26 @@ ROW_EVENTS: Mapping[int, RowKind] = MappingProxyType(
     }
 )
 
+ROWS_WRITTEN, ROWS_UPDATED, ROWS_DELETED = (
+    tuple(code for code, changed in ROW_EVENTS.items() if changed is kind) for kind in RowKind
+)
+
 # Version 1 has no "extra row data" between its flags and its column count (rows_event.h).
 ROW_EVENTS_V1: frozenset[int] = frozenset(
     {EventType.WRITE_ROWS_V1, EventType.UPDATE_ROWS_V1, EventType.DELETE_ROWS_V1}
+)
+
+# The first event of a transaction.
+GTID_EVENTS = (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED)
+
+# Written before their statement, also outside of BEGIN (log_event.cc).
+OPENING_EVENTS = (
+    EventType.INTVAR,
+    EventType.RAND,
+    EventType.USER_VAR,
+    EventType.ROWS_QUERY,
+    EventType.BEGIN_LOAD_QUERY,
+    EventType.APPEND_BLOCK,
 )
 
 # MariaDB's own event types start at 160 (MariaDB's sql/log_event.h: ANNOTATE_ROWS, CHECKPOINT,

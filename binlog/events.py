@@ -41,6 +41,10 @@ class FormatDescription:
     # The file was not closed: its server is still writing it, or crashed while writing it.
     is_in_use: bool
 
+    def fixed_bytes(self, type_code: int) -> int:
+        """Return the length of the fixed part of an event of a type: its post-header."""
+        return self.post_header_bytes[type_code - 1]
+
 
 @dataclass(frozen=True, slots=True)
 class Rotate:

@@ -8,6 +8,8 @@ import struct
 from dataclasses import dataclass
 
 HEADER_BYTES = 19
+# end_log_pos has 32 bits: of a position, these are left in it.
+POSITION_MASK = 0xFFFFFFFF
 
 # max_log_event_size in binlog_event.h: no server writes a larger event.
 EVENT_BYTES_MAX = 1024 * 1024 * 1024

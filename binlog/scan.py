@@ -20,7 +20,7 @@ from binlog.decode import (
     decode_event,
     events_in_payload,
 )
-from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
+from binlog.errors import CorruptBinlog, LimitExceeded
 from binlog.event_types import EventType
 from binlog.events import (
     ChecksumAlgorithm,
@@ -37,7 +37,6 @@ from binlog.transactions import (
     BETWEEN_GROUPS,
     Transaction,
     TransactionFolder,
-    fold_transactions,
 )
 from gtid import GtidSet
 
@@ -47,9 +46,6 @@ BYTES_MAX = 256 * 1024 * 1024
 
 _POSITION_BITS = 32
 _IN_NO_FILE = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
-
-# Returns a log's bytes from a position on, in chunks of any size.
-ReadFrom = Callable[[int], Iterable[bytes]]
 
 
 class EventStore(Collection[Event], Protocol):
@@ -76,38 +72,6 @@ class EventGroup:
 
     def __post_init__(self) -> None:
         assert self.events, "a transaction has events"
-
-
-class TransactionSource(Protocol):
-    """A set of logs that transactions can be read from: on disk, on a server, in memory."""
-
-    def transactions_at(
-        self, *, file: str, position: int, transactions_max: int
-    ) -> tuple[Transaction, ...]:
-        """Return the first transactions of `file` from `position` on; an event must start there.
-
-        The result ends with the file, or with `transactions_max`. Raises BinlogError.
-        """
-
-    def transactions_of(
-        self, wanted: GtidSet, *, transactions_max: int = ..., bytes_max: int = ...
-    ) -> tuple[Transaction, ...]:
-        """Return the transactions in `wanted`, in the order of the logs.
-
-        The result omits transactions that are no longer in the logs (a live server rejects the
-        request instead), and those after the first `transactions_max`. Raises BinlogError.
-        """
-
-    def events_of(
-        self, wanted: GtidSet, *, bytes_max: int = ..., store: MakeStore | None = ...
-    ) -> Iterator[EventGroup]:
-        """Return the transactions in `wanted` with their events, one by one, in the logs' order.
-
-        Only one is in memory at a time. `bytes_max` limits each, with its payload decompressed
-        (LimitExceeded). With `store`, the events of a longer one go to a new store; a decompressed
-        payload is still in memory as a whole.
-        Transactions that are not in the logs are omitted. Raises BinlogError.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +104,8 @@ def scan_events(
     decoder.finish()
 
 
-def read_head(read_from: ReadFrom, *, file: str, position: int | None = None) -> LogHead:
-    """Read a file's header, up to `position` at most.
+def read_head(chunks: Iterable[bytes], *, file: str) -> LogHead:
+    """Read the header of the file whose bytes are `chunks`; only the first ones are taken.
 
     The last description applies: a relay log begins with that of its own server, followed by that
     of its source.
@@ -149,9 +113,8 @@ def read_head(read_from: ReadFrom, *, file: str, position: int | None = None) ->
     description = None
     previous_gtids = None
     at = FIRST_POSITION
-    for event in scan_events(read_from(0), file=file):
-        is_head = isinstance(event.body, FormatDescription | PreviousGtids | Rotate)
-        if not is_head or (position is not None and event.start >= position):
+    for event in scan_events(chunks, file=file):
+        if not isinstance(event.body, FormatDescription | PreviousGtids | Rotate):
             break
         if isinstance(event.body, FormatDescription):
             description = event.body
@@ -161,47 +124,6 @@ def read_head(read_from: ReadFrom, *, file: str, position: int | None = None) ->
     if description is None:
         raise CorruptBinlog(file=file, position=at, what="expected a format description")
     return LogHead(description, previous_gtids, at)
-
-
-def scan_transactions(
-    read_from: ReadFrom,
-    *,
-    file: str,
-    position: int = FIRST_POSITION,
-    decompress: Decompress | None = None,
-) -> Iterator[Transaction]:
-    """Return the transactions of one file, from `position` (the start of an event) on."""
-    description, events = _events_from(read_from, file=file, position=position)
-    return fold_transactions(events, description=description, decompress=decompress)
-
-
-def _events_from(
-    read_from: ReadFrom, *, file: str, position: int
-) -> tuple[FormatDescription, Iterator[Event]]:
-    """Return the description that is valid at `position`, and the events from there on."""
-    if position < FIRST_POSITION:
-        raise BinlogMisuse(f"expected a position of {FIRST_POSITION} or more, not {position}")
-    head = read_head(read_from, file=file, position=max(position, FIRST_POSITION + 1))
-    if position < head.first_position:
-        return head.description, scan_events(read_from(0), file=file)
-    events = scan_events(
-        read_from(position), file=file, position=position, description=head.description
-    )
-    return head.description, events
-
-
-def scan_groups(
-    read_from: ReadFrom,
-    wanted: GtidSet,
-    *,
-    file: str,
-    decompress: Decompress | None,
-    bytes_max: int,
-    store: MakeStore | None = None,
-) -> Iterator[EventGroup]:
-    """Return the wanted transactions of one file with their events."""
-    events = scan_events(read_from(0), file=file)
-    return group_events(events, wanted, decompress=decompress, bytes_max=bytes_max, store=store)
 
 
 def first_groups(

@@ -15,7 +15,7 @@ from enum import Enum
 from binlog.cursor import MalformedBody
 from binlog.decode import Decompress, events_in_payload
 from binlog.errors import CorruptBinlog
-from binlog.event_types import EventType, RowKind
+from binlog.event_types import OPENING_EVENTS, EventType, RowKind
 from binlog.events import (
     Event,
     FormatDescription,
@@ -130,17 +130,6 @@ _ROW_COUNTER = {RowKind.WRITE: 0, RowKind.UPDATE: 1, RowKind.DELETE: 2}
 BETWEEN_GROUPS = (FormatDescription, PreviousGtids, Rotate, Stop, Heartbeat)
 # Only a VIEW_CHANGE forms a group that is neither empty nor a change of data.
 _GROUP_REPLICATION_EVENTS = frozenset({EventType.VIEW_CHANGE})
-# Written before their statement, also outside of BEGIN (log_event.cc).
-_OPENING_EVENTS = frozenset(
-    {
-        EventType.INTVAR,
-        EventType.RAND,
-        EventType.USER_VAR,
-        EventType.ROWS_QUERY,
-        EventType.BEGIN_LOAD_QUERY,
-        EventType.APPEND_BLOCK,
-    }
-)
 
 
 def statement_text(sql: bytes | memoryview) -> tuple[str, bool]:
@@ -326,7 +315,7 @@ def _opens_group(event: Event) -> bool:
     """Return whether an event begins a group without GTIDs."""
     return (
         isinstance(event.body, Query | TableMap | Incident | TransactionPayload)
-        or event.header.type_code in _OPENING_EVENTS
+        or event.header.type_code in OPENING_EVENTS
     )
 
 

@@ -4,6 +4,7 @@ This package is pure: it does not access servers, files or connections. Importin
 standard library only. Import the binary encodings from `gtid.binary`.
 """
 
+from gtid.boundary_sequence import GNO_END, GNO_MAX
 from gtid.errors import (
     GnoOutOfRange,
     GtidError,
@@ -19,7 +20,7 @@ from gtid.errors import (
 from gtid.gtid import Gtid
 from gtid.gtid_set import GTIDS_MAX, GtidSet
 from gtid.relation import SetRelation, relate
-from gtid.text import GNO_END, GNO_MAX, INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
+from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 from gtid.tsid import TAG_CHARS_MAX, Tsid
 
 __all__ = [

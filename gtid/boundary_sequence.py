@@ -1,8 +1,12 @@
-"""The two types in which the canonical boundaries of a set are kept: tuples, and arrays if long."""
+"""Canonical boundaries of a set: their highest value, and the two types, tuples or long arrays."""
 
 from array import array
 from collections.abc import Sequence
 from typing import TypeAlias
+
+# The exclusive end of 2**63 - 1 would not fit in a signed 64-bit integer.
+GNO_MAX = 2**63 - 2
+GNO_END = GNO_MAX + 1
 
 Boundaries: TypeAlias = "tuple[int, ...] | array[int]"
 

@@ -19,7 +19,6 @@ from gtid.kernels import combining, folding, reading, writing
 from gtid.kernels.eight_bytes import Numbers
 from gtid.layout import Limits, key_text, read_texts
 
-_FIRST_TAG_WORD = 2
 _COLON = ord(":")
 _PIECE_BYTES = 256 * 1024  # the temporary array of a piece stays in the processor's cache
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+from gtid.boundary_sequence import GNO_MAX
 from gtid.errors import GnoOutOfRange
-from gtid.text import GNO_MAX, parse_gtid
+from gtid.text import parse_gtid
 from gtid.tsid import Tsid, tsid_of_key
 
 

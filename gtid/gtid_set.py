@@ -17,11 +17,10 @@ from uuid import UUID
 
 from gtid import boundaries as line
 from gtid.boundaries import TruthTable
-from gtid.boundary_sequence import Boundaries, settled
+from gtid.boundary_sequence import GNO_END, Boundaries, settled
 from gtid.errors import GnoOutOfRange, GtidSetTooLarge, MalformedInterval
 from gtid.gtid import Gtid
 from gtid.text import (
-    GNO_END,
     INTERVALS_MAX,
     TEXT_BYTES_MAX,
     TSIDS_MAX,
@@ -182,10 +181,6 @@ class GtidSet:
             line.is_disjoint(boundaries, theirs.get(key, ()))
             for key, boundaries in self._ranges.items()
         )
-
-    def is_intersecting(self, other: GtidSet) -> bool:
-        """Return whether at least one GTID is in both."""
-        return not self.is_disjoint(other)
 
     # -- properties and contents ------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """A 64-bit hash of bytes, eight at a time: fast when compiled, with the same result in Python.
 
-It is not cryptographic: an attacker can construct collisions. `kernels/hashing.py` is the compiled
-version, and tests compare the two.
+It is not cryptographic: an attacker can construct collisions. `kernels/hash_bytes.py` is the
+compiled version, and tests compare the two.
 """
 
 import struct

@@ -2,8 +2,9 @@
 
 1. The cache is a folder named after a digest of all sources of gtid.kernels and the compiler's
    version. It contains one folder for each module, named after a digest of the module's source and
-   of the kernels that it imports. So no kernel can call an outdated one. This holds wherever the
-   package is imported from, including an archive or a read-only site-packages.
+   of what it imports: the sources of kernels, and the values of constants. So no kernel can call an
+   outdated one, or contain an outdated number. This holds wherever the package is imported from,
+   including an archive or a read-only site-packages.
 2. The cache contains machine code that the process executes. So this file accepts a folder only if
    this user or root owns it, and no other user can write to it or replace it. A read-only folder
    that was filled in advance, for example in an image, is accepted, too.
@@ -19,15 +20,18 @@ import fcntl
 import hashlib
 import linecache
 import os
+import re
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from enum import EnumType
 from functools import lru_cache
 from importlib import resources
+from numbers import Number
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, Final, Literal, ParamSpec, TypeVar
 
 import numba
@@ -40,6 +44,7 @@ R = TypeVar("R")
 
 SOURCES: Final = "gtid.kernels"  # the digest covers the sources of this package
 _FOLDER: Final = "kernels"
+_IMPORTED: Final = re.compile(r"^(?:from \S+ )?import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -88,7 +93,7 @@ class SourceLocator:
         # linecache uses the module's loader, so it also finds sources in an archive.
         source = "".join(linecache.getlines(file, function.__globals__))
         assert source, "a kernel has a source"
-        imported = sorted(_stamps_imported(function))
+        imported = sorted(_stamps_imported(function, source))
         self._stamp = hashlib.sha256("\n".join((source, *imported)).encode()).hexdigest()
 
     @classmethod
@@ -119,12 +124,20 @@ class SourceLocator:
         return str(self._line)
 
 
-def _stamps_imported(function: FunctionType) -> set[str]:
-    """Return the source stamps of the kernels that a kernel's module imports."""
-    kernels = [each for each in function.__globals__.values() if isinstance(each, Dispatcher)]
-    others = [each for each in kernels if each.py_func.__module__ != function.__module__]
-    caches = [getattr(each, "_cache", None) for each in others]
-    return {each.source_stamp for each in caches if isinstance(each, KernelCache)}
+def _stamps_imported(function: FunctionType, source: str) -> Iterator[str]:
+    """Yield a stamp for each kernel and each constant that a kernel's module imports."""
+    names = {name for names in _IMPORTED.findall(source) for name in re.findall(r"\w+", names)}
+    for name in names & function.__globals__.keys():
+        value: Any = function.__globals__[name]
+        if isinstance(value, EnumType):
+            yield f"{name} {dict(value.__members__)}"
+        elif isinstance(value, Number | str | bytes | tuple | range):
+            yield f"{name} {value!r}"
+        else:
+            for each in vars(value).values() if isinstance(value, ModuleType) else (value,):
+                cache = getattr(each, "_cache", None) if isinstance(each, Dispatcher) else None
+                if isinstance(cache, KernelCache):
+                    yield cache.source_stamp
 
 
 class _Located(CompileResultCacheImpl):

@@ -22,16 +22,12 @@ from typing import TypeAlias
 
 from gtid.accelerated import kernels_for
 from gtid.boundaries import canonical, count, pairs, unite
-from gtid.boundary_sequence import Boundaries
+from gtid.boundary_sequence import GNO_MAX, Boundaries
 from gtid.errors import GtidSetTooLarge, MalformedGtid, MalformedGtidSet, MalformedText
 from gtid.tsid import TAG_CHARS_MAX, TAG_PATTERN, UUID_CHARS, uuid_key
 
 # Maps each TSID key to a non-empty canonical sequence, in key order.
 Ranges: TypeAlias = Mapping[str, Boundaries]
-
-# The exclusive end of 2**63 - 1 would not fit in a signed 64-bit integer.
-GNO_MAX = 2**63 - 2
-GNO_END = GNO_MAX + 1
 
 # The default limits of `GtidSet.parse`; together they limit the memory of a set to about 500 MB.
 # A server's max_allowed_packet is 64 MiB by default, so a server does not return longer text.
@@ -44,7 +40,6 @@ TSIDS_MAX = 1_000_000
 _WHITESPACE = " \t\n\v\f\r"
 _SPACE = f"[{_WHITESPACE}]*"
 _DASHED = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-_DASHED_UUID = re.compile(_DASHED)
 _GTID_UUID = re.compile(f"({_DASHED}){_SPACE}")
 _SET_UUID = re.compile(rf"({_DASHED}|\{{{_DASHED}\}}|[0-9A-Fa-f]{{32}}){_SPACE}")
 _TAG = re.compile(f"({TAG_PATTERN}){_SPACE}")

@@ -23,7 +23,7 @@ from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import FromPlace
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError, CorruptBinlog, UnexpectedAnswer, UnreadableBinlog
-from binlog.ledger.ledger_columns import FileLedger, ledger_schema
+from binlog.ledger.ledger_columns import FileLedger, LedgerRequest
 from binlog.ledger.ledger_summary import LedgerSummary
 from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
@@ -36,20 +36,6 @@ _SAY_AGAIN_SECONDS: Final = 0.1
 _PARTIAL: Final = ".partial"
 
 Rows: TypeAlias = Callable[[pa.Table], None]
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRequest:
-    """What the ledger contains, and whether checksums are verified."""
-
-    verify: bool = False
-    details: bool = False
-    digests: bool = False
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Return the columns."""
-        return ledger_schema(digests=self.digests, details=self.details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +88,7 @@ def _of_files(paths: Sequence[Path], wanted: LedgerRequest) -> tuple[int, Iterat
 def _ledger_of(path: Path, wanted: LedgerRequest) -> FileLedger:
     """Make one file's ledger. If the file cannot be read, it is empty and has an error."""
     try:
-        return ledger_of_file(
-            path, verify=wanted.verify, digests=wanted.digests, details=wanted.details
-        )
+        return ledger_of_file(path, wanted)
     except OSError as error:
         unreadable = UnreadableBinlog(file=path.name, what=error.strerror or str(error))
         return FileLedger(path.name, None, wanted.schema.empty_table(), 0, unreadable)
@@ -134,10 +118,8 @@ def _of_server(
         batches = ledger_of_server(
             connect,
             FromPlace(facts.files[0], FIRST_POSITION),
+            wanted,
             timeout_seconds_max=seconds_max,
-            verify=wanted.verify,
-            digests=wanted.digests,
-            details=wanted.details,
         )
         last = FileLedger(facts.files[0], None, wanted.schema.empty_table(), FIRST_POSITION)
         try:

@@ -19,7 +19,6 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from binlog.adapters.compare_files import FilesCompared
 from binlog.adapters.compare_server import ServerCompared
@@ -27,7 +26,8 @@ from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut, Only
 from binlog.content.reuse import Compared, ContentSearch, Unread, counted
 from binlog.errors import BinlogError
-from binlog.ledger.ledger_sets import gtids_of
+from binlog.ledger.ledger_columns import LedgerRequest
+from binlog.ledger.ledger_sets import gtids_of, words_of
 from gtid import GtidSet, Tsid
 
 Side: TypeAlias = "ServerCompared | FilesCompared"
@@ -142,7 +142,10 @@ def _ledger(side: Side, wanted: GtidSet | None) -> Iterator[pa.Table]:
     wish = AllBut(side.state.purged) if wanted is None else Only(wanted)
     left = side.state.executed - side.state.purged if wanted is None else wanted
     for batch in ledger_of_server(
-        side.connect, wish, timeout_seconds_max=side.timeout_seconds_max, digests=True
+        side.connect,
+        wish,
+        LedgerRequest(digests=True),
+        timeout_seconds_max=side.timeout_seconds_max,
     ):
         yield batch.rows
         left -= batch.gtids
@@ -153,13 +156,14 @@ def _ledger(side: Side, wanted: GtidSet | None) -> Iterator[pa.Table]:
 def _numbered(rows: pa.Table, tsids: dict[tuple[str, str | None], int]) -> pa.Table:
     """Keep the columns to join and compare; number the TSIDs, in the same way on both sides."""
     rows = rows.filter(pc.and_(pc.is_valid(rows["gno"]), rows["is_complete"]))
-    uuids, tags = (rows[name].unify_dictionaries().combine_chunks() for name in ("uuid", "tag"))
-    stride = len(tags.dictionary) + 1
-    kinds, places = np.unique(_codes(uuids) * stride + _codes(tags) + 1, return_inverse=True)
+    uuid_codes, uuids = words_of(rows["uuid"])
+    tag_codes, tags = words_of(rows["tag"])
+    stride = len(tags) + 1
+    kinds, places = np.unique(uuid_codes * stride + tag_codes + 1, return_inverse=True)
     numbers = np.zeros(len(kinds), np.int32)
     for at, kind in enumerate(kinds.tolist()):
         uuid, tag = divmod(kind, stride)
-        key = (uuids.dictionary[uuid].as_py(), tags.dictionary[tag - 1].as_py() if tag else None)
+        key = (uuids[uuid], tags[tag - 1] if tag else None)
         numbers[at] = tsids.setdefault(key, len(tsids))
     return pa.table(
         {
@@ -200,9 +204,3 @@ def _gtids(rows: pa.Table | None, names: list[Tsid]) -> GtidSet:
             }
         )
     )
-
-
-def _codes(words: pa.DictionaryArray) -> NDArray[np.int64]:
-    """Return the dictionary index of each row, -1 for a null row."""
-    codes: NDArray[np.int64] = words.indices.cast(pa.int64()).fill_null(-1).to_numpy()
-    return codes

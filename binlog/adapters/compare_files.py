@@ -15,12 +15,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.adapters.log_files import CHUNK_BYTES, read_events, read_file_head
+from binlog.adapters.log_files import read_events, read_file_head
 from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
+from binlog.ledger.ledger_columns import ROWS_ONLY, LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of, rows_in
 from binlog.locating.index import search_heads
 from binlog.scan import BYTES_MAX, EventGroup, LogHead, group_events, scan_events
@@ -92,7 +94,7 @@ class FilesCompared:
     def ledgers(self) -> Iterator[pa.Table]:
         """Yield the ledger of each file, with the digests of its transactions."""
         for path in self._paths:
-            yield _sound_rows(path, digests=True)
+            yield _sound_rows(path, LedgerRequest(digests=True))
 
     def _groups(self, number: int, wanted: GtidSet) -> Iterator[EventGroup]:
         rows = self._rows(number)
@@ -101,7 +103,7 @@ class FilesCompared:
         description = next(read_events(path))
         for start, end in zip(rows["start"].to_pylist(), rows["end"].to_pylist(), strict=True):
             events: Iterator[Event] = scan_events(
-                _bytes_of(path, start, end),
+                read_between(path, start, end),
                 file=path.name,
                 position=start,
                 description=self._head(number).description,
@@ -142,19 +144,10 @@ class FilesCompared:
         return next(at for at, path in enumerate(self._paths) if path.name == file)
 
 
-def _sound_rows(path: Path, *, digests: bool = False) -> pa.Table:
-    ledger = ledger_of_file(path, digests=digests)
+def _sound_rows(path: Path, request: LedgerRequest = ROWS_ONLY) -> pa.Table:
+    ledger = ledger_of_file(path, request)
     # A log may end inside an event: its server is still writing it, or crashed while it wrote. The
     # transactions before that event are valid.
     if ledger.error is not None and not isinstance(ledger.error, TruncatedBinlog):
         raise ledger.error
     return ledger.rows
-
-
-def _bytes_of(path: Path, start: int, end: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(start)
-        left = end - start
-        while left and (chunk := file.read(min(CHUNK_BYTES, left))):
-            left -= len(chunk)
-            yield chunk

@@ -38,6 +38,7 @@ from binlog.locating.places import (
 from gtid import GtidSet
 
 _SETS = "SELECT @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged"
+_PURGED = "SELECT @@GLOBAL.gtid_purged"
 _FILES = "SHOW BINARY LOGS"
 _HEAD = "SHOW BINLOG EVENTS IN %s LIMIT 2"
 _PREVIOUS_GTIDS = "Previous_gtids"
@@ -46,7 +47,6 @@ _NOT_SHOWN = 1220
 _ATTEMPTS_MAX = 3
 # Each dump takes a connection. The last dump of this many requests all the remaining GTIDs.
 _DUMPS_MAX = 16
-# pymysql.constants.CR: 2000 to 2999 are the client's own errors, the others the server's.
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class ServerHeads:
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
         # The order matters: a GTID executed by now is in a file of the list that is read next.
-        sets = self._ask(_SETS)
-        listed = self._ask(_FILES)
+        sets = _asked(connection, _SETS)
+        listed = _asked(connection, _FILES)
         with read_answer("its GTID sets and binary logs"):
             [(executed, purged)] = sets
             self.facts = ServerLogFacts(
@@ -78,15 +78,10 @@ class ServerHeads:
 
     def previous_gtids_of(self, number: int) -> GtidSet | None:
         """Query one header; return None without one. Raises StatementRefused, DumpBroken."""
-        rows = self._ask(_HEAD, (self.facts.files[number],))
+        rows = _asked(self._connection, _HEAD, (self.facts.files[number],))
         with read_answer(f"the header of {self.facts.files[number]}"):
             info = next((row[5] for row in rows if row[2] == _PREVIOUS_GTIDS), None)
             return None if info is None else GtidSet.parse(_text(info))
-
-    def _ask(self, sql: str, arguments: Sequence[str] = ()) -> tuple[tuple[Any, ...], ...]:
-        with statements_refused(), self._connection.cursor(Cursor) as cursor:
-            cursor.execute(sql, arguments or None)
-            return tuple(cursor.fetchall())
 
 
 def facts_of_server(connect: Connect) -> ServerLogFacts:
@@ -97,15 +92,11 @@ def facts_of_server(connect: Connect) -> ServerLogFacts:
 
 def purged_of(connect: Connect) -> GtidSet:
     """Query a server's gtid_purged. Raises StatementRefused, DumpBroken."""
-    with (
-        closing(_connected(connect)) as connection,
-        statements_refused(),
-        connection.cursor(Cursor) as at,
-    ):
-        at.execute("SELECT @@GLOBAL.gtid_purged")
-        with read_answer("gtid_purged"):
-            [(purged,)] = at.fetchall()
-            return GtidSet.parse(_text(purged))
+    with closing(_connected(connect)) as connection:
+        rows = _asked(connection, _PURGED)
+    with read_answer("gtid_purged"):
+        [(purged,)] = rows
+        return GtidSet.parse(_text(purged))
 
 
 def locate_on_server(
@@ -172,6 +163,14 @@ class _Fetched:
 def _connected(connect: Connect) -> Connection[Any]:
     with statements_refused():
         return connect() if callable(connect) else pymysql.connect(**connect)
+
+
+def _asked(
+    connection: Connection[Any], sql: str, arguments: Sequence[str] = ()
+) -> tuple[tuple[Any, ...], ...]:
+    with statements_refused(), connection.cursor(Cursor) as cursor:
+        cursor.execute(sql, arguments or None)
+        return tuple(cursor.fetchall())
 
 
 def _searched(connection: Connection[Any], wanted: GtidSet) -> tuple[ServerHeads, HeaderSearch]:

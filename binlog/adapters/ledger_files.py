@@ -13,7 +13,6 @@ import mmap
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +21,8 @@ from numpy.typing import NDArray
 from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.errors import BinlogError
 from binlog.events import FormatDescription
-from binlog.ledger.ledger_columns import FileLedger
-from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_columns import ROWS_ONLY, FileLedger, LedgerRequest
+from binlog.ledger.ledger_window import WindowLedger, WindowPlace, ledger_of_window
 from binlog.ledger.parallel_parts import behind, joined, starts_of_parts
 from binlog.scan import LogHead, read_head
 
@@ -32,23 +31,16 @@ _THREADS_MAX = 4  # with more, memory bandwidth is the limit
 
 
 def ledger_of_file(
-    path: Path,
-    *,
-    verify: bool = False,
-    digests: bool = False,
-    details: bool = False,
-    threads_max: int | None = None,
+    path: Path, request: LedgerRequest = ROWS_ONLY, *, threads_max: int | None = None
 ) -> FileLedger:
     """Return one row per transaction of one file; the result contains an error of the format.
 
-    `verify` checks every checksum, and in a source's binary log every end_log_pos. `digests` and
-    `details` read the content of every transaction; with `details`, the ledger ends at malformed
-    content. A large file is read by one thread for each processor available to this process, at
-    most _THREADS_MAX, or by `threads_max` threads. Raises OSError.
+    A large file is read by one thread for each processor available to this process, at most
+    _THREADS_MAX, or by `threads_max` threads. Raises OSError.
     """
     name = _shown(path)
     with path.open("rb") as file:
-        log = _Log(file.fileno(), path, verify=verify, digests=digests, details=details)
+        log = _Log(file.fileno(), path, request)
         head, stopped = log.head()
         threads = threads_max or min(len(os.sched_getaffinity(0)), _THREADS_MAX)
         window = log.window() if head is None else log.in_parts(head, threads)
@@ -56,24 +48,20 @@ def ledger_of_file(
 
 
 class _Log:
-    """An open file with its current size, and the options of the ledger."""
+    """An open file with its current size, and the request for its ledger."""
 
-    def __init__(
-        self, descriptor: int, path: Path, *, verify: bool, digests: bool, details: bool
-    ) -> None:
+    def __init__(self, descriptor: int, path: Path, request: LedgerRequest) -> None:
         self._descriptor = descriptor
         self._path = path
         self._name = _shown(path)
         self._status = os.fstat(descriptor)
         self._size = self._status.st_size
-        self._verify = verify
-        self._digests = digests
-        self._details = details
+        self._request = request
 
     def head(self) -> tuple[LogHead | None, BinlogError | None]:
         """Read the header: the events before the first transaction."""
         try:
-            return read_head(partial(_chunks, self._mapped(0, self._size)), file=self._name), None
+            return read_head(_chunks(self._mapped(0, self._size)), file=self._name), None
         except BinlogError as stopped:
             return None, stopped
 
@@ -119,18 +107,19 @@ class _Log:
     ) -> WindowLedger:
         """Read the bytes from `start` to `end`."""
         end = self._size if end is None else end
-        return ledger_of_window(
-            self._mapped(start, end),
+        place = WindowPlace(
             file=self._name,
             position=start,
             description=description,
             is_last=end == self._size,
-            verify=self._verify,
-            digests=self._digests,
-            details=self._details,
+            mapped_from=self._descriptor if descriptor is None else descriptor,
+        )
+        return ledger_of_window(
+            self._mapped(start, end),
+            place,
+            self._request,
             decompress=find_decompressor(),
             peek=find_peek(),
-            mapped_from=self._descriptor if descriptor is None else descriptor,
         )
 
     def _mapped(self, start: int, end: int) -> NDArray[np.uint8]:
@@ -142,8 +131,8 @@ class _Log:
         return np.frombuffer(mapped, np.uint8)[start - begin :]
 
 
-def _chunks(data: NDArray[np.uint8], position: int) -> Iterator[bytes]:
-    for at in range(position, len(data), _HEAD_CHUNK_BYTES):
+def _chunks(data: NDArray[np.uint8]) -> Iterator[bytes]:
+    for at in range(0, len(data), _HEAD_CHUNK_BYTES):
         yield data[at : at + _HEAD_CHUNK_BYTES].tobytes()
 
 

@@ -16,7 +16,7 @@ from binlog.adapters.schema_defining import DefiningEvents
 from binlog.adapters.stream_session import Connect
 from binlog.errors import StatementRefused, TruncatedBinlog
 from binlog.schema.column_changes import ColumnChanges, LogPlace
-from binlog.schema.table_history import Place
+from binlog.schema.table_history import Place, bytes_behind
 
 # The place of a file that does not exist, so every file is read from its first event.
 _BEGINNING: Final = Place("none.0", 0)
@@ -93,5 +93,4 @@ class ServerChanges:
             facts = facts_of_server(self.connect)
         except StatementRefused:
             return 1 << 62
-        sizes = zip(facts.files, facts.sizes, strict=True)
-        return sum(size for file, size in sizes if Place(file, 0).number >= start.number)
+        return bytes_behind(start, zip(facts.files, facts.sizes, strict=True))

@@ -29,7 +29,7 @@ from binlog.adapters.schema_events import (
     position_in,
     server_events,
 )
-from binlog.adapters.stream_session import Connect, FromPlace, RequestLimits, open_dump
+from binlog.adapters.stream_session import Connect, FromPlace, RequestLimits, never, open_dump
 from binlog.errors import BinlogError
 from binlog.event_types import ROW_EVENTS
 from binlog.events import Event
@@ -137,7 +137,7 @@ def _of_server(
     from binlog.adapters.stream_windows import Pause, Windows
 
     with open_dump(connect, wish, bounds) as dump:
-        windows = Windows(dump, bounds, event_bytes_max=_EVENT_BYTES_MAX, stopped=_never)
+        windows = Windows(dump, bounds, event_bytes_max=_EVENT_BYTES_MAX, stopped=never)
         described_by = failure = None
         while failure is None:
             try:
@@ -162,7 +162,3 @@ def _place_in(windows: Windows, offset: int) -> int:
     import numpy as np
 
     return int(windows.places(np.array([offset]))[0])
-
-
-def _never() -> bool:
-    return False

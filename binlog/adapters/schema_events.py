@@ -13,8 +13,9 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final
 
+from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.log_files import CHUNK_BYTES, read_events, read_file_head
+from binlog.adapters.log_files import read_events, read_file_head
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import Connect, FromPlace, RequestLimits
 from binlog.decode import FIRST_POSITION, events_in_payload
@@ -51,6 +52,15 @@ def server_events(
     bounds, wish = bounds_and_wish(start, timeout_seconds_max)
     with closing(dump_events(connect, wish, bounds, renews=True)) as events:
         yield from open_payloads(each for each in events if not _is_artificial(each))
+
+
+def begun_at_seconds(events: Iterable[Event]) -> int:
+    """Return the time of the first event of a log, in seconds since 1970 (UTC)."""
+    return next(
+        event.header.timestamp_seconds
+        for event in events
+        if isinstance(event.body, FormatDescription)
+    )
 
 
 def position_in(path: Path, start: Place) -> int:
@@ -96,23 +106,15 @@ def _events_of(path: Path, position: int) -> Iterator[Event]:
         yield from read_events(path)
         return
     yield from descriptions_of(path)
-    yield from _rest_of(path, position, read_file_head(path).description)
+    yield from scan_events(
+        read_between(path, position),
+        file=path.name,
+        position=position,
+        description=read_file_head(path).description,
+    )
 
 
 def descriptions_of(path: Path) -> Iterator[Event]:
     """Yield the format descriptions in a file's header; a relay log has two of them."""
     head = takewhile(lambda event: isinstance(event.body, _HEAD), read_events(path))
     yield from [event for event in head if isinstance(event.body, FormatDescription)]
-
-
-def _rest_of(path: Path, position: int, description: FormatDescription) -> Iterator[Event]:
-    return scan_events(
-        _chunks(path, position), file=path.name, position=position, description=description
-    )
-
-
-def _chunks(path: Path, position: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(position)
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk

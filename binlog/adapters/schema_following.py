@@ -13,6 +13,7 @@ from uuid import UUID
 
 from binlog.adapters.log_files import read_events
 from binlog.adapters.schema_defining import DefiningEvents
+from binlog.adapters.schema_events import begun_at_seconds
 from binlog.adapters.schema_follow import (
     Follower,
     FollowReport,
@@ -21,10 +22,9 @@ from binlog.adapters.schema_follow import (
 )
 from binlog.adapters.schema_servers import ServerTables
 from binlog.adapters.schema_store import Followed, SchemaStore
-from binlog.events import FormatDescription
 from binlog.schema.sql_words import CannotFollow
 from binlog.schema.table_definitions import TableDefinition
-from binlog.schema.table_history import Entry, Place, Source, State, TableKey
+from binlog.schema.table_history import Entry, Place, Source, State, TableKey, bytes_behind
 from binlog.schema.tracker import SchemaFacts, SchemaTracker
 
 
@@ -41,11 +41,7 @@ class Followers:
 
 def created_at_of(path: Path) -> int:
     """Return the time of a file's first event."""
-    return next(
-        event.header.timestamp_seconds
-        for event in read_events(path)
-        if isinstance(event.body, FormatDescription)
-    )
+    return begun_at_seconds(read_events(path))
 
 
 def follow_files(
@@ -79,7 +75,7 @@ def follow_server(store: SchemaStore, source: ServerTables, *, skips_gap: bool) 
             events = defining.of_server(
                 source.connect,
                 place,
-                bytes_ahead=_bytes_behind(place, source.logs()),
+                bytes_ahead=bytes_behind(place, source.logs().items()),
                 timeout_seconds_max=source.seconds_max,
             )
             return follower.follow(events, place, changed=defining.forget)
@@ -126,12 +122,6 @@ class _Beginning:
     def follower(self) -> Follower:
         created_at = self._followed.created_at if self._followed else 0
         return Follower(self._store, self._server, self.tracker, created_at=created_at)
-
-
-def _bytes_behind(place: Place, logs: dict[str, int]) -> int:
-    """Return how many bytes of the present logs are after a place."""
-    rest = (size for name, size in logs.items() if Place(name, 0).number >= place.number)
-    return sum(rest) - place.position
 
 
 def _ask(

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from binlog.adapters.schema_events import server_events
+from binlog.adapters.schema_events import begun_at_seconds, server_events
 from binlog.adapters.server_errors import read_answer
-from binlog.events import FormatDescription
 from binlog.quoting import quote_identifier
 from binlog.schema.column_types import Timestamps
 from binlog.schema.show_create import definition_from_create
@@ -53,11 +52,7 @@ class ServerTables:
         """Return the time of a log's first event, in seconds since 1970 (UTC)."""
         events = server_events(self.connect, Place(file, 0), timeout_seconds_max=self.seconds_max)
         with closing(events):
-            return next(
-                event.header.timestamp_seconds
-                for event in events
-                if isinstance(event.body, FormatDescription)
-            )
+            return begun_at_seconds(events)
 
     def create_table(self, key: TableKey) -> str | None:
         """Return the text of SHOW CREATE TABLE; None if there is no such table, or it is a view."""

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice
 
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.stream_packets import dump_events
@@ -50,7 +50,7 @@ __all__ = ["AllBut", "Connect", "FromPlace", "Only", "ServerLogs"]
 
 @dataclass(frozen=True, slots=True)
 class ServerLogs:
-    """A `TransactionSource` over one live server.
+    """The transactions of one live server.
 
     All methods raise DumpRefused (the server's own error: 1236 for purged transactions, or for a
     file or position that does not exist), DumpTimedOut, DumpBroken, LimitExceeded, CorruptBinlog,
@@ -60,15 +60,6 @@ class ServerLogs:
     connect: Connect
     timeout_seconds_max: float
     reconnects_max: int = RECONNECTS_MAX
-
-    def transactions_at(
-        self, *, file: str, position: int, transactions_max: int
-    ) -> tuple[Transaction, ...]:
-        """See `TransactionSource`."""
-        given = self.transactions_from(
-            file=file, position=position, transactions_max=transactions_max
-        )
-        return tuple(takewhile(lambda each: each.file == file, given))
 
     def transactions_from(
         self,
@@ -108,7 +99,12 @@ class ServerLogs:
         transactions_max: int = TRANSACTIONS_MAX,
         bytes_max: int = BYTES_MAX,
     ) -> tuple[Transaction, ...]:
-        """See `TransactionSource`; the server sends only these (see `Only`)."""
+        """Return the wanted transactions, in the order of the logs; the server sends only these.
+
+        Those after the first `transactions_max` are omitted, and so are those that the server has
+        not executed. It rejects a request for purged ones. All of them together may have at most
+        `bytes_max` bytes.
+        """
         bounds = self._bounds(bytes_max)
         attempts = Attempts(self.reconnects_max)
         given: list[Transaction] = []
@@ -159,7 +155,10 @@ class ServerLogs:
     def events_of(
         self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX, store: MakeStore | None = None
     ) -> Iterator[EventGroup]:
-        """See `TransactionSource`; the server sends only these (see `Only`)."""
+        """Yield the wanted transactions with their events; the server sends only these.
+
+        See `FileLogs.events_of` for `bytes_max` and `store`.
+        """
         attempts = Attempts(self.reconnects_max)
         given = GtidSet()
         while left := wanted - given:

@@ -29,14 +29,15 @@ from binlog.adapters.stream_session import (
     Wish,
     can_name,
     cut_off,
+    never,
     open_dump,
 )
 from binlog.adapters.stream_windows import Pause, Windows
 from binlog.decode import FIRST_POSITION, Decompress
 from binlog.errors import BinlogError, BinlogMisuse, CorruptBinlog
-from binlog.ledger.ledger_columns import ledger_schema
+from binlog.ledger.ledger_columns import ROWS_ONLY, LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of, rows_in
-from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_window import WindowLedger, WindowPlace, ledger_of_window
 from binlog.ledger.long_transactions import LongTransaction
 from binlog.ledger.payloads import Peek
 from gtid import GtidSet
@@ -62,20 +63,14 @@ class LedgerBatch:
     end: int
 
 
-def _never() -> bool:
-    return False
-
-
 def ledger_of_server(
     connect: Connect,
     wish: Wish,
+    request: LedgerRequest = ROWS_ONLY,
     *,
     timeout_seconds_max: float,
     follow: bool = False,
-    stopped: Callable[[], bool] = _never,
-    verify: bool = False,
-    digests: bool = False,
-    details: bool = False,
+    stopped: Callable[[], bool] = never,
     held_bytes_max: int = HELD_BYTES_MAX,
     event_bytes_max: int = EVENT_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,
@@ -85,15 +80,13 @@ def ledger_of_server(
     Args:
         connect: how to connect; see stream_session for the privilege that the account needs.
         wish: FromPlace, AllBut or Only.
+        request: what the rows contain; end_log_pos is not compared with positions.
         timeout_seconds_max: the longest silence of the server, including the connect. A server
             sends heartbeats while it skips or waits, so a silence means that it or the network is
             down.
         follow: wait at the end of the log for new transactions. Rows are yielded about 20 ms after
             they arrive.
         stopped: called at least five times a second; True ends the iteration.
-        verify: check every checksum.
-        digests: add each transaction's digest (`binlog.ledger.ledger_columns.DIGEST_FIELD`).
-        details: add what it changed, and the text of DDL (DETAIL_FIELDS there).
         held_bytes_max: the longest transaction that is held in memory as a whole. A longer one is
             read event by event: this is slower and needs the memory of one event.
         event_bytes_max: the longest event.
@@ -106,7 +99,7 @@ def ledger_of_server(
     """
     if follow and isinstance(wish, Only):
         raise BinlogMisuse("only a set ends with the set: there is nothing to follow")
-    asked = _Asked(verify=verify, digests=digests, details=details)
+    asked = _Asked(request)
     reader = _Reader(connect, follow, stopped, asked, held_bytes_max, event_bytes_max)
     attempts = Attempts(reconnects_max, stopped=stopped)
     progress = _Progress(wish)
@@ -180,11 +173,9 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Which columns the ledger of a window contains, and whether checksums are verified."""
+    """The request for the ledger, and how payloads are decompressed."""
 
-    verify: bool
-    digests: bool
-    details: bool
+    request: LedgerRequest
     decompress: Decompress | None = field(default_factory=find_decompressor)
     peek: Peek | None = field(default_factory=find_peek)
 
@@ -192,16 +183,17 @@ class _Asked:
         self, windows: Windows, part: slice, *, position: int, is_last: bool
     ) -> WindowLedger:
         """Make the ledger of a part of a window's events; `position` is that of the first."""
-        return ledger_of_window(
-            windows.events[part],
+        place = WindowPlace(
             file=windows.file,
             position=position,
             description=windows.description,
             is_last=is_last,
             is_chained=False,
-            verify=self.verify,
-            digests=self.digests,
-            details=self.details,
+        )
+        return ledger_of_window(
+            windows.events[part],
+            place,
+            self.request,
             decompress=self.decompress,
             peek=self.peek,
         )
@@ -210,12 +202,11 @@ class _Asked:
         """Begin to read a transaction that is longer than `held_bytes_max`."""
         assert windows.description is not None, "a transaction has begun"
         return LongTransaction(
-            file=windows.file, description=windows.description, decompress=self.decompress
+            self.request,
+            file=windows.file,
+            description=windows.description,
+            decompress=self.decompress,
         )
-
-    def no_rows(self) -> pa.Table:
-        """Return a table with the columns and no rows."""
-        return ledger_schema(digests=self.digests, details=self.details).empty_table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,12 +301,12 @@ class _Taking:
         if len(windows.events) and not is_cut_off:
             part, position = windows.run_around(0)
             try:
-                windows.take(long.read(windows.events[part], position, digests=self.asked.digests))
+                windows.take(long.read(windows.events[part], position))
             except BinlogError as found:
                 error = found
         if error is None and not long.is_over and not is_cut_off:
-            return self.asked.no_rows(), None
-        return long.rows(digests=self.asked.digests, details=self.asked.details), error
+            return self.asked.request.schema.empty_table(), None
+        return long.rows(), error
 
     def _placed_error(self, error: BinlogError | None, *, is_last: bool) -> BinlogError | None:
         """Read malformed bytes again with their position in the file, for the error's message."""

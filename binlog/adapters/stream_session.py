@@ -66,7 +66,6 @@ _PREPARE = (
 _CHECKSUM = "SELECT @@GLOBAL.binlog_checksum"
 _EXECUTED = "SELECT @@GLOBAL.gtid_executed"
 
-# pymysql.constants.CR: 2000 to 2999 are the client's own errors, the others the server's.
 RECONNECTS_MAX = 8
 _FIRST_WAIT_SECONDS = 0.1
 _ASKED_AGAIN_SECONDS = 0.2
@@ -314,6 +313,11 @@ def cut_off() -> DumpBroken:
     return DumpBroken("the server ended the binlog dump too early")
 
 
+def never() -> bool:
+    """Return False: the default for a caller that does not stop."""
+    return False
+
+
 class Attempts:
     """Limits reconnects: at most `reconnects_max` in a row without progress.
 
@@ -322,7 +326,7 @@ class Attempts:
     wait.
     """
 
-    def __init__(self, reconnects_max: int, *, stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, reconnects_max: int, *, stopped: Callable[[], bool] = never) -> None:
         self._reconnects_max = reconnects_max
         self._stopped = stopped
         self._made = 0

@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from binlog.adapters.byte_ranges import read_between
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError
 from binlog.events import Event, FormatDescription, PreviousGtids
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 # For fewer bytes, decoding every event takes less time than loading the kernels.
 _LARGE_BYTES: Final = 4 * 1024 * 1024
 
-# Yields the bytes of the file from one position to another, in chunks of any size.
-ReadBetween = Callable[[int, int], Iterator[bytes]]
-
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -41,13 +38,13 @@ class _Found:
     error: BinlogError | None
 
 
-def wanted_events(path: Path, wanted: GtidSet, read_between: ReadBetween) -> Iterator[Event]:
+def wanted_events(path: Path, wanted: GtidSet) -> Iterator[Event]:
     """Yield at least the events in the header of a file and those of the wanted transactions.
 
     Raises CorruptBinlog, UnsupportedBinlog, OSError, after the events before the error.
     """
-    everything = scan_events(read_between(0, sys.maxsize), file=path.name)
-    if path.stat().st_size < _LARGE_BYTES or not _has_ledgers() or _is_relay_log(read_between):
+    everything = scan_events(read_between(path), file=path.name)
+    if path.stat().st_size < _LARGE_BYTES or not _has_ledgers() or _is_relay_log(path):
         yield from everything
         return
     found = _find(path, wanted)
@@ -60,7 +57,7 @@ def wanted_events(path: Path, wanted: GtidSet, read_between: ReadBetween) -> Ite
         yield event
     for start, end in found.runs:
         yield from scan_events(
-            read_between(start, end), file=path.name, position=start, description=description
+            read_between(path, start, end), file=path.name, position=start, description=description
         )
     if found.error is not None:
         raise found.error
@@ -70,8 +67,8 @@ def _has_ledgers() -> bool:
     return find_spec("numba") is not None and find_spec("pyarrow") is not None
 
 
-def _is_relay_log(read_between: ReadBetween) -> bool:
-    head = b"".join(read_between(FIRST_POSITION, FIRST_POSITION + HEADER_BYTES))
+def _is_relay_log(path: Path) -> bool:
+    head = b"".join(read_between(path, FIRST_POSITION, FIRST_POSITION + HEADER_BYTES))
     return len(head) == HEADER_BYTES and parse_header(head).is_of_relay_log
 
 

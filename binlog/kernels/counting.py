@@ -15,6 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from binlog.event_types import ROWS_DELETED, ROWS_UPDATED, ROWS_WRITTEN
+from binlog.event_types import EventType as Type
+from binlog.header import FLAG_ARTIFICIAL, FLAG_IGNORABLE, HEADER_BYTES
+from binlog.kernels import roles
 from binlog.kernels import row_ends as images
 from binlog.kernels.row_ends import (
     COLUMNS_MAX,
@@ -42,18 +46,17 @@ PLACE_FIELDS: Final = 3
 
 _SOUGHT, _NOT_SOUGHT = -2, -1
 
-_HEADER: Final = 19
-_ARTIFICIAL, _IGNORABLE = 0x20, 0x80
-_LOAD_QUERY: Final = 18
 
 # The role of each event type. The bodies of skipped events are not read.
 _SKIP, _QUERY, _TABLE, _WRITE, _UPDATE, _DELETE, _PACKED, _STRANGE, _RARE = range(9)
 _ROLES = np.full(256, _STRANGE, np.uint8)
-_ROLES[[1, 15, 26, 37, *range(160, 172)]] = _RARE
-_ROLES[[3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 16, 17, 27, 28, 29]] = _SKIP
-_ROLES[[33, 34, 35, 36, 38, 41, 42]] = _SKIP
-_ROLES[[2, _LOAD_QUERY]], _ROLES[19], _ROLES[40] = _QUERY, _TABLE, _PACKED
-_ROLES[[23, 30]], _ROLES[[24, 31, 39]], _ROLES[[25, 32]] = _WRITE, _UPDATE, _DELETE
+_ROLES[np.isin(roles.OF_TYPE, (roles.FORMAT, roles.LOST, roles.VIEW, roles.REFUSED))] = _RARE
+_ROLES[np.isin(roles.OF_TYPE, (roles.PLAIN, roles.OPENING, roles.HEAD, roles.BETWEEN))] = _SKIP
+_ROLES[np.isin(roles.OF_TYPE, (roles.XID, roles.PREPARE))] = _SKIP
+_ROLES[roles.OF_TYPE == roles.QUERY] = _QUERY
+_ROLES[[Type.TABLE_MAP, Type.TRANSACTION_PAYLOAD]] = _TABLE, _PACKED
+_ROLES[list(ROWS_WRITTEN)], _ROLES[list(ROWS_UPDATED)] = _WRITE, _UPDATE
+_ROLES[list(ROWS_DELETED)] = _DELETE
 
 
 @kernel
@@ -118,15 +121,15 @@ def _read_events(
     """Count the changes of a transaction; return the result and the number of tables."""
     count = 0
     while at < end:
-        if end - at < _HEADER:
+        if end - at < HEADER_BYTES:
             return ASK, 0
         event = address + at
         size, code = integer(event + 9, 4), np.int64(load_byte(event + 4))
-        body, stop = event + _HEADER, event + size - trailer
+        body, stop = event + HEADER_BYTES, event + size - trailer
         if size > end - at or stop < body:
             return ASK, 0
         flags, sound = integer(event + 17, 2), True
-        role = _SKIP if flags & _ARTIFICIAL else _ROLES[code]
+        role = _SKIP if flags & FLAG_ARTIFICIAL else _ROLES[code]
         if role == _PACKED:
             place[BEGIN], place[END] = at, at + size
             # There must be no other changes before or after it.
@@ -134,7 +137,8 @@ def _read_events(
             return PAYLOAD if is_alone and at + size == end else ASK, 0
         if role == _QUERY:
             if place[BEGIN] == _SOUGHT:
-                sql = text_of_statement(body, stop, query_posts[1 if code == _LOAD_QUERY else 0])
+                post = query_posts[1 if code == roles.LOAD_QUERY else 0]
+                sql = text_of_statement(body, stop, post)
                 place[BEGIN], place[END] = sql - address, stop - address
                 sound = sql > 0
         elif role == _TABLE:
@@ -148,7 +152,7 @@ def _read_events(
                 # An event without rows only ends the statement (sql/log_event.cc).
                 sound = table == NOT_ANNOUNCED and form[images.IMAGES] == stop
         else:
-            sound = role == _SKIP or (role == _STRANGE and flags & _IGNORABLE != 0)
+            sound = role == _SKIP or (role == _STRANGE and flags & FLAG_IGNORABLE != 0)
         if not sound:
             return ASK, 0
         at += size

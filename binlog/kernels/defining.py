@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from binlog.header import EVENT_BYTES_MAX, FLAG_IGNORABLE, HEADER_BYTES
 from binlog.kernels import roles
 from binlog.kernels.addresses import byte_at, four_at
 from binlog.kernels.statements import (
@@ -49,9 +50,7 @@ KEPT_AT, KEPT_BYTES = range(2)
 MAP_AT: Final = 8
 EMPTY_SLOT: Final = -(1 << 40)
 
-_HEADER, _EVENT_BYTES_MAX = 19, 1 << 30
 _TYPE_AT: Final = 4
-_IGNORABLE: Final = 0x80
 
 # The roles of events that never affect a table definition.
 _PASSED = np.zeros(roles.REFUSED + 1, np.bool_)
@@ -76,12 +75,12 @@ def next_defining(
     address: int, limit: int, state: Numbers, slots: NDArray[np.int64], kept: Bytes
 ) -> int:
     """Walk from state[AT], up to `limit` bytes, to the next event that the caller must decode."""
-    at, least = state[AT], _HEADER + state[TRAILER]
+    at, least = state[AT], HEADER_BYTES + state[TRAILER]
     answer = NO_MORE
-    while limit - at >= _HEADER:
+    while limit - at >= HEADER_BYTES:
         event = address + at
         size, role = four_at(event + 9), roles.role_of(event)
-        if not least <= size <= _EVENT_BYTES_MAX:
+        if not least <= size <= EVENT_BYTES_MAX:
             answer = UNSURE
             break
         if size > limit - at:
@@ -89,7 +88,7 @@ def next_defining(
         if _PASSED[role]:
             at += size
             continue
-        body, end = event + _HEADER, event + size - state[TRAILER]
+        body, end = event + HEADER_BYTES, event + size - state[TRAILER]
         if role == roles.HEAD:
             state[HEAD_AT], state[BEGIN_AT], state[IS_OPEN] = at, NOWHERE, 0
         elif _ENDS[role]:
@@ -120,7 +119,7 @@ def next_defining(
         elif role in (roles.PAYLOAD, roles.FORMAT):
             answer = PAYLOAD if role == roles.PAYLOAD else DESCRIPTION
             break
-        elif role == roles.REFUSED or not byte_at(event + 17) & _IGNORABLE:
+        elif role == roles.REFUSED or not byte_at(event + 17) & FLAG_IGNORABLE:
             answer = UNSURE
             break
         at += size

@@ -14,6 +14,9 @@ from typing import Final
 
 import numpy as np
 
+from binlog.event_types import GTID_EVENTS, ROWS_DELETED, ROWS_UPDATED, ROWS_WRITTEN
+from binlog.event_types import EventType as Type
+from binlog.header import HEADER_BYTES
 from binlog.kernels import row_ends as images
 from binlog.kernels.row_ends import (
     COLUMNS_MAX,
@@ -32,7 +35,6 @@ from gtid.kernels.hash_bytes import SEED, finish, integer, mix, mix_bytes
 # The results for a transaction.
 DIGEST, PAYLOAD, ASK = range(3)
 
-_HEADER: Final = 19
 # The constants of binlog/content/content_digest.py; a test compares the two. (Imported constants
 # would be compiled into the cached machine code, and remain there after a change.)
 _STATEMENT, _CONTEXT, _ROWS = np.uint64(1), 2, np.uint64(16)
@@ -44,10 +46,12 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 # The role of each event type.
 _SKIP, _QUERY, _TABLE, _WRITE, _UPDATE, _DELETE, _VARIABLE, _PACKED, _RARE = range(9)
 _ROLES = np.full(256, _RARE, np.uint8)
-_ROLES[[16, 28, 29, 33, 34, 36, 38, 42]] = _SKIP
-_ROLES[[2, 19, 40]] = _QUERY, _TABLE, _PACKED
-_ROLES[[23, 30]], _ROLES[[24, 31, 39]], _ROLES[[25, 32]] = _WRITE, _UPDATE, _DELETE
-_ROLES[[5, 13, 14]] = _VARIABLE
+_ROLES[[*GTID_EVENTS, Type.XID, Type.XA_PREPARE, Type.ROWS_QUERY]] = _SKIP
+_ROLES[[Type.IGNORABLE, Type.TRANSACTION_CONTEXT]] = _SKIP
+_ROLES[[Type.QUERY, Type.TABLE_MAP, Type.TRANSACTION_PAYLOAD]] = _QUERY, _TABLE, _PACKED
+_ROLES[list(ROWS_WRITTEN)], _ROLES[list(ROWS_UPDATED)] = _WRITE, _UPDATE
+_ROLES[list(ROWS_DELETED)] = _DELETE
+_ROLES[[Type.INTVAR, Type.RAND, Type.USER_VAR]] = _VARIABLE
 
 # The fields of `work`: the state of the digest, and the current run of rows.
 _STATE, _IN_RUN, _RUN_KIND, _RUN_FORM, _RUN_SUM, _RUN_COUNT = range(6)
@@ -115,11 +119,11 @@ def _read_events(
 ) -> tuple[int, int]:
     """Mix the events of a transaction into its digest; return where that ended, and the result."""
     while at < end:
-        if end - at < _HEADER:
+        if end - at < HEADER_BYTES:
             return at, ASK
         event = address + at
         size, code = integer(event + 9, 4), np.int64(load_byte(event + 4))
-        body, stop = event + _HEADER, event + size - trailer
+        body, stop = event + HEADER_BYTES, event + size - trailer
         if size > end - at or stop < body:
             return at, ASK
         role, sound = _ROLES[code], True
@@ -191,12 +195,6 @@ def _add_query(event: int, at: int, stop: int, post: int, work: Words) -> bool:
     state = mix(mix(mix(state, sql_mode), charsets), np.uint64(flags))
     work[_STATE] = mix_bytes(mix_bytes(state, schema, schema_end), sql, stop)
     return True
-
-
-@kernel
-def _frames(sql: int, stop: int) -> bool:
-    is_savepoint = _begins(sql, stop, _SAVEPOINT) or _begins(sql, stop, _ROLLBACK_TO)
-    return is_savepoint or _begins(sql, stop, _XA)
 
 
 @kernel

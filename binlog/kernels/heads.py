@@ -13,8 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from binlog.header import HEADER_BYTES
 from binlog.kernels.roles import ANONYMOUS, GTID, TAGGED_GTID
 from binlog.kernels.walking import SLOTS
+from gtid import GNO_MAX, TAG_CHARS_MAX
 from gtid.jit import inlined, kernel
 from gtid.kernels.eight_bytes import (
     Numbers,
@@ -42,9 +44,6 @@ COUNTS_SIZE: Final = 10
 UUIDS, TAGS = range(2)
 NAME_WORDS: Final = 4
 
-_HEADER: Final = 19
-_GNO_MAX: Final = 2**63 - 2
-_TAG_BYTES_MAX: Final = 32
 _UNKNOWN_VERSION: Final = 999_999
 _LAST_FIELD: Final = 11
 _FIELD_UUID, _FIELD_GNO, _FIELD_TAG = 1, 2, 3
@@ -76,7 +75,7 @@ def read_heads(
     without_gtid = without_tag = without_clock = without_times = without_version = 0
     while first < end:
         event = np.int64(load_eight(heads_at + 8 * (first & SLOTS - 1)))
-        at = event + _HEADER
+        at = event + HEADER_BYTES
         behind = event + np.int64(load_four(event + 9)) - trailer
         type_code = np.int64(load_byte(event + 4))
         cell, short = numbers + 8 * first, shorts + 4 * first
@@ -169,7 +168,7 @@ def _read_fixed(
         return -1
     if is_named:
         gno = np.int64(load_eight(at + 17))
-        if not 1 <= gno <= _GNO_MAX:
+        if not 1 <= gno <= GNO_MAX:
             return -1
     # 5.6 ends here.
     if end - at == 25 or load_byte(at + 25) != 2:
@@ -239,7 +238,7 @@ def _read_tagged(at: int, end: int, names: Words, fields: Numbers) -> int:
             fields[field] = _signed(coded) if is_signed else np.int64(coded)
         if at == 0:
             return -1
-    if fields[_FIELD_UUID] != 1 or not 1 <= fields[_FIELD_GNO] <= _GNO_MAX:
+    if fields[_FIELD_UUID] != 1 or not 1 <= fields[_FIELD_GNO] <= GNO_MAX:
         return -1
     return 0
 
@@ -303,7 +302,7 @@ def _read_uuid(at: int, end: int, names: Words) -> int:
 def _read_tag(at: int, end: int, names: Words) -> int:
     """Read a tag in lower case; return the next address, 0 if it is invalid (see gtid.tsid)."""
     size, at = _varlen(at, end)
-    if at == 0 or size > np.uint64(_TAG_BYTES_MAX) or np.int64(size) > end - at:
+    if at == 0 or size > np.uint64(TAG_CHARS_MAX) or np.int64(size) > end - at:
         return 0
     for word in range(NAME_WORDS):
         names[NAME_WORDS + word] = np.uint64(0)

@@ -43,13 +43,12 @@ from typing import Final
 
 import numpy as np
 
+from binlog.header import HEADER_BYTES, POSITION_MASK
 from binlog.kernels.addresses import byte_at, fetch_line, four_at
 from binlog.kernels.roles import BETWEEN, FORMAT, HEAD, TAGGED_GTID, XID_EVENT, role_of
 from gtid.jit import inlined, kernel
 from gtid.kernels.eight_bytes import load_byte, load_eight
 
-_HEADER: Final = 19
-_POSITION_MASK: Final = 0xFFFFFFFF
 _MAY_HAVE_STATEMENTS: Final = 1
 _XID_BYTES: Final = 8
 
@@ -67,7 +66,7 @@ def hop_end_of(event: int, at: int, size: int, limit: int) -> tuple[int, bool]:
     The end is 0 if it is unknown or above the limit. Since 8.0.2, a server clears the flag
     FLAG_MAY_HAVE_SBR if all changes are logged as rows (libs/mysql/binlog/event/control_events.h).
     """
-    body, end = event + _HEADER, event + size
+    body, end = event + HEADER_BYTES, event + size
     tagged = load_byte(event + 4) == TAGGED_GTID
     length, flags = _tagged_length(body, end) if tagged else _fixed_length(body, end)
     return at + length if 0 < length <= limit - at else 0, not flags & _MAY_HAVE_STATEMENTS
@@ -148,7 +147,7 @@ def lands(address: int, landing: int, limit: int, base: int, least: int) -> bool
     """
     if landing == limit:
         return True
-    if limit - landing < _HEADER:
+    if limit - landing < HEADER_BYTES:
         return False
     event = address + landing
     size = four_at(event + 9)
@@ -157,7 +156,7 @@ def lands(address: int, landing: int, limit: int, base: int, least: int) -> bool
         return False
     if role not in (HEAD, BETWEEN, FORMAT):
         return False
-    return base < 0 or four_at(event + 13) == (base + landing + size) & _POSITION_MASK
+    return base < 0 or four_at(event + 13) == (base + landing + size) & POSITION_MASK
 
 
 @inlined
@@ -167,7 +166,7 @@ def closes_before(address: int, at: int, landing: int, base: int, least: int) ->
     event = address + landing - size
     if landing - size < at or four_at(event + 9) != size or load_byte(event + 4) != XID_EVENT:
         return False
-    return base < 0 or four_at(event + 13) == base + landing & _POSITION_MASK
+    return base < 0 or four_at(event + 13) == base + landing & POSITION_MASK
 
 
 @inlined

@@ -15,6 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from binlog.event_types import EventType as Type
+from binlog.header import FLAG_ARTIFICIAL, HEADER_BYTES
 from gtid.jit import inlined, kernel
 from gtid.kernels.eight_bytes import Bytes, Numbers
 
@@ -36,18 +38,16 @@ STATE_SIZE: Final = 10
 # `events` and its position in the file.
 HERE, THERE = range(2)
 
-_HEADER: Final = 19
 _TYPE_AT, _LENGTH_AT, _POSITION_AT, _FLAGS_AT = 4, 9, 13, 17
-_ARTIFICIAL: Final = 0x20
-_HEARTBEAT, _HEARTBEAT_V2 = 27, 41
+_HEARTBEAT, _HEARTBEAT_V2 = int(Type.HEARTBEAT), int(Type.HEARTBEAT_V2)
 _HEAD_BYTES: Final = 4
 _PACKET_BYTES_MAX: Final = 0xFFFFFF
 _FIRST_POSITION: Final = 4
 _NO_POSITION: Final = -1
 
-# Events that belong to a file or to the stream: STOP, ROTATE, FORMAT_DESCRIPTION, PREVIOUS_GTIDS.
+# Events that belong to a file or to the stream.
 _IS_CONTROL = np.zeros(256, np.bool_)
-_IS_CONTROL[[3, 4, 15, 35]] = True
+_IS_CONTROL[[Type.STOP, Type.ROTATE, Type.FORMAT_DESCRIPTION, Type.PREVIOUS_GTIDS]] = True
 
 
 @kernel
@@ -112,20 +112,20 @@ def _place(events: Bytes, runs: NDArray[np.int64], state: Numbers) -> int:
     """Find the last event's position in its file; return MORE if it belongs to a transaction."""
     event = state[EVENT]
     size = state[END] - event
-    if size < _HEADER or _four(events, event + _LENGTH_AT) != size:
+    if size < HEADER_BYTES or _four(events, event + _LENGTH_AT) != size:
         return ODD
     kind = events[event + _TYPE_AT]
     end = _widened(state[POSITION], _four(events, event + _POSITION_AT))
     is_wide_beat = kind == _HEARTBEAT_V2
     if is_wide_beat or kind == _HEARTBEAT:
         if is_wide_beat:
-            end = _beat_position(events, event + _HEADER, state[END] - state[TRAILER])
+            end = _beat_position(events, event + HEADER_BYTES, state[END] - state[TRAILER])
             if end == _NO_POSITION:
                 return ODD
         state[POSITION] = end
         state[END] = event
         return MORE
-    if _IS_CONTROL[kind] or events[event + _FLAGS_AT] & _ARTIFICIAL:
+    if _IS_CONTROL[kind] or events[event + _FLAGS_AT] & FLAG_ARTIFICIAL:
         return CONTROL
     if end < _FIRST_POSITION + size:
         return ODD

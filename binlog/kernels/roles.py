@@ -9,6 +9,15 @@ from typing import Final
 
 import numpy as np
 
+from binlog.event_types import (
+    GTID_EVENTS,
+    MARIADB_EVENTS,
+    OPENING_EVENTS,
+    ROWS_DELETED,
+    ROWS_UPDATED,
+    ROWS_WRITTEN,
+)
+from binlog.event_types import EventType as Type
 from gtid.jit import inlined
 from gtid.kernels.eight_bytes import load_byte
 
@@ -16,20 +25,23 @@ from gtid.kernels.eight_bytes import load_byte
 PLAIN, OPENING, HEAD, QUERY, MAP, ROWS, XID, PREPARE = range(8)
 LOST, PAYLOAD, VIEW, BETWEEN, FORMAT, STRANGE, REFUSED = range(8, 15)
 
-XID_EVENT: Final = 16
-LOAD_QUERY: Final = 18
-GTID, ANONYMOUS, TAGGED_GTID = 33, 34, 42
+XID_EVENT: Final = int(Type.XID)
+LOAD_QUERY: Final = int(Type.EXECUTE_LOAD_QUERY)
+GTID, ANONYMOUS, TAGGED_GTID = map(int, GTID_EVENTS)
 
-_ROLES = np.full(256, STRANGE, np.uint8)
-_ROLES[[1, *range(160, 172)]] = REFUSED  # before 5.0; MariaDB's
-_ROLES[[6, 8, 10, 11, 12, 28, 36]] = PLAIN
-_ROLES[[5, 9, 13, 14, 17, 29]] = OPENING  # written before the statement they belong to
-_ROLES[[GTID, ANONYMOUS, TAGGED_GTID]] = HEAD
-_ROLES[[2, LOAD_QUERY]] = QUERY
-_ROLES[[23, 24, 25, 30, 31, 32, 39]] = ROWS
-_ROLES[[19, XID_EVENT, 38]] = MAP, XID, PREPARE
-_ROLES[[26, 40, 37, 15]] = LOST, PAYLOAD, VIEW, FORMAT
-_ROLES[[3, 4, 27, 35, 41]] = BETWEEN
+OF_TYPE = np.full(256, STRANGE, np.uint8)
+OF_TYPE[[Type.START_V3, *MARIADB_EVENTS]] = REFUSED
+OF_TYPE[[Type.LOAD, Type.CREATE_FILE, Type.EXEC_LOAD, Type.DELETE_FILE, Type.NEW_LOAD]] = PLAIN
+OF_TYPE[[Type.IGNORABLE, Type.TRANSACTION_CONTEXT]] = PLAIN
+OF_TYPE[list(OPENING_EVENTS)] = OPENING
+OF_TYPE[list(GTID_EVENTS)] = HEAD
+OF_TYPE[[Type.QUERY, Type.EXECUTE_LOAD_QUERY]] = QUERY
+OF_TYPE[[*ROWS_WRITTEN, *ROWS_UPDATED, *ROWS_DELETED]] = ROWS
+OF_TYPE[[Type.TABLE_MAP, Type.XID, Type.XA_PREPARE]] = MAP, XID, PREPARE
+OF_TYPE[[Type.INCIDENT, Type.TRANSACTION_PAYLOAD, Type.VIEW_CHANGE]] = LOST, PAYLOAD, VIEW
+OF_TYPE[Type.FORMAT_DESCRIPTION] = FORMAT
+OF_TYPE[[Type.STOP, Type.ROTATE, Type.PREVIOUS_GTIDS]] = BETWEEN
+OF_TYPE[[Type.HEARTBEAT, Type.HEARTBEAT_V2]] = BETWEEN
 
 # A group begins with its GTID event or, without GTIDs, with one of the others.
 OPENS, CLOSES = np.zeros((2, 15), np.bool_)
@@ -40,4 +52,4 @@ CLOSES[[XID, PREPARE, LOST, PAYLOAD]] = True
 @inlined
 def role_of(event: int) -> int:
     """Return the role of the event that starts at an address."""
-    return np.int64(_ROLES[load_byte(event + 4)])
+    return np.int64(OF_TYPE[load_byte(event + 4)])

@@ -15,6 +15,8 @@ from typing import Final
 
 import numpy as np
 
+from binlog.event_types import ROWS_UPDATED
+from binlog.event_types import EventType as Type
 from gtid.jit import kernel
 from gtid.kernels.eight_bytes import Numbers, load_eight
 from gtid.kernels.hash_bytes import integer
@@ -40,9 +42,10 @@ KNOWN_FIELDS: Final = 4
 BEFORE, AFTER, NULLS_BEFORE, NULLS_AFTER, IMAGES, HAS_AFTER, IS_PARTIAL = range(7)
 FORM_FIELDS: Final = 7
 
-_PARTIAL_UPDATE, _FIRST_V2 = 39, 30  # row events before that have no extra data
+_PARTIAL_UPDATE: Final = int(Type.PARTIAL_UPDATE_ROWS)
+_FIRST_V2: Final = int(Type.WRITE_ROWS)  # row events before that have no extra data
 IS_UPDATE = np.zeros(256, np.bool_)
-IS_UPDATE[[24, 31, _PARTIAL_UPDATE]] = True
+IS_UPDATE[list(ROWS_UPDATED)] = True
 
 # The bytes of a value by its type, or the rule that derives them from its metadata.
 _SIZED, _BLOB, _VARCHAR, _STRING, _DECIMAL, _BIT, _TEMPORAL, _UNKNOWN = range(-108, -100)

@@ -14,6 +14,9 @@ from typing import Final
 
 import numpy as np
 
+from binlog.event_types import EventType as Type
+from binlog.header import EVENT_BYTES_MAX, HEADER_BYTES, POSITION_MASK
+from binlog.kernels.roles import ANONYMOUS, GTID, TAGGED_GTID
 from gtid.jit import inlined, kernel
 from gtid.kernels.eight_bytes import load_byte, load_eight, load_four
 
@@ -21,12 +24,8 @@ from gtid.kernels.eight_bytes import load_byte, load_eight, load_four
 # for later events; an impossible length; a wrong checksum; a wrong position.
 NO_MORE, DESCRIPTION, LENGTH, CHECKSUM, CHAIN = range(5)
 
-_HEADER: Final = 19
-_EVENT_BYTES_MAX: Final = 1 << 30
-_FORMAT_DESCRIPTION: Final = 15
-_GTID, _ANONYMOUS, _TAGGED_GTID = 33, 34, 42
+_FORMAT_DESCRIPTION: Final = int(Type.FORMAT_DESCRIPTION)
 _CHECKSUM_BYTES: Final = 4
-_POSITION_MASK: Final = 0xFFFFFFFF
 _POLYNOMIAL: Final = 0xEDB88320
 _AT_ONCE: Final = 16
 _BYTE: Final = np.uint64(0xFF)
@@ -77,10 +76,10 @@ def sound_until(
     address: int, at: int, limit: int, position: int, trailer: int, is_chained: bool
 ) -> tuple[int, int]:
     """Verify the events from `at` on; return the offset at which it ended, and why."""
-    while limit - at >= _HEADER:
+    while limit - at >= HEADER_BYTES:
         event = address + at
         size = np.int64(load_four(event + 9))
-        if size < _HEADER + trailer or size > _EVENT_BYTES_MAX:
+        if size < HEADER_BYTES + trailer or size > EVENT_BYTES_MAX:
             return at, LENGTH
         if size > limit - at:
             break
@@ -91,7 +90,7 @@ def sound_until(
             if np.int64(load_four(covered)) != crc32(event, covered):
                 return at, CHECKSUM
         if is_chained:
-            end = (position + at + size) & _POSITION_MASK
+            end = (position + at + size) & POSITION_MASK
             if np.int64(load_four(event + 13)) != end:
                 return at, CHAIN
         at += size
@@ -104,10 +103,10 @@ def find_head(address: int, at: int, until: int, limit: int, trailer: int) -> in
 
     The end_log_pos of both must match. `address` is that of the file's first byte.
     """
-    until = min(until, limit - _HEADER)
+    until = min(until, limit - HEADER_BYTES)
     while at < until:
         type_code = load_byte(address + at + 4)
-        if type_code in (_GTID, _ANONYMOUS, _TAGGED_GTID):
+        if type_code in (GTID, ANONYMOUS, TAGGED_GTID):
             behind = _end_said(address, at, limit, trailer)
             if behind > at and _end_said(address, behind, limit, trailer) > behind:
                 return at
@@ -119,9 +118,9 @@ def find_head(address: int, at: int, until: int, limit: int, trailer: int) -> in
 def _end_said(address: int, at: int, limit: int, trailer: int) -> int:
     """Return where an event ends if its size and end_log_pos agree; 0 if not."""
     size = np.int64(0)
-    if limit - at >= _HEADER:
+    if limit - at >= HEADER_BYTES:
         size = np.int64(load_four(address + at + 9))
-    is_sound = _HEADER + trailer <= size <= limit - at
-    if is_sound and np.int64(load_four(address + at + 13)) != (at + size) & _POSITION_MASK:
+    is_sound = HEADER_BYTES + trailer <= size <= limit - at
+    if is_sound and np.int64(load_four(address + at + 13)) != (at + size) & POSITION_MASK:
         is_sound = False
     return at + size if is_sound else 0

@@ -53,6 +53,7 @@ from typing import Final
 
 import numpy as np
 
+from binlog.header import EVENT_BYTES_MAX, FLAG_ARTIFICIAL, FLAG_IGNORABLE, HEADER_BYTES
 from binlog.kernels.addresses import byte_at, four_at, read_file
 from binlog.kernels.hopping import closes_before, fetch_ahead, hop_end_of, lands
 from binlog.kernels.roles import (
@@ -121,9 +122,8 @@ ROW_KIND, ROW_ERROR = range(2)
 # The kinds of TransactionKind, in its order, and a payload that is not decompressed yet.
 EMPTY, DDL, DML, XA, INCIDENT, OTHER, IN_PAYLOAD = range(7)
 
-_HEADER, _EVENT_BYTES_MAX = 19, 1 << 30
-_ARTIFICIAL, _IGNORABLE = 0x20, 0x80
 _MICROSECONDS: Final = 1_000_000
+_ERROR_AT: Final = HEADER_BYTES + 9  # in a QUERY event: its error code, two bytes
 
 # The kind of a group by the role of an event in it.
 _KIND_OF_ROLE = np.full(15, EMPTY, np.int64)
@@ -148,13 +148,13 @@ def walk(
     NO_MORE: the rest is not a whole event; DESCRIPTION: a format description is at AT; UNSURE: the
     decoder must read on; FULL: no space for another row. An open group's row has only its START.
     """
-    at, row, base, least = state[AT], state[ROW], state[BASE], _HEADER + state[TRAILER]
+    at, row, base, least = state[AT], state[ROW], state[BASE], HEADER_BYTES + state[TRAILER]
     is_open, begun, kind = state[IS_OPEN], state[BEGUN], state[KIND]
     error, hop_end, end = state[ERROR], state[HOP_END], state[GROUP_END]
     numbers, shorts, complete, payloads = walked
     answer, mapped, end_of_all = NOTHING, address, limit
-    while end_of_all - at >= _HEADER:
-        if limit - at < _HEADER:
+    while end_of_all - at >= HEADER_BYTES:
+        if limit - at < HEADER_BYTES:
             address, limit = mapped, end_of_all
         event = address + at
         size, role, flags = four_at(event + 9), role_of(event), byte_at(event + 17)
@@ -163,7 +163,7 @@ def walk(
             break
         if size > limit - at and role != MAP:
             address, limit, event = mapped, end_of_all, mapped + at
-        if role == BETWEEN or flags & _ARTIFICIAL:
+        if role == BETWEEN or flags & FLAG_ARTIFICIAL:
             at += size
             continue
         if role == HEAD and is_open:
@@ -178,11 +178,11 @@ def walk(
         noted, closes = _KIND_OF_ROLE[role], CLOSES[role]
         if role == QUERY:
             post = state[LOAD_POST] if load_byte(event + 4) == LOAD_QUERY else state[QUERY_POST]
-            word = word_of_statement(event + _HEADER, event + size - state[TRAILER], post)
+            word = word_of_statement(event + HEADER_BYTES, event + size - state[TRAILER], post)
             if word < 0:
                 answer = UNSURE
                 break
-            error = error or byte_at(event + _HEADER + 9) | byte_at(event + _HEADER + 10) << 8
+            error = error or byte_at(event + _ERROR_AT) | byte_at(event + _ERROR_AT + 1) << 8
             begun |= word in (WORD_BEGIN, WORD_XA_BEGIN)
             noted = _KIND_OF_WORD[word, begun]
             closes = not begun or word in (WORD_END, WORD_XA_END)
@@ -210,13 +210,13 @@ def walk(
 @inlined
 def _obstacle(size: int, role: int, flags: int, least: int, left: int) -> int:
     """Return why the walk cannot pass an event; NOTHING if it can."""
-    if not least <= size <= _EVENT_BYTES_MAX:
+    if not least <= size <= EVENT_BYTES_MAX:
         return UNSURE
     if size > left:
         return NO_MORE
     if role == FORMAT:
         return DESCRIPTION
-    is_strange = role > FORMAT and not (role == STRANGE and flags & _IGNORABLE)
+    is_strange = role > FORMAT and not (role == STRANGE and flags & FLAG_IGNORABLE)
     return UNSURE if is_strange else NOTHING
 
 
@@ -228,7 +228,7 @@ def _hop(
     address, limit = mapped, end
     if landing - at >= FAR_BYTES and state[FILE] != NO_FILE:
         address, limit = _look_from_afar(state, row + 1, landing, mapped, end)
-    base, least = state[BASE] if state[CHAINED] else -1, _HEADER + state[TRAILER]
+    base, least = state[BASE] if state[CHAINED] else -1, HEADER_BYTES + state[TRAILER]
     closes = lands(address, landing, end, base, least)
     if role == HEAD:
         closes = closes and closes_before(address, at, landing, base, least)

@@ -20,7 +20,7 @@ from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, TransactionPayload
 from binlog.kernels.digest import DIGEST, PAYLOAD, digest_ranges
-from binlog.ledger.events_in_memory import Bytes, Offsets, events_of
+from binlog.ledger.events_in_memory import Bytes, TransactionBytes, events_of
 from binlog.ledger.payloads import opened
 
 
@@ -32,63 +32,46 @@ class Digests:
     known: NDArray[np.bool_]
 
 
-def digests_of(
-    data: Bytes,
-    starts: Offsets,
-    ends: Offsets,
-    *,
-    description: FormatDescription,
-    decompress: Decompress | None,
-) -> Digests:
-    """Digest the whole transactions that begin and end at these offsets in `data`.
+def digests_of(part: TransactionBytes) -> Digests:
+    """Digest whole transactions.
 
-    `description` is valid at each start. Raises nothing: a transaction without a digest is marked
-    in the result.
+    Raises nothing: a transaction without a digest is marked in the result.
     """
-    assert len(starts) == len(ends)
-    assert not len(starts) or (starts.min() >= 0 and ends.max() <= len(data))
-    trailer = description.checksum.trailer_bytes
-    values, answers = _by_kernel(data, starts, ends, description, trailer)
+    values, answers = _by_kernel(part, part.description.checksum.trailer_bytes)
     known = answers == DIGEST
     for row in np.flatnonzero(~known).tolist():
         digest = None
         if answers[row] == PAYLOAD:
-            digest = _of_payload(data[int(values[row]) : ends[row]], description, decompress)
+            digest = _of_payload(part, part.data[int(values[row]) : part.ends[row]])
         if digest is None:
-            digest = _decoded(data[starts[row] : ends[row]], description, decompress)
+            digest = _decoded(part, row)
         if digest is not None:
             values[row], known[row] = digest, True
     return Digests(values, known)
 
 
-def _by_kernel(
-    data: Bytes, starts: Offsets, ends: Offsets, description: FormatDescription, trailer: int
-) -> tuple[NDArray[np.uint64], Bytes]:
-    digests = np.zeros(len(starts), np.uint64)
-    answers = np.zeros(len(starts), np.uint8)
-    post = description.post_header_bytes[EventType.QUERY - 1]
-    digest_ranges(data.ctypes.data, starts, ends, trailer, post, digests, answers)
+def _by_kernel(part: TransactionBytes, trailer: int) -> tuple[NDArray[np.uint64], Bytes]:
+    digests = np.zeros(len(part), np.uint64)
+    answers = np.zeros(len(part), np.uint8)
+    post = part.description.fixed_bytes(EventType.QUERY)
+    address = part.data.ctypes.data
+    digest_ranges(address, part.starts, part.ends, trailer, post, digests, answers)
     return digests, answers
 
 
-def _of_payload(
-    packed: Bytes, description: FormatDescription, decompress: Decompress | None
-) -> int | None:
+def _of_payload(part: TransactionBytes, packed: Bytes) -> int | None:
     """Digest the content of a compressed payload; None if the decoder must read it."""
-    inside = opened(packed, description, decompress)
-    if inside is None:
+    content = opened(packed, part.description, part.decompress)
+    if content is None:
         return None
-    whole = np.zeros(1, np.int64), np.full(1, len(inside), np.int64)
-    values, answers = _by_kernel(inside, *whole, description, 0)
+    values, answers = _by_kernel(part.inside(content), 0)
     return int(values[0]) if answers[0] == DIGEST else None
 
 
-def _decoded(
-    part: Bytes, description: FormatDescription, decompress: Decompress | None
-) -> int | None:
+def _decoded(part: TransactionBytes, row: int) -> int | None:
     try:
-        events = events_of(part, description)
-        return digest_of(with_payloads_opened(events, description, decompress))
+        events = events_of(part.bytes_of(row), part.description)
+        return digest_of(with_payloads_opened(events, part.description, part.decompress))
     except BinlogError:
         return None
 

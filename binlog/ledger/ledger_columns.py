@@ -19,11 +19,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlog.errors import BinlogError
+from binlog.log_times import MICROSECONDS
 from binlog.scan import LogHead
 from binlog.transactions import TableChange, Transaction, TransactionKind
 
 KINDS: Final = tuple(kind.value for kind in TransactionKind)
-MICROSECONDS: Final = 1_000_000
 UNKNOWN_SERVER_VERSION: Final = 999_999
 
 _WORD: Final = pa.dictionary(pa.int32(), pa.string())
@@ -87,17 +87,35 @@ class FileLedger:
     error: BinlogError | None = None
 
 
-def ledger_schema(*, digests: bool = False, details: bool = False) -> pa.Schema:
-    """Return the columns of a ledger, with the optional ones that were requested."""
-    schema = LEDGER_SCHEMA
-    for field in ((DIGEST_FIELD,) if digests else ()) + (DETAIL_FIELDS if details else ()):
-        schema = schema.append(field)
-    return schema
+@dataclass(frozen=True, slots=True)
+class LedgerRequest:
+    """What a ledger contains, and whether checksums are verified.
+
+    `verify` checks every checksum, and in a source's binary log every end_log_pos. `digests` adds
+    DIGEST_FIELD, `details` adds DETAIL_FIELDS: both read the content of every transaction. With
+    `details`, the ledger ends at malformed content.
+    """
+
+    verify: bool = False
+    digests: bool = False
+    details: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns."""
+        schema = LEDGER_SCHEMA
+        fields = ((DIGEST_FIELD,) if self.digests else ()) + (DETAIL_FIELDS if self.details else ())
+        for field in fields:
+            schema = schema.append(field)
+        return schema
+
+
+ROWS_ONLY: Final = LedgerRequest()
 
 
 def rows_of_transactions(transactions: Iterable[Transaction], *, details: bool = False) -> pa.Table:
     """Make the rows of decoded transactions."""
-    schema = ledger_schema(details=details)
+    schema = LedgerRequest(details=details).schema
     read = tuple(transactions)
     columns = {field.name: _READERS[field.name] for field in schema}
     arrays = [

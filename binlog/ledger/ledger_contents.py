@@ -14,7 +14,7 @@ from binlog.decode import Decompress
 from binlog.errors import BinlogError
 from binlog.events import FormatDescription
 from binlog.ledger.digests import digests_of
-from binlog.ledger.events_in_memory import Bytes, Offsets
+from binlog.ledger.events_in_memory import Bytes, TransactionBytes
 from binlog.ledger.ledger_columns import DETAIL_FIELDS, DIGEST_FIELD, KINDS, rows_of_transactions
 from binlog.ledger.ledger_details import details_of
 from binlog.transactions import TransactionKind
@@ -35,32 +35,32 @@ class Contents:
     eras: tuple[tuple[int, FormatDescription], ...]
     decompress: Decompress | None
 
-    def parts(
-        self, rows: pa.Table
-    ) -> Iterator[tuple[pa.Table, Offsets, Offsets, FormatDescription]]:
-        """Yield the rows of each description, and the offsets at which they begin and end."""
+    def parts(self, rows: pa.Table) -> Iterator[tuple[pa.Table, TransactionBytes]]:
+        """Yield the rows of each description, and the bytes of their transactions."""
         starts = rows["start"].to_numpy() - self.position
         ends = rows["end"].to_numpy() - self.position
         edges = [*np.searchsorted(starts, [at for at, _ in self.eras]).tolist(), len(starts)]
         for (_, description), first, end in zip(self.eras, edges, edges[1:], strict=False):
-            part = slice(first, end)
-            yield rows.slice(first, end - first), starts[part], ends[part], description
+            part = TransactionBytes(
+                data=self.data,
+                starts=starts[first:end],
+                ends=ends[first:end],
+                description=description,
+                decompress=self.decompress,
+                file=self.file,
+                position=self.position,
+            )
+            yield rows.slice(first, end - first), part
 
 
 def with_digests(rows: pa.Table, contents: Contents) -> pa.Table:
     """Add the digests of whole transactions."""
     columns: list[pa.Array] = []
-    for part, starts, ends, description in contents.parts(rows):
-        whole = np.flatnonzero(part["is_complete"].to_numpy())
-        found = digests_of(
-            contents.data,
-            starts[whole],
-            ends[whole],
-            description=description,
-            decompress=contents.decompress,
-        )
-        values = np.zeros(len(starts), np.uint64)
-        absent = np.ones(len(starts), np.bool_)
+    for chunk, part in contents.parts(rows):
+        whole = np.flatnonzero(chunk["is_complete"].to_numpy())
+        found = digests_of(part.at(whole))
+        values = np.zeros(len(part), np.uint64)
+        absent = np.ones(len(part), np.bool_)
         values[whole], absent[whole] = found.values, ~found.known
         columns.append(pa.array(values, mask=absent))
     return rows.append_column(DIGEST_FIELD, pa.chunked_array(columns, DIGEST_FIELD.type))
@@ -84,17 +84,8 @@ def with_details(rows: pa.Table, contents: Contents) -> Detailed:
     tables: list[pa.Array] = []
     ddl: list[pa.Array] = []
     damage, read = None, 0
-    for part, starts, ends, description in contents.parts(rows):
-        found = details_of(
-            contents.data,
-            starts,
-            ends,
-            _are_ddl(part),
-            file=contents.file,
-            position=contents.position,
-            description=description,
-            decompress=contents.decompress,
-        )
+    for chunk, part in contents.parts(rows):
+        found = details_of(part, _are_ddl(chunk))
         tables.append(found.tables)
         ddl.append(found.ddl)
         damage, read = found.damage, read + len(found.tables)

@@ -16,10 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from binlog.decode import Decompress
 from binlog.errors import BinlogError
 from binlog.event_types import EventType
-from binlog.events import FormatDescription
 from binlog.kernels.counting import (
     ASK,
     BEGIN,
@@ -31,7 +29,7 @@ from binlog.kernels.counting import (
     PLACE_FIELDS,
     count_changes,
 )
-from binlog.ledger.events_in_memory import Bytes, Offsets, events_of
+from binlog.ledger.events_in_memory import Bytes, Offsets, TransactionBytes, events_of
 from binlog.ledger.ledger_columns import DETAIL_FIELDS, ddl_of, tables_of
 from binlog.ledger.payloads import opened
 from binlog.transactions import TableChange, Transaction, TransactionFolder, statement_text
@@ -62,40 +60,23 @@ class Details:
     damage: DamagedContent | None
 
 
-def details_of(
-    data: Bytes,
-    starts: Offsets,
-    ends: Offsets,
-    are_ddl: NDArray[np.bool_],
-    *,
-    file: str,
-    position: int,
-    description: FormatDescription,
-    decompress: Decompress | None,
-) -> Details:
-    """Return the details of the transactions that begin and end at these offsets in `data`.
-
-    `position` is that of the first byte in the file. `description` is valid at each start.
-    """
-    assert len(starts) == len(ends) == len(are_ddl)
-    assert not len(starts) or (starts.min() >= 0 and ends.max() <= len(data))
-    asked = _Asked(data, starts, ends, are_ddl)
-    counted = _Counted.by_kernel(asked, description, description.checksum.trailer_bytes)
+def details_of(part: TransactionBytes, are_ddl: NDArray[np.bool_]) -> Details:
+    """Return the details of transactions; `are_ddl` states which of them are of kind ddl."""
+    assert len(part) == len(are_ddl)
+    counted = _Counted.by_kernel(part, are_ddl, part.description.checksum.trailer_bytes)
     others: dict[int, _ReadDetails] = {}
     for row in np.flatnonzero(counted.answers != COUNTED).tolist():
-        part, details = data[starts[row] : ends[row]], None
+        details = None
         if counted.answers[row] == PAYLOAD and not are_ddl[row]:
-            packed = data[slice(*counted.places[row, [BEGIN, END]].tolist())]
-            details = _of_payload(packed, description, decompress)
-        folder = TransactionFolder(description=description, decompress=decompress)
+            packed = part.data[slice(*counted.places[row, [BEGIN, END]].tolist())]
+            details = _of_payload(part, packed)
+        folder = TransactionFolder(description=part.description, decompress=part.decompress)
         try:
-            details = details or _decoded(
-                part, folder, description, file, position + int(starts[row])
-            )
+            details = details or _decoded(part, row, folder)
         except BinlogError as error:
             return counted.columns(row, others, DamagedContent(row, folder.finish(), error))
         others[row] = details
-    return counted.columns(len(starts), others, None)
+    return counted.columns(len(part), others, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,41 +87,27 @@ class _ReadDetails:
     ddl: str | None = None
 
 
-def _decoded(
-    part: Bytes, folder: TransactionFolder, description: FormatDescription, file: str, position: int
-) -> _ReadDetails:
+def _decoded(part: TransactionBytes, row: int, folder: TransactionFolder) -> _ReadDetails:
     """Read a transaction with the decoder. Raises BinlogError."""
-    for event in events_of(part, description, file=file, position=position):
+    position = part.position + int(part.starts[row])
+    data = part.bytes_of(row)
+    for event in events_of(data, part.description, file=part.file, position=position):
         if closed := folder.fold(event):
             return _ReadDetails(tables_of(closed[0]), ddl_of(closed[0]))
     [unfinished] = folder.finish()
     return _ReadDetails(tables_of(unfinished), ddl_of(unfinished))
 
 
-def _of_payload(
-    packed: Bytes, description: FormatDescription, decompress: Decompress | None
-) -> _ReadDetails | None:
+def _of_payload(part: TransactionBytes, packed: Bytes) -> _ReadDetails | None:
     """Return the details of a compressed payload; None if the decoder must read it."""
-    inside = opened(packed, description, decompress)
-    if inside is None:
+    content = opened(packed, part.description, part.decompress)
+    if content is None:
         return None
-    ends = np.full(1, len(inside), np.int64)
-    asked = _Asked(inside, np.zeros(1, np.int64), ends, np.zeros(1, np.bool_))
-    found = _Counted.by_kernel(asked, description, 0)
+    found = _Counted.by_kernel(part.inside(content), np.zeros(1, np.bool_), 0)
     if found.answers[0] != COUNTED:
         return None
     changes = zip(found.numbers.tolist(), found.rows.tolist(), strict=True)
     return _ReadDetails(tuple(TableChange(*found.names[number], *rows) for number, rows in changes))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Transactions, by the offsets in `data` at which they begin and end."""
-
-    data: Bytes
-    starts: Offsets
-    ends: Offsets
-    are_ddl: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +118,8 @@ class _Counted:
     table in `names`, and the counts of rows written, updated and deleted.
     """
 
-    asked: _Asked
+    part: TransactionBytes
+    are_ddl: NDArray[np.bool_]
     answers: Bytes
     places: Offsets
     owners: Offsets
@@ -160,12 +128,13 @@ class _Counted:
     names: tuple[Name, ...]
 
     @classmethod
-    def by_kernel(cls, asked: _Asked, description: FormatDescription, trailer: int) -> _Counted:
+    def by_kernel(
+        cls, part: TransactionBytes, are_ddl: NDArray[np.bool_], trailer: int
+    ) -> _Counted:
         """Run the kernel; a table name that is not UTF-8 is left to the decoder, too."""
-        data, starts, ends = asked.data, asked.starts, asked.ends
-        lengths = description.post_header_bytes
+        data, starts, ends = part.data, part.starts, part.ends
         kinds = (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY)
-        posts = np.array([lengths[kind - 1] for kind in kinds], np.int64)
+        posts = np.array([part.description.fixed_bytes(kind) for kind in kinds], np.int64)
         changes = np.empty((len(starts) + _SPARE_CHANGES, CHANGE_FIELDS), np.int64)
         places = np.empty((len(starts), PLACE_FIELDS), np.int64)
         answers = np.empty(len(starts), np.uint8)
@@ -177,7 +146,7 @@ class _Counted:
                 address,
                 starts,
                 ends,
-                asked.are_ddl,
+                are_ddl,
                 trailer,
                 posts,
                 first,
@@ -196,7 +165,7 @@ class _Counted:
             kept = answers[owners] == COUNTED
             owners, changes, numbers = owners[kept], changes[kept], numbers[kept]
         names = tuple(name or ("", "") for name in named)
-        return cls(asked, answers, places, owners, numbers, changes[:, 1:], names)
+        return cls(part, are_ddl, answers, places, owners, numbers, changes[:, 1:], names)
 
     def columns(
         self, count: int, others: Mapping[int, _ReadDetails], damage: DamagedContent | None
@@ -229,11 +198,11 @@ class _Counted:
 
     def _ddl(self, count: int, others: Mapping[int, _ReadDetails]) -> pa.Array:
         texts: list[str | None] = [None] * count
-        is_mine = self.asked.are_ddl[:count] & (self.answers[:count] == COUNTED)
+        is_mine = self.are_ddl[:count] & (self.answers[:count] == COUNTED)
         for row in np.flatnonzero(is_mine).tolist():
             begin, end = self.places[row, [BEGIN, END]].tolist()
             if begin >= 0:
-                texts[row] = statement_text(self.asked.data[begin:end].data)[0]
+                texts[row] = statement_text(self.part.data[begin:end].data)[0]
         for row, details in others.items():
             texts[row] = details.ddl
         return pa.array(texts, _DDL.type)

@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from binlog.kernels import heads, walking
-from binlog.ledger.ledger_columns import KINDS, LEDGER_SCHEMA, MICROSECONDS, row_numbers
+from binlog.ledger.ledger_columns import KINDS, LEDGER_SCHEMA, row_numbers
+from binlog.log_times import MICROSECONDS
 from binlog.transactions import Transaction
 
 Numbers = NDArray[np.int64]

@@ -65,8 +65,8 @@ def _boundaries(of_one_tsid: GtidSet) -> Numbers:
 
 def _rows_by_tsid(rows: pa.Table) -> Iterator[tuple[Tsid, Numbers]]:
     """Yield each TSID and the numbers of its rows, at least one."""
-    uuid_codes, uuids = _words(rows["uuid"])
-    tag_codes, tags = _words(rows["tag"])
+    uuid_codes, uuids = words_of(rows["uuid"])
+    tag_codes, tags = words_of(rows["tag"])
     codes = uuid_codes * (len(tags) + 1) + tag_codes + 1
     with_gtid = np.flatnonzero(uuid_codes >= 0)
     if not len(with_gtid):
@@ -84,7 +84,7 @@ def _gnos(rows: pa.Table) -> Numbers:
     return gnos
 
 
-def _words(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
+def words_of(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
     """Return the dictionary index of each row (-1: none), and the dictionary."""
     whole = column.unify_dictionaries().combine_chunks()
     codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)

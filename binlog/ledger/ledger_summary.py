@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlog.errors import BinlogError
-from binlog.ledger.ledger_columns import MICROSECONDS, FileLedger
+from binlog.ledger.ledger_columns import FileLedger
 from binlog.ledger.ledger_sets import gtids_of
+from binlog.log_times import MICROSECONDS
 from gtid import GtidSet
 
 if TYPE_CHECKING:
@@ -245,14 +245,6 @@ class LedgerSummary:
             for schema, table in names
         ]
         return sorted(found, key=lambda each: -sum(each[2].values()))
-
-
-def sum_up(ledgers: Iterable[FileLedger]) -> LedgerSummary:
-    """Sum up ledgers in log order."""
-    summary = LedgerSummary()
-    for ledger in ledgers:
-        summary.add(ledger)
-    return summary
 
 
 def _large(file: str, row: dict[str, Any]) -> Large:

@@ -21,15 +21,16 @@ from binlog.decode import FIRST_POSITION, NEED_MORE_DATA, Decompress, EventDecod
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, GtidLog
+from binlog.header import POSITION_MASK
 from binlog.kernels import filling as rows
 from binlog.kernels import heads, verifying, walking
+from binlog.ledger.ledger_columns import ROWS_ONLY, LedgerRequest
 from binlog.ledger.ledger_contents import Contents, with_details, with_digests
 from binlog.ledger.ledger_rows import BATCH_ROWS, ROW_BYTES_MIN, Names, RowBatch, put, table_of
 from binlog.ledger.payloads import Peek, Peeker
 from binlog.transactions import Transaction, TransactionFolder
 
 _CHUNK_BYTES: Final = 1 << 20
-_POSITION_MASK: Final = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,36 +48,8 @@ class WindowLedger:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The arguments of ledger_of_window."""
-
-    file: str
-    position: int
-    description: FormatDescription | None
-    is_last: bool
-    is_chained: bool
-    verify: bool
-    decompress: Decompress | None
-    peek: Peek | None
-    mapped_from: int | None
-
-
-def ledger_of_window(
-    data: NDArray[np.uint8],
-    *,
-    file: str,
-    position: int = 0,
-    description: FormatDescription | None = None,
-    is_last: bool = True,
-    is_chained: bool = True,
-    verify: bool = False,
-    digests: bool = False,
-    details: bool = False,
-    decompress: Decompress | None = None,
-    peek: Peek | None = None,
-    mapped_from: int | None = None,
-) -> WindowLedger:
-    """Return the transactions of bytes that begin at `position` of a file.
+class WindowPlace:
+    """Where the bytes of a window are in a log, and what is known about them.
 
     At `position` 0 the bytes begin with the magic number; elsewhere they begin with an event, and
     `description` is valid there. Without `is_last`, more bytes follow: an incomplete transaction is
@@ -84,50 +57,75 @@ def ledger_of_window(
     compared with positions, because it is another file's or because events were omitted.
     `mapped_from` is the descriptor of the file that the bytes are mapped from.
     """
-    asked = _Asked(
-        file, position, description, is_last, is_chained, verify, decompress, peek, mapped_from
-    )
-    window = _Window(data, asked=asked)
+
+    file: str
+    position: int = 0
+    description: FormatDescription | None = None
+    is_last: bool = True
+    is_chained: bool = True
+    mapped_from: int | None = None
+
+
+def ledger_of_window(
+    data: NDArray[np.uint8],
+    place: WindowPlace,
+    request: LedgerRequest = ROWS_ONLY,
+    *,
+    decompress: Decompress | None = None,
+    peek: Peek | None = None,
+) -> WindowLedger:
+    """Return the transactions of bytes in memory."""
+    window = _Window(data, place, verify=request.verify, decompress=decompress, peek=peek)
     try:
         window.read()
     except BinlogError as error:
         window.error = error
     window.finish()
-    rows, end = table_of(window.batches, window.names, file=file), window.at
-    contents = Contents(data, file, position, tuple(window.eras), decompress)
-    if digests:
+    rows, end = table_of(window.batches, window.names, file=place.file), window.at
+    contents = Contents(data, place.file, place.position, tuple(window.eras), decompress)
+    if request.digests:
         rows = with_digests(rows, contents)
-    if details:
+    if request.details:
         detailed = with_details(rows, contents)
         rows = detailed.rows
         if detailed.damage is not None:  # it precedes any error of the walk
             end, window.error = detailed.damage
-    return WindowLedger(rows, position + end, window.description, window.error)
+    return WindowLedger(rows, place.position + end, window.description, window.error)
 
 
 class _Window:
     """The bytes of a window, and how far they were read: `state` of kernels.walking."""
 
-    def __init__(self, data: NDArray[np.uint8], *, asked: _Asked) -> None:
-        self.asked = asked
-        self.description = asked.description
+    def __init__(
+        self,
+        data: NDArray[np.uint8],
+        place: WindowPlace,
+        *,
+        verify: bool,
+        decompress: Decompress | None,
+        peek: Peek | None,
+    ) -> None:
+        self.description = place.description
+        self._place = place
+        self._verify = verify
+        self._decompress = decompress
         self.names = Names()
         self.error: BinlogError | None = None
         self._data = data
         self._view = memoryview(data.data)
         self._address = data.ctypes.data
-        self._is_chained = asked.is_chained
-        self._peeker = Peeker(asked.peek)
+        self._is_chained = place.is_chained
+        self._peeker = Peeker(peek)
         self._sound, self._why = 0, verifying.NO_MORE  # how far checksums were verified
         self.eras: list[tuple[int, FormatDescription]] = []  # each is valid from this offset on
         self.state = np.zeros(walking.STATE_SIZE, np.int64)
-        self.state[walking.BASE] = asked.position
-        self.state[walking.HOPS] = not asked.verify
+        self.state[walking.BASE] = place.position
+        self.state[walking.HOPS] = not verify
         self._heads_at = np.empty(walking.SLOTS, np.int64)
         self._near = np.empty(walking.SLOTS * walking.NEAR_BYTES, np.uint8)
         self.state[walking.HEADS_AT] = self._heads_at.ctypes.data
         self.state[walking.NEAR] = self._near.ctypes.data
-        file = asked.mapped_from
+        file = place.mapped_from
         self.state[walking.FILE] = walking.NO_FILE if file is None else file
         rows_max = min(BATCH_ROWS, len(data) // ROW_BYTES_MIN + 1)
         self.batches = [RowBatch(rows_max)]
@@ -139,7 +137,7 @@ class _Window:
 
     def read(self) -> None:
         """Read the whole window. Raises BinlogError."""
-        if self.asked.position == 0 and not self._pass_magic():
+        if self._place.position == 0 and not self._pass_magic():
             return
         while self.description is None:
             event = self._event(self.at)
@@ -155,8 +153,8 @@ class _Window:
         state, batch = self.state, self.batches[-1]
         if not state[walking.IS_OPEN]:
             return
-        if self.asked.is_last or self.error is not None:
-            end = self.asked.position + int(state[walking.GROUP_END])
+        if self._place.is_last or self.error is not None:
+            end = self._place.position + int(state[walking.GROUP_END])
             batch.close(end=end, kind=int(state[walking.KIND]), error=int(state[walking.ERROR]))
         else:
             state[walking.AT] = self._start_of(int(state[walking.ROW]))
@@ -191,7 +189,7 @@ class _Window:
 
     def _limit(self) -> int:
         """Return how far the walk may go: to the end, or with `verify` to the first error."""
-        if not self.asked.verify:
+        if not self._verify:
             return len(self._data)
         if self._why == verifying.CHAIN and self.at > self._sound:
             raise self._chain_broken(self._sound)
@@ -200,7 +198,7 @@ class _Window:
                 self._address,
                 self.at,
                 len(self._data),
-                self.asked.position,
+                self._place.position,
                 int(self.state[walking.TRAILER]),
                 self._is_chained,
             )
@@ -245,9 +243,9 @@ class _Window:
         """Read one transaction from `at` on with the decoder."""
         self.state[walking.IS_OPEN] = 0
         self.state[walking.AT] = at
-        folder = TransactionFolder(description=self.description, decompress=self.asked.decompress)
+        folder = TransactionFolder(description=self.description, decompress=self._decompress)
         decoder = EventDecoder(
-            file=self.asked.file, position=self.asked.position + at, description=self.description
+            file=self._place.file, position=self._place.position + at, description=self.description
         )
         try:
             for event in self._events(decoder, at):
@@ -260,7 +258,7 @@ class _Window:
         except BinlogError:
             self._resume(folder.finish(), decoder.position)
             raise
-        if self.asked.is_last:
+        if self._place.is_last:
             self._resume(folder.finish(), decoder.position)
 
     def _resume(self, read: tuple[Transaction, ...], position: int) -> None:
@@ -270,20 +268,20 @@ class _Window:
                 self._next_batch()
             put(self.batches[-1], self.names, each)
         self.state[walking.ROW] = self.state[walking.HEADED] = self.batches[-1].rows
-        self.state[walking.AT] = position - self.asked.position
+        self.state[walking.AT] = position - self._place.position
 
     def _next_batch(self) -> None:
         self.batches.append(RowBatch(BATCH_ROWS))
         self.state[walking.ROW] = self.state[walking.HEADED] = 0
 
     def _start_of(self, row: int) -> int:
-        return int(self.batches[-1].walked[walking.START, row]) - self.asked.position
+        return int(self.batches[-1].walked[walking.START, row]) - self._place.position
 
     def _pass_magic(self) -> bool:
-        decoder = EventDecoder(file=self.asked.file)
+        decoder = EventDecoder(file=self._place.file)
         decoder.receive(bytes(self._view[:FIRST_POSITION]))
         decoder.next_event()
-        if decoder.position < FIRST_POSITION and self.asked.is_last:
+        if decoder.position < FIRST_POSITION and self._place.is_last:
             decoder.finish()
         self.state[walking.AT] = decoder.position
         return decoder.position == FIRST_POSITION
@@ -291,7 +289,7 @@ class _Window:
     def _event(self, at: int) -> Event | None:
         """Decode the event at `at`; return None if it is not complete."""
         decoder = EventDecoder(
-            file=self.asked.file, position=self.asked.position + at, description=self.description
+            file=self._place.file, position=self._place.position + at, description=self.description
         )
         return next(self._events(decoder, at), None)
 
@@ -300,7 +298,7 @@ class _Window:
             decoder.receive(bytes(self._view[begin : begin + _CHUNK_BYTES]))
             while (event := decoder.next_event()) is not NEED_MORE_DATA:
                 yield event
-        if self.asked.is_last:
+        if self._place.is_last:
             decoder.finish()
 
     def _pass_description(self) -> None:
@@ -311,34 +309,34 @@ class _Window:
 
     def _pass_event(self, event: Event) -> None:
         """Pass an event that does not belong to a transaction."""
-        start = event.start - self.asked.position
+        start = event.start - self._place.position
         if isinstance(event.body, FormatDescription):
             if self.description is None:
                 self._is_chained &= not event.header.is_of_relay_log
-            chained = event.header.end_log_pos == event.end & _POSITION_MASK
-            if self.asked.verify and self._is_chained and not chained:
+            chained = event.header.end_log_pos == event.end & POSITION_MASK
+            if self._verify and self._is_chained and not chained:
                 raise self._chain_broken(start)
             self.description = event.body
-        self.state[walking.AT] = event.end - self.asked.position
+        self.state[walking.AT] = event.end - self._place.position
 
     def _set_description(self, description: FormatDescription | None) -> None:
         assert description is not None
         self.description = description
         if not self.eras or self.eras[-1][1] != description:
             self.eras.append((self.at, description))
-        state, table = self.state, description.post_header_bytes
+        state = self.state
         state[walking.TRAILER] = description.checksum.trailer_bytes
-        state[walking.QUERY_POST] = table[EventType.QUERY - 1]
-        state[walking.LOAD_POST] = table[EventType.EXECUTE_LOAD_QUERY - 1]
+        state[walking.QUERY_POST] = description.fixed_bytes(EventType.QUERY)
+        state[walking.LOAD_POST] = description.fixed_bytes(EventType.EXECUTE_LOAD_QUERY)
         state[walking.CHAINED] = self._is_chained
 
     def _chain_broken(self, at: int) -> CorruptBinlog:
         size = int.from_bytes(self._view[at + 9 : at + 13], "little")
         found = int.from_bytes(self._view[at + 13 : at + 17], "little")
-        position = self.asked.position + at
-        expected = (position + size) & _POSITION_MASK
+        position = self._place.position + at
+        expected = (position + size) & POSITION_MASK
         return CorruptBinlog(
-            file=self.asked.file,
+            file=self._place.file,
             position=position,
             what=f"an event that ends at {expected} but has end_log_pos {found}",
         )

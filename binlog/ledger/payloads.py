@@ -63,8 +63,8 @@ class Peeker:
         data = np.frombuffer(content, np.uint8)
         state = np.zeros(walking.STATE_SIZE, np.int64)
         state[walking.ROWS_END] = state[walking.HOPS] = state[walking.IS_OPEN] = 1
-        state[walking.QUERY_POST] = description.post_header_bytes[EventType.QUERY - 1]
-        state[walking.LOAD_POST] = description.post_header_bytes[EventType.EXECUTE_LOAD_QUERY - 1]
+        state[walking.QUERY_POST] = description.fixed_bytes(EventType.QUERY)
+        state[walking.LOAD_POST] = description.fixed_bytes(EventType.EXECUTE_LOAD_QUERY)
         state[walking.HOP_END] = len(data)
         state[walking.FILE] = walking.NO_FILE
         answer = walking.walk(

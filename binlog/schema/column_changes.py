@@ -20,9 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from binlog.bodies import version_tuple
 from binlog.events import Event, FormatDescription, Query
-from binlog.rows.charsets import decode_text
 from binlog.schema.changes import (
     Action,
     AddForeignKey,
@@ -41,11 +39,9 @@ from binlog.schema.changes import (
     SetVisibility,
     TableName,
 )
-from binlog.schema.charset_names import CHARSET_OF_COLLATION
-from binlog.schema.grammar import named_tables, read_statement
+from binlog.schema.logged_statements import LoggedStatement, version_number
 from binlog.schema.sql_words import ANY_VERSION, CannotFollow
 
-_FRAMES = frozenset({b"BEGIN", b"COMMIT"})
 # Actions that change neither the order nor the type of a column.
 _HARMLESS: tuple[type[Action], ...] = (
     AddKey,
@@ -78,10 +74,9 @@ class ColumnChanges:
     def take(self, event: Event, *, log: int) -> None:
         """Process the next event; `log` is the number of its log."""
         match event.body:
-            case FormatDescription(server_version=text):
-                numbers = (*version_tuple(text)[:3], 0, 0, 0)[:3]
-                self._version = numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]
-            case Query() as query if query.sql not in _FRAMES:
+            case FormatDescription() as description:
+                self._version = version_number(description)
+            case Query() as query:
                 place = LogPlace(log, event.start)
                 shown = f"{event.file}:{event.start}"
                 for key in self._changed_by(query):
@@ -97,16 +92,14 @@ class ColumnChanges:
         return None
 
     def _changed_by(self, query: Query) -> Iterator[tuple[str, str]]:
-        charset = CHARSET_OF_COLLATION.get(query.charset_client or 0, "utf8mb4")
-        text = decode_text(query.sql, charset)
-        if text is None:  # the keywords are ASCII and can still be read
-            text = query.sql.decode("ascii", errors="backslashreplace")
-        mode, version = query.sql_mode or 0, self._version
+        statement = LoggedStatement.of(query, server_version=self._version)
+        if statement is None:
+            return
         try:
-            change = read_statement(text, sql_mode=mode, server_version=version)
+            change = statement.change()
         except CannotFollow:
             try:
-                names = named_tables(text, sql_mode=mode, server_version=version)
+                names = statement.named_tables()
             except CannotFollow:
                 yield _ANY, _ANY
                 return

@@ -159,7 +159,7 @@ class _Window:
         self._description = description
         self._checksum = ChecksumAlgorithm.NONE if self._inside else description.checksum
         self.state[defining.TRAILER] = self._checksum.trailer_bytes
-        self.state[defining.QUERY_POST] = description.post_header_bytes[EventType.QUERY - 1]
+        self.state[defining.QUERY_POST] = description.fixed_bytes(EventType.QUERY)
 
     def walk(self, known: KnownTables) -> int:
         data = self._data

@@ -43,6 +43,12 @@ class Place:
         return f"{self.file}:{self.position}"
 
 
+def bytes_behind(place: Place, logs: Iterable[tuple[str, int]]) -> int:
+    """Return how many bytes of the logs, whose sizes are given, are after a place."""
+    rest = (size for file, size in logs if Place(file, 0).number >= place.number)
+    return sum(rest) - place.position
+
+
 class State(Enum):
     """The state of a table in an entry."""
 

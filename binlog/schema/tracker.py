@@ -23,9 +23,7 @@ types in a TABLE_MAP alone are not enough: two INT columns that changed places l
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from binlog.bodies import version_tuple
 from binlog.events import Event, FormatDescription, GtidLog, Query, TableMap
-from binlog.rows.charsets import decode_text
 from binlog.schema.apply import altered, definition_of
 from binlog.schema.changes import (
     AlterDatabase,
@@ -43,7 +41,7 @@ from binlog.schema.changes import (
 from binlog.schema.charset_names import CHARSET_OF_COLLATION
 from binlog.schema.check import misfit
 from binlog.schema.column_types import Timestamps
-from binlog.schema.grammar import named_tables, read_statement
+from binlog.schema.logged_statements import LoggedStatement, version_number
 from binlog.schema.metadata import definition_from_table_map
 from binlog.schema.sql_words import ANY_VERSION, CannotFollow
 from binlog.schema.table_definitions import TableDefinition
@@ -60,8 +58,6 @@ from binlog.schema.table_history import (
 )
 
 _ER_BAD_TABLE_ERROR = 1051
-# Most statements of a log are these; they are skipped without parsing.
-_FRAMES = frozenset({b"BEGIN", b"COMMIT"})
 NEVER_SEEN = "the followed log has contained no statement on it"
 
 
@@ -77,17 +73,16 @@ class SchemaFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """One statement, and the version and settings with which it ran."""
+    """One statement, its event, and how it reads a TIMESTAMP without NULL."""
 
     event: Event
     query: Query
-    text: str
-    server_version: int
+    statement: LoggedStatement
     timestamps: Timestamps
 
     @property
-    def sql_mode(self) -> int:
-        return self.query.sql_mode or 0
+    def text(self) -> str:
+        return self.statement.text
 
 
 class SchemaTracker:
@@ -106,7 +101,7 @@ class SchemaTracker:
         self._changes = []
         match event.body:
             case FormatDescription() as description:
-                self._version = _version_number(description.server_version)
+                self._version = version_number(description)
             case GtidLog(gtid=gtid):
                 self._gtid = str(gtid) if gtid is not None else None
             case Query() as query:
@@ -135,17 +130,13 @@ class SchemaTracker:
     # ---- statements
 
     def _take_statement(self, event: Event, query: Query) -> None:
-        if query.sql in _FRAMES:
+        statement = LoggedStatement.of(query, server_version=self._version)
+        if statement is None:
             return
         place = Place(event.file, event.start)
-        charset = CHARSET_OF_COLLATION.get(query.charset_client or 0, "utf8mb4")
-        text = decode_text(query.sql, charset)
-        broken = "" if text is not None else f"the statement is not in {charset}"
-        if text is None:  # keywords and table names may still be readable
-            text = query.sql.decode("ascii", errors="backslashreplace")
-        said = _Said(event, query, text, self._version, self._timestamps(query))
+        said = _Said(event, query, statement, self._timestamps(query))
         try:
-            self._apply(_change_of(said, broken), said, place)
+            self._apply(_change_of(said), said, place)
         except CannotFollow as unclear:
             self._lose_named(said, place, unclear.why)
 
@@ -157,9 +148,7 @@ class SchemaTracker:
 
     def _lose_named(self, said: _Said, place: Place, why: str) -> None:
         try:
-            names = named_tables(
-                said.text, sql_mode=said.sql_mode, server_version=said.server_version
-            )
+            names = said.statement.named_tables()
         except CannotFollow:
             self._lose(self.catalogue.entries, place, why, statement=said.text)
             self.catalogue.databases.clear()
@@ -373,14 +362,14 @@ class SchemaTracker:
         return database.charset if database is not None else None
 
 
-def _change_of(said: _Said, broken: str) -> Change:
+def _change_of(said: _Said) -> Change:
     """Parse a statement. Raises CannotFollow for one that failed: it may be applied in part."""
-    change = read_statement(said.text, sql_mode=said.sql_mode, server_version=said.server_version)
+    change = said.statement.change()
     error = said.query.error_code
     if isinstance(change, NoChange):
         return change
-    if broken:
-        raise CannotFollow(why=broken)
+    if said.statement.broken:
+        raise CannotFollow(why=said.statement.broken)
     # A DROP TABLE with a missing table still drops the others: afterwards none of them exists.
     if error and not (error == _ER_BAD_TABLE_ERROR and isinstance(change, DropTables)):
         raise CannotFollow(why=f"the statement ended with error {error} on its server")
@@ -389,9 +378,3 @@ def _change_of(said: _Said, broken: str) -> Change:
 
 def _temporary(key: TableKey, said: _Said) -> TemporaryTable:
     return TemporaryTable(said.event.header.server_id, said.query.thread_id, key)
-
-
-def _version_number(text: str) -> int:
-    """Return 90704 for 9.7.4-log: the number format of executable comments."""
-    numbers = (*version_tuple(text)[:3], 0, 0, 0)[:3]
-    return numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]

@@ -59,9 +59,7 @@ from gtid.kernels.tokens import (
     NO_COLON,
     NO_TAG,
     NO_UUID,
-    TAG_CHARS_MAX,
     TOO_LARGE,
-    UUID_CHARS,
     any_uuid,
     behind_commas,
     behind_space,
@@ -69,6 +67,7 @@ from gtid.kernels.tokens import (
     interval,
     tag_words,
 )
+from gtid.tsid import TAG_CHARS_MAX, UUID_CHARS
 
 __all__ = [
     "EXACT",

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from gtid.boundary_sequence import GNO_MAX
 from gtid.jit import inlined, kernel
 from gtid.kernels.eight_bytes import (
     Words,
@@ -21,9 +22,7 @@ from gtid.kernels.eight_bytes import (
     load_eight,
     load_four,
 )
-
-TAG_CHARS_MAX: Final = 32
-GNO_MAX: Final = 2**63 - 2
+from gtid.tsid import TAG_CHARS_MAX, UUID_CHARS
 
 # Messages by code; 0 is a row without a fault. The messages are those of gtid/text.py.
 EXPECTED: Final = (
@@ -40,7 +39,6 @@ TOO_LARGE: Final = len(EXPECTED)  # an additional code: a row above the limits
 FINE, NO_UUID, NO_TAG, LONG_TAG, NO_START, NO_LAST, NO_NUMBER, NO_COLON = range(8)
 
 COLON, COMMA, DASH, _ZERO, _BLANK, _OPEN, _CLOSE = (np.uint64(byte) for byte in b":,-0 {}")
-UUID_CHARS: Final = 36
 _BARE_CHARS: Final = 32
 _BRACED_CHARS: Final = 38
 _TENS = 10 ** np.arange(8)

@@ -73,12 +73,13 @@ def scan(
     source = one_source(operands)
     require_columns()
 
+    from binlog.ledger.ledger_columns import LedgerRequest
     from gtid_audit import ledger_scan
     from gtid_audit.views import ledger_text
 
     if not isinstance(source, LogServer) and (target is not None or form == JSONL):
         _refuse_same_names(ledger_scan.same_names(source))
-    wanted = ledger_scan.LedgerRequest(verify=verify, details=details, digests=digests)
+    wanted = LedgerRequest(verify=verify, details=details, digests=digests)
 
     def work() -> int:
         takers: list[ledger_scan.Rows] = [_write_lines] if form == JSONL else []

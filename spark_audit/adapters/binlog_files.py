@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from binlog.adapters.log_files import CHUNK_BYTES
+from binlog.adapters.byte_ranges import CHUNK_BYTES
 from binlog.decode import FIRST_POSITION, decode_event
 from binlog.errors import BinlogError
 from binlog.event_types import EventType
@@ -141,7 +141,7 @@ def _facts_of(path: Path) -> LogFacts:
                 position += len(chunk)
                 yield chunk
 
-        head: LogHead = read_head(read_from, file=path.name)
+        head: LogHead = read_head(read_from(0), file=path.name)
     first = parse_header(opening, FIRST_POSITION)
     return LogFacts(
         previous_gtids=head.previous_gtids,

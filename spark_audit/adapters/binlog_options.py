@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from binlog.ledger.ledger_columns import LedgerRequest
 from gtid import GtidError, GtidSet
 from spark_audit.adapters.option_texts import (
     Credentials,
@@ -83,15 +84,14 @@ class BinlogOptions:
         return cls(paths=paths, **values)
 
     @property
-    def reads_digests(self) -> bool:
-        """Return whether digests are needed."""
-        return self.digests or "digest" in (self.columns or ())
-
-    @property
-    def reads_details(self) -> bool:
-        """Return whether tables and statements are needed."""
-        named = {"tables", "ddl"} & set(self.columns or ())
-        return self.details or self.table is not None or bool(named)
+    def request(self) -> LedgerRequest:
+        """Return what the ledgers must contain, also to evaluate the conditions."""
+        columns = set(self.columns or ())
+        return LedgerRequest(
+            verify=self.verify,
+            digests=self.digests or "digest" in columns,
+            details=self.details or self.table is not None or bool({"tables", "ddl"} & columns),
+        )
 
 
 def _paths(one: str | None, several: str | None) -> tuple[str, ...]:

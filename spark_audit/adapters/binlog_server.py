@@ -192,10 +192,8 @@ def _rows_of(
     batches = ledger_of_server(
         lambda: _connected(target, options),
         Only(wanted),
+        options.request,
         timeout_seconds_max=options.timeout_seconds_max,
-        verify=options.verify,
-        digests=options.reads_digests,
-        details=options.reads_details,
         held_bytes_max=options.bytes_max,
         event_bytes_max=options.bytes_max,
     )

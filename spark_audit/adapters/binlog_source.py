@@ -128,9 +128,7 @@ class LedgerReader(DataSourceReader):
         try:
             ledger = ledger_of_file(
                 path,
-                verify=options.verify,
-                digests=options.reads_digests,
-                details=options.reads_details,
+                options.request,
                 threads_max=1,  # Spark assigns one core to a task
             )
         except OSError as error:

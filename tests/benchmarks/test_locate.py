@@ -8,6 +8,7 @@ from benchmarks.generate.logs import write_logs
 from benchmarks.locate import _draw
 from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.ledger.ledger_columns import LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet
 
@@ -16,7 +17,7 @@ def test_made_logs_are_sound_and_hold_what_is_said(tmp_path: Path) -> None:
     paths, held = write_logs(tmp_path, count=3, transactions=4)
     found = GtidSet()
     for path in paths:
-        ledger = ledger_of_file(path, verify=True)
+        ledger = ledger_of_file(path, LedgerRequest(verify=True))
         assert ledger.error is None
         assert ledger.rows.num_rows == 4
         assert previous_gtids_of(path) == found

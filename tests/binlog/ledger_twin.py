@@ -28,7 +28,7 @@ def ledger_of_bytes(data: bytes, *, file: str, details: bool = False) -> FileLed
     except BinlogError as stopped:
         error = stopped
     try:
-        head = read_head(lambda at: [data[at:]], file=file)
+        head = read_head([data], file=file)
     except BinlogError as stopped:
         error = error or stopped
     read += folder.finish()

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from binlog.adapters.logs_in_memory import MemoryLogs
 from binlog.content import content_digest as digest
 from binlog.content.compare import (
     EVENT_BYTES_KEPT,
@@ -28,6 +27,7 @@ from tests.binlog.builders import (
     rows_body,
     table_map_body,
 )
+from tests.binlog.logs_in_memory import MemoryLogs
 
 NOON = 1_700_000_000_000_000
 LONG = b"\x03"

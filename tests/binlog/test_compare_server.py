@@ -12,7 +12,6 @@ import pytest
 from binlog.adapters import compare_server
 from binlog.adapters.compare_all import last_of_each_tsid
 from binlog.adapters.compare_server import ComparedServer, ServerCompared, uuid_or_none
-from binlog.adapters.logs_in_memory import MemoryLogs
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut
@@ -21,6 +20,7 @@ from binlog.scan import EventGroup
 from compose.native.server import Server, free_port
 from gtid import GNO_END, GtidSet
 from tests.binlog.builders import UUID_A, Log
+from tests.binlog.logs_in_memory import MemoryLogs
 from tests.binlog.material import connect_arguments
 from tests.binlog.test_stream_cuts import large  # a fixture: 60 transactions of 1 MB
 

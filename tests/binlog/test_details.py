@@ -18,7 +18,8 @@ from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.event_types import EventType
 from binlog.kernels.row_ends import TABLES_MAX
 from binlog.ledger import ledger_details as details
-from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_columns import LedgerRequest
+from binlog.ledger.ledger_window import WindowLedger, WindowPlace, ledger_of_window
 from binlog.transactions import STATEMENT_CHARACTERS_MAX
 from tests.binlog.builders import (
     Log,
@@ -40,10 +41,8 @@ Events = list[tuple[int, bytes]]
 def ledger(data: bytes, *, verify: bool = True) -> WindowLedger:
     return ledger_of_window(
         np.frombuffer(data, np.uint8),
-        file="log",
-        verify=verify,
-        details=True,
-        digests=True,
+        WindowPlace("log"),
+        LedgerRequest(verify=verify, details=True, digests=True),
         decompress=find_decompressor(),
         peek=find_peek(),
     )

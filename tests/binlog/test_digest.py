@@ -15,6 +15,7 @@ from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import FormatDescription
 from binlog.ledger.digests import digests_of
+from binlog.ledger.events_in_memory import TransactionBytes
 from tests.binlog.builders import (
     NOON_SECONDS,
     Log,
@@ -107,11 +108,13 @@ def by_kernel(data: bytes) -> int | None:
     description = decode_description(data)
     start = int.from_bytes(data[4 + 9 : 4 + 13], "little") + 4
     digests = digests_of(
-        np.frombuffer(data, np.uint8),
-        np.array([start]),
-        np.array([len(data)]),
-        description=description,
-        decompress=None,
+        TransactionBytes(
+            np.frombuffer(data, np.uint8),
+            np.array([start]),
+            np.array([len(data)]),
+            description=description,
+            decompress=None,
+        )
     )
     return int(digests.values[0]) if digests.known[0] else None
 

@@ -7,6 +7,7 @@ from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.log_files import FileLogs
 from binlog.content.compare import Agreement, Version, compare_versions
 from binlog.content.content_digest import RowsPart
+from binlog.ledger.ledger_columns import LedgerRequest
 from compose.native.command import Settings
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -145,7 +146,7 @@ def _check_kernel(server: Server, versions: dict[Gtid, Version]) -> None:
     """The ledger's digests, which the kernel makes, are those of the definition."""
     seen = 0
     for name in (str(row[0]) for row in server.query("SHOW BINARY LOGS")):
-        rows = ledger_of_file(server.datadir / name, digests=True).rows
+        rows = ledger_of_file(server.datadir / name, LedgerRequest(digests=True)).rows
         for row in rows.select(["uuid", "tag", "gno", "digest"]).to_pylist():
             parts = [row["uuid"], *([row["tag"]] if row["tag"] else []), str(row["gno"])]
             version = versions.get(Gtid.parse(":".join(parts)))

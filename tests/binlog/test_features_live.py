@@ -16,18 +16,20 @@ import pymysql
 import pytest
 
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.adapters.log_files import read_events, read_file_head, read_transactions
+from binlog.adapters.log_files import read_events, read_file_head
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import AllBut, FromPlace, Only, RequestLimits, Wish
 from binlog.errors import DumpRefused, TruncatedBinlog
 from binlog.event_types import EventType
+from binlog.ledger.ledger_columns import LedgerRequest
 from binlog.transactions import TransactionKind as Kind
 from compose.native import shapes
 from compose.native.command import Settings
 from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from gtid import GtidSet
+from tests.binlog.logs_in_memory import read_transactions
 from tests.binlog.material import Written, connect_arguments
 from tests.binlog.test_ledger import same
 
@@ -297,10 +299,13 @@ def test_a_payload_larger_than_a_window_comes_from_a_server_as_from_its_file(
     wish = FromPlace(path.name, 4)
     for digests in (False, True):
         batches = ledger_of_server(
-            connect_arguments(compressing), wish, timeout_seconds_max=60, digests=digests
+            connect_arguments(compressing),
+            wish,
+            LedgerRequest(digests=digests),
+            timeout_seconds_max=60,
         )
         rows = [row for batch in batches for row in batch.rows.to_pylist()]
-        assert rows == ledger_of_file(path, digests=digests).rows.to_pylist()
+        assert rows == ledger_of_file(path, LedgerRequest(digests=digests)).rows.to_pylist()
     assert len({row["digest"] for row in rows}) == 3
     everything = ledger_of_server(
         connect_arguments(compressing), AllBut(GtidSet()), timeout_seconds_max=60

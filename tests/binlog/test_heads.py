@@ -15,7 +15,6 @@ import pytest
 from binlog.adapters import heads_files, heads_server
 from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
 from binlog.adapters.heads_server import ServerHeads, locate_on_server
-from binlog.adapters.log_files import read_transactions
 from binlog.errors import (
     CorruptBinlog,
     DumpBroken,
@@ -32,6 +31,7 @@ from compose.native.server import Server
 from gtid import GtidSet
 from gtid.binary import encode
 from tests.binlog.builders import UUID_A, Log
+from tests.binlog.logs_in_memory import read_transactions
 from tests.binlog.material import connect_arguments
 
 A = str(UUID_A)

@@ -17,8 +17,8 @@ from binlog.adapters.log_files import read_events
 from binlog.content.content_digest import digest_of
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
-from binlog.ledger.ledger_columns import FileLedger
-from binlog.ledger.ledger_window import _Window, ledger_of_window
+from binlog.ledger.ledger_columns import FileLedger, LedgerRequest
+from binlog.ledger.ledger_window import WindowPlace, _Window, ledger_of_window
 from compose.native.installation import Clients
 from compose.native.shapes import Pair
 from tests.binlog.builders import Log, event, gtid_body, query_body, table_map_body
@@ -31,7 +31,7 @@ def same(path: Path, *, details: bool = False) -> FileLedger:
     """Hold both ways to each other, and give the decoder's ledger."""
     slow = twin_of(path, details=details)
     for verify in (False, True):
-        fast = ledger_of_file(path, verify=verify, details=details)
+        fast = ledger_of_file(path, LedgerRequest(verify=verify, details=details))
         assert fast.rows.schema == slow.rows.schema
         fast.rows.validate(full=True)
         assert rows_said(fast.rows) == rows_said(slow.rows)
@@ -59,7 +59,7 @@ def test_logs_of_servers(written: Written) -> None:
 def test_digests_are_those_of_the_definition(written: Written) -> None:
     for path in written.files:
         events = list(read_events(path))
-        rows = ledger_of_file(path, digests=True).rows
+        rows = ledger_of_file(path, LedgerRequest(digests=True)).rows
         for each in rows.select(["start", "end", "kind", "digest"]).to_pylist():
             group = [event for event in events if each["start"] <= event.start < each["end"]]
             if group[-1].header.type_code != EventType.TRANSACTION_PAYLOAD:
@@ -153,7 +153,7 @@ def test_what_a_hop_cannot_see(tmp_path: Path) -> None:
     whole(log, 2, middle=rows_and_a_failure)
     path = tmp_path / "binlog.000001"
     path.write_bytes(bytes(log))
-    told = [ledger_of_file(path, verify=verify).rows for verify in (False, True)]
+    told = [ledger_of_file(path, LedgerRequest(verify=verify)).rows for verify in (False, True)]
     assert [rows["kind"].to_pylist() for rows in told] == [["dml", "dml"], ["empty", "dml"]]
     assert [rows["error_code"].to_pylist() for rows in told] == [[0, 0], [0, 1062]]
 
@@ -207,7 +207,7 @@ def test_the_chain_of_positions_is_verified(tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
     path.write_bytes(bytes(log))
     assert ledger_of_file(path).error is None
-    ledger = ledger_of_file(path, verify=True)
+    ledger = ledger_of_file(path, LedgerRequest(verify=True))
     assert isinstance(ledger.error, CorruptBinlog)
     assert str(ledger.error) == (
         f"binlog.000001: at byte {begun}: an event that ends at {begun + 48} but has end_log_pos 1"
@@ -221,7 +221,7 @@ def test_a_checksum_is_verified_when_asked(tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
     path.write_bytes(data)
     assert ledger_of_file(path).error is None
-    error = ledger_of_file(path, verify=True).error
+    error = ledger_of_file(path, LedgerRequest(verify=True)).error
     assert error is not None
     assert "expected checksum" in str(error)
 
@@ -239,7 +239,8 @@ def test_a_window_leaves_what_is_not_whole_to_the_next(tmp_path: Path) -> None:
     for end in [*range(1, len(data), 97), len(data)]:
         part = np.frombuffer(data[at:end], np.uint8)
         window = ledger_of_window(
-            part, file="log", position=at, description=description, is_last=end == len(data)
+            part,
+            WindowPlace("log", position=at, description=description, is_last=end == len(data)),
         )
         assert window.error is None
         found += window.rows.to_pylist()

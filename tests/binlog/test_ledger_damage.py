@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.events import ChecksumAlgorithm
-from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_columns import LedgerRequest
+from binlog.ledger.ledger_window import WindowLedger, WindowPlace, ledger_of_window
 from tests.binlog.ledger_shapes import SHAPES
 from tests.binlog.ledger_twin import ledger_of_bytes
 
@@ -56,8 +57,8 @@ def fence() -> Fence:
 def read(fence: Fence, data: bytes, *, verify: bool) -> WindowLedger:
     return ledger_of_window(
         fence.put(data),
-        file="log",
-        verify=verify,
+        WindowPlace("log"),
+        LedgerRequest(verify=verify),
         decompress=find_decompressor(),
         peek=find_peek(),
     )

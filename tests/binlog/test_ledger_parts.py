@@ -17,8 +17,8 @@ from binlog.adapters import ledger_files
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.events import ChecksumAlgorithm
 from binlog.ledger import parallel_parts
-from binlog.ledger.ledger_columns import FileLedger
-from binlog.ledger.ledger_window import ledger_of_window
+from binlog.ledger.ledger_columns import FileLedger, LedgerRequest
+from binlog.ledger.ledger_window import WindowPlace, ledger_of_window
 from binlog.ledger.parallel_parts import joined, starts_of_parts
 from binlog.scan import read_head
 from tests.binlog.ledger_shapes import SHAPES
@@ -47,7 +47,7 @@ def log(tmp_path: Path) -> Path:
 
 def guesses(path: Path, parts_max: int) -> tuple[int, ...]:
     data = np.fromfile(path, np.uint8)
-    head = read_head(lambda at: iter([data[at:].tobytes()]), file=path.name)
+    head = read_head([data.tobytes()], file=path.name)
     return starts_of_parts(
         data, first=head.first_position, description=head.description, parts_max=parts_max
     )
@@ -68,9 +68,9 @@ def test_what_is_small_is_read_in_one_go(log: Path) -> None:
 @pytest.mark.parametrize("asked", [{}, {"verify": True}, {"digests": True, "details": True}])
 def test_logs_of_servers(written: Written, asked: dict[str, bool]) -> None:
     for path in written.files:
-        whole = said(ledger_of_file(path, threads_max=1, **asked))
+        whole = said(ledger_of_file(path, LedgerRequest(**asked), threads_max=1))
         for threads in (2, 3, 7):
-            assert said(ledger_of_file(path, threads_max=threads, **asked)) == whole
+            assert said(ledger_of_file(path, LedgerRequest(**asked), threads_max=threads)) == whole
 
 
 @pytest.mark.usefixtures("_tiny_parts")
@@ -79,9 +79,12 @@ def test_logs_made_by_hand(name: str, tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
     path.write_bytes(SHAPES[name]())
     for verify in (False, True):
-        whole = said(ledger_of_file(path, threads_max=1, verify=verify))
+        whole = said(ledger_of_file(path, LedgerRequest(verify=verify), threads_max=1))
         for threads in (2, 3, 7):
-            assert said(ledger_of_file(path, threads_max=threads, verify=verify)) == whole
+            assert (
+                said(ledger_of_file(path, LedgerRequest(verify=verify), threads_max=threads))
+                == whole
+            )
 
 
 @pytest.fixture
@@ -133,22 +136,24 @@ def test_damage_ends_the_ledger_in_whichever_part_it_is(log: Path, wrong: list[i
         damaged[starts[row] + 9 : starts[row] + 13] = b"\1\0\0\0"
         log.write_bytes(damaged)
         for verify in (False, True):
-            whole = ledger_of_file(log, threads_max=1, verify=verify)
+            whole = ledger_of_file(log, LedgerRequest(verify=verify), threads_max=1)
             assert whole.error is not None
             assert whole.rows.num_rows == row
-            assert said(ledger_of_file(log, threads_max=4, verify=verify)) == said(whole)
+            assert said(ledger_of_file(log, LedgerRequest(verify=verify), threads_max=4)) == said(
+                whole
+            )
 
 
 def test_far_places_are_looked_at_in_memory_if_the_file_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
     write_binlog(path, LogShape(transactions=20, events=3, text_bytes=30_000))
     data = np.fromfile(path, np.uint8)
-    plain = ledger_of_window(data, file="log")
+    plain = ledger_of_window(data, WindowPlace("log"))
     assert plain.error is None
     assert plain.rows.num_rows == 20
     for name, mode in ((os.devnull, os.O_RDONLY), (path, os.O_WRONLY), (path, os.O_RDONLY)):
         descriptor = os.open(name, mode)
-        found = ledger_of_window(data, file="log", mapped_from=descriptor)
+        found = ledger_of_window(data, WindowPlace("log", mapped_from=descriptor))
         os.close(descriptor)
         assert found.rows.equals(plain.rows)
         assert (found.end, found.error) == (plain.end, None)
@@ -170,9 +175,9 @@ def test_what_is_read_from_afar_is_what_is_mapped(tmp_path: Path) -> None:
         del damaged[random_.choice((len(damaged), random_.choice(starts) + 90)) :]
         path.write_bytes(damaged)
         data = np.frombuffer(bytes(damaged), np.uint8)
-        mapped = ledger_of_window(data, file="log")
+        mapped = ledger_of_window(data, WindowPlace("log"))
         with path.open("rb") as file:
-            read = ledger_of_window(data, file="log", mapped_from=file.fileno())
+            read = ledger_of_window(data, WindowPlace("log", mapped_from=file.fileno()))
         assert read.rows.equals(mapped.rows)
         assert (read.end, str(read.error)) == (mapped.end, str(mapped.error))
         ended.add((read.rows.num_rows, read.error is None))
@@ -182,7 +187,7 @@ def test_what_is_read_from_afar_is_what_is_mapped(tmp_path: Path) -> None:
 def test_what_was_read_under_another_description_is_not_joined(log: Path) -> None:
     """None of the bytes contradicts it: a file without checksums, then, may go on with some."""
     data = np.fromfile(log, np.uint8)
-    first = ledger_of_window(data, file=log.name)
+    first = ledger_of_window(data, WindowPlace(log.name))
     assert first.description is not None
     other = replace(first.description, checksum=ChecksumAlgorithm.NONE)
     assert first.description != other

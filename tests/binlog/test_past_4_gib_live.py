@@ -16,6 +16,7 @@ from binlog.adapters.heads_server import locate_on_server
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut
+from binlog.ledger.ledger_columns import LedgerRequest
 from binlog.locating.places import TransactionPlace
 from compose.native.command import Settings
 from compose.native.installation import Clients, Installation
@@ -98,7 +99,7 @@ def test_the_ledger_is_that_of_mysqlbinlog(grown: Grown, mysql_clients: Clients)
             text,
         )
     ]
-    ledger = ledger_of_file(grown.path, verify=True)
+    ledger = ledger_of_file(grown.path, LedgerRequest(verify=True))
     assert ledger.error is None
     assert ledger.end == grown.path.stat().st_size
     rows = ledger.rows.to_pylist()
@@ -109,14 +110,13 @@ def test_the_ledger_is_that_of_mysqlbinlog(grown: Grown, mysql_clients: Clients)
 
 def test_a_live_server_is_read_through_it(grown: Grown) -> None:
     """It is not held, but read event by event; what is behind it in the log follows."""
-    files = ledger_of_file(grown.path, digests=True, details=True).rows.to_pylist()
+    files = ledger_of_file(grown.path, LedgerRequest(digests=True, details=True)).rows.to_pylist()
     batches = list(
         ledger_of_server(
             connect_arguments(grown.server),
             AllBut(GtidSet()),
+            LedgerRequest(digests=True, details=True),
             timeout_seconds_max=60,
-            digests=True,
-            details=True,
         )
     )
     given = [row for batch in batches for row in batch.rows.to_pylist()]

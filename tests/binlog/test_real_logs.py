@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from binlog.adapters.log_files import FileLogs, read_events, read_file_head, read_transactions
+from binlog.adapters.log_files import read_events, read_file_head
 from binlog.decode import NEED_MORE_DATA, EventDecoder
 from binlog.events import ChecksumAlgorithm, Event, FormatDescription, GtidLog
-from binlog.scan import scan_transactions
-from binlog.transactions import TableChange
+from binlog.transactions import TableChange, fold_transactions
 from binlog.transactions import TransactionKind as Kind
 from compose.native.installation import Clients
 from gtid import Gtid, GtidSet
+from tests.binlog.logs_in_memory import read_transactions
 from tests.binlog.material import FOREIGN, Written
 
 ZSTANDARD = find_spec("zstandard") is not None
@@ -176,8 +176,7 @@ def test_compressed_payload_is_opened(written97: Written) -> None:
 
 def test_compressed_payload_without_a_decompressor_is_placed_and_dated(written97: Written) -> None:
     path = written97.path(1)
-    data = path.read_bytes()
-    transactions = list(scan_transactions(lambda at: [data[at:]], file=path.name))
+    transactions = list(fold_transactions(read_events(path)))
     [unread] = [each for each in transactions if each.kind is Kind.OTHER]
     assert unread.gtid is not None
     assert not unread.tables
@@ -230,14 +229,6 @@ def test_feeding_byte_by_byte_equals_one_chunk(written: Written) -> None:
         assert isinstance(whole[0].body, FormatDescription)
         assert _events_fed(data, 1) == whole
         assert _events_fed(data, 7) == whole
-
-
-def test_any_transaction_can_be_read_alone(written: Written) -> None:
-    logs = FileLogs(written.files)
-    for path in written.files:
-        for each in read_transactions(path):
-            [alone] = logs.transactions_at(file=path.name, position=each.start, transactions_max=1)
-            assert alone == each
 
 
 def test_a_gtid_is_a_gtid(written97: Written) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from binlog.adapters.logs_in_memory import MemoryLogs
 from binlog.content import reuse
 from binlog.content.compare import Agreement, Comparison, Version, compare_versions
 from binlog.content.reuse import (
@@ -26,6 +25,7 @@ from binlog.scan import EventGroup
 from gtid import GtidSet, Tsid
 from tests.binlog.builders import NOON_SECONDS, UUID_A, Log, query_body
 from tests.binlog.ledger_shapes import gtid_of_8_0
+from tests.binlog.logs_in_memory import MemoryLogs
 
 STARTED = Start("binlog.000007", 1_700_000_000)
 

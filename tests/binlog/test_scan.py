@@ -10,22 +10,22 @@ import pytest
 
 from binlog.adapters import wanted_events
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.log_files import FileLogs, read_transactions
-from binlog.adapters.logs_in_memory import MemoryLogs
+from binlog.adapters.log_files import FileLogs
 from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
 from binlog.event_types import EventType
 from binlog.events import ChecksumAlgorithm, Event, Heartbeat
-from binlog.scan import DumpDecoder, EventGroup, read_head, scan_transactions
+from binlog.scan import DumpDecoder, EventGroup, read_head
 from binlog.transactions import TransactionKind
 from gtid import Gtid, GtidSet, Tsid
 from tests.binlog.builders import UUID_A, Log, event, gtid_body, payload_body, query_body
+from tests.binlog.logs_in_memory import MemoryLogs, read_transactions
 
 
 def chunks(log: Log) -> MemoryLogs:
     return MemoryLogs({"log": bytes(log)}, chunk_bytes=5)
 
 
-def test_a_relay_log_is_read_from_the_middle_with_its_sources_description() -> None:
+def test_the_head_of_a_relay_log_has_its_sources_description() -> None:
     """Its head: its own description, previous GTIDs, the source's ROTATE and description."""
     log = Log(checksum=True)
     log.add(EventType.PREVIOUS_GTIDS, bytes(8))
@@ -33,27 +33,18 @@ def test_a_relay_log_is_read_from_the_middle_with_its_sources_description() -> N
     log.description(version="5.6.24", checksum=False)
     log.gtid(1)
     log.query("CREATE TABLE t (a INT)")
-    second = log.gtid(2)
-    log.query("CREATE TABLE u (a INT)")
-    head = read_head(lambda at: [bytes(log)[at:]], file="log")
+    head = read_head([bytes(log)], file="log")
     assert head.description.server_version == "5.6.24"
     assert head.previous_gtids == GtidSet()
-    [transaction] = chunks(log).transactions_at(file="log", position=second, transactions_max=9)
-    assert str(transaction.gtid) == f"{UUID_A}:2"
-    for position in (4, head.first_position):
-        both = chunks(log).transactions_at(file="log", position=position, transactions_max=9)
-        assert len(both) == 2
+    [group] = groups_of(log, 1)
+    assert group.transaction.start == head.first_position
+    assert group.description == head.description
 
 
 def test_a_head_of_nothing_but_a_rotate() -> None:
     data = b"\xfebin" + event(EventType.ROTATE, bytes(8) + b"x", checksum=False)
     with pytest.raises(CorruptBinlog, match="expected a format description"):
-        read_head(lambda at: [data[at:]], file="log")
-
-
-def test_positions_that_cannot_be() -> None:
-    with pytest.raises(BinlogMisuse, match="expected a position of 4 or more, not 3"):
-        scan_transactions(lambda _at: [], file="log", position=3)
+        read_head([data], file="log")
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -228,10 +219,7 @@ def test_without_kernels_a_file_is_decoded_whole(
 
 
 def wanted_of(path: Path) -> Iterator[Event]:
-    def read_between(start: int, end: int) -> Iterator[bytes]:
-        yield path.read_bytes()[start:end]
-
-    return wanted_events.wanted_events(path, GtidSet(), read_between)
+    return wanted_events.wanted_events(path, GtidSet())
 
 
 # ---- dumps

@@ -12,7 +12,6 @@ import pytest
 from pymysql.constants import COMMAND
 
 from binlog.adapters import stream
-from binlog.adapters.log_files import read_transactions
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_packets import dump_events
@@ -32,6 +31,7 @@ from compose.native.command import Settings
 from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
+from tests.binlog.logs_in_memory import read_transactions
 from tests.binlog.material import FOREIGN, Written
 from tests.binlog.material import connect_arguments as arguments
 
@@ -132,7 +132,7 @@ def test_a_server_without_gtids(request: pytest.FixtureRequest, fixture: str) ->
         )
         file, position = server.binary_log_position()
         from_file = tuple(read_transactions(server.datadir / file))
-        streamed = _logs(server).transactions_at(file=file, position=4, transactions_max=99)
+        streamed = _logs(server).transactions_from(file=file, position=4, transactions_max=99)
         with pytest.raises(DumpRefused) as refused:
             _logs(server).transactions_of(GtidSet.parse(f"{FOREIGN}:1"))
     assert streamed == from_file
@@ -309,7 +309,7 @@ def test_a_missing_privilege_is_named(lone_server: Server) -> None:
         ServerLogs(
             {**arguments(lone_server), "user": "nobody", "password": "secret"},
             timeout_seconds_max=30,
-        ).transactions_at(file="binlog.000001", position=4, transactions_max=1)
+        ).transactions_from(file="binlog.000001", position=4, transactions_max=1)
     assert refused.value.code == 1227
     assert "secret" not in str(refused.value)
 
@@ -318,18 +318,18 @@ def test_a_wrong_password_is_refused(lone_server: Server) -> None:
     with pytest.raises(DumpRefused) as refused:
         ServerLogs(
             {**arguments(lone_server), "password": "wrong"}, timeout_seconds_max=30
-        ).transactions_at(file="binlog.000001", position=4, transactions_max=1)
+        ).transactions_from(file="binlog.000001", position=4, transactions_max=1)
     assert refused.value.code == 1045
 
 
 def test_positions_a_dump_cannot_name() -> None:
     for position in (3, 2**32):
         with pytest.raises(BinlogMisuse):
-            ServerLogs({}, timeout_seconds_max=1).transactions_at(
+            ServerLogs({}, timeout_seconds_max=1).transactions_from(
                 file="f", position=position, transactions_max=1
             )
     with pytest.raises(BinlogMisuse, match="timeout"):
-        ServerLogs({}, timeout_seconds_max=0).transactions_at(
+        ServerLogs({}, timeout_seconds_max=0).transactions_from(
             file="f", position=4, transactions_max=1
         )
 
@@ -341,7 +341,7 @@ def test_nobody_listens() -> None:
     with pytest.raises(DumpBroken):
         ServerLogs(
             {"host": "127.0.0.1", "port": port, "user": "root"}, timeout_seconds_max=5
-        ).transactions_at(file="f", position=4, transactions_max=1)
+        ).transactions_from(file="f", position=4, transactions_max=1)
 
 
 class _FalseServer:

@@ -15,7 +15,6 @@ import pytest
 from pymysql.constants import ER
 
 from binlog.adapters import stream_session
-from binlog.adapters.log_files import read_transactions
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut, FromPlace, Only, Wish
@@ -24,6 +23,7 @@ from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
+from tests.binlog.logs_in_memory import read_transactions
 from tests.binlog.material import Written, connect_arguments
 
 TRANSACTIONS = 60

@@ -11,7 +11,6 @@ import pytest
 
 from binlog.adapters import stream_ledger
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.adapters.log_files import read_transactions
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import LedgerBatch, ledger_of_server
 from binlog.adapters.stream_session import (
@@ -25,12 +24,13 @@ from binlog.adapters.stream_session import (
 from binlog.adapters.stream_windows import Windows
 from binlog.errors import BinlogMisuse, CorruptBinlog, DumpRefused, LimitExceeded
 from binlog.event_types import EventType
-from binlog.ledger.ledger_columns import LEDGER_SCHEMA, rows_of_transactions
+from binlog.ledger.ledger_columns import LEDGER_SCHEMA, LedgerRequest, rows_of_transactions
 from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet
 from tests.binlog.builders import Log, rows_body
 from tests.binlog.dumps import Answering, answer, rotate_to, split
 from tests.binlog.ledger_shapes import ROW
+from tests.binlog.logs_in_memory import read_transactions
 from tests.binlog.material import FOREIGN, Written, connect_arguments
 
 Row = dict[str, Any]
@@ -71,7 +71,7 @@ def test_the_size_of_the_window_does_not_show(
     written: Written, window_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=window_bytes))
-    given = batches(written, AllBut(GtidSet()), verify=True)
+    given = batches(written, AllBut(GtidSet()), request=LedgerRequest(verify=True))
     assert rows_of(given) == in_files(written)
     assert len(given) > len(written.files)
 
@@ -81,12 +81,12 @@ def test_content_is_that_of_the_files(
     written: Written, asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=3000))
-    options: dict[str, Any] = dict.fromkeys(asked, True)
-    files = [ledger_of_file(path, **options).rows for path in written.files]
+    request = LedgerRequest(**dict.fromkeys(asked, True))
+    files = [ledger_of_file(path, request).rows for path in written.files]
     expected = [row for rows in files for row in rows.to_pylist()]
     for column in files[0].schema.names[len(LEDGER_SCHEMA) :]:
         assert any(row[column] for row in expected)
-    given = batches(written, AllBut(GtidSet()), **options)
+    given = batches(written, AllBut(GtidSet()), request=request)
     assert rows_of(given) == expected
     assert {batch.rows.schema.names[-1] for batch in given} == {files[0].schema.names[-1]}
 
@@ -246,7 +246,11 @@ def test_a_wrong_checksum_is_seen_when_asked_for(written97: Written) -> None:
     assert batch.rows.num_rows == 1
     connect = Answering(written97, answer(sent))
     with pytest.raises(CorruptBinlog, match="checksum"):
-        list(ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5, verify=True))
+        list(
+            ledger_of_server(
+                connect, FromPlace("f", 4), LedgerRequest(verify=True), timeout_seconds_max=5
+            )
+        )
 
 
 def test_what_is_not_sound_is_named_by_its_byte_in_the_file(written97: Written) -> None:
@@ -261,7 +265,10 @@ def test_what_is_not_sound_is_named_by_its_byte_in_the_file(written97: Written) 
     data = bytes(log)
     sent = [rotate_to("f"), *split(data[4:second])[:1], *split(data[second:])]
     given = ledger_of_server(
-        Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5, details=True
+        Answering(written97, answer(sent)),
+        FromPlace("f", 4),
+        LedgerRequest(details=True),
+        timeout_seconds_max=5,
     )
     [row] = next(given).rows.to_pylist()
     assert (row["start"], row["is_complete"]) == (second, False)

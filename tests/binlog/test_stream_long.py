@@ -15,6 +15,7 @@ from binlog.adapters.stream_windows import Windows
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
 from binlog.kernels.packets import END
+from binlog.ledger.ledger_columns import LedgerRequest
 from binlog.ledger.long_transactions import LongTransaction
 from gtid import GtidSet
 from tests.binlog.builders import Log, rows_body, table_map_body
@@ -23,7 +24,7 @@ from tests.binlog.ledger_shapes import ROW
 from tests.binlog.material import Written
 from tests.binlog.test_stream_ledger import batches, rows_of
 
-ASKED: dict[str, Any] = {"digests": True, "details": True}
+ASKED = LedgerRequest(digests=True, details=True)
 
 
 class _Narrow(Windows):
@@ -38,8 +39,8 @@ def _narrowed(monkeypatch: pytest.MonkeyPatch) -> list[LongTransaction]:
     """Have windows for no more than an event or two; tell what is read event by event."""
     found: list[LongTransaction] = []
 
-    def long_one(**given: Any) -> LongTransaction:
-        found.append(LongTransaction(**given))
+    def long_one(request: LedgerRequest, **given: Any) -> LongTransaction:
+        found.append(LongTransaction(request, **given))
         return found[-1]
 
     monkeypatch.setattr(stream_ledger, "Windows", partial(_Narrow, window_bytes=1))
@@ -53,9 +54,9 @@ def test_what_is_too_long_to_be_held_is_read_event_by_event(
     written: Written, held_bytes_max: int, asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long_ones = _narrowed(monkeypatch)
-    options: dict[str, Any] = dict.fromkeys(asked, True)
-    files = [ledger_of_file(path, **options).rows for path in written.files]
-    given = batches(written, AllBut(GtidSet()), held_bytes_max=held_bytes_max, **options)
+    request = LedgerRequest(**dict.fromkeys(asked, True))
+    files = [ledger_of_file(path, request).rows for path in written.files]
+    given = batches(written, AllBut(GtidSet()), held_bytes_max=held_bytes_max, request=request)
     assert rows_of(given) == [row for rows in files for row in rows.to_pylist()]
     assert all(batch.rows.schema == files[0].schema for batch in given)
     assert len(long_ones) > 1
@@ -94,7 +95,7 @@ def _two_files() -> list[bytes]:
 
 def _read(written: Written, sent: list[bytes], **options: Any) -> list[dict[str, Any]]:
     connect = Answering(written, answer(sent))
-    given = ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5, **ASKED, **options)
+    given = ledger_of_server(connect, FromPlace("f", 4), ASKED, timeout_seconds_max=5, **options)
     return rows_of(given)
 
 
@@ -136,7 +137,7 @@ def test_what_is_not_sound_within(written97: Written, monkeypatch: pytest.Monkey
     long_ones = _narrowed(monkeypatch)
     connect = Answering(written97, answer(_sent(log, "f", first=first)))
     given = ledger_of_server(
-        connect, FromPlace("f", 4), timeout_seconds_max=5, held_bytes_max=0, **ASKED
+        connect, FromPlace("f", 4), ASKED, timeout_seconds_max=5, held_bytes_max=0
     )
     [row] = next(given).rows.to_pylist()
     assert (row["start"], row["is_complete"], row["digest"]) == (first, False, None)
@@ -156,7 +157,7 @@ def test_a_cut_within(written97: Written, monkeypatch: pytest.MonkeyPatch) -> No
     long_ones = _narrowed(monkeypatch)
     connect = Answering(written97, answer(sent[:12]), answer(sent))
     given = ledger_of_server(
-        connect, FromPlace("f", 4), timeout_seconds_max=5, held_bytes_max=0, **ASKED
+        connect, FromPlace("f", 4), ASKED, timeout_seconds_max=5, held_bytes_max=0
     )
     assert rows_of(given) == held
     assert [row["is_complete"] for row in held] == [True]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from binlog.adapters.logs_in_memory import MemoryLogs
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
 from binlog.scan import scan_events
@@ -239,17 +238,6 @@ def test_a_payload_is_folded_into_its_transaction() -> None:
     [closed] = fold_transactions(events)
     assert (closed.kind, closed.is_complete, closed.tables) == (Kind.OTHER, True, ())
     assert (closed.start, closed.end) == (opened.start, opened.end)
-
-
-def test_a_payload_read_from_the_middle_needs_its_files_description() -> None:
-    inner = event(EventType.QUERY, query_body("CREATE TABLE t (a INT)"), checksum=False)
-    log = Log()
-    first = log.gtid(1)
-    body = payload_body(inner, compression=255, uncompressed_bytes=len(inner))
-    log.add(EventType.TRANSACTION_PAYLOAD, body)
-    logs = MemoryLogs({"log": bytes(log)})
-    [transaction] = logs.transactions_at(file="log", position=first, transactions_max=1)
-    assert transaction.statements[0].sql == "CREATE TABLE t (a INT)"
 
 
 def test_a_payload_in_a_payload_is_refused() -> None:

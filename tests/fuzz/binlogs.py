@@ -29,7 +29,8 @@ from binlog.content.content_digest import digest_of
 from binlog.errors import BinlogError, CorruptBinlog, LimitExceeded, UnsupportedBinlog
 from binlog.events import Event, GtidLog
 from binlog.header import HEADER_BYTES
-from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_columns import LedgerRequest
+from binlog.ledger.ledger_window import WindowLedger, WindowPlace, ledger_of_window
 from binlog.rows.values import rows_of_group
 from binlog.scan import EventGroup, group_events, scan_events
 from binlog.transactions import fold_transactions
@@ -255,10 +256,8 @@ def _ledger(file: bytes, *, verify: bool, content: bool) -> WindowLedger:
     with _Guarded(file) as array:
         return ledger_of_window(
             array,
-            file=FILE,
-            verify=verify,
-            digests=content,
-            details=content,
+            WindowPlace(FILE),
+            LedgerRequest(verify=verify, digests=content, details=content),
             decompress=_DECOMPRESS,
             peek=_PEEK,
         )

@@ -103,6 +103,31 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_imports_changes(tmp_path: Pa
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("imported", "added"),
+    [("NUMBER", "NUMBER"), ("Kind", "int(Kind.ONLY)"), ("within", "within.NUMBER")],
+)
+def test_a_kernel_is_compiled_anew_when_a_constant_that_it_imports_changes(
+    tmp_path: Path, imported: str, added: str
+) -> None:
+    variables = {"GTID_AUDIT_CACHE": str(tmp_path / "cache")}
+    text = PROBE.replace(
+        "import kernel", f"import kernel\nfrom others import {imported}\nADDED = {added}"
+    )
+    probe = probe_in(tmp_path / "probe", text.replace("number + number", "number + ADDED"))
+    others = probe_in(probe / "others")
+    (others / "__init__.py").write_text(
+        "from enum import IntEnum\nfrom others.within import NUMBER\n"
+        "class Kind(IntEnum):\n    ONLY = NUMBER\n"
+    )
+    for number, said in ((1, [4, 2.5]), (2, [5, 3.5])):
+        (others / "within.py").write_text(f"{PROBE}\nNUMBER = {number}\n")
+        for hits in (0, 2):
+            ran = in_a_process(probe, ROOT, variables=variables)
+            assert (ran["said"], ran["hits"]) == (said, hits)
+
+
+@pytest.mark.long
 def test_a_package_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> None:
     installed = probe_in(tmp_path / "installed")
     shutil.copytree(ROOT / "gtid", installed / "gtid", ignore=shutil.ignore_patterns("__pycache__"))

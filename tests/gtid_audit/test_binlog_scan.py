@@ -22,8 +22,8 @@ from binlog.adapters.stream_ledger import LedgerBatch
 from binlog.errors import DumpBroken
 from binlog.event_types import EventType
 from binlog.ledger import ledger_summary
-from binlog.ledger.ledger_columns import DETAIL_FIELDS, LEDGER_SCHEMA, FileLedger, ledger_schema
-from binlog.ledger.ledger_summary import LedgerSummary, Timeline, sum_up
+from binlog.ledger.ledger_columns import DETAIL_FIELDS, LEDGER_SCHEMA, FileLedger, LedgerRequest
+from binlog.ledger.ledger_summary import LedgerSummary, Timeline
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -31,7 +31,7 @@ from gtid import GtidSet
 from gtid.binary import encode
 from gtid_audit import clock, ledger_scan
 from gtid_audit.cli import run
-from gtid_audit.ledger_scan import LedgerRequest, scan
+from gtid_audit.ledger_scan import scan
 from gtid_audit.output import Progress
 from gtid_audit.views.ledger_text import bars, show_summary, size_of
 from tests.binlog.builders import UUID_A, Log
@@ -183,10 +183,10 @@ def test_a_file_that_cannot_be_read_is_one_error(
 ) -> None:
     read = ledger_of_file
 
-    def denied(path: Path, **options: bool) -> Any:
+    def denied(path: Path, request: LedgerRequest) -> Any:
         if path.name == "binlog.000001":
             raise PermissionError(13, "Permission denied", str(path))
-        return read(path, **options)
+        return read(path, request)
 
     monkeypatch.setattr(ledger_scan, "ledger_of_file", denied)
     assert run(("binlog", "scan", str(logs), "--json")) == 3
@@ -245,7 +245,7 @@ def test_a_page_draws_time_and_counts_rows_by_table(capsys: Said) -> None:
 
 def twelve_tables_over_an_hour(change: dict[str, Any]) -> FileLedger:
     """Twelve transactions, six at each end of an hour, each of a table of its own."""
-    schema = ledger_schema(details=True)
+    schema = LedgerRequest(details=True).schema
     rows = [
         {
             "file": "binlog.000001",
@@ -353,9 +353,11 @@ def test_a_file_in_pieces_is_one_file(logs: Path) -> None:
     in_pieces = LedgerSummary()
     for number in range(whole.rows.num_rows):
         in_pieces.add(replace(whole, rows=whole.rows.slice(number, 1)))
-    assert in_pieces.files == sum_up([whole]).files
-    assert in_pieces.kinds == sum_up([whole]).kinds
-    assert in_pieces.timeline.slices == sum_up([whole]).timeline.slices
+    at_once = LedgerSummary()
+    at_once.add(whole)
+    assert in_pieces.files == at_once.files
+    assert in_pieces.kinds == at_once.kinds
+    assert in_pieces.timeline.slices == at_once.timeline.slices
 
 
 @settings(deadline=None)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from binlog.adapters.log_files import read_transactions
 from gtid_audit.cli import run
 from repair.adapters.collected_transactions import Collected
 from tests.binlog.builders import UUID_A
 from tests.binlog.ledger_shapes import SHAPES, of_8_0
+from tests.binlog.logs_in_memory import read_transactions
 
 SET = f"{UUID_A}:1-9:dba:1-9"
 # {log} is the one with a shape, {sound} another server's, {tmp} a folder.

@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from binlog.errors import CorruptBinlog
-from binlog.ledger.ledger_columns import ledger_schema
+from binlog.ledger.ledger_columns import LedgerRequest
 from gtid import GtidSet, Tsid
 from spark_audit.binlog_conditions import is_exact, mask_of
 from spark_audit.binlog_sought import Sought, sought_by
@@ -94,7 +94,7 @@ TRANSACTIONS = [
 
 
 def ledger(rows: list[dict[str, Any]]) -> LedgerRows:
-    return LedgerRows("db1/binlog.000001", pa.Table.from_pylist(rows, ledger_schema()))
+    return LedgerRows("db1/binlog.000001", pa.Table.from_pylist(rows, LedgerRequest().schema))
 
 
 texts = st.sampled_from([str(A), str(B), "dba", "", "b", "binlog.000001", "dml", "å"])
@@ -258,7 +258,7 @@ def batches(rows: LedgerRows) -> Iterator[pa.RecordBatch]:
 
 def test_rows_are_cast_and_cut_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark_audit.ledger_schema.ROWS_PER_BATCH", 2)
-    schema = ledger_schema(digests=True, details=True)
+    schema = LedgerRequest(digests=True, details=True).schema
     tables = [
         {"schema": "d", "table": "t", "rows_written": 1, "rows_updated": 2, "rows_deleted": 3}
     ]

@@ -1,7 +1,7 @@
 """The columns of results: evaluations, clusters, findings, and facts that were not read.
 
 They are Arrow columns, because both the files and the batches to and from the executors are Arrow.
-Columns are the fields of the records in topology/records.py, in their order. The local engine has
+Columns are derived from the fields of the records in topology/records.py. The local engine has
 no others; schema.py derives Spark's schemas from them.
 """
 
@@ -9,69 +9,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from topology.adapters.snapshot_columns import TIMESTAMP, list_of
+from topology.adapters.snapshot_columns import TIMESTAMP, columns_of, list_of
+from topology.records import AUDIT, FINDING, UNKNOWN
 
-# A set may hold more than 2**63 GTIDs; 38 digits are the widest exact number of Spark and Parquet.
-COUNT: Final = pa.decimal128(38, 0)
-
-_EVIDENCE = pa.struct(
-    {
-        "fact": pa.string(),
-        "value": pa.string(),
-        "read_from": pa.string(),
-        "read_at": TIMESTAMP,
-    }
-)
-_STRATEGY = pa.struct(
-    {
-        "name": pa.string(),
-        "automatic": pa.bool_(),
-        "risk": pa.string(),
-        "why": pa.string(),
-    }
-)
-
-FINDING_SCHEMA: Final = pa.schema(
-    {
-        "id": pa.string(),
-        "code": pa.string(),
-        "name": pa.string(),
-        "severity": pa.string(),
-        "grade": pa.string(),
-        "cluster": pa.string(),
-        "source": pa.string(),
-        "replica": pa.string(),
-        "channel": pa.string(),
-        "gtid_set": pa.string(),
-        "gtid_count": COUNT,
-        "first_seen": TIMESTAMP,
-        "last_seen": TIMESTAMP,
-        "deadline": TIMESTAMP,
-        "evidence": list_of(_EVIDENCE),
-        "explanation": pa.string(),
-        "strategies": list_of(_STRATEGY),
-    }
-)
-
-UNKNOWN_SCHEMA: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "server": pa.string(),
-        "fact": pa.string(),
-        "reason": pa.string(),
-    }
-)
-
-AUDIT_SCHEMA: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "verdict": pa.string(),
-        "servers": list_of(pa.string()),
-        "read_at": TIMESTAMP,
-        "findings": list_of(pa.struct(list(FINDING_SCHEMA))),
-        "unknown": list_of(pa.struct(list(UNKNOWN_SCHEMA))),
-    }
-)
+FINDING_SCHEMA: Final = columns_of(FINDING)
+UNKNOWN_SCHEMA: Final = columns_of(UNKNOWN)
+AUDIT_SCHEMA: Final = columns_of(AUDIT)
 
 # One row per cluster, without its findings: enough for an overview.
 CLUSTER_SCHEMA: Final = pa.schema(

@@ -12,12 +12,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from spark_audit.result_columns import (
     AUDIT_SCHEMA,
     CLUSTER_SCHEMA,
-    COUNT,
     EVALUATED_SCHEMA,
     FINDING_SCHEMA,
     UNKNOWN_SCHEMA,
 )
-from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, TIMESTAMP, list_of
+from topology.adapters.snapshot_columns import COUNT, SNAPSHOT_SCHEMA, TIMESTAMP, list_of
 
 SNAPSHOTS: Final = from_arrow_schema(SNAPSHOT_SCHEMA)
 AUDITS: Final = from_arrow_schema(AUDIT_SCHEMA)

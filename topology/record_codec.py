@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from gtid import GtidError, GtidSet
+from topology.plain_types import PlainKind, PlainType
 from topology.version import ServerVersion
 
 Plain: TypeAlias = "bool | int | str | list[Plain] | dict[str, Plain] | None"
@@ -68,6 +69,7 @@ class Codec(Generic[T]):
 
     write: Callable[[T], Plain]
     read: Callable[[Plain], T]
+    plain_type: PlainType  # of what it writes
     kind: type | None = None  # a value of exactly this type is returned unchanged
 
 
@@ -113,7 +115,7 @@ def through_text(
             raise _refuse(plain, expected)
         return value
 
-    return Codec(write, read)
+    return Codec(write, read, PlainType(PlainKind.TEXT))
 
 
 def word(kind: type[E]) -> Codec[E]:
@@ -127,7 +129,8 @@ def word(kind: type[E]) -> Codec[E]:
         except (KeyError, TypeError):
             raise _refuse(_read_text(plain), expected) from None
 
-    return Codec(lambda member: str(member.value), read)
+    words = tuple(str(member.value) for member in kind)
+    return Codec(lambda member: str(member.value), read, PlainType(PlainKind.TEXT, words=words))
 
 
 def optional(codec: Codec[T]) -> Codec[T | None]:
@@ -135,6 +138,7 @@ def optional(codec: Codec[T]) -> Codec[T | None]:
     return Codec(
         lambda value: None if value is None else codec.write(value),
         lambda plain: None if plain is None else codec.read(plain),
+        codec.plain_type.or_null(),
         codec.kind,
     )
 
@@ -153,7 +157,8 @@ def many(codec: Codec[T]) -> Codec[tuple[T, ...]]:
             raise error.within(f"[{len(values)}]") from error
         return tuple(values)
 
-    return Codec(lambda values: [codec.write(value) for value in values], read)
+    kind = PlainType(PlainKind.LIST, item=codec.plain_type)
+    return Codec(lambda values: [codec.write(value) for value in values], read, kind)
 
 
 def text_pair(first: str, second: str) -> Codec[tuple[str, str]]:
@@ -172,7 +177,7 @@ def text_pair(first: str, second: str) -> Codec[tuple[str, str]]:
                 return one, other
         return shape.read(plain)  # raises an error that shows what is wrong
 
-    return Codec(shape.write, read)
+    return Codec(shape.write, read, shape.plain_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,21 +231,29 @@ class RecordShape(Generic[T]):
         return made
 
     @property
+    def plain_type(self) -> PlainType:
+        """Return the type of the record."""
+        parts = tuple((name, codec.plain_type) for name, codec in self.fields.items())
+        return PlainType(PlainKind.RECORD, parts=parts)
+
+    @property
     def codec(self) -> Codec[T]:
         """Return this shape as the codec of a field in another shape."""
-        return Codec(self.write, self.read)
+        return Codec(self.write, self.read, self.plain_type)
 
 
-TEXT: Codec[str] = Codec(str, _read_text, str)
-NUMBER: Codec[int] = Codec(int, _read_number, int)
-FLAG: Codec[bool] = Codec(bool, _read_flag, bool)
+TEXT: Codec[str] = Codec(str, _read_text, PlainType(PlainKind.TEXT), str)
+NUMBER: Codec[int] = Codec(int, _read_number, PlainType(PlainKind.NUMBER), int)
+SMALL_NUMBER: Codec[int] = Codec(int, _read_number, PlainType(PlainKind.SMALL_NUMBER), int)
+COUNT: Codec[int] = Codec(int, _read_number, PlainType(PlainKind.COUNT), int)
+FLAG: Codec[bool] = Codec(bool, _read_flag, PlainType(PlainKind.FLAG), bool)
 _TIME_TEXT = through_text(
     write=time_to_text,
     parse=time_from_text,
     expected="a UTC time like 2026-01-02T03:04:05.000006Z",
 )
 # A column of times needs no intermediate text: see readings_of_table in adapters/columns.py.
-TIME = Codec(_TIME_TEXT.write, _TIME_TEXT.read, datetime)
+TIME = Codec(_TIME_TEXT.write, _TIME_TEXT.read, PlainType(PlainKind.TIME), datetime)
 
 
 def _remembering(codec: Codec[T]) -> Codec[T]:
@@ -255,7 +268,7 @@ def _remembering(codec: Codec[T]) -> Codec[T]:
             return recent(plain)
         return codec.read(plain)
 
-    return Codec(codec.write, read)
+    return Codec(codec.write, read, codec.plain_type)
 
 
 UUID_TEXT = _remembering(
@@ -265,7 +278,7 @@ _GTID_SET_TEXT = _remembering(
     through_text(write=str, parse=GtidSet.parse, expected="a canonical GTID set")
 )
 # As with times: a caller that has read a column of sets need not convert them to text and back.
-GTID_SET = Codec(_GTID_SET_TEXT.write, _GTID_SET_TEXT.read, GtidSet)
+GTID_SET = Codec(_GTID_SET_TEXT.write, _GTID_SET_TEXT.read, _GTID_SET_TEXT.plain_type, GtidSet)
 VERSION = _remembering(
     through_text(write=str, parse=ServerVersion.parse, expected="a release like 9.7.4")
 )

@@ -1,10 +1,11 @@
-"""Snapshots, findings and audits as plain records, and back: the only list of the field names.
+"""Snapshots, findings and audits as plain records, and back: the one declaration of their fields.
 
 A record consists of dict, list, str, int, bool and None only. So it is valid JSON, and one row of a
 Parquet file once the columns are typed (topology/adapters/snapshot_columns.py).
 
-1. A table per dataclass defines how each field is written and read. Everything that is written can
-   be read back. Reading returns an equal value or raises MalformedRecord with the field.
+1. A table per dataclass defines how each field is written and read, and its type. Parquet columns,
+   Spark schemas and JSON Schemas are derived from these tables. Everything that is written can be
+   read back. Reading returns an equal value or raises MalformedRecord with the field.
 2. Reading is strict. It rejects a missing or extra field, a number in place of a text, a time
    without its zone, and a set that is not in canonical form.
 3. Times are ISO-8601 in UTC, with microseconds and `Z`. GTID sets are MySQL's text on one line.
@@ -32,9 +33,11 @@ from topology.history_evidence import (
     PurgedChange,
 )
 from topology.record_codec import (
+    COUNT,
     FLAG,
     GTID_SET,
     NUMBER,
+    SMALL_NUMBER,
     TEXT,
     TIME,
     UUID_TEXT,
@@ -98,7 +101,7 @@ _WORKER = RecordShape(
     {
         "worker_id": NUMBER,
         "applying": GTID_SET,
-        "errno": NUMBER,
+        "errno": SMALL_NUMBER,
         "error": TEXT,
         "state": TEXT,
         "applying_seconds": optional(NUMBER),
@@ -111,16 +114,16 @@ _CHANNEL = RecordShape(
     {
         "name": TEXT,
         "source_host": TEXT,
-        "source_port": NUMBER,
+        "source_port": SMALL_NUMBER,
         "source_uuid": optional(UUID_TEXT),
         "auto_position": FLAG,
         "gtid_retrieved": GTID_SET,
         "receiver": word(ThreadState),
-        "receiver_errno": NUMBER,
+        "receiver_errno": SMALL_NUMBER,
         "receiver_error": TEXT,
         "receiver_error_at": TEXT,
         "applier": word(ThreadState),
-        "applier_errno": NUMBER,
+        "applier_errno": SMALL_NUMBER,
         "applier_error": TEXT,
         "applier_error_at": TEXT,
         "received_to": optional(_POSITION),
@@ -194,14 +197,14 @@ _UNREAD = RecordShape(
     UnreadFact, {"fact": TEXT, "reason": word(UnreadReason), "detail": TEXT}
 ).codec
 
-_SERVER = RecordShape(
+SNAPSHOT = RecordShape(
     ServerSnapshot,
     {
         "cluster": TEXT,
         "name": TEXT,
         "host": TEXT,
-        "port": NUMBER,
-        "phase": NUMBER,
+        "port": SMALL_NUMBER,
+        "phase": SMALL_NUMBER,
         "read_started": TIME,
         "read_ended": TIME,
         "server_clock": optional(TIME),
@@ -238,7 +241,7 @@ def _get_of_finding(finding: Finding, name: str) -> object:
     return finding.gtid_set.gtid_count if name == "gtid_count" else getattr(finding, name)
 
 
-_FINDING = RecordShape(
+FINDING = RecordShape(
     Finding,
     {
         "id": TEXT,
@@ -251,7 +254,7 @@ _FINDING = RecordShape(
         "replica": optional(TEXT),
         "channel": optional(TEXT),
         "gtid_set": GTID_SET,
-        "gtid_count": NUMBER,
+        "gtid_count": COUNT,
         "first_seen": TIME,
         "last_seen": TIME,
         "deadline": optional(TIME),
@@ -263,17 +266,17 @@ _FINDING = RecordShape(
     get=_get_of_finding,
 )
 
-_UNKNOWN = RecordShape(Unknown, {"cluster": TEXT, "server": TEXT, "fact": TEXT, "reason": TEXT})
+UNKNOWN = RecordShape(Unknown, {"cluster": TEXT, "server": TEXT, "fact": TEXT, "reason": TEXT})
 
-_AUDIT = RecordShape(
+AUDIT = RecordShape(
     ClusterAudit,
     {
         "cluster": TEXT,
         "verdict": word(Verdict),
         "servers": many(TEXT),
         "read_at": optional(TIME),
-        "findings": many(_FINDING.codec),
-        "unknown": many(_UNKNOWN.codec),
+        "findings": many(FINDING.codec),
+        "unknown": many(UNKNOWN.codec),
     },
 )
 
@@ -283,42 +286,42 @@ _AUDIT = RecordShape(
 
 def snapshot_to_record(snapshot: ServerSnapshot) -> Record:
     """Write one reading of one server."""
-    return _SERVER.write(snapshot)
+    return SNAPSHOT.write(snapshot)
 
 
 def snapshot_from_record(record: Record) -> ServerSnapshot:
     """Read one reading of one server. Raises MalformedRecord."""
-    return _SERVER.read(record)
+    return SNAPSHOT.read(record)
 
 
 def finding_to_record(finding: Finding) -> Record:
     """Write a finding with the fields, and in the order, of its contract."""
-    return _FINDING.write(finding)
+    return FINDING.write(finding)
 
 
 def finding_from_record(record: Record) -> Finding:
     """Read a finding; its id and count must follow from the rest. Raises MalformedRecord."""
-    return _FINDING.read(record)
+    return FINDING.read(record)
 
 
 def unknown_to_record(unknown: Unknown) -> Record:
     """Write a fact that was not read."""
-    return _UNKNOWN.write(unknown)
+    return UNKNOWN.write(unknown)
 
 
 def unknown_from_record(record: Record) -> Unknown:
     """Read a fact that was not read. Raises MalformedRecord."""
-    return _UNKNOWN.read(record)
+    return UNKNOWN.read(record)
 
 
 def audit_to_record(audit: ClusterAudit) -> Record:
     """Write the audit of a cluster."""
-    return _AUDIT.write(audit)
+    return AUDIT.write(audit)
 
 
 def audit_from_record(record: Record) -> ClusterAudit:
     """Read the audit of a cluster. Raises MalformedRecord."""
-    return _AUDIT.read(record)
+    return AUDIT.read(record)
 
 
 def cluster_from_servers(cluster: str, servers: Iterable[ServerSnapshot]) -> ClusterSnapshot:

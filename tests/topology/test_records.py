@@ -337,9 +337,9 @@ def test_a_finding_has_the_fields_of_its_contract_in_order() -> None:
 @pytest.mark.parametrize(
     "shape",
     [
-        (snapshot.ServerSnapshot, records._SERVER.fields, SNAPSHOT_SCHEMA.names),
-        (findings.ClusterAudit, records._AUDIT.fields, AUDIT_SCHEMA.names),
-        (findings.Finding, records._FINDING.fields, FINDING_SCHEMA.names),
+        (snapshot.ServerSnapshot, records.SNAPSHOT.fields, SNAPSHOT_SCHEMA.names),
+        (findings.ClusterAudit, records.AUDIT.fields, AUDIT_SCHEMA.names),
+        (findings.Finding, records.FINDING.fields, FINDING_SCHEMA.names),
     ],
     ids=lambda shape: shape[0].__name__,
 )

@@ -1,7 +1,7 @@
 """The columns of a stored snapshot, and the conversion of records to columns and back.
 
-1. SNAPSHOT_SCHEMA has the fields of a snapshot's record, typed. Times are UTC microseconds, GTID
-   sets are MySQL's text.
+1. The columns are derived from the fields of a record (topology/records.py). Times are UTC
+   microseconds, GTID sets are MySQL's text.
 2. Typing loses nothing: records_of_table(table_of_records(x)) is x, for any schema.
 """
 
@@ -13,7 +13,9 @@ from typing import Any, Final, TypeAlias, cast
 
 import pyarrow as pa
 
-from topology.records import Plain, Record, time_from_text, time_to_text
+from topology.plain_types import PlainKind, PlainType
+from topology.record_codec import RecordShape
+from topology.records import SNAPSHOT, Plain, Record, time_from_text, time_to_text
 
 Cell: TypeAlias = "bool | int | str | datetime | Decimal | list[Cell] | dict[str, Cell] | None"
 
@@ -26,128 +28,33 @@ def list_of(item: pa.DataType) -> pa.DataType:
 
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
-_POSITION = pa.struct({"file": pa.string(), "position": pa.int64()})
-_WORKER = pa.struct(
-    {
-        "worker_id": pa.int64(),
-        "applying": pa.string(),
-        "errno": pa.int32(),
-        "error": pa.string(),
-        "state": pa.string(),
-        "applying_seconds": pa.int64(),
-        "last_applied": pa.string(),
-    }
-)
-_CHANNEL = pa.struct(
-    {
-        "name": pa.string(),
-        "source_host": pa.string(),
-        "source_port": pa.int32(),
-        "source_uuid": pa.string(),
-        "auto_position": pa.bool_(),
-        "gtid_retrieved": pa.string(),
-        "receiver": pa.string(),
-        "receiver_errno": pa.int32(),
-        "receiver_error": pa.string(),
-        "receiver_error_at": pa.string(),
-        "applier": pa.string(),
-        "applier_errno": pa.int32(),
-        "applier_error": pa.string(),
-        "applier_error_at": pa.string(),
-        "received_to": _POSITION,
-        "applied_to": _POSITION,
-        "lag_seconds": pa.int64(),
-        "filters": list_of(pa.string()),
-        "workers": list_of(_WORKER),
-        "applier_state": pa.string(),
-        "receiver_state": pa.string(),
-        "relay_applied_to": _POSITION,
-        "delay_seconds": pa.int64(),
-        "delay_remaining_seconds": pa.int64(),
-        "source_server_id": pa.int64(),
-        "ignored_server_ids": list_of(pa.int64()),
-        "until": pa.string(),
-        "skip_counter": pa.int64(),
-        "last_queued": pa.string(),
-        "last_queued_committed_at": TIMESTAMP,
-        "last_applied": pa.string(),
-        "last_applied_at": TIMESTAMP,
-    }
-)
-_BINARY_LOG = pa.struct({"name": pa.string(), "size_bytes": pa.int64(), "encrypted": pa.bool_()})
-_SETTING = pa.struct({"name": pa.string(), "value": pa.string()})
-_GROUP = pa.struct(
-    {
-        "group_name": pa.string(),
-        "member_state": pa.string(),
-        "member_role": pa.string(),
-        "received": pa.string(),
-    }
-)
-_LOG_START = pa.struct({"file": pa.string(), "begun_at": TIMESTAMP, "previous_gtids": pa.string()})
-_HISTORY_EVIDENCE = pa.struct(
-    {
-        "first_log": pa.struct(
-            {"file": pa.string(), "begun_at": TIMESTAMP, "previous_gtids": pa.string()}
-        ),
-        "commits": list_of(
-            pa.struct(
-                {
-                    "gtid": pa.string(),
-                    "server_id": pa.int64(),
-                    "committed_at": TIMESTAMP,
-                    "is_exact": pa.bool_(),
-                    "logged_at": TIMESTAMP,
-                }
-            )
-        ),
-        "unread": pa.string(),
-        "searches": list_of(
-            pa.struct(
-                {
-                    "replica": pa.string(),
-                    "channel": pa.string(),
-                    "place": pa.string(),
-                    "wanted": pa.string(),
-                    "before": pa.string(),
-                }
-            )
-        ),
-        "purged_changes": list_of(pa.struct({"at": TIMESTAMP, "added": pa.string()})),
-        "schemas_count": pa.int64(),
-    }
-)
-_UNREAD = pa.struct({"fact": pa.string(), "reason": pa.string(), "detail": pa.string()})
+# A set may hold more than 2**63 GTIDs; 38 digits are the widest exact number of Spark and Parquet.
+COUNT: Final = pa.decimal128(38, 0)
+_OF_KIND: Final = {
+    PlainKind.TEXT: pa.string(),
+    PlainKind.NUMBER: pa.int64(),
+    PlainKind.SMALL_NUMBER: pa.int32(),
+    PlainKind.COUNT: COUNT,
+    PlainKind.FLAG: pa.bool_(),
+    PlainKind.TIME: TIMESTAMP,
+}
 
-SNAPSHOT_SCHEMA: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "name": pa.string(),
-        "host": pa.string(),
-        "port": pa.int32(),
-        "phase": pa.int32(),
-        "read_started": TIMESTAMP,
-        "read_ended": TIMESTAMP,
-        "server_clock": TIMESTAMP,
-        "server_uuid": pa.string(),
-        "server_id": pa.int64(),
-        "version": pa.string(),
-        "version_text": pa.string(),
-        "vendor": pa.string(),
-        "uptime_seconds": pa.int64(),
-        "gtid_executed": pa.string(),
-        "gtid_purged": pa.string(),
-        "gtid_owned": pa.string(),
-        "log_end": _POSITION,
-        "channels": list_of(_CHANNEL),
-        "binary_logs": list_of(_BINARY_LOG),
-        "settings": list_of(_SETTING),
-        "group": _GROUP,
-        "notable_settings": pa.string(),
-        "history_evidence": _HISTORY_EVIDENCE,
-        "unread": list_of(_UNREAD),
-    }
-)
+
+def column_type(plain: PlainType) -> pa.DataType:
+    """Return the type of a column that holds values of a plain type, or null."""
+    if plain.item is not None:
+        return list_of(column_type(plain.item))
+    if plain.kind is PlainKind.RECORD:
+        return pa.struct({name: column_type(part) for name, part in plain.parts})
+    return _OF_KIND[plain.kind]
+
+
+def columns_of(shape: RecordShape[Any]) -> pa.Schema:
+    """Return the columns that hold the records of a shape: one for each field, in its order."""
+    return pa.schema({name: column_type(part) for name, part in shape.plain_type.parts})
+
+
+SNAPSHOT_SCHEMA: Final = columns_of(SNAPSHOT)
 
 
 # -- records and columns --------------------------------------------------------------------------

@@ -1,0 +1,38 @@
+"""The types of plain values: what a field of a record may hold, whatever the form of storage.
+
+1. Each codec (record_codec.py) has the type of what it writes. So a field is declared once, in a
+   record's table; Parquet and Spark columns (adapters/snapshot_columns.py) and JSON Schemas
+   (json_schema.py) are derived from it.
+2. This module knows neither Arrow nor JSON.
+"""
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+
+class PlainKind(Enum):
+    """What a plain value is."""
+
+    TEXT = "text"
+    NUMBER = "a whole number below 2**63"
+    SMALL_NUMBER = "a whole number below 2**31"
+    COUNT = "a whole number of any size"
+    FLAG = "true or false"
+    TIME = "a time in UTC"
+    LIST = "a list"
+    RECORD = "a record"
+
+
+@dataclass(frozen=True, slots=True)
+class PlainType:
+    """The type of one plain value."""
+
+    kind: PlainKind
+    may_be_null: bool = False
+    words: tuple[str, ...] = ()  # the only texts that are valid; () if any text may be
+    item: "PlainType | None" = None  # of a list
+    parts: tuple[tuple[str, "PlainType"], ...] = field(default=())  # of a record, in order
+
+    def or_null(self) -> "PlainType":
+        """Return this type with null allowed."""
+        return replace(self, may_be_null=True)

@@ -9,11 +9,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import chain, islice
 from typing import Any
+
+from topology.document_version import versioned
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _SPOOLED_BYTES = 64 * 1024**2
@@ -32,9 +34,9 @@ def speak_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def write_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
-    """Write one JSON document."""
-    write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+def write_json(document: Mapping[str, Any]) -> None:
+    """Write one JSON document, with its schema_version."""
+    write(json.dumps(versioned(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 class StreamedList(list[Any]):

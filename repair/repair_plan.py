@@ -63,7 +63,7 @@ from repair.transaction_content import TransactionContent, described
 from topology.findings import Finding
 from topology.hidden import without_secrets
 
-FORMAT_VERSION = 2
+SCHEMA_VERSION = 2
 _LISTS = (
     *("answered", "assumed", "not_chosen", "not_planned", "rows"),
     *("contents", "saved", "afterwards"),
@@ -261,7 +261,7 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as plain values, ready to be written."""
-        return {"format_version": FORMAT_VERSION, "id": self.id, **self._content()}
+        return {"schema_version": SCHEMA_VERSION, "id": self.id, **self._content()}
 
     def reached_by(self, sockets: Mapping[str, str]) -> "Plan":
         """Return this plan for servers, by name, that were reached by a Unix socket."""

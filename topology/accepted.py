@@ -49,8 +49,8 @@ from gtid import Gtid, GtidSet
 from topology.contents import ContentDifference, ContentReading, TransactionVersion
 from topology.snapshot import ServerSnapshot
 
-# The format version of plan.json (repair/repair_plan.py) that this module reads.
-PLAN_FORMAT_VERSION: Final = 2
+# The version of plan.json (repair/repair_plan.py) that this module reads.
+PLAN_SCHEMA_VERSION: Final = 2
 _EMPTIES: Final = frozenset({"InjectEmpty", "AppendPurged"})
 _TAKES_BACK: Final = "UndoRows"
 
@@ -107,7 +107,7 @@ def accepted_from_plan(text: str) -> AcceptedRepair:
     """Read a plan.json. Raises NotAPlan."""
     try:
         plan = json.loads(text)
-        _check_format(plan["format_version"])
+        _check_version(plan.get("schema_version", plan.get("format_version")))
         uuids = {each["server"]: UUID(each["server_uuid"]) for each in plan["assumed"]}
         changes: list[Mapping[str, Any]] = [step["change"] for step in plan["steps"]]
         emptied, undone = (
@@ -125,9 +125,11 @@ def accepted_from_plan(text: str) -> AcceptedRepair:
         raise NotAPlan("not a plan that `repair plan` wrote") from error
 
 
-def _check_format(version: object) -> None:
-    if version != PLAN_FORMAT_VERSION:
-        raise NotAPlan(f"a plan of format {version}; this version reads {PLAN_FORMAT_VERSION}")
+def _check_version(version: object) -> None:
+    if version != PLAN_SCHEMA_VERSION:
+        raise NotAPlan(
+            f"a plan with schema version {version}; this gtid-audit reads {PLAN_SCHEMA_VERSION}"
+        )
 
 
 def _repair(

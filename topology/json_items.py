@@ -7,6 +7,7 @@ distinguish items that executors wrote from items that were written with the res
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
+from topology.document_version import versioned
 from topology.records import Plain, Record
 
 _ITEM_INDENT = " " * 4  # inside a list that is a field of the document
@@ -57,7 +58,8 @@ def document_pieces(
     A list that is None is written as null.
     """
     yield "{\n"
-    fields = [f"  {_scalar_text(name)}: {_scalar_text(value)}" for name, value in head.items()]
+    scalars = versioned(head).items()
+    fields = [f"  {_scalar_text(name)}: {_scalar_text(value)}" for name, value in scalars]
     yield ",\n".join(fields)
     for name, pieces in lists.items():
         if pieces is None:

@@ -17,6 +17,7 @@ from gtid_audit.commands.options import AsJson
 from gtid_audit.commands.quick import QuickCommand
 from gtid_audit.output import write, write_line
 from gtid_audit.sets_from_operands import read_operands
+from topology.document_version import versioned
 
 Result = GtidSet | bool | int
 
@@ -147,7 +148,7 @@ def _write_large_json(document: dict[str, Any]) -> None:
     """Write the same as output.write_json, piece by piece: the sets may be huge."""
     pieces: list[str] = []
     size = 0
-    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(document):
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(versioned(document)):
         pieces.append(piece)
         size += len(piece)
         if size >= _PIECE_CHARS:

@@ -48,9 +48,14 @@ def test_operations(
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(("sets", "subset", f"{U}:1-3", f"{U}:2", "--json")) == 1
-    assert json.loads(capsys.readouterr().out) == {"operation": "subset", "result": False}
+    assert json.loads(capsys.readouterr().out) == {
+        "schema_version": 1,
+        "operation": "subset",
+        "result": False,
+    }
     assert run(("sets", "union", f"{U}:1-3", f"{U}:5", "--json")) == 0
     assert json.loads(capsys.readouterr().out) == {
+        "schema_version": 1,
         "operation": "union",
         "result": {
             "gtid_set": f"{U}:1-3:5",

@@ -46,7 +46,7 @@ def test_accepted_repairs_reach_the_cluster_without_their_plans(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     plan = {
-        "format_version": 2,
+        "schema_version": 2,
         "id": "0123456789abcdef",
         "assumed": [],
         "steps": [],

@@ -31,7 +31,7 @@ def step_of(name: str) -> dict[str, Any]:
 def test_a_plan_has_all_that_was_asked_and_found() -> None:
     plan = full_plan(STEPS)
     found = written(plan)
-    assert list(found)[:2] == ["format_version", "id"]
+    assert list(found)[:2] == ["schema_version", "id"]
     assert found["id"] == plan.id
     assert found["snapshot_read_at"] == "2026-01-01T12:00:00+00:00"
     assert found["choices"] == {"E1": "inject_empty"}

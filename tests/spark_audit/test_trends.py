@@ -29,7 +29,7 @@ from spark_audit.trends_frames import (
     interval_trend,
     retirements,
 )
-from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from tests.snapshots import A, B, a_channel, a_cluster, a_server, with_facts
 from tests.spark_audit.audits import UUID_A, a_finding, night, run_of
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.findings import Finding
@@ -75,7 +75,7 @@ def pair(name: str, *executed: str, **facts: Any) -> ClusterSnapshot:
 
 def unread(server: ServerSnapshot) -> ServerSnapshot:
     fact = UnreadFact("gtid_executed", UnreadReason.TIMEOUT, "")
-    return replace(server, gtid_executed=None, unread=(fact,))
+    return with_facts(server, gtid_executed=None, unread=(fact,))
 
 
 def moment(microseconds: int | None) -> datetime | None:

@@ -11,10 +11,10 @@ import pytest
 from gtid import GtidSet
 from repair import plan_repair
 from repair.render import PLAN, render_files
-from repair.repair_plan import FORMAT_VERSION
+from repair.repair_plan import SCHEMA_VERSION
 from tests.repair.build import UUIDS, channel, evidence_of, gtids, model, server, snapshot_of
 from topology.accepted import (
-    PLAN_FORMAT_VERSION,
+    PLAN_SCHEMA_VERSION,
     AcceptedRepair,
     NotAPlan,
     accepted_from_plan,
@@ -198,7 +198,7 @@ def test_a_fleet_file_names_plans_from_where_it_is(tmp_path: Path) -> None:
 
 
 def test_it_is_the_same_through_a_command_line_and_a_file(tmp_path: Path) -> None:
-    assert PLAN_FORMAT_VERSION == FORMAT_VERSION
+    assert PLAN_SCHEMA_VERSION == SCHEMA_VERSION
     assert accepted_from_text(REPAIR.to_text()) == REPAIR
     (tmp_path / PLAN).write_text(written())
     assert read_accepted([tmp_path, tmp_path / PLAN]) == (REPAIR, REPAIR)
@@ -207,7 +207,7 @@ def test_it_is_the_same_through_a_command_line_and_a_file(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"format_version": 1}', json.dumps({**json.loads(written()), "steps": 3})],
+    ["", "[]", "{}", '{"schema_version": 1}', json.dumps({**json.loads(written()), "steps": 3})],
 )
 def test_what_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(NotAPlan):

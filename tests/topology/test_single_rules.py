@@ -12,7 +12,7 @@ from gtid import GtidSet
 from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server, commits_of
 from tests.topology.test_decisions import of_pair, with_edges
 from topology.accepted import (
-    PLAN_FORMAT_VERSION,
+    PLAN_SCHEMA_VERSION,
     Acceptance,
     AcceptedRepair,
     Decision,
@@ -200,12 +200,12 @@ def test_an_accepted_repair_has_a_moment_with_a_zone_and_sets_that_are_joined() 
         )
     )
     plan = (
-        '{"format_version": %s, "id": "p1", "snapshot_read_at": "%s", "steps": [%s],'
+        '{"schema_version": %s, "id": "p1", "snapshot_read_at": "%s", "steps": [%s],'
         ' "assumed": [{"server": "b", "server_uuid": "%s"}]}'
     )
-    text = plan % (PLAN_FORMAT_VERSION, NOON.isoformat(), steps, B)
+    text = plan % (PLAN_SCHEMA_VERSION, NOON.isoformat(), steps, B)
     assert accepted_from_plan(text) == AcceptedRepair("p1", NOON, ((B, SOME | FOUR),))
-    for other in (PLAN_FORMAT_VERSION + 1, '"2"'):
+    for other in (PLAN_SCHEMA_VERSION + 1, '"2"'):
         with pytest.raises(NotAPlan):
             accepted_from_plan(plan % (other, NOON.isoformat(), steps, B))
 

@@ -1,0 +1,67 @@
+"""The document of an audit follows its JSON Schema, which docs/reference holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gtid_audit.views.document_schema import audit_schema, schema_text
+from gtid_audit.views.report import Engine, report_of
+from tests.gtid_audit.build import half_read, healthy, holed
+from topology.audit_cluster import audit_cluster
+from topology.contents import ContentReading, StartLookedAt, UnreadContent
+from topology.snapshot import ClusterSnapshot
+
+REFERENCE = Path(__file__).parents[2] / "docs/reference/audit.schema.json"
+VALIDATOR = jsonschema.Draft202012Validator(audit_schema(is_closed=True))
+
+
+def documents(*snapshots: ClusterSnapshot, contents: Any = None) -> list[dict[str, Any]]:
+    """Return the document of an audit as `--json` prints it."""
+    report = report_of(Engine.LOCAL, map(audit_cluster, snapshots))
+    return [json.loads("".join(report.document_pieces(contents)))]
+
+
+def compared() -> dict[str, ContentReading]:
+    moment = healthy("x").last[0].read_ended
+    note = UnreadContent("a", "no log")
+    start = StartLookedAt("a", moment, "binlog.000002")
+    reading = ContentReading(moment, 1, (start,), (), (note,))
+    return {"x": replace(reading, pairs=(("a", "b"),), remarks=(note,))}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *documents(),
+        *documents(healthy("x"), holed("y"), half_read("z")),
+        *documents(healthy("x"), contents=compared()),
+    ],
+)
+def test_a_document_has_exactly_the_fields_of_its_schema(document: dict[str, Any]) -> None:
+    VALIDATOR.validate(document)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"schema_version": 2}, {"verdict": "FINE"}, {"findings": [{}]}, {"contents": {}}, {"new": 1}],
+)
+def test_a_document_with_other_fields_is_not_valid(change: dict[str, Any]) -> None:
+    [document] = documents(holed("y"))
+    assert not VALIDATOR.is_valid({**document, **change})
+
+
+def test_readers_of_the_published_schema_ignore_new_fields() -> None:
+    [document] = documents(holed("y"))
+    published = json.loads(REFERENCE.read_text())
+    jsonschema.Draft202012Validator.check_schema(published)
+    jsonschema.Draft202012Validator(published).validate({**document, "new": 1})
+
+
+def test_the_reference_is_as_generated() -> None:
+    assert REFERENCE.read_text() == schema_text(), "run `make docs`"

@@ -89,7 +89,7 @@ def test_the_document_has_the_history_that_was_kept(
     assert documents[1] == documents[2], "the run is there already, and is kept"
     alone, kept = (json.loads(document) for document in documents[:2])
     lists = ["clusters", "findings", "unknown", "contents"]
-    assert list(kept) == ["audited_at", "engine", "verdict", *lists]
+    assert list(kept) == ["schema_version", "audited_at", "engine", "verdict", *lists]
     hole = next(each for each in kept["findings"] if each["code"] == "H1")
     assert hole["first_seen"][:10] == "2026-01-02"
     assert hole["last_seen"][:10] == "2026-01-04"
@@ -190,7 +190,8 @@ def test_another_policy_does_not_rewrite_what_was_found(
 def test_trends_as_a_document(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(("spark", "trends", str(stored), "--quiet-runs", "3", "--json")) == 0
     found = json.loads(capsys.readouterr().out)
-    assert list(found) == ["first_run", "last_run", "runs", "intervals", "retirable", "findings"]
+    head = ["schema_version", "first_run", "last_run", "runs"]
+    assert list(found) == [*head, "intervals", "retirable", "findings"]
     assert (found["runs"], found["first_run"]) == (3, "2026-01-02T12:00:01.040000Z")
     assert found["intervals"][0]["interval_count"] == 2
     assert found["retirable"] == []

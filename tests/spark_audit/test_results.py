@@ -36,6 +36,7 @@ from spark_audit.summary import (
     policy_digest,
 )
 from tests.spark_audit.audits import an_audit, frame_of, night, run_of, verdict_counts
+from topology.document_version import versioned
 from topology.findings import Severity, Verdict
 from topology.json_items import document_pieces
 from topology.policy import Policy
@@ -93,12 +94,12 @@ def test_a_run_has_its_tables_its_summary_and_its_mark(whole: Results) -> None:
 
 def test_the_document_is_the_local_engines_to_the_byte(whole: Results) -> None:
     local = report_of(Engine.SPARK, FLEET)
-    expected = json.dumps(local.to_document(), ensure_ascii=False, indent=2) + "\n"
+    expected = json.dumps(versioned(local.to_document()), ensure_ascii=False, indent=2) + "\n"
     assert "".join(local.document_pieces()) == expected
     head = {"engine": "spark"}
     lists = ("clusters", "findings", "unknown")
     cut = {key: value for key, value in local.to_document().items() if key in (*lists, *head)}
-    assert document_of(whole) == json.dumps(cut, ensure_ascii=False, indent=2) + "\n"
+    assert document_of(whole) == json.dumps(versioned(cut), ensure_ascii=False, indent=2) + "\n"
 
 
 def test_the_summary_counts_and_names_the_worst(whole: Results) -> None:

@@ -40,5 +40,5 @@ def test_a_document_is_what_the_standard_library_writes(
     head = {f"h{name}": value for name, value in head.items()}
     pieces = [items_text(records[at : at + size]) for at in range(0, len(records), size)]
     text = "".join(document_pieces(head, {"found": pieces, "nothing": [], "unasked": None}))
-    whole = {**head, "found": records, "nothing": [], "unasked": None}
+    whole = {"schema_version": 1, **head, "found": records, "nothing": [], "unasked": None}
     assert text == json.dumps(whole, ensure_ascii=False, indent=2) + "\n"

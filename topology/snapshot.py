@@ -309,6 +309,7 @@ class ReadServer(ServerSnapshot):
     gtid_owned: GtidSet = field(kw_only=True)
 
     def __post_init__(self) -> None:
+        # With its arguments: `slots=True` makes another class than the one that is written here.
         super(ReadServer, self).__post_init__()
         for name in _COMPARED:
             if getattr(self, name) is None:

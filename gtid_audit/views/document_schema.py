@@ -1,4 +1,4 @@
-"""The JSON Schema of an audit's document: what `pair`, `audit`, and the API of `serve` answer.
+"""The JSON Schema of an audit's document: what `pair` and `audit` print with `--json`.
 
 Fields of findings and unread facts are those of their records (topology/records.py). The rest is
 declared here, beside the functions that write it (report.py, content_text.py).

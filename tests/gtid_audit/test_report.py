@@ -46,6 +46,16 @@ def test_the_same_snapshots_give_the_same_bytes(capsys: pytest.CaptureFixture[st
     json.loads(both[: len(both) // 2])
 
 
+def test_every_document_begins_with_the_version_of_its_fields(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_json({"found": 1})
+    write_json({"found": 1, "schema_version": 2})  # a plan has a version of its own
+    assert capsys.readouterr().out == (
+        '{\n  "schema_version": 1,\n  "found": 1\n}\n{\n  "schema_version": 2,\n  "found": 1\n}\n'
+    )
+
+
 def test_a_cluster_appears_once() -> None:
     with pytest.raises(ValueError, match="every cluster once"):
         report_of(Engine.LOCAL, map(audit_cluster, (healthy(), holed())))

@@ -205,6 +205,8 @@ def test_an_accepted_repair_has_a_moment_with_a_zone_and_sets_that_are_joined() 
     )
     text = plan % (PLAN_SCHEMA_VERSION, NOON.isoformat(), steps, B)
     assert accepted_from_plan(text) == AcceptedRepair("p1", NOON, ((B, SOME | FOUR),))
+    older = text.replace("schema_version", "format_version")  # as earlier versions named it
+    assert accepted_from_plan(older) == accepted_from_plan(text)
     for other in (PLAN_SCHEMA_VERSION + 1, '"2"'):
         with pytest.raises(NotAPlan):
             accepted_from_plan(plan % (other, NOON.isoformat(), steps, B))

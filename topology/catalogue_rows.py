@@ -253,7 +253,9 @@ ROWS: tuple[Row, ...] = (
         " own server_id, without an error.",
         "A configuration file was copied.",
         "The server_id of two servers of one topology. It is critical if transactions flow from one"
-        " to the other, and a warning if not.",
+        " to the other, and a warning if not. Or a log upstream of a replica has transactions with"
+        " its server_id under another UUID: its former one, that of its group, or one to which a"
+        " session on it set gtid_next.",
     ),
     Row(
         "C3", "auto-position off", "warning", True,

@@ -5,6 +5,8 @@ that it committed under its former UUID may come back to it. Its receiver treats
 drops them, without an error (sql/rpl_replica.cc, queue_event). No current server has that UUID, so
 only the server_id in a binary log shows it. The same applies to a group's UUID: any member may have
 committed a transaction, including one that lost it in a crash and now receives from another server.
+And a session of the replica may have set gtid_next to a GTID of another server's UUID: two signs
+show this before the transaction is missing on the replica (`maybe_by_hand`).
 """
 
 from collections.abc import Mapping
@@ -64,6 +66,48 @@ def of_unknown_uuids(
     return found
 
 
+def maybe_by_hand(
+    edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
+) -> dict[str, GtidSet]:
+    """Return what a session of the replica may have committed under another server's UUID.
+
+    By the server that logs it: the server with that UUID, which received it, or a server that
+    received it from the replica. The replica has lost it since. Not included are the UUID of the
+    replica itself (topology/lost.py) and those of groups.
+    """
+    replica = servers[edge.replica]
+    others = _uuids_of_others(replica, servers)
+    has = (replica.gtid_executed or GtidSet()) | (replica.gtid_owned or GtidSet())
+    has |= edge.channel.gtid_retrieved  # a received transaction was not dropped
+    found: dict[str, GtidSet] = {}
+    upstream = graph.upstream_of(edge.source, stopped_too=True) - {edge.source}
+    for name in (edge.source, *sorted(upstream)):
+        server, made = servers[name], GtidSet()
+        for channel in server.channels or ():
+            is_from_replica = channel.source_uuid == replica.server_uuid
+            whose = others if is_from_replica else others & {server.server_uuid}
+            made |= GtidSet.union_of(map(channel.gtid_retrieved.from_uuid, whose))
+        made &= server.logged | (server.gtid_owned or GtidSet())
+        if made := made - has:
+            found[name] = made
+            has |= by_state(server, made)[0]
+    return found
+
+
+def under_uuids_of_others(
+    gtids: GtidSet, replica: ServerSnapshot, servers: Mapping[str, ServerSnapshot]
+) -> GtidSet:
+    """Return the part of `gtids` that has the UUID of another server, and of no group."""
+    return GtidSet.union_of(map(gtids.from_uuid, _uuids_of_others(replica, servers)))
+
+
+def _uuids_of_others(
+    replica: ServerSnapshot, servers: Mapping[str, ServerSnapshot]
+) -> frozenset[UUID]:
+    others = (each.server_uuid for each in servers.values() if each.server_uuid is not None)
+    return frozenset(others) - {replica.server_uuid} - group_uuids(servers.values())
+
+
 def by_state(server: ServerSnapshot, held: GtidSet) -> tuple[GtidSet, GtidSet]:
     """Return what a server has executed, and what it is committing, which its log may not have."""
     executed = held & (server.gtid_executed or GtidSet())
@@ -81,9 +125,13 @@ def with_own_server_id(
     if all(server.history_evidence is None for server in servers.values()):
         return GtidSet()
     own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
+    asked = (
+        *of_unknown_uuids(edge, graph=graph, servers=servers).items(),
+        *maybe_by_hand(edge, graph=graph, servers=servers).items(),
+    )
     former = (
         part
-        for name, held in of_unknown_uuids(edge, graph=graph, servers=servers).items()
+        for name, held in asked
         for state in by_state(servers[name], held)
         for part in intervals_of(state)
         if all(ids.get((name, end)) == own_id for end in ends_of(part))

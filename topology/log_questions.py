@@ -25,7 +25,8 @@ position in the same log.
   - both ends of each interval that a channel has gone past, and an earlier transaction that its
     replica has, for their order (reset_signs.py) and their server_id (rules/absent_causes.py)
   - both ends of what upstream servers have under a UUID of no server (a server that was cloned or
-    restored), because the replica drops what carries its own server_id
+    restored), or what a session of the replica may have committed under another server's UUID,
+    because the replica drops what carries its own server_id
   - the end of each gap that may have been skipped, and what follows it (topology/log_order.py)
   - the first transaction due at a receiver that does not move (topology/receivers.py)
   - a replica's own GTIDs that one of its sources has and another does not, the lowest and highest
@@ -51,7 +52,7 @@ from topology.declared import newest_set
 from topology.declared_later import unordered
 from topology.edge_facts import EdgeFacts
 from topology.facts import ClusterFacts
-from topology.former_ids import by_state, of_unknown_uuids
+from topology.former_ids import by_state, maybe_by_hand, of_unknown_uuids
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
 from topology.log_order import order_samples, received_by
@@ -143,10 +144,11 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
             ask(source.name, LogQuestions(commits=(_ends(gone), earlier)))
         if by_hand := _maybe_by_hand(edge.expected, facts.fully_read[edge.source].first):
             ask(edge.source, LogQuestions(commits=(_ends(by_hand),)))
-        held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
-        for holder, gtids in held.items():
-            for part in filter(None, by_state(servers[holder], gtids)):
-                ask(holder, LogQuestions(commits=(_ends(part),)))
+        for own_id_in in (of_unknown_uuids, maybe_by_hand):
+            held = own_id_in(edge.edge, graph=facts.graph, servers=servers)
+            for holder, gtids in held.items():
+                for part in filter(None, by_state(servers[holder], gtids)):
+                    ask(holder, LogQuestions(commits=(_ends(part),)))
         elsewhere = own_at_other_sources(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in elsewhere.items():
             for name in (holder, edge.replica):

@@ -6,13 +6,19 @@ Each table begins with a case that shows something; every other case changes one
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_server, read_server
 from topology.channel_places import bypassed_by, searched
-from topology.former_ids import maybe_own_server_id, of_unknown_uuids, with_own_server_id
+from topology.former_ids import (
+    maybe_by_hand,
+    maybe_own_server_id,
+    of_unknown_uuids,
+    with_own_server_id,
+)
 from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
 from topology.graph import Edge, Graph
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
@@ -482,6 +488,46 @@ def three(**facts: Any) -> tuple[Graph, dict[str, ServerSnapshot]]:
 def test_what_no_present_server_committed(facts: dict[str, Any], expected: dict[str, str]) -> None:
     graph, servers = three(**facts)
     found = of_unknown_uuids(graph.edges[1], graph=graph, servers=servers)
+    assert found == {name: gtids(text) for name, text in expected.items()}
+
+
+FROM_C = a_channel("c", C)  # the replica is the source of its source's source: a ring
+FROM_C_OWN = replace(FROM_C, gtid_retrieved=gtids("B:7"))
+
+
+@pytest.mark.parametrize(
+    ("channel", "received", "of_b", "expected"),
+    [
+        # The server with the UUID received it: another server committed it.
+        (a_channel("x", UUID(int=9)), "A:7", {}, {"a": "A:7"}),
+        # The replica sent it, and does not have it.
+        (FROM_C, "B:7", {}, {"a": "B:7"}),
+        # Its own UUID: topology/lost.py.
+        (FROM_C, "C:7", {}, {}),
+        # Another server sent it, and neither of both has its UUID.
+        (a_channel("x", UUID(int=9)), "B:7", {}, {}),
+        # The source logs it and commits it: its log may have it already.
+        (
+            a_channel("a", A),
+            "",
+            {"gtid_owned": gtids("B:7"), "channels": (FROM_C_OWN,)},
+            {"b": "B:7"},
+        ),
+        # The UUID of a group: any member may have committed it.
+        (FROM_C, "A:7", {"settings": (("group_replication_group_name", str(A)),)}, {}),
+    ],
+)
+def test_what_a_session_of_the_replica_may_have_committed(
+    channel: ChannelSnapshot, received: str, of_b: dict[str, Any], expected: dict[str, str]
+) -> None:
+    """Upstream of the source of c: a has A:7, B:7 and C:7, and c lacks them."""
+    channels = (replace(channel, gtid_retrieved=gtids(received)),)
+    graph, servers = three(
+        a={"gtid_executed": gtids("A:7, B:7, C:7"), "channels": channels},
+        b={"gtid_executed": GtidSet(), **of_b},
+        c={"server_uuid": C, "gtid_executed": GtidSet()},
+    )
+    found = maybe_by_hand(graph.edges[1], graph=graph, servers=servers)
     assert found == {name: gtids(text) for name, text in expected.items()}
 
 

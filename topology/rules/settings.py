@@ -8,17 +8,20 @@
    does not change the row, and the sets agree.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
-from uuid import UUID
 
 from gtid import GtidSet
 from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
 from topology.edge_facts import EdgeFacts
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity
-from topology.former_ids import maybe_own_server_id, shown_with_own_server_id
+from topology.former_ids import (
+    maybe_own_server_id,
+    shown_with_own_server_id,
+    under_uuids_of_others,
+)
 from topology.notable_settings import notable_values
 from topology.receivers import leaves_out
 from topology.rules.build import Rules, evidence, finding, many, on_edge
@@ -89,7 +92,8 @@ def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
         if not edge.own_id or (of_groups and ids.count(replica.server_id) > 1):
             continue
         coming = edge.own_id - _logged_upstream(facts, edge)
-        is_likely = coming or _of_its_group(replica, edge.own_id)
+        by_hand = under_uuids_of_others(edge.own_id, replica, facts.last)
+        is_likely = coming or _of_its_group(replica, edge.own_id) or by_hand
         yield on_edge(
             facts,
             edge,
@@ -103,7 +107,7 @@ def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"{replica.name} drops {many(edge.own_id)} of its sources as if they were"
             f" its own: they carry its server_id, {replica.server_id}, under "
-            + _whose(replica, edge.own_id, groups).format(name=replica.name)
+            + _whose(facts, edge).format(name=replica.name)
             + (_COMING.format(what=many(coming), name=replica.name) if coming else ""),
         )
 
@@ -133,11 +137,22 @@ _AS_A_MEMBER: Final = (
     " crash, an older copy of its data). gtid-audit looked up only the first and the last"
     " transaction of each interval. If {name} joins its group again, the group delivers them."
 )
+_BY_HAND: Final = (
+    "a UUID that is not its own. They include {what} under the UUID of another server of this"
+    " audit: a session on {name} probably set gtid_next to them, and {name} has lost them since (a"
+    " crash, an older copy of its data, RESET BINARY LOGS AND GTIDS). Audit again when the source"
+    " of {name} has applied them: H8 then has the repair. With another server_id {name} applies"
+    " them, also if it still has the rows (a RESET): compare first."
+)
 
 
-def _whose(replica: ServerSnapshot, own_id: GtidSet, groups: Iterable[UUID]) -> str:
+def _whose(facts: ClusterFacts, edge: EdgeFacts) -> str:
+    replica, own_id = facts.last[edge.replica], edge.own_id
     if _of_its_group(replica, own_id):
         return _AS_A_MEMBER
+    if by_hand := under_uuids_of_others(own_id, replica, facts.last):
+        return _BY_HAND.format(what=many(by_hand), name="{name}")
+    groups = group_uuids(facts.last.values())
     return _AS_A_STRANGER if any(own_id.from_uuid(uuid) for uuid in groups) else _AS_ANOTHER
 
 

@@ -46,7 +46,7 @@ from topology.applier_facts import permits_skips
 from topology.channel_places import bypassed_by, searched
 from topology.cluster_readings import ClusterReadings
 from topology.errant import being_applied, errant_of, held_by
-from topology.former_ids import under_uuids_of_others, with_own_server_id
+from topology.former_ids import with_own_server_id
 from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
 from topology.graph import Edge
 from topology.half_received import half_received
@@ -122,9 +122,7 @@ def edge_facts(edge: Edge, readings: ClusterReadings) -> EdgeFacts:
     overtaken = applier.overtaken | _still_committed(edge, source=source, replica=replica)
     begun = _begun(edge, readings) & (behind | overtaken)
     missing = _from_others((source.first.gtid_executed | begun) - executed, replica.last, last)
-    own_id = with_own_server_id(edge, graph=graph, servers=last)
-    # What was made by hand and is missing is H8 or T3, not C2.
-    own_id -= under_uuids_of_others(own_id & missing, replica.last, last)
+    own_id = with_own_server_id(edge, missing, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica.last, last) | own_id)
     dropped -= _purged(source) - retrieved  # it sends none of these
     missing -= dropped

@@ -9,7 +9,7 @@ And a session of the replica may have set gtid_next to a GTID of another server'
 show this before the transaction is missing on the replica (`maybe_by_hand`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from gtid import GtidSet
@@ -108,6 +108,16 @@ def _uuids_of_others(
     return frozenset(others) - {replica.server_uuid} - group_uuids(servers.values())
 
 
+def to_look_up(
+    edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
+) -> Iterator[tuple[str, GtidSet]]:
+    """Yield what may carry the replica's server_id, by the server whose log shows it."""
+    for asked in (of_unknown_uuids, maybe_by_hand):
+        for name, held in asked(edge, graph=graph, servers=servers).items():
+            for state in by_state(servers[name], held):
+                yield name, state
+
+
 def by_state(server: ServerSnapshot, held: GtidSet) -> tuple[GtidSet, GtidSet]:
     """Return what a server has executed, and what it is committing, which its log may not have."""
     executed = held & (server.gtid_executed or GtidSet())
@@ -115,24 +125,20 @@ def by_state(server: ServerSnapshot, held: GtidSet) -> tuple[GtidSet, GtidSet]:
 
 
 def with_own_server_id(
-    edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
+    edge: Edge, missing: GtidSet, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> GtidSet:
     """Return which of these GTIDs carry the replica's server_id in a log, as far as it was read.
 
     Both ends of an interval represent the whole interval. Under the UUID of a group each GTID is
-    evaluated alone: a member that was not read may have the replica's server_id.
+    evaluated alone: a member that was not read may have the replica's server_id. What is `missing`
+    on the replica and was made by hand is not included: that is H8 or T3.
     """
     if all(server.history_evidence is None for server in servers.values()):
         return GtidSet()
     own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
-    asked = (
-        *of_unknown_uuids(edge, graph=graph, servers=servers).items(),
-        *maybe_by_hand(edge, graph=graph, servers=servers).items(),
-    )
     former = (
         part
-        for name, held in asked
-        for state in by_state(servers[name], held)
+        for name, state in to_look_up(edge, graph=graph, servers=servers)
         for part in intervals_of(state)
         if all(ids.get((name, end)) == own_id for end in ends_of(part))
     )
@@ -145,7 +151,8 @@ def with_own_server_id(
         and server_id == own_id
         and {each.uuid for each in gtid.tsids} <= groups
     )
-    return GtidSet.union_of((*former, *(gtid - has for gtid in of_groups)))
+    found = GtidSet.union_of((*former, *(gtid - has for gtid in of_groups)))
+    return found - under_uuids_of_others(found & missing, servers[edge.replica], servers)
 
 
 def maybe_own_server_id(

@@ -52,7 +52,7 @@ from topology.declared import newest_set
 from topology.declared_later import unordered
 from topology.edge_facts import EdgeFacts
 from topology.facts import ClusterFacts
-from topology.former_ids import by_state, maybe_by_hand, of_unknown_uuids
+from topology.former_ids import to_look_up
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
 from topology.log_order import order_samples, received_by
@@ -144,15 +144,12 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
             ask(source.name, LogQuestions(commits=(_ends(gone), earlier)))
         if by_hand := _maybe_by_hand(edge.expected, facts.fully_read[edge.source].first):
             ask(edge.source, LogQuestions(commits=(_ends(by_hand),)))
-        for own_id_in in (of_unknown_uuids, maybe_by_hand):
-            held = own_id_in(edge.edge, graph=facts.graph, servers=servers)
-            for holder, gtids in held.items():
-                for part in filter(None, by_state(servers[holder], gtids)):
-                    ask(holder, LogQuestions(commits=(_ends(part),)))
+        for holder, gtids in to_look_up(edge.edge, graph=facts.graph, servers=servers):
+            ask(holder, LogQuestions(commits=(_ends(gtids),)))
         elsewhere = own_at_other_sources(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in elsewhere.items():
-            for name in (holder, edge.replica):
-                ask(name, LogQuestions(commits=(_ends(gtids),)))
+            ask(holder, LogQuestions(commits=(_ends(gtids),)))
+            ask(edge.replica, LogQuestions(commits=(_ends(gtids),)))
     for joining in evaluate_parts(facts).joinings:
         if not facts.last[joining.server].logged:
             ask(joining.server, LogQuestions(schemas=True))

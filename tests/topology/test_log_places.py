@@ -553,8 +553,26 @@ def test_what_carries_the_replicas_own_server_id_is_dropped(
 ) -> None:
     records = tuple(CommitRecord(gtids(f"C:{gno}"), each, NOON, True) for gno, each in ids.items())
     graph, servers = three(b={"history_evidence": HistoryEvidence(None, records)})
-    found = with_own_server_id(graph.edges[1], graph=graph, servers=servers)
+    found = with_own_server_id(graph.edges[1], GtidSet(), graph=graph, servers=servers)
     assert found == (gtids(expected) if expected else GtidSet())
+
+
+@pytest.mark.parametrize(
+    ("server_id", "missing", "expected"),
+    [(3, "", "A:7"), (1, "", ""), (3, "A:7", "")],  # what is missing has a finding of its own
+)
+def test_what_a_session_of_the_replica_committed_is_dropped(
+    server_id: int, missing: str, expected: str
+) -> None:
+    made = CommitRecord(gtids("A:7"), server_id, NOON, True)
+    a = {"gtid_executed": gtids("A:7"), "history_evidence": HistoryEvidence(None, (made,))}
+    graph, servers = three(
+        a={**a, "channels": (replace(FROM_C, gtid_retrieved=gtids("A:7")),)},
+        b={"gtid_executed": GtidSet()},
+        c={"server_uuid": C, "gtid_executed": GtidSet()},
+    )
+    found = with_own_server_id(graph.edges[1], gtids(missing), graph=graph, servers=servers)
+    assert found == gtids(expected)
 
 
 @pytest.mark.parametrize(
@@ -567,7 +585,7 @@ def test_a_member_that_was_not_read_may_have_the_replicas_server_id(
     records = tuple(CommitRecord(gtids(f"C:{gno}"), each, NOON, True) for gno, each in ids.items())
     b = {"group": GroupSnapshot(str(C), "ONLINE", "", GtidSet())}
     graph, servers = three(b={**b, "history_evidence": HistoryEvidence(None, records)})
-    found = with_own_server_id(graph.edges[1], graph=graph, servers=servers)
+    found = with_own_server_id(graph.edges[1], GtidSet(), graph=graph, servers=servers)
     assert found == GtidSet.union_of(map(gtids, expected.split()))
 
 

@@ -34,7 +34,7 @@ def is_loose(row: RowChange) -> bool:
     """Return whether a row wrote a JSON document whose bytes differ when it is written again."""
     before = row.before or (ABSENT,) * len(row.after or ())
     return any(
-        isinstance(new, JsonDocument) and not new.is_compact and new != old
+        isinstance(new, JsonDocument) and not new.is_reproducible and new != old
         for old, new in zip(before, row.after or (), strict=False)
     )
 
@@ -76,9 +76,10 @@ def logged_otherwise(content: TransactionContent, where: ModelServer) -> str:
         )
     if content.has_loose_documents:
         return (
-            "the log has a JSON document as it was changed in place (JSON_SET, JSON_REPLACE,"
-            f" JSON_REMOVE), with unused bytes. {where.name} would log it without these: each"
-            " later audit would report E4. `gtid-audit binlog show SET SERVER --redo --keep-gtids`"
+            "the log has a JSON document that was changed in place (JSON_SET, JSON_REPLACE,"
+            " JSON_REMOVE) and has unused bytes, or that contains a DECIMAL or TIMESTAMP of a"
+            f" column. {where.name} would log equal values with other bytes: each later audit would"
+            " report E4. `gtid-audit binlog show SET SERVER --redo --keep-gtids`"
             " (SERVER is the DSN of one that has them) writes the redo script anyway"
         )
     is_cut_here = where.row_image.upper() == "MINIMAL"

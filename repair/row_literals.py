@@ -141,8 +141,8 @@ def json_expression(value: JsonValue) -> str:
         case JsonUnsigned(number):
             return f"CAST(CAST({number} AS UNSIGNED) AS JSON)"
         case JsonDecimal():
-            typed = f"DECIMAL({value.precision},{value.scale})"
-            return f"CAST(CAST({value.value:f} AS {typed}) AS JSON)"
+            typed = f"CAST({value.value:f} AS DECIMAL({value.precision},{value.scale}))"
+            return f"CAST({value.literal or typed} AS JSON)"
         case JsonTemporal():
             return f"CAST(CAST({quote_string(value.text)} AS {_CASTS[value.kind]}) AS JSON)"
         case JsonOpaque() if value.type_code == _LITERAL_OPAQUE and value.data:

@@ -56,6 +56,7 @@ _TEMPORAL_TYPES = {
     **dict.fromkeys((7, 12, 17, 18), TemporalKind.DATETIME),
     **dict.fromkeys((11, 19), TemporalKind.TIME),
 }
+_CAST_TYPES = frozenset({10, 11, 12})  # DATE, TIME and DATETIME; no CAST makes a TIMESTAMP
 # Reads a decimal with a precision and scale from bytes. Raises `MalformedBody`.
 ReadDecimal: TypeAlias = Callable[[bytes, int, int], Decimal]
 
@@ -69,11 +70,37 @@ class JsonUnsigned:
 
 @dataclass(frozen=True, slots=True)
 class JsonDecimal:
-    """A DECIMAL(precision, scale) inside a document."""
+    """A DECIMAL(precision, scale) inside a document.
+
+    The precision that is logged depends on the expression (seen on 9.7.4): a literal 1.50 has 3, a
+    column of type DECIMAL(10,2) 10, and the result of a function or CAST 9 for each begun nine
+    digits before the point, and the scale.
+    """
 
     value: Decimal
     precision: int
     scale: int
+
+    @property
+    def literal(self) -> str | None:
+        """Return the literal that has this precision; None if there is none."""
+        text = f"{self.value:f}"
+        if self.precision == self.scale:
+            return text.replace("0.", ".", 1) if self._whole_digits == 0 else None
+        if self.precision != max(1, self._whole_digits) + self.scale:
+            return None
+        return text if self.scale else f"{text}."
+
+    @property
+    def is_reproducible(self) -> bool:
+        """Return whether a literal or CAST has this precision."""
+        by_cast = 9 * max(1, -(-self._whole_digits // 9)) + self.scale
+        return self.literal is not None or self.precision == by_cast
+
+    @property
+    def _whole_digits(self) -> int:
+        whole = abs(int(self.value))
+        return len(str(whole)) if whole else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +137,10 @@ class JsonDocument:
     """The value of a JSON column; a JSON null is a document whose root is None."""
 
     root: JsonValue
-    # Whether every byte was read. A server that changes a document in place (JSON_SET,
-    # JSON_REPLACE, JSON_REMOVE) leaves unused bytes; a rewritten document has none.
-    is_compact: bool = field(default=True, compare=False, repr=False)
+    # Whether SQL can make a server write the same bytes. A server that changes a document in place
+    # (JSON_SET, JSON_REPLACE, JSON_REMOVE) leaves unused bytes; a rewritten document has none. And
+    # no expression but the column itself has the type of some values.
+    is_reproducible: bool = field(default=True, compare=False, repr=False)
 
 
 class DiffKind(Enum):
@@ -149,7 +177,8 @@ def read_json(data: bytes, read_decimal: ReadDecimal) -> JsonDocument:
     cursor = Cursor(data)
     reader = _Reader(read_decimal, len(data))
     root = reader.value(cursor.integer(1, "a JSON type"), cursor, depth=0)
-    return JsonDocument(root, is_compact=reader.used + 1 == len(data))
+    is_compact = reader.used + 1 == len(data)
+    return JsonDocument(root, is_reproducible=is_compact and reader.is_reproducible)
 
 
 def read_diffs(data: bytes, read_decimal: ReadDecimal) -> JsonDiffs:
@@ -232,6 +261,7 @@ class _Reader:
     read_decimal: ReadDecimal
     left: int
     used: int = 0
+    is_reproducible: bool = True
 
     def spend(self, cursor: Cursor, count: int) -> None:
         self.left -= count
@@ -281,6 +311,7 @@ class _Reader:
         data = cursor.take(length, "an opaque value")
         if type_code in _TEMPORAL_TYPES and length == _PACKED_BYTES:
             kind = _TEMPORAL_TYPES[type_code]
+            self.is_reproducible &= type_code in _CAST_TYPES
             return JsonTemporal(
                 kind, packed_text(kind, int.from_bytes(data, "little", signed=True))
             )
@@ -289,7 +320,9 @@ class _Reader:
             precision = inside.integer(1, "a precision")
             scale = inside.integer(1, "a scale")
             number = self.read_decimal(inside.rest(), precision, scale)
-            return JsonDecimal(number, precision, scale)
+            found = JsonDecimal(number, precision, scale)
+            self.is_reproducible &= found.is_reproducible
+            return found
         return JsonOpaque(type_code, data)
 
     def container(self, kind: int, cursor: Cursor, *, depth: int) -> JsonValue:

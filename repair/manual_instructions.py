@@ -42,9 +42,9 @@ def reclone(situation: Situation) -> str:
     attach = (
         f"take a new backup of {source.name} that includes its GTID set, or a new clone; stop"
         f" {here}; replace its data directory with the copy, but keep its own auto.cnf and its own"
-        " configuration file; start it without its replication threads (skip_replica_start,"
-        f" skip_slave_start before 8.0.26). The copy may have the channels of {source.name}: on"
-        f" {here} run {in_order(remove, *_attaching(situation, source.name))}"
+        " configuration file; start it without its replication threads"
+        f" ({situation.dialect.skip_replica_start}). The copy may have the channels of"
+        f" {source.name}: on {here} run {in_order(remove, *_attaching(situation, source.name))}"
     )
     if len(replica.channels) > 1:
         attach += ", and configure its other channels again"

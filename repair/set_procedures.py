@@ -137,6 +137,7 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
 def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
     """Return the script that deletes the history and writes it again with the missing GTIDs."""
     name, goal, here = action.server, action.executed | action.gtids, _HERE
+    skip = setting.dialect.skip_replica_start
     finished = f"GTID_SUBSET({literal(goal)}, {here})"
     undisturbed = (
         f"{here} = '' OR (GTID_SUBSET({here}, {literal(action.executed)})"
@@ -168,7 +169,7 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
         estimate_assumes="a few hundred binary log files to delete",
         if_stopped=f"gtid_executed of {name} may be EMPTY: let no client write to it, start none"
         " of its channels, and run this script again immediately; it has the whole set. A restart"
-        " of mysqld starts the channels automatically, unless skip_slave_start is set",
+        f" of mysqld starts the channels automatically, unless {skip} is set",
         risk="all binary logs of this server are deleted; point-in-time recovery from them ends"
         " here, and replicas that need them get error 1236",
         warnings=(
@@ -178,7 +179,7 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
             ),
             f"first, stop all writes to {name} and to its sources, and copy its binary logs",
             (
-                f"first, set skip_slave_start in the configuration file of {name}, and remove it"
+                f"first, set {skip} in the configuration file of {name}, and remove it"
                 " after the last step: if mysqld is restarted while gtid_executed is empty, its"
                 " channels would fetch and apply everything again that the data already contains"
             ),

@@ -1,4 +1,4 @@
-"""Which syntax a server version understands: the only table of version differences.
+"""Which syntax a server version understands: the only table of statements, variables and columns.
 
 1. Every statement, variable or feature that depends on the version is a row here, with the version
    that introduced it.
@@ -53,6 +53,8 @@ class Dialect:
     replica_variable_prefix: str  # "replica_" or "slave_"
     log_replica_updates: str
     wait_for_position: str
+    semi_sync_enabled: str
+    skip_replica_start: str
     wait_for_gtids: str  # (set, seconds); the old function waits only while an applier runs
     has_tags: bool
     has_purged_append: bool
@@ -107,6 +109,10 @@ def dialect_of(version: ServerVersion) -> Dialect:
             if version >= _WAIT_FOR_GTIDS
             else "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"
         ),
+        semi_sync_enabled=(
+            "rpl_semi_sync_source_enabled" if replica_variables else "rpl_semi_sync_master_enabled"
+        ),
+        skip_replica_start="skip_replica_start" if replica_variables else "skip_slave_start",
         has_tags=version >= _TAGS,
         has_purged_append=version >= _PURGED_APPEND,
         has_worker_status=version >= _WORKER_STATUS,
@@ -197,6 +203,14 @@ BINARY_LOG_FILTERS: dict[str, str] = {
     "Binlog_Do_DB": "binlog_do_db",
     "Binlog_Ignore_DB": "binlog_ignore_db",
 }
+
+# Of the plugins for semi-synchronous replication: up to 8.3 a server may have the older one.
+SEMI_SYNC_STATUS = ("Rpl_semi_sync_source_status", "Rpl_semi_sync_master_status")
+SEMI_SYNC_CLIENTS = ("Rpl_semi_sync_source_clients", "Rpl_semi_sync_master_clients")
+SEMI_SYNC_WAITS_FOR = (
+    "rpl_semi_sync_source_wait_for_replica_count",
+    "rpl_semi_sync_master_wait_for_slave_count",
+)
 
 # The state of a server's binary log, where log_bin does not show it. It is read with the settings,
 # under our name. With binlog_error_action = IGNORE_ERROR, a server that cannot write its log closes

@@ -1,4 +1,4 @@
-"""Words and names: what the style guide says about language, as far as a machine can check it."""
+"""Words and names: the rules of CONTRIBUTING.md on language that a machine can check."""
 
 import re
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The rules of CONTRIBUTING.md and of the style guide that a machine can check."""
+"""The rules of CONTRIBUTING.md that a machine can check."""
 
 import ast
 import re
@@ -15,9 +15,14 @@ FUNCTION_LINES_MAX = 70
 
 # Old servers know only the old words; whoever must speak to them, or read what they say, is listed
 # here with the reason.
-OLD_WORDS = re.compile(r"\b(?:master|slave|whitelist|blacklist)\w*", re.IGNORECASE)
+OLD_WORDS = re.compile(r"(?:\b|_)(?:master|slave|whitelist|blacklist)\w*", re.IGNORECASE)
 MAY_USE_OLD_WORDS = {
     "topology/dialect.py": "the one table of version words",
+    "topology/rules/passing_on.py": "cites a function of MySQL",
+    "repair/model.py": "cites functions of MySQL",
+    "repair/privileges.py": "a privilege by its server's name",
+    "topology/adapters/reading_statements.py": "cites a constant of MySQL",
+    "repair/configuring.py": "an option that the configuration file of an old server has",
     "topology/applier_facts.py": "matches the states of old servers' threads",
     "topology/applier_workers.py": "matches the states of old servers' threads",
     "topology/error_texts.py": "matches the texts of old servers",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from inspect import getmembers, isfunction, signature
 from types import ModuleType
@@ -12,6 +13,8 @@ from typing import Any
 from topology import rules
 from topology.facts import ClusterFacts
 from topology.rules import RULES
+
+CODE = re.compile(r"\b[A-Z]\d+\b")
 
 
 def modules() -> Iterator[ModuleType]:
@@ -34,3 +37,20 @@ def test_every_rule_is_listed_once() -> None:
     ]
     assert len(written) > 30
     assert sorted(written, key=str) == sorted(RULES, key=str)
+
+
+def test_a_module_of_rules_begins_with_their_codes() -> None:
+    """So that a listing of the folder shows where a verdict is decided."""
+    listed = {each.__module__ for each in RULES}
+    for module in modules():
+        if module.__name__ not in listed:
+            continue
+        first_line = (module.__doc__ or "").splitlines()[0]
+        yielded = [
+            re.match(r"Yield ((?:[A-Z]\d+(?:, | or | and )?)+)", each.__doc__ or "")
+            for _, each in getmembers(module)
+            if is_rule(each, module)
+        ]
+        assert all(yielded), module.__name__
+        codes = {code for found in yielded if found for code in CODE.findall(found[1])}
+        assert set(CODE.findall(first_line.partition(": ")[0])) == codes, module.__name__

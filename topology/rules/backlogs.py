@@ -1,4 +1,4 @@
-"""Rules on what a replica has not applied yet: what clears without intervention, and what does not.
+"""T1, T2, T3, A5, A8: what a replica has not applied yet, and whether it clears by itself.
 
 1. "Clears by itself" (T1, T2, T3) needs evidence of progress, not only of a position: the applier
    moved between the readings, a worker has the transaction, or SOURCE_DELAY holds it back. Without

@@ -1,4 +1,4 @@
-"""The rule on content: two transactions under one GTID.
+"""E4: two transactions under one GTID.
 
 It evaluates what the binary logs showed (contents.py). The readings of a cluster do not contain
 that, so this rule is not in the table of rules on readings. It reports nothing if contents were not

@@ -1,4 +1,4 @@
-"""Rules on servers that no channel links: which of them could join the others."""
+"""J1, J2, J3, A7: servers that no channel links, and which of them could join the others."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Rules on the sets: transactions that a replica will not receive, and extra ones.
+"""E1, E2, T4, T6: extra transactions on a replica, and those it will not receive.
 
 1. Each rule evaluates one part of the difference; facts.py makes the parts disjoint.
 2. A finding is `proved` only if the evidence excludes every benign cause; each rule documents them.

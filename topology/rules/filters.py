@@ -1,4 +1,4 @@
-"""The rule on filters that withhold transactions from replicas (C11).
+"""C11: filters that withhold transactions from replicas.
 
 1. binlog_do_db and binlog_ignore_db on a server that has replicas. The server logs the GTID without
    the changes, so its replicas have the same sets but not the same rows (seen on 9.7.4: the end of

@@ -1,4 +1,4 @@
-"""The rule on receivers that run and receive nothing.
+"""A4: receivers that run and receive nothing.
 
 topology/receivers.py and former_logs.py have the proof. A healthy case looks the same: a receiver
 that is about to fetch what was just committed. Only two facts distinguish them: a position that the

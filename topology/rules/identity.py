@@ -1,4 +1,4 @@
-"""Rules on the readings themselves: which servers answered, and what could not be read."""
+"""C1, U1, U2: which servers answered, and what could not be read."""
 
 from collections.abc import Iterator
 

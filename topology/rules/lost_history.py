@@ -1,4 +1,4 @@
-"""Rules on a server's own history: transactions of its UUID that it no longer has, or never had.
+"""E3, E6, H7: transactions of a server's own UUID that it no longer has, or never had.
 
 lost.py finds the cause of a loss and its certainty; this module has the texts. The finding lists
 every cause that the evidence does not exclude.

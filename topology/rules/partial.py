@@ -1,4 +1,4 @@
-"""Rules on what the audit does not read: sources outside it, and servers of unevaluated kinds.
+"""J4, U4: sources outside the audit, and servers of kinds that are not evaluated.
 
 1. Both make the verdict UNKNOWN. `not_compared` lists the reasons, one entry for each finding.
 2. An external source that the policy declares is not reported.

@@ -1,4 +1,4 @@
-"""Rules on servers that do not forward transactions to their replicas, or not all of them.
+"""A4, A9, C4, C6: servers that do not forward all transactions to their replicas.
 
 1. C6: log_replica_updates = OFF on an intermediate server. Its binary logs do not have what it
    receives, so its replicas get only its own commits, without an error while they are connected

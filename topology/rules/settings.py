@@ -1,4 +1,4 @@
-"""Rules on identity numbers and settings that make a replica lose transactions without an error.
+"""C2, C15: identity numbers and settings that lose transactions without an error.
 
 1. C2: servers with one server_id. A replica drops every event that carries its own server_id,
    because it treats the other server's transactions as its own. If transactions can flow from one

@@ -1,4 +1,4 @@
-"""Rules on the threads of a channel: stopped, failed, or controlled by a file position."""
+"""A1, A2, A3, A4, A7, C3: threads of a channel that stopped or failed, and file positions."""
 
 import re
 from collections.abc import Iterator

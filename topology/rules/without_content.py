@@ -1,4 +1,4 @@
-"""The rule on GTIDs that a server has executed and never logged, whose contents nothing shows.
+"""E4: GTIDs that a server has executed and never logged, so that no log has their content.
 
 Their content cannot be compared, and the sets are equal. So this is E4 without a second version. It
 is a warning, `likely`, until an operator has compared the rows or accepts the plan that declared

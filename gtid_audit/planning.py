@@ -88,9 +88,15 @@ def _transactions(read: AuditedCluster, targets: Mapping[str, ServerTarget]) -> 
     if not any(each.gtid_set or each.code[0] in "AC" for each in read.audit.findings):
         return LogEvidence()
     from repair.adapters.transactions_for_plan import read_transactions
+    from repair.adapters.transactions_without_gtid import read_without_gtid
 
     found = read_transactions(read.snapshot, read.audit, targets, seconds_max=EVENT_SECONDS_MAX)
-    return LogEvidence(rows=found.rows, contents=found.contents, arrivals=found.arrivals)
+    return LogEvidence(
+        rows=found.rows,
+        contents=found.contents,
+        arrivals=found.arrivals,
+        without_gtid=read_without_gtid(read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX),
+    )
 
 
 def _side_effects(

@@ -23,6 +23,14 @@ def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
             assert channel is not None, "strategies refer to existing channels"
             if channel.doubt and not channel.fails:
                 return Refusal(f"{channel.doubt}, or choose with {offered(case)}")
+            if isinstance(action, AutoPositionOn) and channel.without_gtid_unread:
+                return Refusal(
+                    f"whether the log of {channel.source} has transactions without a GTID that"
+                    f" {action.server} has not applied is not known"
+                    f" ({channel.without_gtid_unread}): with auto-position these are never sent."
+                    f" Let {action.server} catch up by file position and plan again, or choose with"
+                    f" {offered(case)}"
+                )
     return outcome
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from gtid import GtidSet
 from repair.former_history import FormerSigns, refusing_servers, signs_of
 from repair.model import Model, ModelChannel, ModelServer, settle
-from repair.strategy_case import LogEvidence
+from repair.strategy_case import LogEvidence, WithoutGtid
 from topology.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.cluster_readings import read_twice
 from topology.dialect import BINARY_LOG, BINARY_LOG_FILTERS, REWRITES, dialect_of
@@ -188,6 +188,7 @@ def _channel(
 ) -> ModelChannel:
     source = edge.source if edge is not None else None
     events, doubt = evidence.events, _doubt(edge, replica) or copied
+    without_gtid = evidence.without_gtid.get((replica.name, channel.name), WithoutGtid())
     stuck_at = GtidSet.union_of(
         evidence.contents[finding.id].wanted
         for finding in findings
@@ -219,6 +220,8 @@ def _channel(
         stuck_at=stuck_at,
         until=channel.until,
         rewrites=next((each for each in channel.filters if each.startswith(REWRITES)), ""),
+        without_gtid_at=without_gtid.at,
+        without_gtid_unread=without_gtid.unread,
         held_back_seconds=channel.delay_seconds if _only_applier_is_stopped(channel) else 0,
     )
 

@@ -178,6 +178,36 @@ def no_failing_receiver_is_started(before: Model, _after: Model, action: Action)
             yield f"{action.server}: {channel.fails}"
 
 
+def nothing_without_gtid_is_left_out(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Let no channel request by sets what only a file position delivers, or stop at it.
+
+    A source that was OFF or OFF_PERMISSIVE has transactions without a GTID in its log. With
+    auto-position it begins in the newest file that can have a missing GTID, and sends none of those
+    in older files; no set and no thread shows it. With a file position the receiver stops at one
+    where gtid_mode of the source is ON (1236), and the applier where that of its server is.
+    """
+    if not isinstance(action, AutoPositionOn | StartChannel):
+        return
+    channel = before[action.server].channel(action.channel)
+    assert channel is not None, "strategies refer to existing channels"
+    by_sets = isinstance(action, AutoPositionOn) or channel.auto_position
+    names = {channel.source or "", action.server} & before.servers.keys()
+    ends = [before[name] for name in names]
+    if channel.without_gtid_at and (by_sets or any(each.sends_by_sets for each in ends)):
+        effect = (
+            "with auto-position it is never sent"
+            if by_sets
+            else "the channel would stop there, because gtid_mode is ON"
+        )
+        yield (
+            f"the log of {channel.source} has a transaction without a GTID at"
+            f" {channel.without_gtid_at}, which {action.server} has not applied: {effect}. Set"
+            f" gtid_mode = ON_PERMISSIVE on both, let {action.server} apply the transaction by file"
+            " position (SOURCE_AUTO_POSITION = 0), set gtid_mode = ON again, then audit and plan"
+            " again"
+        )
+
+
 def nothing_is_dropped(before: Model, _after: Model, action: Action) -> Iterator[str]:
     """Commit nothing upstream of a server that drops it: events carry the committer's server_id.
 
@@ -314,6 +344,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     no_channel_is_refused,
     what_is_started_connects,
     no_failing_receiver_is_started,
+    nothing_without_gtid_is_left_out,
     nothing_is_dropped,
     nothing_former_is_applied,
     no_last_copy_is_deleted,

@@ -26,6 +26,17 @@ def is_seen_in_part(finding: Finding) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class WithoutGtid:
+    """A transaction without a GTID that a channel has not applied, in the log of its source.
+
+    `at` is the place of the first one; `unread` is the reason if the log was not read.
+    """
+
+    at: str = ""
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LogEvidence:
     """What binary logs and tables showed, by finding id, where they were read."""
 
@@ -34,6 +45,8 @@ class LogEvidence:
     contents: Mapping[str, TransactionContent] = field(default_factory=dict)
     # What a start of a stopped channel delivers, by server and channel (content_questions.py).
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
+    # By server and channel: what only a file position can deliver.
+    without_gtid: Mapping[tuple[str, str], WithoutGtid] = field(default_factory=dict)
     # By server, for the tables of these transactions and rows.
     side_effects: Mapping[str, tuple[SideEffects, ...]] = field(default_factory=dict)
 

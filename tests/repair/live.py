@@ -13,9 +13,11 @@ from repair import LogEvidence, Plan, plan_repair
 from repair.adapters.read_events import EventsRead, read_events
 from repair.adapters.side_effects_there import read_side_effects
 from repair.adapters.transactions_for_plan import TransactionsForPlan, read_transactions
+from repair.adapters.transactions_without_gtid import read_without_gtid
 from repair.render import render_files
 from repair.side_effects import SideEffects
 from repair.steps import Step
+from repair.strategy_case import WithoutGtid
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit
@@ -33,6 +35,7 @@ class Examination:
     read: EventsRead
     transactions: TransactionsForPlan
     side_effects: Mapping[str, tuple[SideEffects, ...]]
+    without_gtid: Mapping[tuple[str, str], WithoutGtid]
 
     @property
     def codes(self) -> list[str]:
@@ -41,12 +44,17 @@ class Examination:
     def plan(self, choices: Mapping[str, str] | None = None) -> Plan:
         found = self.transactions
         evidence = LogEvidence(
-            self.read.events, found.rows, found.contents, found.arrivals, self.side_effects
+            events=self.read.events,
+            rows=found.rows,
+            contents=found.contents,
+            arrivals=found.arrivals,
+            without_gtid=self.without_gtid,
+            side_effects=self.side_effects,
         )
         return plan_repair(self.snapshot, self.audit, choices=choices, evidence=evidence)
 
 
-def _targets(topology: Topology) -> dict[str, ServerTarget]:
+def targets_of(topology: Topology) -> dict[str, ServerTarget]:
     return {
         name: ServerTarget(name, server.host, server.port, "root")
         for name, server in topology.servers.items()
@@ -54,14 +62,14 @@ def _targets(topology: Topology) -> dict[str, ServerTarget]:
 
 
 def examine(topology: Topology) -> Examination:
-    targets = _targets(topology)
+    targets = targets_of(topology)
     snapshot = collect_cluster("cluster", list(targets.values()), limits=_LIMITS)
     return read_logs(topology, snapshot, audit_cluster(snapshot))
 
 
 def read_logs(topology: Topology, snapshot: ClusterSnapshot, audit: ClusterAudit) -> Examination:
     """Read logs and rows as they are now for an audit that may be older."""
-    targets = _targets(topology)
+    targets = targets_of(topology)
     found = read_transactions(snapshot, audit, targets, seconds_max=20.0)
     evidence = LogEvidence(rows=found.rows, contents=found.contents)
     return Examination(
@@ -70,6 +78,7 @@ def read_logs(topology: Topology, snapshot: ClusterSnapshot, audit: ClusterAudit
         read_events(snapshot, audit, targets, timeout_seconds_max=20.0),
         found,
         read_side_effects(evidence, snapshot, targets, seconds_max=20.0),
+        read_without_gtid(snapshot, targets, seconds_max=20.0),
     )
 
 

@@ -27,6 +27,18 @@ def test_a_start_in_doubt_is_refused_unless_it_is_selected(proposal: Proposal) -
     assert unless_doubtful(replace(unasked, is_chosen=True), proposal) is proposal
 
 
+def test_a_switch_to_sets_is_refused_if_the_log_was_not_read() -> None:
+    """It may have transactions without a GTID, which are never sent after the switch."""
+    unread = replace(channel("a", runs=False), without_gtid_unread="900 MiB of its log follow")
+    servers = model(server("a", "a:1-3"), server("b", "a:1-2", unread))
+    unasked = replace(a_case(servers, FOUND), is_chosen=False)
+    switch = Proposal((AutoPositionOn("b", "", filled=GtidSet()),))
+    refusal = reason(unless_doubtful(unasked, switch))
+    assert "is not known (900 MiB of its log follow): with auto-position these are never" in refusal
+    assert unless_doubtful(replace(unasked, is_chosen=True), switch) is switch
+    assert unless_doubtful(unasked, START) is START
+
+
 def test_what_starts_no_channel_in_doubt_passes() -> None:
     unasked = replace(a_case(SERVERS, FOUND), is_chosen=False)
     inject = Proposal((InjectEmpty("b", gtids("a:3")),))

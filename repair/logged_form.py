@@ -82,6 +82,13 @@ def logged_otherwise(content: TransactionContent, where: ModelServer) -> str:
             " report E4. `gtid-audit binlog show SET SERVER --redo --keep-gtids`"
             " (SERVER is the DSN of one that has them) writes the redo script anyway"
         )
+    if content.has_rewritten_statements:
+        return (
+            "the log has a statement of which the mysql client would send another text (text"
+            " directly after a comment, or a line that begins with DELIMITER): each later audit"
+            f" would report E4. Execute it on {where.name} with a program that sends it unchanged"
+            " (SET gtid_next first)"
+        )
     is_cut_here = where.row_image.upper() == "MINIMAL"
     if where.row_image.upper() == "FULL" and content.has_cut_rows:
         had = "without all columns (binlog_row_image MINIMAL or NOBLOB)"

@@ -253,7 +253,8 @@ class TransactionContent:
     has_whole_rows: bool = False
     has_partial_updates: bool = False
     has_plain_updates: bool = False
-    has_loose_documents: bool = False  # JSON with unused bytes: another server writes none
+    has_loose_documents: bool = False  # JSON that another server writes with other bytes
+    has_rewritten_statements: bool = False  # the mysql client may send other text
     redo: tuple[Replayed, ...] = ()  # in log order, under their GTIDs
     row_tables: tuple[RowTable, ...] = ()  # of every row, folded or not
     ddl: tuple[Ddl, ...] = ()

@@ -54,6 +54,7 @@ from repair.adapters.tables_now import LoggedDefinitions
 from repair.created_tables import Created, all_created, is_new
 from repair.logged_form import is_cut, is_loose, would_be_cut
 from repair.replay import Replayed, redo
+from repair.statement_sql import is_rewritten
 from repair.transaction_content import (
     CannotFold,
     NetRow,
@@ -97,6 +98,7 @@ class Collected:
     has_partial_updates: bool = False
     has_plain_updates: bool = False
     has_loose_documents: bool = False
+    has_rewritten_statements: bool = False
     ddl: list[Ddl] = field(default_factory=list)
 
     def add(self, transaction: Transaction) -> ContentClass:
@@ -131,6 +133,8 @@ class Collected:
                     self.has_cut_rows = self.has_cut_rows or is_cut(each.table, row)
                     self.has_whole_rows = self.has_whole_rows or would_be_cut(each.table, row)
                     self.has_loose_documents = self.has_loose_documents or is_loose(row)
+        if any(is_rewritten(each.sql) for each in group.transaction.statements):
+            self.has_rewritten_statements = True
         if self.cut:
             return  # by the first limit that was reached
         if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX:
@@ -192,6 +196,7 @@ class Collected:
             has_partial_updates=self.has_partial_updates,
             has_plain_updates=self.has_plain_updates,
             has_loose_documents=self.has_loose_documents,
+            has_rewritten_statements=self.has_rewritten_statements,
             ddl=tuple(self.ddl),
             server_ids={each: GtidSet.of(gtids) for each, gtids in self.server_ids.items()},
         )

@@ -12,6 +12,7 @@ from binlog.rows.values import ABSENT, Image, RowChange
 from repair.logged_form import is_cut, is_loose, logged_otherwise, would_be_cut
 from repair.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
 from repair.replaying import _unguarded
+from repair.statement_sql import is_rewritten
 from repair.transaction_content import RowsOn, RowState, _completed, _continues
 from tests.repair.build import OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone
@@ -161,6 +162,24 @@ def test_updates_are_logged_with_the_option_that_they_had(
     why = logged_otherwise(a_content("a:4", **facts), where)
     assert bool(why) is (wanted is not None)
     assert not why or f"`SET GLOBAL binlog_row_value_options = '{wanted}'` on a" in why
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("CREATE TABLE t (id INT PRIMARY KEY, w INT /* note */)", True),
+        ("CREATE TABLE t (id INT /* key */, w INT)", True),
+        ("CREATE TABLE t (\n  id INT,\n  delimiter INT,\n `go` INT)", True),
+        ("CREATE TABLE t (id INT /* key */ , w INT) /* end */", False),
+        ("CREATE TABLE t (id INT) /* kept */\nCOMMENT = 'x'", False),
+        ("CREATE TABLE t (delimiter INT)", False),
+    ],
+)
+def test_a_statement_that_the_client_changes_is_not_redone(sql: str, *, expected: bool) -> None:
+    """Each text as the client 9.7.4 sends it, or not."""
+    assert is_rewritten(sql) is expected
+    why = logged_otherwise(a_content("a:4", has_rewritten_statements=expected), SERVERS["a"])
+    assert ("the mysql client would send another text" in why) is expected
 
 
 LOOSE, COMPACT = JsonDocument(1, is_reproducible=False), JsonDocument(2)

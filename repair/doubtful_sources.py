@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from repair.actions import AutoPositionOn, MovePast, StartChannel
 from repair.offered import offered
 from repair.strategy_case import Case, Outcome, Refusal
+from repair.unnumbered import may_leave_out
 from topology.rules.passed import OTHER_ADDRESS
 
 
@@ -23,14 +24,8 @@ def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
             assert channel is not None, "strategies refer to existing channels"
             if channel.doubt and not channel.fails:
                 return Refusal(f"{channel.doubt}, or choose with {offered(case)}")
-            if isinstance(action, AutoPositionOn) and channel.without_gtid_unread:
-                return Refusal(
-                    f"whether the log of {channel.source} has transactions without a GTID that"
-                    f" {action.server} has not applied is not known"
-                    f" ({channel.without_gtid_unread}): with auto-position these are never sent."
-                    f" Let {action.server} catch up by file position and plan again, or choose with"
-                    f" {offered(case)}"
-                )
+            if why := may_leave_out(action, channel):
+                return Refusal(f"{why}, or choose with {offered(case)}")
     return outcome
 
 

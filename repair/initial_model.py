@@ -221,6 +221,7 @@ def _channel(
         until=channel.until,
         rewrites=next((each for each in channel.filters if each.startswith(REWRITES)), ""),
         without_gtid_at=without_gtid.at,
+        without_gtid_maybe_at=without_gtid.maybe_at,
         without_gtid_unread=without_gtid.unread,
         held_back_seconds=channel.delay_seconds if _only_applier_is_stopped(channel) else 0,
     )

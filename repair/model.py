@@ -63,8 +63,10 @@ class ModelChannel:
     # Replicate_Rewrite_DB, as SHOW REPLICA STATUS lists it: what arrives is applied elsewhere.
     rewrites: str = ""
     # Where the log of its source has a transaction without a GTID that it has not applied: with
-    # auto-position it is never sent. Or why that log was not read. "" if there is none.
+    # auto-position it is never sent. Or where one is that it may have applied, or why that log was
+    # not read. "" if there is none.
     without_gtid_at: str = ""
+    without_gtid_maybe_at: str = ""
     without_gtid_unread: str = ""
     # SOURCE_DELAY, if only the applier is stopped: what was received waits for an operator.
     held_back_seconds: int = 0

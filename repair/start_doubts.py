@@ -26,6 +26,7 @@ from repair.offered import offered
 from repair.strategy_case import Case
 from repair.transaction_content import TransactionContent
 from repair.unlogged_redo import refuses_replicas
+from repair.unnumbered import unread_without_gtid
 from topology.dialect import dialect_of, who_set_until
 from topology.transaction_class import ContentClass
 
@@ -46,6 +47,8 @@ def warnings_of_start(case: Case, replica: ModelServer, channel: ModelChannel) -
     """Yield the same reasons as warnings of a start that the operator selected."""
     if (why := refuses_replicas(case.model, replica, channel)) is not None:
         yield why
+    if channel.auto_position and (unread := unread_without_gtid(replica.name, channel)):
+        yield f"{unread}; compare the rows if its gtid_mode was not always ON"
     yield from map(as_warning, _doubts_of_rows(case, replica, channel))
 
 

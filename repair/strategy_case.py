@@ -29,10 +29,12 @@ def is_seen_in_part(finding: Finding) -> bool:
 class WithoutGtid:
     """A transaction without a GTID that a channel has not applied, in the log of its source.
 
-    `at` is the place of the first one; `unread` is the reason if the log was not read.
+    `at` is the place of the first one. `maybe_at` is one that it may have applied: the channel has
+    forgotten its position. `unread` is the reason if the log was not read.
     """
 
     at: str = ""
+    maybe_at: str = ""
     unread: str = ""
 
 

@@ -9,7 +9,8 @@
    sends none at all (1236, with the place of the first one; sql/rpl_binlog_sender.cc).
    So a plan looks for them before it switches a channel to auto-position, or starts one: from the
    applier's position to the end of the log.
-3. What the source has purged cannot be sent in any way, and is not looked for.
+3. A channel may have forgotten its position (RESET REPLICA). Then the whole log is read, and what
+   is there may have been applied.
 4. What was not read is UNREAD, with the reason. Servers are only read, and within limits.
 """
 
@@ -64,10 +65,10 @@ def read_without_gtid(
     servers = {server.name: server for server in snapshot.last}
     found: dict[tuple[str, str], WithoutGtid] = {}
     for edge in build_graph(snapshot).edges:
-        source, place = servers[edge.source], edge.channel.applied_to
-        if edge.is_moved or not _may_skip(edge.channel) or not source.binary_logs or place is None:
+        source = servers[edge.source]
+        if edge.is_moved or not _may_skip(edge.channel) or not source.binary_logs:
             continue  # a channel that received from another server has a position in another log
-        outcome = _read(source, place, targets.get(source.name), seconds_max)
+        outcome = _read(source, edge.channel.applied_to, targets.get(source.name), seconds_max)
         if outcome is not None:
             found[edge.replica, edge.channel.name] = outcome
     return found
@@ -79,15 +80,20 @@ def _may_skip(channel: ChannelSnapshot) -> bool:
 
 
 def _read(
-    source: ServerSnapshot, place: LogPosition, target: ServerTarget | None, seconds_max: float
+    source: ServerSnapshot,
+    place: LogPosition | None,
+    target: ServerTarget | None,
+    seconds_max: float,
 ) -> WithoutGtid | None:
     """Read the log of one source from a position to its end."""
     sizes = {log.name: log.size_bytes for log in source.binary_logs or ()}
     names = [(LogPosition.of(file=name, position=FIRST_POSITION), name) for name in sizes]
     begun = [at for at, _ in names if at is not None]
-    if not begun or (place.file not in sizes and place > begun[0]):
+    if not begun or (place is not None and place.file not in sizes and place > begun[0]):
         return None  # it is in a log that the source does not have (a reset, another server)
-    start = max(place, begun[0])
+    if place is not None and place < begun[0]:
+        return WithoutGtid(unread=f"it has purged its log from {place} on")
+    start = place if place is not None else begun[0]
     bytes_ahead = sizes[start.file] - start.position
     bytes_ahead += sum(sizes[at.file] for at in begun if at > start)
     if bytes_ahead <= 0:
@@ -97,15 +103,20 @@ def _read(
     if target is None:
         return WithoutGtid(unread="no connection to it is configured")
     last = replace(begun[-1], position=sizes[begun[-1].file])
+    found: WithoutGtid | None
     try:
-        return _first(target, start, last, seconds_max)
+        found = _first(target, start, last, seconds_max)
     except pymysql.MySQLError as error:
         return WithoutGtid(unread=server_words(error))
     except DumpRefused as error:
         named = _REFUSED.search(error.text)
-        return WithoutGtid(at=":".join(named.groups())) if named else WithoutGtid(unread=str(error))
+        at = ":".join(named.groups()) if named else ""
+        found = WithoutGtid(at=at, unread="" if at else str(error))
     except (BinlogError, OSError) as error:
         return WithoutGtid(unread=str(error))
+    if found is not None and found.at and place is None:
+        return WithoutGtid(maybe_at=found.at)
+    return found
 
 
 def _first(

@@ -195,7 +195,7 @@ TARGETS: Sequence[Target] = (
             *("repair/adapters/collected_transactions.py", "repair/adapters/rows_in_place.py"),
             *("repair/adapters/stricter_tables.py", "repair/adapters/tables_now.py"),
             *("repair/adapters/transactions_for_plan.py", "repair/adapters/typed_documents.py"),
-            "repair/adapters/transactions_without_gtid.py",
+            *("repair/adapters/transactions_without_gtid.py", "repair/unnumbered.py"),
         ),
         (
             *("tests/repair/test_collected_transactions.py", "tests/repair/test_rows_named.py"),

@@ -39,6 +39,19 @@ def test_a_switch_to_sets_is_refused_if_the_log_was_not_read() -> None:
     assert unless_doubtful(unasked, START) is START
 
 
+def test_a_place_that_may_have_been_applied_is_left_to_the_operator() -> None:
+    maybe = replace(channel("a", runs=False), without_gtid_maybe_at="binlog.000003:198")
+    servers = model(server("a", "a:1-3"), server("b", "a:1-2", maybe))
+    unasked = replace(a_case(servers, FOUND), is_chosen=False)
+    switch = Proposal((AutoPositionOn("b", "", filled=GtidSet()),))
+    for proposal in (START, switch):
+        assert "without a GTID at binlog.000003:198" in reason(unless_doubtful(unasked, proposal))
+        assert unless_doubtful(replace(unasked, is_chosen=True), proposal) is proposal
+    by_position = replace(maybe, auto_position=False)
+    servers = model(server("a", "a:1-3"), server("b", "a:1-2", by_position))
+    assert unless_doubtful(replace(unasked, model=servers), START) is START
+
+
 def test_what_starts_no_channel_in_doubt_passes() -> None:
     unasked = replace(a_case(SERVERS, FOUND), is_chosen=False)
     inject = Proposal((InjectEmpty("b", gtids("a:3")),))

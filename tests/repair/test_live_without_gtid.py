@@ -69,6 +69,28 @@ def test_no_channel_leaves_them_out(pair97: Pair, auto_position: int) -> None:
     assert "C3" not in examine(pair97).codes
 
 
+def test_a_channel_that_forgot_its_position_is_not_started_unasked(pair97: Pair) -> None:
+    stopped_by_position(pair97, without_gtid=True, auto_position=1)
+    pair97.b.execute("RESET REPLICA")
+    found = examine(pair97)
+    [one] = found.without_gtid.values()
+    assert one.maybe_at.startswith("binlog.0000")
+    assert not one.at
+    plan = found.plan()
+    assert plan.steps == ()
+    assert f"without a GTID at {one.maybe_at}" in str(plan.not_planned)
+
+
+def test_a_purged_log_may_have_had_one(pair97: Pair) -> None:
+    """The source can send it in no way: the plan starts the channel, and warns."""
+    stopped_by_position(pair97, without_gtid=True, auto_position=1)
+    pair97.a.execute(f"PURGE BINARY LOGS TO '{pair97.a.binary_log_position()[0]}'")
+    plan = examine(pair97).plan()
+    assert [step.action for step in plan.steps] == ["StartChannel"]
+    assert "it has purged its log from binlog.000001:" in str(plan.warnings)
+    assert "compare the rows if its gtid_mode was not always ON" in str(plan.warnings)
+
+
 def test_without_them_the_switch_is_the_default(pair97: Pair) -> None:
     stopped_by_position(pair97, without_gtid=False)
     run_plan(pair97, examine(pair97).plan())

@@ -174,6 +174,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             *commits_nothing_meanwhile(action, setting),
             *(() if setting.channel(action.channel).auto_position else not_restarted(setting)),
             *has_what_was_committing(action, setting, asks),
+            *_assigns_no_gtids(action, asks),
             *filled,
             *_readable(action),
         ),
@@ -216,6 +217,16 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         ),
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
     )
+
+
+def _assigns_no_gtids(action: AutoPositionOn, asks: ChannelQuestions) -> Iterator[Guard]:
+    """Require that the channel gives no GTIDs to transactions: auto-position is refused (4014)."""
+    if asks.assigned_gtids != "NULL":
+        yield Guard(
+            f"{asks.assigned_gtids} IS NULL",
+            f"{action.server}: ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS excludes auto-position;"
+            " nothing was changed",
+        )
 
 
 def _readable(action: AutoPositionOn | StartChannel) -> Iterator[Guard]:

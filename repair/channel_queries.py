@@ -31,6 +31,8 @@ class ChannelQuestions:
     applier_error: str
     # The settings with which the channel refuses what others apply, as text; NULL if none is set.
     restrictions: str
+    # ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS as text; NULL if it is OFF.
+    assigned_gtids: str
     filters: str  # its replication filters as text; NULL if it has none or none is visible
 
     @classmethod
@@ -51,6 +53,9 @@ class ChannelQuestions:
                 "CONCAT('error ', LAST_ERROR_NUMBER, ': ', LAST_ERROR_MESSAGE)"
             ).replace("%", name),
             restrictions=_restrictions(version).replace("%", name),
+            assigned_gtids=(
+                _ASSIGNED_GTIDS.replace("%", name) if version >= _ASSIGNED_GTIDS_SINCE else "NULL"
+            ),
             filters=_FILTERS.replace("%", name) if version >= _FILTERS_SINCE else "NULL",
         )
 
@@ -178,7 +183,14 @@ _FIVE_SIX = ChannelQuestions(
     applier_errno="NULL",
     applier_error="NULL",
     restrictions="NULL",
+    assigned_gtids="NULL",
     filters="NULL",
+)
+
+_ASSIGNED_GTIDS_SINCE = ServerVersion(8, 0, 23)
+_ASSIGNED_GTIDS = (
+    "(SELECT NULLIF(MAX(ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_TYPE), 'OFF')"
+    f" FROM performance_schema.replication_applier_configuration WHERE {_NAME.format('')} = %)"
 )
 
 # A filter that was removed keeps its row, with an empty rule.

@@ -168,6 +168,28 @@ def not_all_read(case: Case) -> str | None:
     )
 
 
+def came_from_source(case: Case) -> str | None:
+    """Return why extra transactions are probably the source's own, which it has without a GTID.
+
+    A channel with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS gives what it receives the UUID of its
+    replica, or another one. The events keep the server_id of the source (seen on 9.7.4). Under the
+    source's own UUID a crash explains that: E3.
+    """
+    content, source = case.content, case.source
+    if content is None or source is None or source.server_id is None:
+        return None
+    own = content.server_ids.get(source.server_id, GtidSet()) & case.finding.gtid_set
+    own = own.without_uuid(source.server_uuid)
+    if not own:
+        return None
+    return (
+        f"{own.shortened()} carries the server_id of {source.name}, which probably committed it"
+        f" without a GTID (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS of a channel of"
+        f" {case.finding.replica}), and has its rows. Compare the rows. If they are equal, choose"
+        " inject_empty; if not, `gtid-audit binlog show SET SERVER --redo` writes the SQL"
+    )
+
+
 def still_receive(case: Case, holders: list[ModelServer], without_gtids: set[str]) -> str:
     """Return why undone rows would come back; "" if every receiver has the transactions now.
 

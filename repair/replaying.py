@@ -20,6 +20,7 @@ from repair.acting_again import acts_again
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows, simulate
 from repair.logged_form import left_out_of_log, logged_otherwise
 from repair.missing_on import (
+    came_from_source,
     not_all_read,
     other_sources,
     others_left_out,
@@ -66,7 +67,7 @@ def redo_on_source(case: Case) -> Outcome:
     content, source = case.content, case.source
     if not case.is_chosen:
         return Refusal("; ".join((_NOT_UNASKED, *others_left_out(case))))
-    if (why := not_all_read(case)) is not None:
+    if (why := not_all_read(case) or came_from_source(case)) is not None:
         return Refusal(why)
     if source is None:
         return Refusal("the source could not be read")
@@ -175,7 +176,7 @@ def undo_on_replica(case: Case) -> Outcome:
         return Refusal(_NOT_UNASKED)
     if case.source is not None and wanted <= case.source.executed:
         return Proposal(())  # the steps for another replica used up the GTIDs
-    if (why := not_all_read(case)) is not None:
+    if (why := not_all_read(case) or came_from_source(case)) is not None:
         return Refusal(why)
     if content is None or content.read_from is None:
         return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")

@@ -13,7 +13,7 @@ from compose.native.shapes import Pair
 from repair.adapters import transactions_without_gtid
 from repair.adapters.transactions_without_gtid import read_without_gtid
 from repair.strategy_case import WithoutGtid
-from tests.repair.live import examine, rows, run_plan, targets_of
+from tests.repair.live import examine, rows, run_plan, run_step, targets_of, wait_until
 
 DOWN, UP = ("ON_PERMISSIVE", "OFF_PERMISSIVE"), ("ON_PERMISSIVE", "ON")
 
@@ -34,6 +34,33 @@ def stopped_by_position(pair: Pair, *, without_gtid: bool, auto_position: int = 
     if without_gtid:
         modes(pair.a, UP)
     pair.a.execute("INSERT INTO unnumbered.t (id) VALUES (102)")
+
+
+def test_a_channel_that_assigns_gtids_goes_on(pair97: Pair) -> None:
+    """Auto-position is refused (4014). And what it gave a GTID is not done again on its source."""
+    pair97.a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT)")
+    pair97.settle()
+    pair97.b.execute(
+        "STOP REPLICA",
+        "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 0,"
+        " ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL",
+        "START REPLICA",
+    )
+    pair97.a.execute("STOP REPLICA", "RESET REPLICA ALL")
+    [step] = examine(pair97).plan({"C3": "auto_position_on"}).steps
+    assert step.action == "AutoPositionOn"
+    refused = run_step(pair97, examine(pair97).plan({"C3": "auto_position_on"}), step)
+    assert "excludes auto-position; nothing was changed" in refused.stderr
+    assert pair97.b.replica_status()["Replica_SQL_Running"] == "Yes"
+
+    modes(pair97.a, DOWN)
+    pair97.a.execute("INSERT INTO d.t VALUES (1)")
+    modes(pair97.a, UP)
+    wait_until(lambda: rows(pair97.b, "d.t") == [(1,)])
+    for strategy in ("redo_on_source", "undo_on_replica"):
+        plan = examine(pair97).plan({"E1": strategy})
+        [left] = [each for each in plan.not_planned if each.code == "E1"]
+        assert "carries the server_id of a, which probably committed it without a GTID" in left.why
 
 
 @pytest.mark.parametrize("auto_position", [0, 1])

@@ -54,7 +54,7 @@ class ChannelQuestions:
             ).replace("%", name),
             restrictions=_restrictions(version).replace("%", name),
             assigned_gtids=(
-                _ASSIGNED_GTIDS.replace("%", name) if version >= _ASSIGNED_GTIDS_SINCE else "NULL"
+                _ASSIGNED_GTIDS.replace("%", name) if dialect_of(version).assigns_gtids else "NULL"
             ),
             filters=_FILTERS.replace("%", name) if version >= _FILTERS_SINCE else "NULL",
         )
@@ -187,7 +187,6 @@ _FIVE_SIX = ChannelQuestions(
     filters="NULL",
 )
 
-_ASSIGNED_GTIDS_SINCE = ServerVersion(8, 0, 23)
 _ASSIGNED_GTIDS = (
     "(SELECT NULLIF(MAX(ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_TYPE), 'OFF')"
     f" FROM performance_schema.replication_applier_configuration WHERE {_NAME.format('')} = %)"

@@ -31,6 +31,7 @@ _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented by default
 _VARIABLES_INFO = ServerVersion(8, 0, 0)  # performance_schema.variables_info
 _REFUSES_IGNORED_IDS = ServerVersion(8, 0, 0)
+_ASSIGNED_GTIDS = ServerVersion(8, 0, 23)  # ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS
 _PUBLIC_KEY = ServerVersion(8, 0, 4)  # GET_SOURCE_PUBLIC_KEY
 _GTIDS_IN_INNODB = ServerVersion(8, 0, 17)  # storage/innobase/clone/clone0repl.cc
 # 5.6.24 sends its new log to connected receivers, 9.7.4 does not. We did not test which version
@@ -67,6 +68,7 @@ class Dialect:
     has_variables_info: bool
     refuses_ignored_ids: bool  # IGNORE_SERVER_IDS, where gtid_mode is ON
     has_source_public_key: bool
+    assigns_gtids: bool
     # A crash preserves or loses GTIDs and rows together. In older versions, only the binary log has
     # the GTIDs: unless sync_binlog is 1, a crash can lose its end and keep the rows (5.6.24).
     has_gtids_in_innodb: bool
@@ -124,6 +126,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_variables_info=version >= _VARIABLES_INFO,
         refuses_ignored_ids=version >= _REFUSES_IGNORED_IDS,
         has_source_public_key=version >= _PUBLIC_KEY,
+        assigns_gtids=version >= _ASSIGNED_GTIDS,
         has_gtids_in_innodb=version >= _GTIDS_IN_INNODB,
         reset_strands_receivers=version >= _RESET_STRANDS_RECEIVERS,
     )

@@ -27,6 +27,7 @@ position in the same log.
   - both ends of what upstream servers have under a UUID of no server (a server that was cloned or
     restored), or what a session of the replica may have committed under another server's UUID,
     because the replica drops what carries its own server_id
+  - both ends of extra GTIDs that a channel may have given (assigned_gtids.py)
   - the end of each gap that may have been skipped, and what follows it (topology/log_order.py)
   - the first transaction due at a receiver that does not move (topology/receivers.py)
   - a replica's own GTIDs that one of its sources has and another does not, the lowest and highest
@@ -48,6 +49,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
+from topology.assigned_gtids import maybe_assigned
 from topology.declared import newest_set
 from topology.declared_later import unordered
 from topology.edge_facts import EdgeFacts
@@ -144,6 +146,7 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
             ask(source.name, LogQuestions(commits=(_ends(gone), earlier)))
         if by_hand := _maybe_by_hand(edge.expected, facts.fully_read[edge.source].first):
             ask(edge.source, LogQuestions(commits=(_ends(by_hand),)))
+        ask(edge.replica, LogQuestions(commits=(maybe_assigned(edge, servers[edge.replica]),)))
         for holder, gtids in to_look_up(edge.edge, graph=facts.graph, servers=servers):
             ask(holder, LogQuestions(commits=(_ends(gtids),)))
         elsewhere = own_at_other_sources(edge.edge, graph=facts.graph, servers=servers)

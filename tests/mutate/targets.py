@@ -45,7 +45,12 @@ TARGETS: Sequence[Target] = (
                 "topology/loss_history.py",
             ),
             *("topology/receivers.py", "topology/not_received.py", "topology/reset_signs.py"),
-            *("topology/history_evidence.py", "topology/former_ids.py", "topology/former_logs.py"),
+            *(
+                "topology/history_evidence.py",
+                "topology/former_ids.py",
+                "topology/assigned_gtids.py",
+                "topology/former_logs.py",
+            ),
             *("topology/channel_places.py", "topology/siblings.py", "topology/skipping.py"),
             *("topology/one_server.py", "topology/tearing.py", "topology/unlogged.py"),
             *("topology/gtid_waits.py", "topology/log_questions.py", "topology/accepted.py"),

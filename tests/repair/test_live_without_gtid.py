@@ -14,6 +14,7 @@ from repair.adapters import transactions_without_gtid
 from repair.adapters.transactions_without_gtid import read_without_gtid
 from repair.strategy_case import WithoutGtid
 from tests.repair.live import examine, rows, run_plan, run_step, targets_of, wait_until
+from topology.findings import Grade
 
 DOWN, UP = ("ON_PERMISSIVE", "OFF_PERMISSIVE"), ("ON_PERMISSIVE", "ON")
 
@@ -57,6 +58,9 @@ def test_a_channel_that_assigns_gtids_goes_on(pair97: Pair) -> None:
     pair97.a.execute("INSERT INTO d.t VALUES (1)")
     modes(pair97.a, UP)
     wait_until(lambda: rows(pair97.b, "d.t") == [(1,)])
+    [errant] = [each for each in examine(pair97).audit.findings if each.code == "E1"]
+    assert errant.grade is Grade.LIKELY
+    assert "with the server_id of a. The channel of b probably gave it" in errant.explanation
     for strategy in ("redo_on_source", "undo_on_replica"):
         plan = examine(pair97).plan({"E1": strategy})
         [left] = [each for each in plan.not_planned if each.code == "E1"]

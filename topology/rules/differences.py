@@ -7,10 +7,11 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
+from topology.assigned_gtids import assigned_text
 from topology.edge_facts import EdgeFacts
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
-from topology.lost import Cause, losses_of
+from topology.lost import Cause, Loss, losses_of
 from topology.receivers import hanging, is_dated
 from topology.rules.build import Rules, evidence, finding, many, on_edge
 from topology.rules.hidden_received import hidden_text, that_may_hide
@@ -165,12 +166,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     then the intention decides. Or its origin is no server of the audit.
     """
     holder, source = _holder(facts, edge), facts.last[edge.source]
-    strategies = {
-        ("E1", True): ("start_channel", "inject_empty", "undo_on_replica"),
-        ("E1", False): ("inject_empty", "redo_on_source", "undo_on_replica"),
-        ("E2", True): ("inject_empty", "reclone"),
-        ("E2", False): ("inject_empty", "reclone"),
-    }[code, edge.way_back_is_stopped]
+    strategies = _STRATEGIES[code, edge.way_back_is_stopped]
     if edge.unseen:
         return _errant_in_part(facts, edge, code, gtid_set)
     proof: tuple[Evidence, ...] = (
@@ -192,19 +188,20 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     if others:
         proof += (evidence("absent on its other sources too", ", ".join(others), holder),)
         way_back += f" Its other sources do not have them either: {', '.join(others)}."
-    for loss in losses_of(facts):
-        is_part = loss.holder == holder.name and loss.gtid_set <= gtid_set
-        if loss.cause is Cause.BY_HAND and is_part:
-            proof += (evidence(MADE_BY_HAND, loss.gtid_set, facts.last[loss.origin]),)
-            way_back += (
-                f" {loss.gtid_set.shortened()} has the server_uuid of {loss.origin}, which never"
-                f" committed it: a session set gtid_next by hand. {distance_to(loss)} Then"
-                f" {holder.name} skips the new transaction."
-            )
+    for loss in _made_by_hand(facts, holder.name, gtid_set):
+        proof += (evidence(MADE_BY_HAND, loss.gtid_set, facts.last[loss.origin]),)
+        way_back += _MADE_BY_HAND.format(
+            what=loss.gtid_set.shortened(),
+            origin=loss.origin,
+            distance=distance_to(loss),
+            holder=holder.name,
+        )
     hiding = that_may_hide(facts, edge)
     is_hidden = gtid_set.gtid_count <= len(hiding)  # one per server, the last one
     if hiding:
         way_back += hidden_text(gtid_set, hiding)
+    assigned = assigned_text(edge, gtid_set, facts.last[edge.replica], source)
+    way_back += assigned
     foreign = _of_no_server(facts, gtid_set)
     if foreign:
         proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
@@ -214,7 +211,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     origin = (
         "its own" if gtid_set == gtid_set.from_uuid(holder.server_uuid) else "committed elsewhere"
     )
-    is_likely = edge.way_back_is_stopped or bool(hiding or foreign)
+    is_likely = edge.way_back_is_stopped or bool(hiding or foreign or assigned)
     return on_edge(
         facts,
         edge,
@@ -230,6 +227,25 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     )
 
 
+_STRATEGIES = {
+    ("E1", True): ("start_channel", "inject_empty", "undo_on_replica"),
+    ("E1", False): ("inject_empty", "redo_on_source", "undo_on_replica"),
+    ("E2", True): ("inject_empty", "reclone"),
+    ("E2", False): ("inject_empty", "reclone"),
+}
+
+
+def _made_by_hand(facts: ClusterFacts, holder: str, gtid_set: GtidSet) -> Iterator[Loss]:
+    for loss in losses_of(facts):
+        is_part = loss.holder == holder and loss.gtid_set <= gtid_set
+        if loss.cause is Cause.BY_HAND and is_part:
+            yield loss
+
+
+_MADE_BY_HAND = (
+    " {what} has the server_uuid of {origin}, which never committed it: a session set gtid_next by"
+    " hand. {distance} Then {holder} skips the new transaction."
+)
 _BY_HAND = {
     "E1": "a session set gtid_next",
     "E2": "a session set gtid_next, or gtid_purged (with another UUID than was meant)",

@@ -1,0 +1,52 @@
+"""E1 and E2 behind a file position: the channel may have given the GTIDs."""
+
+from dataclasses import replace
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
+from topology.audit_cluster import audit_cluster
+from topology.findings import Grade
+from topology.history_evidence import CommitRecord, HistoryEvidence
+from topology.snapshot import ServerSnapshot
+from topology.version import ServerVersion
+
+EXTRA = f"{B}:1-2"
+
+
+def replica(*, ids: tuple[int, int] | None, auto_position: bool = False) -> ServerSnapshot:
+    """Return b with two transactions of its own UUID, and the server_ids in its log."""
+    channel = replace(a_channel("a", A), auto_position=auto_position)
+    server = a_server("b", B, f"{A}:1-9,{EXTRA}", server_id=2, channels=(channel,))
+    if ids is None:
+        return server
+    gtids = [GtidSet.parse(f"{B}:{number}") for number in (1, 2)]
+    records = tuple(
+        CommitRecord(gtid, each, NOON, True) for gtid, each in zip(gtids, ids, strict=True)
+    )
+    return replace(server, history_evidence=HistoryEvidence(None, records))
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        (replica(ids=(2, 2)), ""),
+        (replica(ids=(3, 3)), ""),  # of neither: it came by another way
+        (replica(ids=(1, 1)), f"has {B}:1-2 with the server_id of a."),
+        (replica(ids=(2, 1)), f"has {B}:2 with the server_id of a."),
+        (replica(ids=None), "does not show which server committed it"),
+        (replica(ids=None, auto_position=True), ""),  # such a channel gives none
+        (replace(replica(ids=None), version=ServerVersion(8, 0, 22)), ""),  # nor this version
+        (replace(replica(ids=(2, 2)), gtid_purged=GtidSet.parse(EXTRA)), "does not show which"),
+    ],
+)
+def test_the_server_id_in_the_log_decides(server: ServerSnapshot, words: str) -> None:
+    source = a_server("a", A, f"{A}:1-9", server_id=1)
+    audit = audit_cluster(a_cluster("pair", source, server))
+    [found] = [each for each in audit.findings if each.code in ("E1", "E2")]
+    assert words in found.explanation
+    assert ("gave it a GTID" in found.explanation or "gives GTIDs" in found.explanation) is bool(
+        words
+    )
+    assert found.grade is (Grade.LIKELY if words else Grade.PROVED)

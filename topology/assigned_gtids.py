@@ -1,0 +1,59 @@
+"""Extra GTIDs that a channel may have given to transactions of its source.
+
+With ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS (8.0.23) a channel gives what it receives without a GTID
+the UUID of its replica, or another one. It needs a file position. No set shows that its source has
+these transactions: they look errant. The events keep the server_id of the source (seen on 9.7.4),
+so the replica's log separates them from what clients wrote on the replica.
+"""
+
+from typing import Final
+
+from gtid import GtidSet
+from topology.dialect import dialect_of
+from topology.edge_facts import EdgeFacts
+from topology.history_evidence import ends_of
+from topology.snapshot import ServerSnapshot
+
+_TEXT: Final = (
+    " The log of {replica} has {what} with the server_id of {source}. The channel of {replica}"
+    " probably gave it a GTID (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS): then {source} has"
+    " committed it, and has its rows. Compare the rows before you choose a repair."
+)
+_UNREAD: Final = (
+    " The log of {replica} does not show which server committed it. If the channel of {replica}"
+    " gives GTIDs to what has none (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS), {source} has its rows."
+)
+
+
+def maybe_assigned(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
+    """Return the ends of the extra GTIDs that a channel may have given; the log decides."""
+    if not _may_assign(edge, replica):
+        return GtidSet()
+    return GtidSet.union_of(ends_of(edge.errant & replica.logged))
+
+
+def _may_assign(edge: EdgeFacts, replica: ServerSnapshot) -> bool:
+    version = replica.version
+    is_known = version is not None and dialect_of(version).assigns_gtids
+    return is_known and not edge.channel.auto_position
+
+
+def assigned_text(
+    edge: EdgeFacts, gtid_set: GtidSet, replica: ServerSnapshot, source: ServerSnapshot
+) -> str:
+    """Explain that a channel probably gave the extra GTIDs; "" if it certainly did not.
+
+    Under the UUID of the source, a crash explains its server_id (E3).
+    """
+    if not _may_assign(edge, replica):
+        return ""
+    asked = ends_of(gtid_set & replica.logged)
+    evidence = replica.history_evidence
+    ids = {record.gtid: record.server_id for record in evidence.commits} if evidence else {}
+    names = {"replica": replica.name, "source": source.name}
+    if gtid_set - replica.logged or any(gtid not in ids for gtid in asked):
+        return _UNREAD.format(**names)
+    found = GtidSet.union_of(gtid for gtid in asked if ids[gtid] == source.server_id is not None)
+    if source.server_uuid is not None:
+        found = found.without_uuid(source.server_uuid)
+    return _TEXT.format(what=found.shortened(), **names) if found else ""

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from topology.applier_errors import APPLIER_NUMBERS, APPLIER_TEXTS
 from topology.error_row import ErrorText
+from topology.receiver_errors import NOT_QUEUED, RECEIVER_TEXTS
 
 _SOURCE = r"(?:master|source)"
 _REPLICA = r"(?:slave|replica)"
@@ -81,23 +82,7 @@ TEXTS: tuple[ErrorText, ...] = (
             ),
         ),
     ),
-    ErrorText(
-        "a transaction without a GTID",
-        r"Cannot replicate anonymous transaction",
-        "A4",
-        "The source committed transactions without a GTID, while its gtid_mode was OFF or"
-        " OFF_PERMISSIVE. A channel with auto-position cannot receive them.",
-        (
-            (
-                "Do not only run START REPLICA: the source can begin at a later log file, and skip"
-                " these transactions without an error. Then the GTID sets are equal."
-            ),
-            (
-                "Rebuild the replica from the source. Or compare and repair the rows of every table"
-                " that the source wrote while gtid_mode was OFF or OFF_PERMISSIVE."
-            ),
-        ),
-    ),
+    *RECEIVER_TEXTS,
     ErrorText(
         "source and replica have one server_uuid",
         r"equal MySQL server UUIDs",
@@ -368,7 +353,9 @@ NUMBERS: dict[int, str] = {
     1236: "the source refused to send",
     13114: "the source refused to send",
     13117: "a receiver cannot use its source",
+    13122: NOT_QUEUED,
     1593: "a receiver cannot use its source",
+    1595: NOT_QUEUED,
     1756: "the workers of a parallel applier have stopped",
     1772: "a GTID set that the server cannot read",
     1789: _PURGED,

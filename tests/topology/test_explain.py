@@ -11,6 +11,7 @@ from tests.hypothesis_profiles import laws
 from topology.catalogue import CATALOGUE, FAMILIES, UnknownCode, entry_of
 from topology.error_texts import NUMBERS, TEXTS
 from topology.explanations import Unexplained, explain
+from topology.receiver_errors import NOT_QUEUED
 from topology.strategy_table import STRATEGIES
 
 LAWS = laws()
@@ -167,6 +168,8 @@ APPLIER_TEXTS = (
     "Error 'Unknown collation: 'utf8mb4_0900_ai_ci'' on query.",
 )
 OTHER_TEXTS: list[tuple[str, str | None]] = [
+    ("Relay log write failure: could not queue event from source", "A4"),
+    ("Relay log write failure: could not queue event from master", "A4"),
     ("Query caused different errors on master and slave. Error on master: message", "A1"),
     ("Query caused different errors on source and replica.", "A1"),
     (
@@ -323,6 +326,11 @@ def test_every_row_of_the_catalogue_is_whole() -> None:
 def test_every_strategy_is_somebodys_or_a_plans() -> None:
     named = {strategy.name for entry in CATALOGUE.values() for strategy in entry.strategies}
     assert STRATEGIES.keys() - named == {"reset_and_purge"}  # a plan's, for servers before 8.0
+
+
+@pytest.mark.parametrize("number", [13122, 1595])
+def test_what_a_receiver_cannot_write_is_known_by_number(number: int) -> None:
+    assert explain(str(number)).title == NOT_QUEUED
 
 
 @pytest.mark.parametrize("number", [13117, 1593])

@@ -25,6 +25,7 @@ MAY_USE_OLD_WORDS = {
     "repair/configuring.py": "an option that the configuration file of an old server has",
     "topology/applier_facts.py": "matches the states of old servers' threads",
     "topology/applier_workers.py": "matches the states of old servers' threads",
+    "topology/receiver_errors.py": "matches the texts of old servers",
     "topology/error_texts.py": "matches the texts of old servers",
     "topology/rules/threads.py": "matches the texts of old servers",
     "compose/native/server_setup.py": "options by which old servers are started",

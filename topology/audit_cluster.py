@@ -15,7 +15,7 @@ from topology.policy import Policy
 from topology.rules import RULES
 from topology.rules.build import Rule
 from topology.rules.content import same_gtid_different_content
-from topology.rules.partial import not_compared
+from topology.rules.coverage import not_compared
 from topology.rules.without_content import not_decided
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.suppression import suppress_symptoms

@@ -54,6 +54,7 @@ TARGETS: Sequence[Target] = (
             *("topology/channel_places.py", "topology/siblings.py", "topology/skipping.py"),
             *("topology/one_server.py", "topology/tearing.py", "topology/unlogged.py"),
             *("topology/gtid_waits.py", "topology/log_questions.py", "topology/accepted.py"),
+            *("topology/log_searches.py", "topology/commit_questions.py"),
             *("topology/ignored_servers.py", "topology/audit_cluster.py", "topology/declared.py"),
             *(
                 "topology/other_versions.py",

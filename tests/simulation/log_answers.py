@@ -15,7 +15,8 @@ from tests.simulation.reading import Reading, gtids, hidden_facts, members_of, m
 from tests.simulation.state import Gtid, Place, Server, Transaction, World
 from topology.facts import gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
-from topology.log_questions import LogQuestions, Search, questions_of
+from topology.log_questions import LogQuestions, questions_of
+from topology.log_searches import Search
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 

@@ -22,8 +22,8 @@ from repair import (
     rows_there,
 )
 from topology import channel_places, edge_facts, errant, facts, findings, former_ids, lost, unseen
-from topology.rules import backlogs, differences, passed, threads
 from topology.rules import could_join as joining
+from topology.rules import differences, passed, stalled_appliers, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ SWITCHES: dict[str, Switch] = {
         "if available and not _is_reported_elsewhere(facts, edge):",
         "if False:",
     ),
-    "a-lock-is-reported": Switch(backlogs.applier_blocked, "if wait is None:", "if True:"),
+    "a-lock-is-reported": Switch(stalled_appliers.applier_blocked, "if wait is None:", "if True:"),
     "an-idle-applier-has-passed-it": Switch(
         passed.passed_by_applier, "for edge in facts.edges:", "for edge in ():"
     ),

@@ -12,7 +12,8 @@ from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_server
 from topology.audit_cluster import audit_cluster
 from topology.facts import ClusterFacts, gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence
-from topology.log_questions import LogQuestions, Search, questions_of
+from topology.log_questions import LogQuestions, questions_of
+from topology.log_searches import Search
 from topology.policy import Policy
 from topology.receivers import Waiting, hanging, overdue, samples_in
 from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState

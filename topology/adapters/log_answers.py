@@ -7,51 +7,37 @@
    when it is needed.
 """
 
-import re
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Final
 
 import pymysql
 
 from binlog.adapters.compare_server import ComparedServer, ServerCompared
-from binlog.adapters.stream import FromPlace
-from binlog.adapters.stream_packets import dump_events
-from binlog.adapters.stream_session import RequestLimits
-from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError
-from binlog.events import FormatDescription, PreviousGtids
 from binlog.transactions import Transaction
 from gtid import GtidError, GtidSet
 from topology.adapters.connection import Connection, connect
-from topology.dialect import dialect_of
+from topology.adapters.history_reads import (
+    first_log_of,
+    purged_changes_of,
+    schemas_count_of,
+)
 from topology.history_evidence import (
     CommitRecord,
     HistoryEvidence,
     LogSearch,
-    LogStart,
     PurgedChange,
 )
-from topology.log_questions import LogQuestions, Search
+from topology.log_questions import LogQuestions
+from topology.log_searches import Search
 from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
 from topology.target import ServerTarget
-from topology.version import ServerVersion
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = (BinlogError, GtidError, pymysql.MySQLError, OSError)
 _FOUND_MAX: Final = 10_000  # transactions before a position: far more than are lost in practice
-# 5.6 creates an empty schema `test` with every new data directory.
-_OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})
-# ER_GTID_PURGED_WAS_UPDATED (share/messages_to_error_log.txt).
-_PURGED_CHANGES: Final = (
-    "SELECT UNIX_TIMESTAMP(LOGGED) AS at, DATA AS data FROM performance_schema.error_log"
-    " WHERE ERROR_CODE = 'MY-010916' ORDER BY LOGGED"
-)
-_CHANGED: Final = re.compile(r"changed from '([^']*)' to '([^']*)'")
-_HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and Previous_gtids of any size
 
 
 def with_history_evidence(
@@ -88,12 +74,12 @@ def _answered(
     unread: list[str] = []
     try:
         if questions.first_log and server.binary_logs:
-            first_log = _first_log(logs, server.binary_logs[0].name)
+            first_log = first_log_of(logs, server.binary_logs[0].name)
     except _FAILED as error:
         unread.append(f"the first binary log: {error}")
     try:
         if questions.purged_changes and server.version is not None:
-            changes = _purged_changes(server.version, target, seconds_max)
+            changes = purged_changes_of(server.version, target, seconds_max)
     except _FAILED as error:
         changes = None
         unread.append(f"changes of gtid_purged: {error}")
@@ -110,7 +96,7 @@ def _answered(
         unread.append(f"places of transactions: {error}")
     try:
         if questions.schemas:
-            schemas_count = _schemas_count(server, target, seconds_max)
+            schemas_count = schemas_count_of(server, target, seconds_max)
     except _FAILED as error:
         unread.append(f"schemas: {error}")
     return HistoryEvidence(
@@ -144,24 +130,6 @@ def _found(logs: ServerCompared, search: Search) -> LogSearch:
     )
 
 
-def _schemas_count(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -> int | None:
-    """Return how many schemas the server has besides MySQL's own.
-
-    Return None if not all are shown, or if the server has committed or begun a transaction since it
-    was read, which may have created them.
-    """
-    way = connect(target, timeout_seconds_max=seconds_max)
-    with closing(way) as connection, connection.cursor() as cursor:
-        cursor.execute("SHOW DATABASES")
-        names = {str(name).lower() for row in cursor.fetchall() for name in row.values()}
-        cursor.execute("SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed")
-        now = [
-            (row.get("owned"), GtidSet.parse(str(row.get("executed")))) for row in cursor.fetchall()
-        ]
-    is_as_read = now == [("", server.gtid_executed)]
-    return len(names - _OF_MYSQL) if "mysql" in names and is_as_read else None
-
-
 def _logs_of(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -> ServerCompared:
     assert server.server_uuid is not None, "only fully read servers have lost, or hold, anything"
     state = ComparedServer(
@@ -176,43 +144,6 @@ def _logs_of(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -
         return connect(target, timeout_seconds_max=seconds_max)
 
     return ServerCompared(state, way, seconds_max)
-
-
-def _purged_changes(
-    version: ServerVersion, target: ServerTarget, seconds_max: float
-) -> tuple[PurgedChange, ...]:
-    """Return each SET GLOBAL gtid_purged that the server's error log still has."""
-    if not dialect_of(version).has_error_log_table:
-        return ()
-    way = connect(target, timeout_seconds_max=seconds_max)
-    with closing(way) as connection, connection.cursor() as cursor:
-        cursor.execute(_PURGED_CHANGES)
-        rows = cursor.fetchall()
-    found = ((row["at"], _CHANGED.search(str(row["data"]))) for row in rows)
-    return tuple(
-        PurgedChange(
-            _EPOCH + timedelta(microseconds=int(Decimal(str(at)) * 1_000_000)),
-            GtidSet.parse(values[2]) - GtidSet.parse(values[1]),
-        )
-        for at, values in found
-        if values is not None
-    )
-
-
-def _first_log(logs: ServerCompared, file: str) -> LogStart | None:
-    bounds = RequestLimits.start(
-        timeout_seconds_max=logs.timeout_seconds_max, bytes_max=_HEAD_BYTES_MAX
-    )
-    begun_at = None
-    with closing(dump_events(logs.connect, FromPlace(file, FIRST_POSITION), bounds)) as events:
-        for event in events:
-            if isinstance(event.body, FormatDescription):
-                begun_at = _EPOCH + timedelta(seconds=event.header.timestamp_seconds)
-            elif isinstance(event.body, PreviousGtids) and begun_at is not None:
-                return LogStart(file, begun_at, event.body.gtids)
-            elif not event.header.is_artificial:
-                break
-    return None
 
 
 def _record(transaction: Transaction) -> CommitRecord:

@@ -1,0 +1,93 @@
+"""Reads what shows a server's history beside its transactions: log heads, error log, schemas.
+
+Each function raises what the connection or the log reader raises; log_answers.py lists it.
+"""
+
+import re
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from binlog.adapters.compare_server import ServerCompared
+from binlog.adapters.stream import FromPlace
+from binlog.adapters.stream_packets import dump_events
+from binlog.adapters.stream_session import RequestLimits
+from binlog.decode import FIRST_POSITION
+from binlog.events import FormatDescription, PreviousGtids
+from gtid import GtidSet
+from topology.adapters.connection import connect
+from topology.dialect import dialect_of
+from topology.history_evidence import LogStart, PurgedChange
+from topology.snapshot import ServerSnapshot
+from topology.target import ServerTarget
+from topology.version import ServerVersion
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# 5.6 creates an empty schema `test` with every new data directory.
+_OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})
+# ER_GTID_PURGED_WAS_UPDATED (share/messages_to_error_log.txt).
+_PURGED_CHANGES: Final = (
+    "SELECT UNIX_TIMESTAMP(LOGGED) AS at, DATA AS data FROM performance_schema.error_log"
+    " WHERE ERROR_CODE = 'MY-010916' ORDER BY LOGGED"
+)
+_CHANGED: Final = re.compile(r"changed from '([^']*)' to '([^']*)'")
+_HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and Previous_gtids of any size
+
+
+def first_log_of(logs: ServerCompared, file: str) -> LogStart | None:
+    """Return when a log file was begun and what it lists as previous; None if it does not show."""
+    bounds = RequestLimits.start(
+        timeout_seconds_max=logs.timeout_seconds_max, bytes_max=_HEAD_BYTES_MAX
+    )
+    begun_at = None
+    with closing(dump_events(logs.connect, FromPlace(file, FIRST_POSITION), bounds)) as events:
+        for event in events:
+            if isinstance(event.body, FormatDescription):
+                begun_at = _EPOCH + timedelta(seconds=event.header.timestamp_seconds)
+            elif isinstance(event.body, PreviousGtids) and begun_at is not None:
+                return LogStart(file, begun_at, event.body.gtids)
+            elif not event.header.is_artificial:
+                break
+    return None
+
+
+def purged_changes_of(
+    version: ServerVersion, target: ServerTarget, seconds_max: float
+) -> tuple[PurgedChange, ...]:
+    """Return each SET GLOBAL gtid_purged that the server's error log still has."""
+    if not dialect_of(version).has_error_log_table:
+        return ()
+    way = connect(target, timeout_seconds_max=seconds_max)
+    with closing(way) as connection, connection.cursor() as cursor:
+        cursor.execute(_PURGED_CHANGES)
+        rows = cursor.fetchall()
+    found = ((row["at"], _CHANGED.search(str(row["data"]))) for row in rows)
+    return tuple(
+        PurgedChange(
+            _EPOCH + timedelta(microseconds=int(Decimal(str(at)) * 1_000_000)),
+            GtidSet.parse(values[2]) - GtidSet.parse(values[1]),
+        )
+        for at, values in found
+        if values is not None
+    )
+
+
+def schemas_count_of(
+    server: ServerSnapshot, target: ServerTarget, seconds_max: float
+) -> int | None:
+    """Return how many schemas the server has besides MySQL's own.
+
+    Return None if not all are shown, or if the server has committed or begun a transaction since it
+    was read, which may have created them.
+    """
+    way = connect(target, timeout_seconds_max=seconds_max)
+    with closing(way) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW DATABASES")
+        names = {str(name).lower() for row in cursor.fetchall() for name in row.values()}
+        cursor.execute("SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed")
+        now = [
+            (row.get("owned"), GtidSet.parse(str(row.get("executed")))) for row in cursor.fetchall()
+        ]
+    is_as_read = now == [("", server.gtid_executed)]
+    return len(names - _OF_MYSQL) if "mysql" in names and is_as_read else None

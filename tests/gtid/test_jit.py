@@ -89,6 +89,7 @@ def test_what_one_process_compiled_the_next_finds(tmp_path: Path) -> None:
     assert (changed["said"], changed["hits"]) == ([60, 30.0], 0)
 
 
+@pytest.mark.slow  # a constant that it imports, below, takes the same way
 @pytest.mark.long
 def test_a_kernel_is_compiled_anew_when_one_that_it_imports_changes(tmp_path: Path) -> None:
     variables = {"GTID_AUDIT_CACHE": str(tmp_path / "cache")}
@@ -105,7 +106,11 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_imports_changes(tmp_path: Pa
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("imported", "added"),
-    [("NUMBER", "NUMBER"), ("Kind", "int(Kind.ONLY)"), ("within", "within.NUMBER")],
+    [
+        ("NUMBER", "NUMBER"),
+        pytest.param("Kind", "int(Kind.ONLY)", marks=pytest.mark.slow),
+        pytest.param("within", "within.NUMBER", marks=pytest.mark.slow),
+    ],
 )
 def test_a_kernel_is_compiled_anew_when_a_constant_that_it_imports_changes(
     tmp_path: Path, imported: str, added: str

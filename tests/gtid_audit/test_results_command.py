@@ -168,7 +168,7 @@ def test_either_engine_goes_on_with_the_history_of_the_other(
     [
         ("local", f"allowed_uuids: [{A}]"),
         ("local", "accepted: [plan]"),
-        ("spark", "accepted: [plan]"),
+        pytest.param("spark", "accepted: [plan]", marks=pytest.mark.slow),
     ],
 )
 def test_another_policy_does_not_rewrite_what_was_found(

@@ -34,6 +34,7 @@ from repair.replay import ROW_SESSION, Replayed, under_gtid
 from repair.replay_script import (
     column_guards,
     comment_guards,
+    default_engine_guards,
     engine_guards,
     later_columns,
     table_guards,
@@ -114,6 +115,7 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             ),
             *((still_logs(server),) if setting.server.has_log else ()),
             *comment_guards(action.transactions),
+            *default_engine_guards(action.transactions),
             *_logs_as_planned(action.transactions, setting.server),
             *(untaken if own else ()),
             *table_guards(action.transactions),

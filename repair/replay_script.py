@@ -65,6 +65,8 @@ _HEADS = {
         " (except in tables without transactions). AUTO_INCREMENT counters stay as they are."
     ),
 }
+_CREATES_TABLE = re.compile(r"\bCREATE\b.*\bTABLE\b", re.IGNORECASE | re.DOTALL)
+_ENGINE = re.compile(r"\bENGINE\b", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*(?![!+])|#|--\s")
 _NEW_GTIDS = "under new GTIDs of the server that runs it"
 _OLD_GTIDS = (
@@ -97,7 +99,8 @@ def script_lines(
     yield KEEP_CLIENT_CHARSET
     yield _SESSION
     yield from ROW_SESSION
-    for guard in (CLIENT_READS_UTF8, *comment_guards(replayed)):
+    checks = (*comment_guards(replayed), *default_engine_guards(replayed))
+    for guard in (CLIENT_READS_UTF8, *checks):
         yield from guard.statements()
     tables = _joined(replayed)
     if tables:
@@ -132,6 +135,19 @@ def comment_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
     """Yield the guard that statements with comments arrive unchanged."""
     if any(map(_has_comments, replayed)):
         yield CLIENT_KEEPS_COMMENTS
+
+
+def default_engine_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
+    """Yield the guard that a table without ENGINE gets InnoDB: no log has the default engine."""
+    texts = (
+        line for each in replayed if each.has_statements for line in each.lines if DELIMITER in line
+    )
+    if any(_CREATES_TABLE.search(text) and not _ENGINE.search(text) for text in texts):
+        yield Guard(
+            "@@SESSION.default_storage_engine = 'InnoDB'",
+            "default_storage_engine is not InnoDB: a table that is created without ENGINE would get"
+            " another engine than on its server; nothing was changed",
+        )
 
 
 def _has_comments(each: Replayed) -> bool:

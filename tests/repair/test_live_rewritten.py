@@ -1,4 +1,4 @@
-"""Statements of which the mysql client sends another text than a script has."""
+"""Statements that a redo would execute otherwise: another text, or another default engine."""
 
 import re
 
@@ -8,7 +8,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair
 from repair.adapters import collected_transactions
 from repair.statement_sql import is_rewritten
-from tests.repair.live import examine, run_plan
+from tests.repair.live import examine, run_plan, run_step
 
 DEFINITIONS = (
     "CREATE TABLE d.t1 (id INT PRIMARY KEY, w INT /* '; */)",
@@ -21,6 +21,20 @@ DEFINITIONS = (
     "CREATE TABLE d.t8 (id INT,\n`a` INT,\ngo INT,\nhelp INT, source INT,\nstatus INT)",
     "CREATE TABLE d.t9 (\n\n\n  id INT)   ",
 )
+
+
+def test_a_table_without_an_engine_is_made_where_the_default_is_innodb(pair97: Pair) -> None:
+    pair97.a.execute("STOP REPLICA", "RESET REPLICA ALL", "CREATE DATABASE d")
+    pair97.settle()
+    pair97.b.execute("CREATE TABLE d.t (id INT PRIMARY KEY)")
+    plan = examine(pair97).plan({"E1": "redo_on_source"})
+    pair97.a.execute("SET GLOBAL default_storage_engine = MyISAM")
+    refused = run_step(pair97, plan, plan.steps[0])
+    assert "would get another engine than on its server; nothing was changed" in refused.stderr
+    assert pair97.a.query("SHOW TABLES IN d") == []
+    pair97.a.execute("SET GLOBAL default_storage_engine = InnoDB")
+    run_plan(pair97, plan)
+    assert "E1" not in examine(pair97).codes
 
 
 def statements(server: Server) -> list[str]:

@@ -1,4 +1,4 @@
-"""The part of an action that is left when earlier steps of a plan have executed some of it."""
+"""What is left of an action after earlier steps of the plan have executed a part of it."""
 
 from dataclasses import replace
 

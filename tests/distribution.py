@@ -37,7 +37,7 @@ FIRST = (
     "tests/gtid_audit/test_binlog_schema_killed.py",
     "tests/repair/test_planner_exhaustive.py",
 )
-# What a test costs on average in seconds, measured over the suite: with real servers, and without.
+# What a test costs on average, measured over the suite: with real servers, and without.
 MYSQL_MILLISECONDS = 1_000
 OTHER_MILLISECONDS = 30
 

@@ -1,4 +1,4 @@
-"""What a replica is missing compared with its source, and what it has in addition. Set algebra.
+"""What a replica is missing compared with its source, and what it has in addition.
 
 How it works
 ------------

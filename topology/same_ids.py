@@ -1,10 +1,10 @@
 """Replicas that accept events with their own server_id: replicate-same-server-id.
 
-No version shows this option. A server does not start with it unless it logs nothing of what it
-receives (ER_RPL_INFINITY_DENIED; log_replica_updates or log_bin is OFF). The executed set shows
-that the server accepts such events. It contains a transaction that its receiver queued since it
-connected, and that the other server committed since its own start. SET GLOBAL must have changed
-neither server_id since.
+No server version shows whether this option is set. A server does not start with it unless it logs
+nothing of what it receives (ER_RPL_INFINITY_DENIED; log_replica_updates or log_bin is OFF). The
+executed set shows that the server accepts such events. It contains a transaction that its receiver
+queued since it connected, and that the other server committed since its own start. SET GLOBAL must
+have changed neither server_id since.
 """
 
 from typing import Final

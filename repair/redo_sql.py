@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from binlog.cursor import MalformedBody
 from binlog.errors import CorruptBinlog
@@ -21,6 +22,7 @@ from binlog.scan import EventGroup
 from repair.acts_by_itself import Acting, acting
 from repair.guard import Guard
 from repair.replay import (
+    BEGIN,
     BEGIN_WORD,
     COMMIT_WORD,
     ROLLBACK_WORD,
@@ -32,9 +34,10 @@ from repair.replay import (
     label_of,
     replayed,
     row_lines,
+    row_statements,
 )
 from repair.row_literals import CannotRender
-from repair.row_sql import check_named, needs_lenience, redo_row
+from repair.row_sql import check_named, redo_row
 from repair.statement_sql import preparation, sets_restricted, statement_lines
 from repair.touched_tables import TouchedTable, touched
 from repair.unguarded import checks_nothing
@@ -114,7 +117,7 @@ class _Redo:
 
     def begin(self) -> Iterator[str]:
         if not self.is_open and self.xid is None:
-            yield "BEGIN; SET @rows = 0;"
+            yield BEGIN
             self.is_open = True
 
     def rows(self, changes: RowChanges) -> Iterator[str]:
@@ -129,11 +132,8 @@ class _Redo:
         if checks != self.checks:
             yield f"SET foreign_key_checks = {checks[0]:d}, unique_checks = {checks[1]:d};"
             self.checks = checks
-        statements = []
-        for row in changes.rows:
-            statement = redo_row(changes.table, row, keeps_form=keeps)
-            if statement is not None:
-                statements.append((statement, needs_lenience(changes.table, row)))
+        write = partial(redo_row, keeps_form=keeps)
+        statements = row_statements(changes.table, changes.rows, write)
         self.count += len(statements)
         yield from row_lines(changes, statements)
 
@@ -180,8 +180,8 @@ class _Redo:
             # not.
             if self.keeps_gtid:
                 raise CannotRender("it creates and fills a table, which needs two GTIDs this way")
-            yield from statement_lines(event, _with_sql(query, create["create"]))
-            yield "BEGIN; SET @rows = 0;"
+            yield from statement_lines(event, replace(query, sql=create["create"]))
+            yield BEGIN
             return
         yield from statement_lines(event, query)
 
@@ -192,7 +192,3 @@ class _Redo:
             raise CorruptBinlog(file=event.file, position=event.start, what=error.what) from error
         if line is not None:
             yield line
-
-
-def _with_sql(query: Query, sql: bytes) -> Query:
-    return replace(query, sql=sql)

@@ -13,12 +13,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from binlog.rows.values import RowChanges
+from binlog.rows.tables import RowTable
+from binlog.rows.values import RowChange, RowChanges
 from binlog.transactions import Transaction, TransactionKind
 from gtid import Gtid
 from repair.acts_by_itself import Acting
 from repair.guard import Guard
 from repair.row_literals import CannotRender
+from repair.row_sql import needs_lenience
 from repair.touched_tables import TouchedTable
 
 # The sql_mode for rows: zero and invalid dates are accepted, 0 is stored as 0 and not as the next
@@ -30,6 +32,8 @@ ROW_SESSION = (
     f"SET sql_mode = '{SQL_MODE}', time_zone = '+00:00', timestamp = DEFAULT;",
 )
 
+# What guarded_end ends.
+BEGIN = "BEGIN; SET @rows = 0;"
 _END = (
     "SET @end = IF(@go, 'COMMIT', 'ROLLBACK');",
     "PREPARE `end of transaction` FROM @end;",
@@ -134,6 +138,17 @@ def guarded_end(label: str, count: int, verb: str) -> Iterator[str]:
         message = f"{label}: a row is not as it should be; nothing of this transaction is {verb}"
         yield from Guard(f"@rows = {count}", message).statements()
     yield from _END
+
+
+def row_statements(
+    table: RowTable, rows: Iterable[RowChange], write: Callable[[RowTable, RowChange], str | None]
+) -> list[tuple[str, bool]]:
+    """Return the statements that change rows, each with whether it needs the lenient sql_mode."""
+    return [
+        (statement, needs_lenience(table, row))
+        for row in rows
+        if (statement := write(table, row)) is not None
+    ]
 
 
 def row_lines(changes: RowChanges, statements: Iterable[tuple[str, bool]]) -> Iterator[str]:

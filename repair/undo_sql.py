@@ -18,6 +18,7 @@ from binlog.rows.values import RowChanges
 from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from repair.replay import (
+    BEGIN,
     BEGIN_WORD,
     COMMIT_WORD,
     ROLLBACK_WORD,
@@ -28,9 +29,10 @@ from repair.replay import (
     label_of,
     replayed,
     row_lines,
+    row_statements,
 )
 from repair.row_literals import CannotRender
-from repair.row_sql import check_named, needs_lenience, undo_row
+from repair.row_sql import check_named, undo_row
 from repair.touched_tables import TouchedTable, touched
 from topology.hidden import without_secrets
 
@@ -75,18 +77,14 @@ class _Undo:
                 continue
             check_named(item.table)
             self.tables.add(touched(item, asks_for_rules=not item.logs_cascades))
-            statements = []
-            for row in reversed(item.rows):
-                statement = undo_row(item.table, row)
-                if statement is not None:
-                    statements.append((statement, needs_lenience(item.table, row)))
+            statements = row_statements(item.table, reversed(item.rows), undo_row)
             count += len(statements)
             for line in reversed(list(row_lines(item, statements))):
                 backwards.append(line)
         if not count:
             yield comment(f"{label}: changed no rows")
             return
-        yield "BEGIN; SET @rows = 0;"
+        yield BEGIN
         yield "SET foreign_key_checks = 0, unique_checks = 1;"
         yield from reversed(backwards)
         yield from guarded_end(label, count, "undone")

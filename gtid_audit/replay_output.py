@@ -50,7 +50,8 @@ def _replayed(
 ) -> list[Replayed]:
     """Write each transaction as SQL; a large one goes to a temporary file."""
     from binlog.adapters.spooled import Spooled
-    from repair.replay import redo, undo
+    from repair.redo_sql import redo
+    from repair.undo_sql import undo
 
     write = undo if is_undo else partial(redo, keeps_gtid=keeps_gtids)
     replayed: list[Replayed] = []

@@ -53,7 +53,8 @@ from gtid import Gtid, GtidSet
 from repair.adapters.tables_now import LoggedDefinitions
 from repair.created_tables import Created, all_created, is_new
 from repair.logged_form import is_cut, is_loose, would_be_cut
-from repair.replay import Replayed, redo
+from repair.redo_sql import redo
+from repair.replay import Replayed
 from repair.statement_sql import is_rewritten
 from repair.transaction_content import (
     CannotFold,

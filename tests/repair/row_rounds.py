@@ -19,8 +19,10 @@ from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import TableDefinition
 from compose.native.server import Server
 from gtid import GtidSet
-from repair.replay import Replayed, redo, undo
+from repair.redo_sql import redo
+from repair.replay import Replayed
 from repair.replay_script import Direction, script_lines
+from repair.undo_sql import undo
 from tests.binlog.row_values import Kind
 
 SESSION = (

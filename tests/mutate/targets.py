@@ -89,6 +89,8 @@ TARGETS: Sequence[Target] = (
             *(
                 "repair/planner.py",
                 "repair/fetching_again.py",
+                "repair/fetched_conflicts.py",
+                "repair/switch_doubts.py",
                 "repair/moving_past.py",
                 "repair/strategies.py",
                 "repair/plan_input.py",

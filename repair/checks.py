@@ -1,6 +1,6 @@
 """Checks of other servers: each check script first verifies that it runs on that server.
 
-other_servers.py and around_empty.py define which checks a step has.
+around_channels.py, around_empty.py and around_rows.py define which checks a step has.
 """
 
 from collections.abc import Iterable, Iterator

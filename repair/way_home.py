@@ -6,7 +6,7 @@ from dataclasses import replace
 from gtid import GtidSet
 from repair.actions import Action, AutoPositionOn, StartChannel, simulate
 from repair.doubted_content import delivered_empty
-from repair.model import refused
+from repair.model import ModelChannel, ModelServer, refused
 from repair.needed import needed
 from repair.starting import misfit_of_waiting, unknown_source
 from repair.strategy_case import Case, Refusal
@@ -24,37 +24,41 @@ def way_home(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
     if it may fetch again what its applier has passed: H8 is answered first. A GTID that a session
     set (H7) stops no channel while the servers run.
     """
-    channel = case.channel
+    receiving = case.receiving
     if case.finding.code == "H7":
         return ()
     if not case.is_hole:
         return tuple(_stopped_between(case))
-    if channel is None or case.replica is None or channel.until:
+    if receiving is None or receiving[1].until:
         return ()  # an operator's stop condition: started only if selected
+    replica, channel = receiving
     if not case.is_chosen and channel.source not in case.model.servers:
         return ()  # what it would deliver is not known
     is_stopped = case.finding.code.startswith("A")
-    if not is_stopped and channel.stuck_at - case.replica.executed - case.wanted:
+    if not is_stopped and channel.stuck_at - replica.executed - case.wanted:
         return ()  # another transaction stopped it: A2 or A3 lists what to compare
-    if not channel.auto_position and not is_stopped and not _fetched_as_well(case):
+    if (
+        not channel.auto_position
+        and not is_stopped
+        and not _fetched_as_well(case, replica, channel)
+    ):
         if purges_what_it_receives(case.model, channel):
             return ()
-        switch = AutoPositionOn(case.replica.name, channel.name, filled=case.wanted)
-        if not (case.is_chosen or channel.running) and _misfits_behind(case, switch):
+        switch = AutoPositionOn(replica.name, channel.name, filled=case.wanted)
+        if not (case.is_chosen or channel.running) and _misfits_behind(case, replica, switch):
             return ()  # A7 and C3 list what to compare
         return (switch,)
-    if (channel.running and not channel.is_stuck) or _refused_still(case):
+    if (channel.running and not channel.is_stuck) or _refused_still(case, replica, channel):
         return ()
-    start = StartChannel(case.replica.name, channel.name)
+    start = StartChannel(replica.name, channel.name)
     if not case.is_chosen and misfit_of_waiting(case, start) is not None:
         return ()  # A7 lists what to compare
     return (start,)
 
 
-def _misfits_behind(case: Case, step: AutoPositionOn) -> bool:
+def _misfits_behind(case: Case, replica: ModelServer, step: AutoPositionOn) -> bool:
     """Return whether what waits may not match, once the finding's transactions are executed."""
-    assert case.replica is not None, "the caller has checked"
-    filled = replace(case.replica, executed=case.replica.executed | case.wanted)
+    filled = replace(replica, executed=replica.executed | case.wanted)
     then = replace(case, model=case.model.replace(filled))
     return misfit_of_waiting(then, step) is not None
 
@@ -64,10 +68,10 @@ def fetches_again(case: Case) -> Refusal | None:
 
     The answer to H8 may be to leave them out, so it must come first.
     """
-    channel = case.channel
-    if case.finding.code != "P1" or channel is None or channel.running:
+    receiving = case.receiving
+    if case.finding.code != "P1" or receiving is None or receiving[1].running:
         return None
-    again = _fetched_as_well(case)
+    again = _fetched_as_well(case, *receiving)
     if not again or not way_home(case):
         return None
     return Refusal(
@@ -121,26 +125,21 @@ def _late_by_position(case: Case, step: StartChannel | AutoPositionOn) -> GtidSe
     return late.without_uuid(case.model[step.server].server_uuid)
 
 
-def _refused_still(case: Case) -> bool:
+def _refused_still(case: Case, replica: ModelServer, channel: ModelChannel) -> bool:
     """Return whether the source refuses the channel because of other GTIDs than these (P1)."""
-    assert case.replica is not None, "the caller has checked"
-    assert case.channel is not None, "the caller has checked"
-    source = case.model.servers.get(case.channel.source or "")
-    if source is None or not case.channel.auto_position or case.finding.code != "H8":
+    source = case.model.servers.get(channel.source or "")
+    if source is None or not channel.auto_position or case.finding.code != "H8":
         return False
-    then = replace(case.replica, executed=case.replica.executed | case.wanted)
-    return bool(refused(source, then, case.channel))
+    then = replace(replica, executed=replica.executed | case.wanted)
+    return bool(refused(source, then, channel))
 
 
-def _fetched_as_well(case: Case) -> GtidSet:
+def _fetched_as_well(case: Case, replica: ModelServer, channel: ModelChannel) -> GtidSet:
     """Return what else is missing after a gap's channel and auto-position would deliver too.
 
     It belongs to other findings, and their answer may be to leave it out.
     """
-    assert case.replica is not None, "the caller has checked"
-    assert case.channel is not None, "the caller has checked"
-    behind = case.channel.passed | case.channel.bypassed
-    return behind - case.replica.executed - case.wanted
+    return (channel.passed | channel.bypassed) - replica.executed - case.wanted
 
 
 def _stopped_between(case: Case) -> Iterator[StartChannel]:

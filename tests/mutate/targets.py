@@ -95,6 +95,8 @@ TARGETS: Sequence[Target] = (
             *(
                 "repair/planner.py",
                 "repair/fetching_again.py",
+                "repair/fetched_conflicts.py",
+                "repair/switch_doubts.py",
                 "repair/moving_past.py",
                 "repair/strategies.py",
                 "repair/plan_input.py",
@@ -166,7 +168,8 @@ TARGETS: Sequence[Target] = (
             *("repair/row_procedures.py", "repair/replay_procedures.py", "repair/procedures.py"),
             *("repair/script.py", "repair/channel_queries.py", "repair/guard.py"),
             *("repair/privileges.py", "repair/other_servers.py", "repair/render.py"),
-            *("repair/checks.py", "repair/around_empty.py"),
+            *("repair/checks.py", "repair/around_channels.py"),
+            *("repair/around_empty.py", "repair/around_rows.py"),
             *("repair/steps.py", "repair/repair_plan.py", "repair/action_content.py"),
             *("repair/semi_sync.py", "gtid_audit/plan_again.py"),
         ),

@@ -1,4 +1,8 @@
-"""Reasons to refuse a redo that creates an event, or a trigger before rows that would fire it."""
+"""Reasons to refuse a redo of statements.
+
+1. A statement has an effect that no guard checks (unguarded.py).
+2. A statement creates an event, or a trigger before rows that would fire it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,20 @@ from collections.abc import Sequence
 from repair.replay import Replayed
 
 _BY_HAND = "`gtid-audit binlog show SET SERVER --redo --keep-gtids` (SERVER is the DSN of one that"
+
+
+def unguarded_statements(redone: Sequence[Replayed], server: str) -> str:
+    """Return why a script does not redo these statements; "" if there are none."""
+    found = [each for each in redone if each.unguarded]
+    if not found:
+        return ""
+    first, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return (
+        f"{first.label} has the statement `{first.unguarded}`{more}: no script can check what it"
+        f" would change on {server}, which may have other rows by now. Compare the data. Then redo"
+        " it by hand: `gtid-audit binlog show SET SERVER --redo --keep-gtids` (SERVER is the DSN"
+        " of a server that has it) writes the SQL"
+    )
 
 
 def acts_again(redone: Sequence[Replayed]) -> str:

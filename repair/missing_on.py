@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from gtid import GtidSet
-from repair.actions import InjectEmpty, simulate
+from repair.actions import InjectEmpty, RedoTransactions, simulate
 from repair.model import Model, ModelServer, below, upstream
+from repair.replay import Replayed
 from repair.strategy_case import Case, Refusal, is_seen_in_part
 from topology.findings import ClusterAudit, Finding
 
@@ -54,6 +55,22 @@ def others_left_out(case: Case) -> Iterator[str]:
             f"it would run only on {here}, and {others}, from which {case.finding.replica}"
             " replicates as well, would not get it"
         )
+
+
+def where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
+    """Return the server from which the transactions reach all others; otherwise the source."""
+    source = case.source
+    assert source is not None, "the caller has checked"
+    targets = targets_without(case)
+    assert not isinstance(targets, Refusal), "it refuses only without a source"
+    servers = [server for server, _ in reversed(targets)]
+    for server in (source, *servers):
+        if any(each.gtid in server.executed for each in redone if each.gtid is not None):
+            continue
+        after = simulate(case.model, RedoTransactions(server.name, redone))
+        if all(case.finding.gtid_set <= after[each.name].executed for each in servers):
+            return server
+    return source
 
 
 def _component(model: Model, name: str, wanted: GtidSet) -> list[ModelServer]:

@@ -16,6 +16,9 @@ from topology.dialect import dialect_of
 from topology.findings import Grade
 from topology.transaction_class import ContentClass
 
+NOT_UNASKED = (
+    "the operator must decide whether these transactions are wanted: only planned when selected"
+)
 EMPTY_BY_HAND = (
     "`SET SESSION gtid_next = '(the GTID)'`, `BEGIN`, `COMMIT`, `SET SESSION gtid_next ="
     " 'AUTOMATIC'`"

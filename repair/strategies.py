@@ -19,9 +19,10 @@ from repair.fetching_again import refetch
 from repair.instruction_context import Situation, Text, always
 from repair.model import Model
 from repair.moving_past import position_bypass
+from repair.redo_on_source import redo_on_source
 from repair.refused_before import start_as_selected
-from repair.replaying import redo_on_source, undo_on_replica
 from repair.strategy_case import Case, Outcome
+from repair.undo_on_replica import undo_on_replica
 from topology.findings import Finding
 from topology.strategy_table import STRATEGIES
 

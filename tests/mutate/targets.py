@@ -104,7 +104,8 @@ TARGETS: Sequence[Target] = (
                 "repair/simulated_proposal.py",
                 "repair/declaring.py",
             ),
-            *("repair/replaying.py", "repair/conflicts.py", "repair/data_repair.py"),
+            *("repair/redo_on_source.py", "repair/undo_on_replica.py", "repair/acting_again.py"),
+            *("repair/conflicts.py", "repair/data_repair.py"),
             *("repair/redo_rows.py", "repair/column_type_guards.py"),
             *("repair/choices.py", "repair/audit_after_plan.py", "repair/failing_event.py"),
             *(

@@ -25,11 +25,11 @@ from repair.misfit import misfit, misfit_unless_executed
 from repair.missing_on import other_sources, unfinished
 from repair.model import ModelChannel
 from repair.plan_parts import brought_by, in_short
-from repair.replaying import undo_on_replica
 from repair.rows_there import is_there_already
 from repair.starting import misfit_of_waiting, start_channel
 from repair.strategy_case import Hole, Refusal
 from repair.transaction_content import RowsOn, RowState
+from repair.undo_on_replica import undo_on_replica
 from repair.unlogged_redo import purges_what_it_receives
 from repair.waiting_ddl import Ddl
 from tests.repair.build import channel, gtids, model, server

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from repair.no_rollback import takes_gtid_with_first_row
+from repair.redo_on_source import redo_on_source
 from repair.replay import Replayed
 from repair.replay_script import engine_guards
-from repair.replaying import redo_on_source
 from repair.touched_tables import TouchedTable
 from tests.repair.build import channel, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown

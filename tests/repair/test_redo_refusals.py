@@ -9,9 +9,9 @@ import pytest
 
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
+from repair.acting_again import unguarded_statements
 from repair.logged_form import is_cut, is_loose, logged_otherwise, would_be_cut
 from repair.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
-from repair.replaying import _unguarded
 from repair.statement_sql import is_rewritten
 from repair.transaction_content import RowsOn, RowState, _completed, _continues
 from tests.repair.build import OLD, channel, gtids, model, server
@@ -97,12 +97,14 @@ def test_rows_that_changed_where_the_transactions_are_forbid_a_redo(
 
 def test_statements_that_no_script_can_check_are_named_once_and_counted() -> None:
     plain = redone("a:4-6")
-    assert _unguarded(plain, "a") == ""
+    assert unguarded_statements(plain, "a") == ""
     one = (plain[0], replace(plain[1], unguarded="DROP TABLE t"), plain[2])
-    assert f"{gtids('a:5')} has the statement `DROP TABLE t`: no script" in _unguarded(one, "a")
+    assert f"{gtids('a:5')} has the statement `DROP TABLE t`: no script" in unguarded_statements(
+        one, "a"
+    )
     three = tuple(replace(each, unguarded="DROP TABLE t") for each in plain)
-    assert "`DROP TABLE t`, and 2 more: no script" in _unguarded(three, "a")
-    assert "`DROP TABLE t`, and 1 more: no script" in _unguarded(three[:2], "a")
+    assert "`DROP TABLE t`, and 2 more: no script" in unguarded_statements(three, "a")
+    assert "`DROP TABLE t`, and 1 more: no script" in unguarded_statements(three[:2], "a")
 
 
 @pytest.mark.parametrize(

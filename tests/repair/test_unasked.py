@@ -12,7 +12,7 @@ from repair.declaring import inject_empty
 from repair.failing_event import FailingEvent
 from repair.fetching_again import refetch
 from repair.model import Model
-from repair.replaying import _where_it_stops
+from repair.redo_on_source import _where_it_stops
 from repair.rows_there import is_there_already
 from repair.strategy_case import Case
 from repair.transaction_content import RowsOn, RowState

@@ -1,14 +1,12 @@
-"""Strategies that preserve data: redo transactions where they are missing, or undo them elsewhere.
+"""The strategy that undoes transactions on the servers that have them.
 
-1. Neither is ever a default: only the operator can decide whether the transactions are wanted.
-2. Redo runs the content under its original GTIDs. So every other server either gets it by
-   replication, or skips it because it has it.
-3. Undo sets the rows back without logging it (no new GTID), on every server that has the
+1. It is never a default: only the operator can decide whether the transactions are wanted.
+2. Undo sets the rows back without logging it (no new GTID), on every server that has the
    transactions. The GTIDs stay executed there, so the plan uses them up with empty transactions
    wherever they are missing. Otherwise the origin would reuse them for its next transactions, which
    these servers would skip. Rows come first: if a plan stops midway, the audit still reports the
    finding, and the next plan continues with the remaining rows.
-4. What cannot be undone row by row is refused with the reason. No transaction is undone in part.
+3. What cannot be undone row by row is refused with the reason. No transaction is undone in part.
 """
 
 from collections.abc import Iterator
@@ -16,32 +14,17 @@ from itertools import groupby
 
 from binlog.rows.values import ABSENT
 from gtid import GtidSet
-from repair.acting_again import acts_again
-from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows, simulate
-from repair.logged_form import left_out_of_log, logged_otherwise
+from repair.actions import Action, InjectEmpty, UndoRows
 from repair.missing_on import (
     came_from_source,
     not_all_read,
-    other_sources,
-    others_left_out,
     roots,
     still_receive,
     targets_without,
     unfinished,
 )
 from repair.model import ModelServer
-from repair.no_rollback import takes_gtid_with_first_row
-from repair.other_columns import columns_not_compared, other_columns
-from repair.redo_rows import (
-    EMPTY_BY_HAND,
-    changed_since,
-    compared,
-    may_be_there,
-    redone_rows_may_come_back,
-    stops_below,
-)
-from repair.replay import Replayed
-from repair.replay_texts import CannotSave, check_plain
+from repair.redo_rows import EMPTY_BY_HAND, NOT_UNASKED, may_be_there
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
@@ -54,126 +37,14 @@ from repair.transaction_content import (
     key_condition,
 )
 from repair.way_home import misfits_at_home, way_home
-from topology.dialect import dialect_of
 from topology.transaction_class import ContentClass
-
-_NOT_UNASKED = (
-    "the operator must decide whether these transactions are wanted: only planned when selected"
-)
-
-
-def redo_on_source(case: Case) -> Outcome:
-    """Plan to redo the transactions on the source, under their GTIDs."""
-    content, source = case.content, case.source
-    if not case.is_chosen:
-        return Refusal("; ".join((_NOT_UNASKED, *others_left_out(case))))
-    if (why := not_all_read(case) or came_from_source(case)) is not None:
-        return Refusal(why)
-    if source is None:
-        return Refusal("the source could not be read")
-    missing = case.finding.gtid_set - source.executed
-    if content is None or content.read_from is None:
-        return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")
-    if any(tsid.tag for tsid in missing.tsids) and not dialect_of(source.version).has_tags:
-        return Refusal(f"{source.name} runs {source.version}, which does not support GTID tags")
-    redone = tuple(each for each in content.redo if each.gtid is not None and each.gtid in missing)
-    unread = missing - GtidSet.of(each.gtid for each in redone if each.gtid is not None)
-    if idle := unread & content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS):
-        return Refusal(
-            f"{idle.shortened()} is empty or harmless (FLUSH, heartbeats), and is not redone: use"
-            f" up these GTIDs on {source.name} ({EMPTY_BY_HAND}), and plan again"
-        )
-    if unread:
-        return Refusal(f"{unread.shortened()} was not read as SQL; {content.unread or 'too many'}")
-    try:
-        check_plain(redone)
-    except CannotSave as problem:
-        return Refusal(str(problem))
-    if not redone:
-        return Proposal(())
-    if reason := _unguarded(redone, source.name) or acts_again(redone) or case.overtaken():
-        return Refusal(reason)
-    where = _where_to_redo(case, redone)
-    if reason := takes_gtid_with_first_row(content, where.name, redone):
-        return Refusal(reason)
-    reason = may_be_there(case, content, where) or changed_since(case, content, where)
-    reason = reason or other_columns(content, where) or left_out_of_log(content, where)
-    reason = reason or logged_otherwise(content, where)
-    if reason := reason or stops_below(case, content, where, redone):
-        return Refusal(reason)
-    rows = compared(case, content, where)
-    actions = RedoTransactions(where.name, redone, rows), *way_home(case)
-    return Proposal(
-        actions,
-        (
-            f"this plan redoes: {described(content, missing)}. {_where_it_stops(content, missing)}",
-            *redone_rows_may_come_back(case, content, where),
-            *columns_not_compared(content, where),
-            *_not_reached(case, actions),
-            *misfits_at_home(case, actions[:1]),
-        ),
-    )
-
-
-def _not_reached(case: Case, actions: tuple[Action, ...]) -> Iterator[str]:
-    after = case.model
-    for action in actions:
-        after = simulate(after, action)
-    left = [name for name in other_sources(case) if case.finding.gtid_set - after[name].executed]
-    if left:
-        yield (
-            f"{', '.join(left)}, from which {case.finding.replica} replicates as well, does not get"
-            " these transactions, and no later audit reports that: write there by hand what belongs"
-            " to its tables, with `sql_log_bin = 0`"
-        )
-
-
-def _where_it_stops(content: TransactionContent, redone: GtidSet) -> str:
-    has_rows = content.of_class(ContentClass.DATA) & redone
-    has_more = content.of_class(ContentClass.DDL) & redone
-    texts = (
-        "Rows must be as the transactions found them" if has_rows else "",
-        "What is created or added must not be there yet" if has_more else "",
-    )
-    stops = "otherwise the script stops and the transaction is not done"
-    return "; ".join(filter(None, (*texts, stops)))
-
-
-def _unguarded(redone: tuple[Replayed, ...], server: str) -> str:
-    """Return why a script does not redo these statements; "" if there are none."""
-    found = [each for each in redone if each.unguarded]
-    if not found:
-        return ""
-    first, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return (
-        f"{first.label} has the statement `{first.unguarded}`{more}: no script can check what it"
-        f" would change on {server}, which may have other rows by now. Compare the data. Then redo"
-        " it by hand: `gtid-audit binlog show SET SERVER --redo --keep-gtids` (SERVER is the DSN"
-        " of a server that has it) writes the SQL"
-    )
-
-
-def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
-    """Return the server from which the transactions reach all others; otherwise the source."""
-    source = case.source
-    assert source is not None, "the caller has checked"
-    targets = targets_without(case)
-    assert not isinstance(targets, Refusal), "it refuses only without a source"
-    servers = [server for server, _ in reversed(targets)]
-    for server in (source, *servers):
-        if any(each.gtid in server.executed for each in redone if each.gtid is not None):
-            continue
-        after = simulate(case.model, RedoTransactions(server.name, redone))
-        if all(case.finding.gtid_set <= after[each.name].executed for each in servers):
-            return server
-    return source
 
 
 def undo_on_replica(case: Case) -> Outcome:
     """Plan to set the rows back on every server with the transactions, and use up their GTIDs."""
     content, wanted = case.content, case.finding.gtid_set
     if not case.is_chosen:
-        return Refusal(_NOT_UNASKED)
+        return Refusal(NOT_UNASKED)
     if case.source is not None and wanted <= case.source.executed:
         return Proposal(())  # the steps for another replica used up the GTIDs
     if (why := not_all_read(case) or came_from_source(case)) is not None:

@@ -12,7 +12,6 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
 )
-from repair.declaring import ONLY_SELECTED
 from repair.model import Model, ModelServer
 from repair.refused_before import fits_by_now
 from repair.repair_plan import (
@@ -27,6 +26,7 @@ from repair.repair_plan import (
 )
 from repair.strategies import PLANNERS, by_hand
 from repair.strategy_case import LogEvidence
+from repair.undecided import ONLY_SELECTED
 from topology.findings import ClusterAudit, Finding, Grade, Severity
 from topology.snapshot import ReadServer
 from topology.strategy_table import STRATEGIES, is_only_selected, variants_of

@@ -14,9 +14,9 @@ from repair import manual_instructions as manual
 from repair.configuring import configure
 from repair.conflicts import resolve_conflict
 from repair.data_repair import data_repair
-from repair.declaring import gtid_purged_append, inject_empty, reset_and_purge
 from repair.fetching_again import refetch
 from repair.instruction_context import Situation, Text, always
+from repair.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
 from repair.model import Model
 from repair.moving_past import position_bypass
 from repair.redo_on_source import redo_on_source

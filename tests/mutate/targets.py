@@ -103,6 +103,8 @@ TARGETS: Sequence[Target] = (
                 "repair/answered_by_steps.py",
                 "repair/simulated_proposal.py",
                 "repair/declaring.py",
+                "repair/leaving_out.py",
+                "repair/undecided.py",
             ),
             *("repair/redo_on_source.py", "repair/undo_on_replica.py", "repair/acting_again.py"),
             *("repair/conflicts.py", "repair/data_repair.py"),

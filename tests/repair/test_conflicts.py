@@ -12,7 +12,7 @@ from binlog.rows.values import Image
 from repair.actions import MakeRowsAlike, StartChannel
 from repair.conflicts import resolve_conflict
 from repair.content_questions import ContentQuestion
-from repair.declaring import gtid_purged_append, inject_empty, reset_and_purge
+from repair.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
 from repair.model import Model
 from repair.row_versions import RowVersions
 from repair.transaction_content import RowsOn, RowState, nothing_read

@@ -18,9 +18,9 @@ from repair.actions import (
     StopChannel,
 )
 from repair.content_questions import ContentQuestion
-from repair.declaring import inject_empty
 from repair.fetching_again import refetch
 from repair.kept_out import KeptOut, brings_in
+from repair.leaving_out import inject_empty
 from repair.misfit import misfit, misfit_unless_executed
 from repair.missing_on import other_sources, unfinished
 from repair.model import ModelChannel

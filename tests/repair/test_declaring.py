@@ -9,7 +9,7 @@ import pytest
 
 from repair.actions import AppendPurged, AutoPositionOn, InjectEmpty, ResetAndPurge, StartChannel
 from repair.content_questions import ContentQuestion
-from repair.declaring import (
+from repair.leaving_out import (
     INJECTED_GTIDS_MAX,
     INJECTED_PER_SCRIPT_MAX,
     INJECTED_UNASKED_MAX,

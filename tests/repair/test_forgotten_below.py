@@ -8,8 +8,8 @@ import pytest
 
 from repair.actions import InjectEmpty
 from repair.content_questions import ContentQuestion
-from repair.declaring import inject_empty
 from repair.fetching_again import refetch
+from repair.leaving_out import inject_empty
 from repair.model import Model
 from repair.starting import start_channel
 from repair.strategy_case import Case, Hole

@@ -8,7 +8,7 @@ import pytest
 
 from gtid import Gtid, GtidSet
 from repair import FailingEvent, LogEvidence, Plan, UnknownChoice, plan_repair
-from repair.declaring import INJECTED_PER_SCRIPT_MAX, INJECTED_UNASKED_MAX
+from repair.leaving_out import INJECTED_PER_SCRIPT_MAX, INJECTED_UNASKED_MAX
 from repair.model import Model
 from repair.planner import BY_OTHER_STEPS
 from repair.transaction_content import TransactionContent

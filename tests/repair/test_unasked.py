@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from repair.audit_after_plan import made_worse
-from repair.declaring import inject_empty
 from repair.failing_event import FailingEvent
 from repair.fetching_again import refetch
+from repair.leaving_out import inject_empty
 from repair.model import Model
 from repair.redo_on_source import _where_it_stops
 from repair.rows_there import is_there_already

@@ -9,7 +9,7 @@ import pytest
 
 from repair.actions import AutoPositionOn, InjectEmpty, StartChannel
 from repair.content_questions import ContentQuestion
-from repair.declaring import inject_empty
+from repair.leaving_out import inject_empty
 from repair.model import Model
 from repair.strategy_case import Case
 from repair.transaction_content import RowsOn, RowState

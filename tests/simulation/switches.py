@@ -15,11 +15,11 @@ from typing import Any
 
 from repair import (
     channel_procedures,
-    declaring,
     emptied_servers,
     former_history,
     invariants,
     rows_there,
+    undecided,
 )
 from topology import channel_places, edge_facts, errant, facts, findings, former_ids, lost, unseen
 from topology.rules import could_join as joining
@@ -92,11 +92,11 @@ SWITCHES: dict[str, Switch] = {
         former_ids._ids_in_logs, "if server.history_evidence is not None", "if False"
     ),
     "content-needs-a-decision": Switch(
-        declaring._needs_decision, "if not content.needing_decision(wanted):", "if True:"
+        undecided._needs_decision, "if not content.needing_decision(wanted):", "if True:"
     ),
-    "content-is-read-first": Switch(declaring._undecided, "if case.is_chosen:", "if True:"),
+    "content-is-read-first": Switch(undecided.undecided_default, "if case.is_chosen:", "if True:"),
     "an-interrupted-injection-is-planned-again": Switch(
-        declaring._undecided, "if unreached is not None:", "if False:"
+        undecided.undecided_default, "if unreached is not None:", "if False:"
     ),
     "empty-only-where-the-rows-are": Switch(
         rows_there.is_there_already,

@@ -4,7 +4,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
@@ -12,7 +12,7 @@ from compose.native.shapes import Topology
 from repair import LogEvidence, Plan, plan_repair
 from repair.adapters.read_events import EventsRead, read_events
 from repair.adapters.side_effects_there import read_side_effects
-from repair.adapters.transactions_for_plan import TransactionsForPlan, read_transactions
+from repair.adapters.transactions_for_plan import read_transactions
 from repair.render import render_files
 from repair.side_effects import SideEffects
 from repair.steps import Step
@@ -31,7 +31,7 @@ class Examination:
     snapshot: ClusterSnapshot
     audit: ClusterAudit
     read: EventsRead
-    transactions: TransactionsForPlan
+    transactions: LogEvidence
     side_effects: Mapping[str, tuple[SideEffects, ...]]
 
     @property
@@ -39,9 +39,8 @@ class Examination:
         return [finding.code for finding in self.audit.findings]
 
     def plan(self, choices: Mapping[str, str] | None = None) -> Plan:
-        found = self.transactions
-        evidence = LogEvidence(
-            self.read.events, found.rows, found.contents, found.arrivals, self.side_effects
+        evidence = replace(
+            self.transactions, events=self.read.events, side_effects=self.side_effects
         )
         return plan_repair(self.snapshot, self.audit, choices=choices, evidence=evidence)
 
@@ -63,13 +62,12 @@ def read_logs(topology: Topology, snapshot: ClusterSnapshot, audit: ClusterAudit
     """Read logs and rows as they are now for an audit that may be older."""
     targets = _targets(topology)
     found = read_transactions(snapshot, audit, targets, seconds_max=20.0)
-    evidence = LogEvidence(rows=found.rows, contents=found.contents)
     return Examination(
         snapshot,
         audit,
         read_events(snapshot, audit, targets, timeout_seconds_max=20.0),
         found,
-        read_side_effects(evidence, snapshot, targets, seconds_max=20.0),
+        read_side_effects(found, snapshot, targets, seconds_max=20.0),
     )
 
 

@@ -91,12 +91,8 @@ def _transactions(read: AuditedCluster, targets: Mapping[str, ServerTarget]) -> 
     from repair.adapters.transactions_without_gtid import read_without_gtid
 
     found = read_transactions(read.snapshot, read.audit, targets, seconds_max=EVENT_SECONDS_MAX)
-    return LogEvidence(
-        rows=found.rows,
-        contents=found.contents,
-        arrivals=found.arrivals,
-        without_gtid=read_without_gtid(read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX),
-    )
+    ahead = read_without_gtid(read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
+    return replace(found, without_gtid=ahead)
 
 
 def _side_effects(

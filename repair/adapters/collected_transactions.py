@@ -34,7 +34,7 @@ Example, one transaction per line:
 Why not simpler: comparing each transaction's own images would fail for the (1) of U:6, which no
 server has any more. The text of the statements alone does not show the rows before and after.
 
-This module opens nothing; transactions_for_plan.py reads.
+This module opens nothing; logged_content.py reads.
 """
 
 from __future__ import annotations

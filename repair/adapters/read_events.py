@@ -13,10 +13,11 @@ from uuid import UUID
 from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError
 from gtid import GtidSet, GtidSetTooLarge
+from repair.adapters.failing_transaction import channel_of
+from repair.adapters.servers_to_read import logs_of
 from repair.failing_event import FailingEvent, NoSuchEvent, event_of, find_failing_event
-from topology.adapters.mysql import connect
 from topology.findings import ClusterAudit, Finding
-from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
 # From the applier's low-water mark on. A multithreaded applier never has more than this many
@@ -73,7 +74,7 @@ def read_events(
         else:
             look = _LOOKS.get(finding.code, _in_hole)
             try:
-                logs = _logs_of(targets[source.name], timeout_seconds_max)
+                logs = logs_of(targets[source.name], seconds_max=timeout_seconds_max)
                 read_from = _Source(source.name, source.server_uuid, logs)
                 found = look(finding, read_from, servers[finding.replica or ""])
             except (BinlogError, GtidSetTooLarge) as error:
@@ -89,7 +90,7 @@ def read_events(
 def _stopping(
     finding: Finding, source: _Source, replica: ServerSnapshot
 ) -> FailingEvent | NoSuchEvent:
-    channel = _channel(replica, finding)
+    channel = channel_of(finding, replica)
     if channel is None or channel.applied_to is None:
         return NoSuchEvent(f"{replica.name} does not report the position of its applier")
     transactions = source.logs.transactions_from(
@@ -115,7 +116,7 @@ def _behind_workers(
     Before 5.7 a channel with workers reports only 1756. Such an event may be what stopped them; the
     error log has the worker's own message.
     """
-    channel = _channel(replica, finding)
+    channel = channel_of(finding, replica)
     if channel is None or channel.applied_to is None:
         return NoSuchEvent(f"{replica.name} does not report the position of its applier")
     before = GtidSet()
@@ -158,17 +159,3 @@ def _in_hole(
 
 
 _LOOKS = {"A1": _stopping, "A3": _behind_workers}
-
-
-def _channel(replica: ServerSnapshot, finding: Finding) -> ChannelSnapshot | None:
-    return next(
-        (each for each in replica.channels or () if each.name == finding.channel),
-        None,
-    )
-
-
-def _logs_of(target: ServerTarget, timeout_seconds_max: float) -> ServerLogs:
-    return ServerLogs(
-        lambda: connect(target, timeout_seconds_max=timeout_seconds_max),
-        timeout_seconds_max=timeout_seconds_max,
-    )

@@ -5,10 +5,9 @@ The result contains the reasons for what could not be read.
 
 from collections.abc import Mapping
 
-from binlog.adapters.stream import ServerLogs
-from repair.adapters.affected_rows import AffectedRow, AffectedRows, Way, look_up_rows
+from repair.adapters.affected_rows import AffectedRow, AffectedRows, look_up_rows
+from repair.adapters.servers_to_read import logs_of, way_to
 from repair.row_versions import RowsRead, RowVersions
-from topology.adapters.mysql import connect
 from topology.findings import Finding
 from topology.target import ServerTarget
 
@@ -21,14 +20,10 @@ def read_rows(
     unknown = [name for name in names if name not in targets]
     if unknown:
         return RowsRead(unread=tuple(f"no connection to {name} is configured" for name in unknown))
-    left, right = (_way_to(targets[name], seconds_max) for name in names)
-    ours, theirs = (ServerLogs(way, timeout_seconds_max=seconds_max) for way in (left, right))
+    left, right = (way_to(targets[name], seconds_max=seconds_max) for name in names)
+    ours, theirs = (logs_of(targets[name], seconds_max=seconds_max) for name in names)
     logs = ours.events_of, theirs.events_of
     return _read(look_up_rows(finding.gtid_set, logs, (left, right), seconds_max=seconds_max))
-
-
-def _way_to(target: ServerTarget, seconds_max: float) -> Way:
-    return lambda: connect(target, timeout_seconds_max=seconds_max)
 
 
 def _read(found: AffectedRows) -> RowsRead:

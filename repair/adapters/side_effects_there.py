@@ -7,17 +7,17 @@ script would stop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import pymysql
 from pymysql.cursors import Cursor
 
+from repair.adapters.servers_to_read import ServersToRead
 from repair.side_effects import SideEffects
 from repair.table_questions import carries_nothing, has_no_triggers
-from topology.adapters.mysql import connect
 
 if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
     from repair.strategy_case import LogEvidence
     from topology.snapshot import ClusterSnapshot
     from topology.target import ServerTarget
@@ -36,19 +36,10 @@ def read_side_effects(
     """
     tables = sorted(_tables(evidence))
     names = [name for name in snapshot.last_read if name in targets]
-    found: dict[str, tuple[SideEffects, ...]] = {}
-    for name in names if tables else ():
-        try:
-            with (
-                closing(connect(targets[name], timeout_seconds_max=seconds_max)) as connection,
-                connection.cursor(Cursor) as cursor,
-            ):
-                effects = tuple(_effects(cursor, tables))
-        except (pymysql.MySQLError, OSError):
-            continue
-        if effects:
-            found[name] = effects
-    return found
+    found = ServersToRead.of(snapshot, targets, seconds_max).answers(
+        names if tables else (), lambda _name, here: _effects(here, tables)
+    )
+    return {name: effects for name, effects in found.items() if effects}
 
 
 def _tables(evidence: LogEvidence) -> set[tuple[str, str]]:
@@ -57,14 +48,21 @@ def _tables(evidence: LogEvidence) -> set[tuple[str, str]]:
     return {(table.schema, table.table) for table in (*read, *compared)}
 
 
-def _effects(cursor: Cursor, tables: Iterable[tuple[str, str]]) -> Iterable[SideEffects]:
-    for schema, table in tables:
-        has_none = (
-            has_no_triggers(schema, table),
-            carries_nothing(schema, table, "delete_rule"),
-            carries_nothing(schema, table, "update_rule"),
-        )
-        cursor.execute(f"SELECT {', '.join(has_none)}")
-        [(no_triggers, no_delete, no_update)] = cursor.fetchall()
-        if not (no_triggers and no_delete and no_update):
-            yield SideEffects(schema, table, not no_triggers, not no_delete, not no_update)
+def _effects(
+    connection: Connection[Any], tables: Iterable[tuple[str, str]]
+) -> tuple[SideEffects, ...]:
+    found: list[SideEffects] = []
+    with connection.cursor(Cursor) as cursor:
+        for schema, table in tables:
+            has_none = (
+                has_no_triggers(schema, table),
+                carries_nothing(schema, table, "delete_rule"),
+                carries_nothing(schema, table, "update_rule"),
+            )
+            cursor.execute(f"SELECT {', '.join(has_none)}")
+            [(no_triggers, no_delete, no_update)] = cursor.fetchall()
+            if not (no_triggers and no_delete and no_update):
+                found.append(
+                    SideEffects(schema, table, not no_triggers, not no_delete, not no_update)
+                )
+    return tuple(found)

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from binlog.adapters.stream import ServerLogs
 from gtid import GtidSet
-from repair.adapters.affected_rows import Way, look_up_rows
+from repair.adapters.affected_rows import look_up_rows
 from repair.adapters.rows_in_place import ROWS_MAX
+from repair.adapters.servers_to_read import logs_of, way_to
 from topology.accepted import AcceptedRepair
-from topology.adapters.connection import connect
 from topology.contents import ContentDifference, ContentReading
 from topology.target import ServerTarget
 
@@ -31,7 +30,7 @@ def with_equal_rows(
     seconds_max: float,
 ) -> ContentReading:
     """Return the comparison, with the transactions marked whose rows are equal."""
-    ways = {target.name: _way_to(target, seconds_max) for target in targets}
+    known = {target.name: target for target in targets}
     equal: set[ContentDifference] = set()
     for repair in accepted:
         taken_back = repair.taken_back
@@ -41,7 +40,7 @@ def with_equal_rows(
                 pairs.setdefault((each.source.server, each.replica.server), []).append(each)
         for names, differences in pairs.items():
             gtids = GtidSet.of(each.gtid for each in differences)
-            if set(names) <= ways.keys() and _are_equal(names, gtids, ways, seconds_max):
+            if set(names) <= known.keys() and _are_equal(names, gtids, known, seconds_max):
                 equal |= set(differences)
     if not equal:
         return reading
@@ -50,10 +49,10 @@ def with_equal_rows(
 
 
 def _are_equal(
-    names: tuple[str, str], gtids: GtidSet, ways: Mapping[str, Way], seconds_max: float
+    names: tuple[str, str], gtids: GtidSet, targets: Mapping[str, ServerTarget], seconds_max: float
 ) -> bool:
-    left, right = (ways[name] for name in names)
-    ours, theirs = (ServerLogs(way, timeout_seconds_max=seconds_max) for way in (left, right))
+    left, right = (way_to(targets[name], seconds_max=seconds_max) for name in names)
+    ours, theirs = (logs_of(targets[name], seconds_max=seconds_max) for name in names)
     for _ in range(_LOOKS):
         found = look_up_rows(
             gtids,
@@ -69,7 +68,3 @@ def _are_equal(
         if found.rows and not any(row.differs for row in found.rows):
             return True
     return False
-
-
-def _way_to(target: ServerTarget, seconds_max: float) -> Way:
-    return lambda: connect(target, timeout_seconds_max=seconds_max)

@@ -208,6 +208,8 @@ TARGETS: Sequence[Target] = (
             *("repair/adapters/stricter_tables.py", "repair/adapters/tables_now.py"),
             *("repair/adapters/transactions_for_plan.py", "repair/adapters/typed_documents.py"),
             *("repair/adapters/transactions_without_gtid.py", "repair/unnumbered.py"),
+            *("repair/adapters/failing_transaction.py", "repair/adapters/logged_content.py"),
+            *("repair/adapters/servers_to_read.py", "repair/adapters/states_on_servers.py"),
         ),
         (
             *("tests/repair/test_collected_transactions.py", "tests/repair/test_rows_named.py"),

@@ -4,7 +4,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
@@ -12,7 +12,7 @@ from compose.native.shapes import Topology
 from repair import LogEvidence, Plan, plan_repair
 from repair.adapters.read_events import EventsRead, read_events
 from repair.adapters.side_effects_there import read_side_effects
-from repair.adapters.transactions_for_plan import TransactionsForPlan, read_transactions
+from repair.adapters.transactions_for_plan import read_transactions
 from repair.adapters.transactions_without_gtid import read_without_gtid
 from repair.render import render_files
 from repair.side_effects import SideEffects
@@ -33,7 +33,7 @@ class Examination:
     snapshot: ClusterSnapshot
     audit: ClusterAudit
     read: EventsRead
-    transactions: TransactionsForPlan
+    transactions: LogEvidence
     side_effects: Mapping[str, tuple[SideEffects, ...]]
     without_gtid: Mapping[tuple[str, str], WithoutGtid]
 
@@ -42,12 +42,9 @@ class Examination:
         return [finding.code for finding in self.audit.findings]
 
     def plan(self, choices: Mapping[str, str] | None = None) -> Plan:
-        found = self.transactions
-        evidence = LogEvidence(
+        evidence = replace(
+            self.transactions,
             events=self.read.events,
-            rows=found.rows,
-            contents=found.contents,
-            arrivals=found.arrivals,
             without_gtid=self.without_gtid,
             side_effects=self.side_effects,
         )
@@ -71,13 +68,12 @@ def read_logs(topology: Topology, snapshot: ClusterSnapshot, audit: ClusterAudit
     """Read logs and rows as they are now for an audit that may be older."""
     targets = targets_of(topology)
     found = read_transactions(snapshot, audit, targets, seconds_max=20.0)
-    evidence = LogEvidence(rows=found.rows, contents=found.contents)
     return Examination(
         snapshot,
         audit,
         read_events(snapshot, audit, targets, timeout_seconds_max=20.0),
         found,
-        read_side_effects(evidence, snapshot, targets, seconds_max=20.0),
+        read_side_effects(found, snapshot, targets, seconds_max=20.0),
         read_without_gtid(snapshot, targets, seconds_max=20.0),
     )
 

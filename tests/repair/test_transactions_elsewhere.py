@@ -9,7 +9,8 @@ import pytest
 
 from gtid import GtidSet
 from repair.adapters import transactions_for_plan
-from repair.adapters.transactions_for_plan import _Reading
+from repair.adapters.servers_to_read import ServersToRead
+from repair.adapters.transactions_for_plan import _elsewhere
 from repair.content_questions import ContentQuestion
 from repair.transaction_content import TransactionContent
 from tests.repair.build import channel, gtids, model, server, snapshot_of
@@ -27,10 +28,10 @@ from topology.transaction_class import ContentClass
 def test_a_server_that_sends_nothing_by_gtid_is_believed_about_what_it_received(
     monkeypatch: pytest.MonkeyPatch, mode: str, received: str, asked: list[str]
 ) -> None:
-    def read(_target: object, _name: str, wanted: GtidSet, _seconds: float) -> TransactionContent:
+    def read(_name: str, wanted: GtidSet, _servers: ServersToRead) -> TransactionContent:
         return TransactionContent("b", {ContentClass.EMPTY: wanted})
 
-    monkeypatch.setattr(transactions_for_plan, "_read", read)
+    monkeypatch.setattr(transactions_for_plan, "read_content", read)
     from_b = replace(channel("b"), retrieved=gtids(received))
     servers = model(server("b", "b:1"), server("c", "b:1", from_b))
     seen = {
@@ -38,7 +39,7 @@ def test_a_server_that_sends_nothing_by_gtid_is_believed_about_what_it_received(
         for each in snapshot_of(servers).last
     }
     targets: dict[str, Any] = dict.fromkeys("bc")
-    reading = _Reading(None, seen, targets, 1.0)
     question = ContentQuestion(gtids("b:1"), ("b", "c"), ())
     content = TransactionContent("b", {ContentClass.EMPTY: gtids("b:1")})
-    assert [name for name, _, _ in reading._elsewhere(content, question)] == asked
+    found = _elsewhere(content, question, ServersToRead(seen, targets, 1.0))
+    assert [name for name, _, _ in found] == asked

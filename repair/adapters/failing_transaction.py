@@ -1,0 +1,59 @@
+"""Identifies the transaction that stopped an applier (A2, A3).
+
+A worker's error text has its GTID. An applier without workers reports only a position: the source's
+binary log has the transaction there.
+"""
+
+import re
+from typing import Final
+
+from binlog.errors import BinlogError
+from gtid import GtidSet, MalformedText
+from repair.adapters.servers_to_read import ServersToRead
+from topology.findings import Finding
+from topology.snapshot import ChannelSnapshot, ServerSnapshot
+
+# sql/rpl_rli_pdb.cc: "Worker 1 failed executing transaction '…' at source log …".
+_WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")
+
+
+def failing_transaction(finding: Finding, servers: ServersToRead) -> GtidSet:
+    """Return the transaction that stopped the applier; empty if it cannot be identified."""
+    replica = servers.readings.get(finding.replica or "")
+    channel = channel_of(finding, replica) if replica is not None else None
+    if replica is None or channel is None:
+        return GtidSet()
+    texts = [channel.applier_error, *(worker.error for worker in channel.workers)]
+    named = {match["gtid"] for text in texts for match in _WORKER_GTID.finditer(text)}
+    try:
+        found = GtidSet.parse(",".join(named))
+    except MalformedText:
+        return GtidSet()
+    if not named and not _is_parallel(replica):
+        found = _at_position(finding.source or "", channel, servers)
+    return found - (replica.gtid_executed or GtidSet()) if found.gtid_count == 1 else GtidSet()
+
+
+def channel_of(finding: Finding, replica: ServerSnapshot) -> ChannelSnapshot | None:
+    """Return the finding's channel, as its replica reported it."""
+    channels = replica.channels or ()
+    return next((each for each in channels if each.name == finding.channel), None)
+
+
+def _at_position(source: str, channel: ChannelSnapshot, servers: ServersToRead) -> GtidSet:
+    """Return the transaction at which an applier without workers stopped."""
+    place = channel.applied_to
+    if source not in servers.targets or place is None:
+        return GtidSet()
+    try:
+        found = servers.logs(source).transactions_from(
+            file=place.file, position=place.position, transactions_max=1
+        )
+    except BinlogError:
+        return GtidSet()
+    return GtidSet.of(each.gtid for each in found if each.gtid is not None)
+
+
+def _is_parallel(server: ServerSnapshot) -> bool:
+    """Return whether the applier's position may be only a low-water mark."""
+    return (server.setting("replica_parallel_workers") or "2") not in ("0", "1")

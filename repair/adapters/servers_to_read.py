@@ -1,0 +1,75 @@
+"""The servers that a plan reads again: connections and binary logs, by the name of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import pymysql
+from pymysql.connections import Connection
+
+from binlog.adapters.stream import ServerLogs
+from gtid import GtidSet
+from topology.adapters.connection import connect
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.target import ServerTarget
+
+# Opens a new connection to one server.
+Way: TypeAlias = "Callable[[], Connection[Any]]"
+_Answer = TypeVar("_Answer")
+
+
+def way_to(target: ServerTarget, *, seconds_max: float) -> Way:
+    """Return the function that opens a connection to a server."""
+    return lambda: connect(target, timeout_seconds_max=seconds_max)
+
+
+def logs_of(target: ServerTarget, *, seconds_max: float) -> ServerLogs:
+    """Return the binary logs of a server, which are read over new connections."""
+    return ServerLogs(way_to(target, seconds_max=seconds_max), timeout_seconds_max=seconds_max)
+
+
+@dataclass(frozen=True, slots=True)
+class ServersToRead:
+    """The servers of a snapshot. Those with a target can be read again."""
+
+    readings: Mapping[str, ServerSnapshot]  # every server of the snapshot, as last read
+    targets: Mapping[str, ServerTarget]
+    seconds_max: float  # for a connection and for each of its answers
+
+    @classmethod
+    def of(
+        cls, snapshot: ClusterSnapshot, targets: Mapping[str, ServerTarget], seconds_max: float
+    ) -> ServersToRead:
+        """Return the servers of a snapshot."""
+        return cls({server.name: server for server in snapshot.last}, targets, seconds_max)
+
+    def executed(self, name: str) -> GtidSet:
+        """Return gtid_executed of a server as last read; empty if it was not read."""
+        return self.readings[name].gtid_executed or GtidSet()
+
+    def connect(self, name: str) -> Connection[Any]:
+        """Return a new connection to a server."""
+        return connect(self.targets[name], timeout_seconds_max=self.seconds_max)
+
+    def logs(self, name: str) -> ServerLogs:
+        """Return the binary logs of a server."""
+        return logs_of(self.targets[name], seconds_max=self.seconds_max)
+
+    def answers(
+        self, names: Iterable[str], ask: Callable[[str, Connection[Any]], _Answer]
+    ) -> dict[str, _Answer]:
+        """Return what a question to each server returns. A server that cannot be read is left out.
+
+        The caller must not take a missing answer for a good one: another reading must show it.
+        """
+        found: dict[str, _Answer] = {}
+        for name in names:
+            try:
+                with closing(self.connect(name)) as connection:
+                    found[name] = ask(name, connection)
+            except (pymysql.MySQLError, OSError):
+                continue
+        return found

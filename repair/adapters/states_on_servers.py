@@ -1,0 +1,157 @@
+"""Reads what servers hold now of the rows and tables that transactions change.
+
+1. Rows are folded to their net change, and looked up by key (rows_in_place.py).
+2. Definitions and engines of the tables are compared even if rows cannot be (tables_there.py).
+3. A server whose rows cannot be read is UNREAD with the reason. The other questions leave it out:
+   `rows_on` shows that nothing was compared there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pymysql
+
+from binlog.adapters.server_errors import server_words
+from repair.adapters.rows_in_place import RowReader
+from repair.adapters.table_engines import without_rollback
+from repair.adapters.tables_there import TablesThere
+from repair.content_questions import EXTRA, HOLES
+from repair.row_versions import RowsRead
+from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent
+from topology.transaction_class import ContentClass
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pymysql.connections import Connection
+
+    from gtid import GtidSet
+    from repair.adapters.servers_to_read import ServersToRead
+    from topology.findings import Finding
+
+
+def with_states(
+    read: TransactionContent, names: list[str], finding: Finding | None, servers: ServersToRead
+) -> tuple[TransactionContent, RowsRead]:
+    """Return transactions with the state of their rows on servers, and the rows that conflict.
+
+    Both versions of conflicting rows are read if the finding's replica is missing the transactions.
+    """
+    unlike_on, wider_on = _unlike(read, names, servers)
+    read = replace(
+        read,
+        unlike_on=unlike_on,
+        wider_on=wider_on,
+        no_rollback_on=_no_rollback(read, names, servers),
+    )
+    rows = read.rows if read.rows is not None else read.rows_beside_created
+    kinds = (ContentClass.UNREAD,) if rows is not None else (ContentClass.DDL, ContentClass.UNREAD)
+    ddl = read.of_class(*kinds)
+    if rows is None or ddl:
+        definitions = f"{ddl.shortened()} changes table definitions, or was not read"
+        why = definitions if ddl else read.rows_unread
+        unread = {name: RowsOn(RowState.UNREAD, why) for name in names}
+        misfits = _in_part(read, names, servers)
+        return replace(read, rows_on=unread, misfits_in_part=misfits), RowsRead()
+    states: dict[str, RowsOn] = {}
+    conflicting = RowsRead()
+    for name in names:
+        with ExitStack() as held:
+            try:
+                here = held.enter_context(closing(servers.connect(name)))
+                reader = RowReader(here)
+                states[name], off = reader.state_beside(rows, read.created)
+                source = _source_of_missing(name, finding, servers)
+                if off and source is not None:
+                    there = held.enter_context(closing(servers.connect(source)))
+                    read = replace(read, expected=reader.expected(off))
+                    conflicting = reader.both(off, RowReader(there))
+            except pymysql.MySQLError as error:
+                states[name] = RowsOn(RowState.UNREAD, server_words(error))
+            except OSError as error:
+                states[name] = RowsOn(RowState.UNREAD, str(error))
+    source = (finding.source or "") if finding and finding.code in HOLES else ""
+    if source == read.read_from:
+        states |= _like_source(source, rows, states, read.wanted, servers)
+    return replace(read, rows_on=states), conflicting
+
+
+def _source_of_missing(name: str, finding: Finding | None, servers: ServersToRead) -> str | None:
+    """Return the finding's source, if its transactions are missing on this server."""
+    if finding is None or finding.code in EXTRA or name != finding.replica:
+        return None
+    return finding.source if finding.source in servers.targets else None
+
+
+def _like_source(
+    source: str,
+    rows: tuple[NetRow, ...],
+    states: Mapping[str, RowsOn],
+    wanted: GtidSet,
+    servers: ServersToRead,
+) -> dict[str, RowsOn]:
+    """Return the servers on which rows, changed by later transactions, equal the source's now.
+
+    Only for the source's own log: another server, even the origin, may have another transaction
+    under the GTID.
+    """
+    changed = (RowState.CONFLICT, RowState.AS_BEFORE)
+    if source not in states or states[source].state not in changed:
+        return {}
+
+    def is_like(_name: str, here: Connection[Any]) -> bool:
+        with closing(servers.connect(source)) as there:
+            return RowReader(here).is_like(rows, RowReader(there), but=wanted)
+
+    others = [name for name, on in states.items() if name != source and on.state in changed]
+    alike = servers.answers(others, is_like)
+    return {name: replace(states[name], is_like_source=True) for name in others if alike.get(name)}
+
+
+def _unlike(
+    read: TransactionContent, names: list[str], servers: ServersToRead
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the servers on which changed tables are defined differently or missing, or wider."""
+    source = read.read_from
+    if source is None or not (read.row_tables or read.ddl):
+        return {}, {}
+    arriving = {name: read.wanted - servers.executed(name) for name in names}
+
+    def compared(name: str, here: Connection[Any]) -> tuple[str | None, str | None]:
+        with closing(servers.connect(source)) as there:
+            tables = TablesThere(here)
+            return tables.unlike(read, arriving[name], TablesThere(there)), tables.wider(read)
+
+    found = servers.answers((name for name in names if arriving[name]), compared)
+    return (
+        {name: why for name, (why, _) in found.items() if why is not None},
+        {name: more for name, (_, more) in found.items() if more is not None},
+    )
+
+
+def _no_rollback(
+    read: TransactionContent, names: list[str], servers: ServersToRead
+) -> dict[str, tuple[tuple[str, str, str], ...]]:
+    """Return the tables without transactions, by server. The scripts check them again."""
+    tables = {(table.schema, table.table) for table in read.row_tables}
+    engines = servers.answers(
+        names if tables else (), lambda _name, here: without_rollback(here, tables)
+    )
+    return {name: found for name, found in engines.items() if found}
+
+
+def _in_part(read: TransactionContent, names: list[str], servers: ServersToRead) -> dict[str, str]:
+    """Return the servers on which the comparable rows are not as before, with the reason."""
+    states = servers.answers(
+        names if read.rows_in_part else (),
+        lambda _name, here: RowReader(here).state_of(read.rows_in_part)[0],
+    )
+    return {
+        name: on.why or "the server has these rows already"
+        for name, on in states.items()
+        if on.state in (RowState.CONFLICT, RowState.AS_AFTER)
+    }

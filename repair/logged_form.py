@@ -5,6 +5,7 @@ changes are the same. If the row images differ, no log can show it, and every la
 E4.
 """
 
+import re
 from collections.abc import Iterable
 
 from binlog.rows.json_values import JsonDocument
@@ -13,6 +14,10 @@ from binlog.rows.values import ABSENT, RowChange
 from repair.model import ModelServer
 from repair.transaction_content import TransactionContent
 from topology.replication_filters import ReplicationFilters
+
+# The client 9.7 adds a space after a comment that text follows directly, and sees its own commands
+# in statements of several lines.
+_REWRITTEN = re.compile(r"\*/(?!\s|$)|^\s*(?:delimiter|\\)", re.IGNORECASE | re.MULTILINE)
 
 
 def is_cut(table: RowTable, row: RowChange) -> bool:
@@ -37,6 +42,11 @@ def is_loose(row: RowChange) -> bool:
         isinstance(new, JsonDocument) and not new.is_reproducible and new != old
         for old, new in zip(before, row.after or (), strict=False)
     )
+
+
+def is_rewritten(sql: str) -> bool:
+    """Return whether the mysql client may send a statement with other text than a script has."""
+    return _REWRITTEN.search(sql) is not None
 
 
 def left_out_of_log(content: TransactionContent, where: ModelServer) -> str:

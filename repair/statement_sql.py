@@ -45,9 +45,6 @@ _NOT_LOGGED = 0xFF
 _SUPPRESS_USE = 0x8
 _CREATES_TABLE = re.compile(rb"\bCREATE\b.*\bTABLE\b", re.IGNORECASE | re.DOTALL)
 _NO_GENERATED_KEY = " /*!80030 , sql_generate_invisible_primary_key = 0 */"
-# The client 9.7 adds a space after a comment that text follows directly, and sees its own commands
-# in statements of several lines.
-_REWRITTEN = re.compile(r"\*/(?!\s|$)|^\s*(?:delimiter|\\)", re.IGNORECASE | re.MULTILINE)
 _INTVAR_NAMES = {1: "last_insert_id", 2: "insert_id"}
 
 
@@ -72,11 +69,6 @@ def statement_lines(event: Event, query: Query) -> Iterator[str]:
     yield f"DELIMITER {DELIMITER}"
     yield f"{sql}\n{DELIMITER}"
     yield "DELIMITER ;"
-
-
-def is_rewritten(sql: str) -> bool:
-    """Return whether the mysql client may send a statement with other text than a script has."""
-    return _REWRITTEN.search(sql) is not None
 
 
 def sets_restricted(query: Query) -> bool:

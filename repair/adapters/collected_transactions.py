@@ -52,10 +52,9 @@ from binlog.transactions import Statement, TableChange, Transaction
 from gtid import Gtid, GtidSet
 from repair.adapters.tables_now import LoggedDefinitions
 from repair.created_tables import Created, all_created, is_new
-from repair.logged_form import is_cut, is_loose, would_be_cut
+from repair.logged_form import is_cut, is_loose, is_rewritten, would_be_cut
 from repair.redo_sql import redo
 from repair.replay import Replayed
-from repair.statement_sql import is_rewritten
 from repair.transaction_content import (
     CannotFold,
     NetRow,

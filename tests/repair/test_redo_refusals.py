@@ -10,9 +10,8 @@ import pytest
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
 from repair.acting_again import unguarded_statements
-from repair.logged_form import is_cut, is_loose, logged_otherwise, would_be_cut
+from repair.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
 from repair.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
-from repair.statement_sql import is_rewritten
 from repair.transaction_content import RowsOn, RowState, _completed, _continues
 from tests.repair.build import OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone

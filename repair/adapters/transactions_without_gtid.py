@@ -32,8 +32,8 @@ from binlog.adapters.stream_session import RequestLimits, can_name
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError, DumpRefused
 from binlog.transactions import TransactionFolder
+from repair.adapters.servers_to_read import way_to
 from repair.strategy_case import WithoutGtid
-from topology.adapters.connection import Connection, connect
 from topology.graph import build_graph
 from topology.snapshot import (
     ChannelSnapshot,
@@ -132,10 +132,7 @@ def _first(
     bounds = RequestLimits.start(timeout_seconds_max=seconds_max, bytes_max=2 * READ_BYTES_MAX)
     folder = TransactionFolder(decompress=find_decompressor())
     wish, reached = FromPlace(start.file, start.position), start
-
-    def way() -> Connection:
-        return connect(target, timeout_seconds_max=seconds_max)
-
+    way = way_to(target, seconds_max=seconds_max)
     with closing(dump_events(way, wish, bounds)) as events:
         for event in events:
             for transaction in folder.fold(event):

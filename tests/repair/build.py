@@ -1,6 +1,7 @@
 """Small clusters written down as models, and the snapshots their servers would give."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -34,6 +35,7 @@ _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EVERYTHING = GtidSet.parse(",".join(f"{uuid}:1-99" for uuid in UUIDS.values()))
 _END = LogPosition.of(file="binlog.000002", position=5000)
 _MIDDLE = LogPosition.of(file="binlog.000002", position=700)
+_ELSEWHERE_ID = 99  # the server_id of a server that is not in the model
 
 
 def gtids(text: str) -> GtidSet:
@@ -134,7 +136,17 @@ def _commits(servers: Model, each: ModelServer) -> HistoryEvidence | None:
         for tsid in missing.tsids:
             dated.add(str((each.executed & other.executed).from_tsid(tsid).first(1)))
         dated.update(map(str, ends_of(missing)))
-    return commits_of(*sorted(dated - {""})) if dated else None
+    if not dated:
+        return None
+    found = commits_of(*sorted(dated - {""}))
+    ids = {
+        str(servers[name].server_uuid): 1 + at for at, name in enumerate(sorted(servers.servers))
+    }
+    by_owner = (
+        replace(each, server_id=ids.get(str(next(iter(each.gtid.uuids))), _ELSEWHERE_ID))
+        for each in found.commits
+    )
+    return replace(found, commits=tuple(by_owner))
 
 
 def _channel(servers: Model, each: ModelServer, one: ModelChannel) -> ChannelSnapshot:

@@ -19,8 +19,8 @@ def replica(*, ids: tuple[int, int] | None, auto_position: bool = False) -> Serv
     """Return b with two transactions of its own UUID, and the server_ids in its log."""
     channel = replace(a_channel("a", A), auto_position=auto_position)
     server = a_server("b", B, f"{A}:1-9,{EXTRA}", server_id=2, channels=(channel,))
-    if ids is None:
-        return server
+    if ids is None:  # asked, and not read
+        return replace(server, history_evidence=HistoryEvidence(None, (), unread="refused"))
     gtids = [GtidSet.parse(f"{B}:{number}") for number in (1, 2)]
     records = tuple(
         CommitRecord(gtid, each, NOON, True) for gtid, each in zip(gtids, ids, strict=True)
@@ -37,6 +37,11 @@ def replica(*, ids: tuple[int, int] | None, auto_position: bool = False) -> Serv
         (replica(ids=(2, 1)), f"has {B}:2 with the server_id of a."),
         (replica(ids=None), "does not show which server committed it"),
         (replica(ids=None, auto_position=True), ""),  # such a channel gives none
+        (
+            replica(ids=(1, 1), auto_position=True),
+            f"has {B}:1-2 with the server_id of a.",
+        ),  # it did
+        (replace(replica(ids=None), history_evidence=None), ""),  # no log was read at all
         (replace(replica(ids=None), version=ServerVersion(8, 0, 22)), ""),  # nor this version
         (replace(replica(ids=(2, 2)), gtid_purged=GtidSet.parse(EXTRA)), "does not show which"),
     ],

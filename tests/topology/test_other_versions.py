@@ -101,7 +101,7 @@ def test_both_logs_are_asked_where_no_channel_explains_it() -> None:
     back = replace(a_channel("c", C), name="back")
     assert asked(two_sources(channels=(back,))) == {}, "b receives from c"
     assert asked(two_sources(gtid_purged=OWN)) == {}, "b has it in no log"
-    assert asked(two_sources(gtid_executed=GtidSet())) == {}, "b does not have it"
+    assert "b" not in asked(two_sources(gtid_executed=GtidSet())), "b does not have it"
 
 
 # -- a source that used its GTIDs again ------------------------------------------------------------

@@ -7,6 +7,7 @@ from repair.actions import InjectEmpty, RedoTransactions, simulate
 from repair.model import Model, ModelServer, below, upstream
 from repair.replay import Replayed
 from repair.strategy_case import Case, Refusal, is_seen_in_part
+from repair.transaction_content import RowState
 from topology.findings import ClusterAudit, Finding
 
 # The families of findings about transactions that are missing on a replica.
@@ -190,19 +191,19 @@ def came_from_source(case: Case) -> str | None:
 
     A channel with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS gives what it receives the UUID of its
     replica, or another one. The events keep the server_id of the source (seen on 9.7.4). Under the
-    source's own UUID a crash explains that: E3.
+    source's own UUID a crash explains that: E3. Rows that the source certainly lacks decide.
     """
     content, source = case.content, case.source
     if content is None or source is None or source.server_id is None:
         return None
     own = content.server_ids.get(source.server_id, GtidSet()) & case.finding.gtid_set
     own = own.without_uuid(source.server_uuid)
-    if not own:
+    if not own or content.state_on(source.name).state is RowState.AS_BEFORE:
         return None
     return (
-        f"{own.shortened()} carries the server_id of {source.name}, which probably committed it"
+        f"{own.shortened()} carries the server_id of {source.name}, which may have committed it"
         f" without a GTID (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS of a channel of"
-        f" {case.finding.replica}), and has its rows. Compare the rows. If they are equal, choose"
+        f" {case.finding.replica}) and have its rows. Compare the rows. If they are equal, choose"
         " inject_empty; if not, `gtid-audit binlog show SET SERVER --redo` writes the SQL"
     )
 

@@ -16,9 +16,10 @@ from topology.history_evidence import ends_of
 from topology.snapshot import ServerSnapshot
 
 _TEXT: Final = (
-    " The log of {replica} has {what} with the server_id of {source}. The channel of {replica}"
-    " probably gave it a GTID (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS): then {source} has"
-    " committed it, and has its rows. Compare the rows before you choose a repair."
+    " The log of {replica} has {what} with the server_id of {source}. Possible causes: the channel"
+    " of {replica} gave it a GTID (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS), and {source} has its"
+    " rows; or {source} committed it under this GTID (a former server_uuid, gtid_next) and has lost"
+    " it since. Compare the rows before you choose a repair."
 )
 _UNREAD: Final = (
     " The log of {replica} does not show which server committed it. If the channel of {replica}"
@@ -40,7 +41,7 @@ def _may_assign(replica: ServerSnapshot) -> bool:
 def assigned_text(
     edge: EdgeFacts, gtid_set: GtidSet, replica: ServerSnapshot, source: ServerSnapshot
 ) -> str:
-    """Explain that a channel probably gave the extra GTIDs; "" if it certainly did not.
+    """Explain that a channel may have given the extra GTIDs; "" if it certainly did not.
 
     Under the UUID of the source, a crash explains its server_id (E3).
     """

@@ -11,6 +11,7 @@ from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
 from repair.acting_again import unguarded_statements
 from repair.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
+from repair.missing_on import came_from_source
 from repair.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
 from repair.transaction_content import RowsOn, RowState, _completed, _continues
 from tests.repair.build import OLD, channel, gtids, model, server
@@ -181,6 +182,25 @@ def test_a_statement_that_the_client_changes_is_not_redone(sql: str, *, expected
     assert is_rewritten(sql) is expected
     why = logged_otherwise(a_content("a:4", has_rewritten_statements=expected), SERVERS["a"])
     assert ("the mysql client would send another text" in why) is expected
+
+
+@pytest.mark.parametrize(
+    ("server_id", "gtid", "state", "expected"),
+    [
+        (1, "b:4", UNREAD, True),
+        (1, "b:4", AFTER, True),
+        (1, "b:4", BEFORE, False),  # the source certainly lacks the rows
+        (2, "b:4", UNREAD, False),  # a client wrote on the replica
+        (1, "a:4", UNREAD, False),  # E3: the source lost its own
+    ],
+)
+def test_what_may_be_the_sources_own_is_not_done_again(
+    server_id: int, gtid: str, state: RowsOn, *, expected: bool
+) -> None:
+    servers = SERVERS.replace(replace(SERVERS["a"], server_id=1))
+    content = a_content(gtid, rows_on={"a": state}, server_ids={server_id: gtids(gtid)})
+    case = replace(a_case(servers, a_finding("E1", gtid)), content=content)
+    assert bool(came_from_source(case)) is expected
 
 
 LOOSE, COMPACT = JsonDocument(1, is_reproducible=False), JsonDocument(2)

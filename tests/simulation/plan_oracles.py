@@ -989,6 +989,7 @@ def _late(
     if args is None:
         return
     known = {server.name for server in truth.snapshot.last if server.gtid_executed is not None}
+    known &= {*_seen(truth, plan)}  # its channels were not read
     if args and args[0] in moved.servers and args[0] not in known:
         return  # "nothing is known of" it, or it is not in the snapshot: so says each plan
     line: Line = (name, *args)

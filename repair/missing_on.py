@@ -191,7 +191,7 @@ def came_from_source(case: Case) -> str | None:
 
     A channel with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS gives what it receives the UUID of its
     replica, or another one. The events keep the server_id of the source (seen on 9.7.4). Under the
-    source's own UUID a crash explains that: E3. Rows that the source certainly lacks decide.
+    source's own UUID a crash explains that: E3. Rows that are certainly not on the source decide.
     """
     content, source = case.content, case.source
     if content is None or source is None or source.server_id is None:

@@ -7,14 +7,14 @@ no date. Such a time is shown as that number. In JSON, where a date is expected,
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECONDS: Final = 1_000_000
 
 
 def moment(microseconds: int) -> datetime | None:
     """Return the date; None if it is outside the years 1 to 9999."""
     try:
-        return _EPOCH + timedelta(microseconds=microseconds)
+        return EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
         return None
 

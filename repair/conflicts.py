@@ -8,14 +8,13 @@
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from binlog.rows.values import Value
 from repair.actions import Action, MakeRowsAlike, StartChannel
 from repair.model import ModelChannel, ModelServer, below, delivery
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
-from repair.row_versions import RowVersions
+from repair.row_versions import RowVersions, by_table
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import NetRow, RowState, TransactionContent
 from topology.applier_errors import OF_NO_TRANSACTION
@@ -75,14 +74,9 @@ def resolve_conflict(case: Case) -> Outcome:
         rows = [row for row in content.expected if _writes(row)]
     except CannotRender as refusal:
         return Refusal(str(refusal))
-
-    def table(row: RowVersions) -> tuple[str, str]:
-        return row.table.schema, row.table.table
-
-    ordered = sorted(rows, key=lambda row: (*table(row), row.order))
     actions: list[Action] = [
-        MakeRowsAlike(replica.name, case.source.name, tuple(of_table), content.wanted)
-        for _, of_table in groupby(ordered, key=table)
+        MakeRowsAlike(replica.name, case.source.name, of_table, content.wanted)
+        for of_table in by_table(rows)
     ]
     actions.append(StartChannel(replica.name, channel.name, retried=content.wanted, by_choice=True))
     lost = f"{replica.name} loses its version of these rows; both versions are in this plan. "

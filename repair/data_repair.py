@@ -5,14 +5,13 @@ shows both, and plans nothing until the operator has chosen. Steps write only on
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from gtid import GtidSet
 from repair.actions import MakeRowsAlike
 from repair.model import below
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
-from repair.row_versions import RowVersions
+from repair.row_versions import RowVersions, by_table
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
 
 CHOICE = "--strategy E4=data_repair"
@@ -72,9 +71,8 @@ def _is_late(case: Case, source: str, replica: str) -> str | None:
 
 
 def _actions(replica: str, source: str, changed: list[RowVersions]) -> Iterator[MakeRowsAlike]:
-    ordered = sorted(changed, key=lambda row: (row.table.schema, row.table.table, row.order))
-    for _, rows in groupby(ordered, key=lambda row: (row.table.schema, row.table.table)):
-        yield MakeRowsAlike(replica, source, tuple(rows))
+    for rows in by_table(changed):
+        yield MakeRowsAlike(replica, source, rows)
 
 
 def _problem(row: RowVersions) -> str | None:

@@ -1,4 +1,8 @@
-"""Channels whose source may be another server: a different one at the same address, or a copy."""
+"""What stands against the start of a channel, unless the operator chooses it.
+
+1. Its source may be another server: a different one at the same address, or a copy.
+2. Its source may leave out transactions without a GTID (unnumbered.py).
+"""
 
 from collections.abc import Iterator
 
@@ -10,11 +14,11 @@ from topology.rules.passed import OTHER_ADDRESS
 
 
 def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
-    """Refuse to start a channel whose source may be another server, unless it is selected.
+    """Refuse to start a channel whose source is in doubt, or may leave out transactions.
 
-    The rows of what waits were compared with those of the server that the channel identifies, but a
-    start connects to the address. If it is certainly the address of another server, an invariant
-    refuses the start (ModelChannel.fails).
+    A start that the operator has selected is not refused. The rows of what waits were compared with
+    those of the server that the channel identifies, but a start connects to the address. If it is
+    certainly the address of another server, an invariant refuses the start (ModelChannel.fails).
     """
     if case.is_chosen or isinstance(outcome, Refusal):
         return outcome

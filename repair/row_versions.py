@@ -5,7 +5,9 @@ Pure: repair/adapters/affected_rows.py selects and reads them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from binlog.rows.tables import RowTable
 from binlog.rows.values import Image, RowChange
@@ -40,6 +42,17 @@ class RowVersions:
         if self.source is None:
             return 0
         return 2 if self.replica is None else 1
+
+
+def by_table(rows: Iterable[RowVersions]) -> Iterator[tuple[RowVersions, ...]]:
+    """Yield the rows of each table, in the order in which a script may change them."""
+
+    def table(row: RowVersions) -> tuple[str, str]:
+        return row.table.schema, row.table.table
+
+    ordered = sorted(rows, key=lambda row: (*table(row), row.order))
+    for _, of_table in groupby(ordered, key=table):
+        yield tuple(of_table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -300,11 +300,6 @@ class TransactionContent:
         """Return all requested transactions."""
         return GtidSet.union_of(self.classes.values())
 
-    @property
-    def replay_problems(self) -> tuple[str, ...]:
-        """Return why transactions cannot be written as SQL."""
-        return tuple(f"{each.label}: {each.problem}" for each in self.redo if each.problem)
-
 
 def nothing_read(wanted: GtidSet, why: str) -> TransactionContent:
     """Return the content of transactions that no log shows."""

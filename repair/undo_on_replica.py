@@ -10,7 +10,6 @@
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from binlog.rows.values import ABSENT
 from gtid import GtidSet
@@ -27,7 +26,7 @@ from repair.model import ModelServer
 from repair.redo_rows import EMPTY_BY_HAND, NOT_UNASKED, may_be_there
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
-from repair.row_versions import RowVersions
+from repair.row_versions import RowVersions, by_table
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import (
     NetRow,
@@ -161,12 +160,8 @@ def _undone(net: NetRow) -> RowVersions | None:
 
 
 def _undo_actions(server: str, wanted: GtidSet, rows: list[RowVersions]) -> Iterator[UndoRows]:
-    def table(row: RowVersions) -> tuple[str, str]:
-        return row.table.schema, row.table.table
-
-    ordered = sorted(rows, key=lambda row: (*table(row), row.order))
-    for _, of_table in groupby(ordered, key=table):
-        yield UndoRows(server, wanted, tuple(of_table))
+    for of_table in by_table(rows):
+        yield UndoRows(server, wanted, of_table)
 
 
 def _undo_warnings(case: Case, content: TransactionContent) -> Iterator[str]:

@@ -28,11 +28,9 @@ _TRANSIENT_ERRORS = ServerVersion(8, 0, 13)
 _ERROR_LOG_TABLE = ServerVersion(8, 0, 22)  # performance_schema.error_log
 _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
-_METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented by default
 _VARIABLES_INFO = ServerVersion(8, 0, 0)  # performance_schema.variables_info
 _REFUSES_IGNORED_IDS = ServerVersion(8, 0, 0)
 _ASSIGNED_GTIDS = ServerVersion(8, 0, 23)  # ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS
-_PUBLIC_KEY = ServerVersion(8, 0, 4)  # GET_SOURCE_PUBLIC_KEY
 _GTIDS_IN_INNODB = ServerVersion(8, 0, 17)  # storage/innobase/clone/clone0repl.cc
 # 5.6.24 sends its new log to connected receivers, 9.7.4 does not. We did not test which version
 # changed it.
@@ -64,10 +62,8 @@ class Dialect:
     has_transient_errors: bool
     has_error_log_table: bool
     has_channels: bool
-    has_metadata_locks: bool
     has_variables_info: bool
     refuses_ignored_ids: bool  # IGNORE_SERVER_IDS, where gtid_mode is ON
-    has_source_public_key: bool
     assigns_gtids: bool
     # A crash preserves or loses GTIDs and rows together. In older versions, only the binary log has
     # the GTIDs: unless sync_binlog is 1, a crash can lose its end and keep the rows (5.6.24).
@@ -122,10 +118,8 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_transient_errors=version >= _TRANSIENT_ERRORS,
         has_error_log_table=version >= _ERROR_LOG_TABLE,
         has_channels=version >= _CHANNELS,
-        has_metadata_locks=version >= _METADATA_LOCKS,
         has_variables_info=version >= _VARIABLES_INFO,
         refuses_ignored_ids=version >= _REFUSES_IGNORED_IDS,
-        has_source_public_key=version >= _PUBLIC_KEY,
         assigns_gtids=version >= _ASSIGNED_GTIDS,
         has_gtids_in_innodb=version >= _GTIDS_IN_INNODB,
         reset_strands_receivers=version >= _RESET_STRANDS_RECEIVERS,

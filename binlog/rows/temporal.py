@@ -10,13 +10,13 @@
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from enum import Enum
 from types import MappingProxyType
 
 from binlog.cursor import Cursor
+from binlog.log_times import EPOCH
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ZERO_DATETIME = "0000-00-00 00:00:00"
 _MICROSECOND_BITS = 24
 _DIGITS_MAX = 6
@@ -113,7 +113,7 @@ def _moment(seconds: int) -> str:
     """Write a TIMESTAMP. 0 is the zero date, not 1970: the range begins one second later."""
     if not seconds:
         return _ZERO_DATETIME
-    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
+    return (EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def read_date(cursor: Cursor, _metadata: int) -> str:

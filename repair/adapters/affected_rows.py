@@ -43,10 +43,10 @@ from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, RowColumn, RowTable
 from binlog.rows.values import ABSENT, Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from gtid import GtidSet
-from repair.adapters.servers_to_read import Way
 from repair.adapters.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
 from repair.adapters.typed_documents import unshown_types, with_types
 from repair.row_literals import CannotRender, condition
+from topology.adapters.connection import Way
 
 ROWS_MAX: Final = 200
 # Transactions whose rows are looked up. Each version is read again for that.

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import pymysql
 from pymysql.connections import Connection
 
 from binlog.adapters.stream import ServerLogs
 from gtid import GtidSet
-from topology.adapters.connection import connect
+from topology.adapters.connection import connect, way_to
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
-# Opens a new connection to one server.
-Way: TypeAlias = "Callable[[], Connection[Any]]"
 _Answer = TypeVar("_Answer")
-
-
-def way_to(target: ServerTarget, *, seconds_max: float) -> Way:
-    """Return the function that opens a connection to a server."""
-    return lambda: connect(target, timeout_seconds_max=seconds_max)
 
 
 def logs_of(target: ServerTarget, *, seconds_max: float) -> ServerLogs:

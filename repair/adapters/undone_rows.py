@@ -14,8 +14,9 @@ from typing import Final
 from gtid import GtidSet
 from repair.adapters.affected_rows import look_up_rows
 from repair.adapters.rows_in_place import ROWS_MAX
-from repair.adapters.servers_to_read import logs_of, way_to
+from repair.adapters.servers_to_read import logs_of
 from topology.accepted import AcceptedRepair
+from topology.adapters.connection import way_to
 from topology.contents import ContentDifference, ContentReading
 from topology.target import ServerTarget
 

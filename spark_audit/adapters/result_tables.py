@@ -6,7 +6,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import xor
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
+from binlog.log_times import EPOCH
 from spark_audit import results_frames as steps
 from spark_audit.adapters.runs import RunName
 from spark_audit.schema import CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
@@ -30,7 +31,6 @@ from topology.findings import Severity, Verdict
 from topology.policy import Policy
 
 TABLES: Final = ("clusters", "findings", "unknown", "carried")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGEST_MODULUS: Final = 2**64
 
 
@@ -126,7 +126,7 @@ def _counts_by_table(tables: RunTables) -> dict[str, list[Row]]:
 def _latest_read(rows: Iterable[Row]) -> datetime | None:
     known = [row["read_at_microseconds"] for row in rows]
     latest = max((each for each in known if each is not None), default=None)
-    return None if latest is None else _EPOCH + timedelta(microseconds=latest)
+    return None if latest is None else EPOCH + timedelta(microseconds=latest)
 
 
 def _content(table: str, rows: Iterable[Row]) -> TableContent:

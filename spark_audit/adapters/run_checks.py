@@ -4,13 +4,14 @@ For a run on this machine the check is the local engine's. For any other place S
 and finds the times; it reads one column for that.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from binlog.log_times import EPOCH
 from spark_audit.adapters.runs import RunName
 from spark_audit.adapters.storage import Storage, storage_of
 from spark_audit.schema import SNAPSHOTS
@@ -23,8 +24,6 @@ from topology.adapters.stored_runs import (
     span_of_files,
 )
 from topology.run_record import AgeLimit, ReadSpan, RunRecord, refusal
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def refusal_of(session: SparkSession, run: str, limit: AgeLimit) -> str | None:
@@ -78,5 +77,5 @@ def _rows_and_times(session: SparkSession, address: str) -> tuple[int, ReadSpan 
     ).collect()
     if found["first"] is None:
         return found["rows"], None
-    first, last = (_EPOCH + timedelta(microseconds=found[name]) for name in ("first", "last"))
+    first, last = (EPOCH + timedelta(microseconds=found[name]) for name in ("first", "last"))
     return found["rows"], ReadSpan(first, last)

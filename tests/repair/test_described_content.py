@@ -14,7 +14,7 @@ from repair.offered import offered
 from repair.strategy_case import Case
 from repair.transaction_content import TransactionContent, described
 from tests.repair.build import channel, gtids, model, server
-from tests.repair.cases import a_case, a_content, a_finding, redone
+from tests.repair.cases import a_case, a_content, a_finding
 from tests.snapshots import NOON
 from topology.transaction_class import ContentClass
 
@@ -67,11 +67,6 @@ def test_each_class_is_named_with_its_gtids_and_why_it_was_not_read() -> None:
     assert unread == f"{ContentClass.UNREAD.value}: {gtids('a:2')} (purged)"
     assert described(content, gtids("a:1")) == empty
     assert described(replace(content, unread=""), gtids("a:2")).endswith(str(gtids("a:2")))
-
-
-def test_only_what_cannot_be_written_again_is_a_problem() -> None:
-    content = a_content("a:2-3", redo=(*redone("a:2"), *redone("a:3", problem="too long")))
-    assert content.replay_problems == (f"{gtids('a:3')}: too long",)
 
 
 @pytest.mark.parametrize(

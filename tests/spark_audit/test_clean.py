@@ -312,7 +312,7 @@ def test_rows_without_a_name_are_never_ok() -> None:
     assert audit["verdict"] == "UNKNOWN"
 
 
-def test_no_rows_are_noaudits_of() -> None:
+def test_no_rows_are_no_audits() -> None:
     assert evaluate_rows(SNAPSHOT_SCHEMA.empty_table(), policy=POLICY) == AUDIT_SCHEMA.empty_table()
 
 

@@ -36,9 +36,9 @@ from binlog.adapters.compare_server import (
 from binlog.content.compare import Agreement
 from binlog.content.reuse import Compared, ContentSearch, Unread, compare_after_starts, counted
 from gtid import GtidSet
+from topology.adapters.connection import Way, way_to
 from topology.adapters.content_facts import Comparing, reading_of
-from topology.adapters.content_filters import Way, filters_of
-from topology.adapters.mysql import connect
+from topology.adapters.content_filters import filters_of
 from topology.contents import ContentReading, UnreadContent
 from topology.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
 from topology.dialect import BINARY_LOG, LOG_CLOSED
@@ -82,7 +82,7 @@ def read_contents(
     """
     wanted = _Wanted(back, newest=newest, seconds_max=seconds_max)
     servers = snapshot.last_read
-    ways = {target.name: _way_to(target, seconds_max) for target in targets}
+    ways = {target.name: way_to(target, seconds_max=seconds_max) for target in targets}
     opened: dict[_Key, ServerCompared] = {}
     readings = []
     look_again: set[str] = set()
@@ -372,7 +372,3 @@ def _merged(readings: Sequence[ContentReading]) -> ContentReading:
         remarks=tuple(sorted({found for each in readings for found in each.remarks})),
         pairs=tuple(pair for each in readings for pair in each.pairs),
     )
-
-
-def _way_to(target: ServerTarget, seconds_max: float) -> Way:
-    return lambda: connect(target, timeout_seconds_max=seconds_max)

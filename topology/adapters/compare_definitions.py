@@ -25,7 +25,6 @@ from gtid import GtidSet
 from topology.findings import Verdict
 
 SOURCE, EVENT, TRACKED, REPLICA = "source now", "at the event", "tracked", "replica now"
-VIEWS = (SOURCE, EVENT, TRACKED, REPLICA)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ raises a `pymysql.MySQLError` with a client error number, like any other connect
 import ssl
 import struct
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import pymysql
@@ -123,6 +124,10 @@ SESSION: Final = (
 )
 
 
+# Opens a new connection to one server.
+Way: TypeAlias = Callable[[], Connection]
+
+
 def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
     """Open a connection with a time limit for connecting and for every answer.
 
@@ -162,6 +167,11 @@ def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
     connection.may_trust_public_key = target.get_server_public_key
     connection.connect()
     return connection
+
+
+def way_to(target: ServerTarget, *, seconds_max: float) -> Way:
+    """Return the function that opens a new connection to a server."""
+    return lambda: connect(target, timeout_seconds_max=seconds_max)
 
 
 def _unverified_tls() -> ssl.SSLContext:

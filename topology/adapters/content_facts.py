@@ -17,7 +17,7 @@ from binlog.content.compare import Agreement, Comparison, Version
 from binlog.content.compared_parts import LeftOut
 from binlog.content.content_digest import Content, RowsPart, StatementPart
 from binlog.content.reuse import Compared, counted
-from binlog.log_times import moment
+from binlog.log_times import EPOCH, moment
 from gtid import Gtid, GtidSet
 from topology.adapters.transaction_summary import in_short
 from topology.contents import (
@@ -37,7 +37,6 @@ _DIFFERENCES: Final = {
     Agreement.DRIFTED: Difference.DRIFT,
     Agreement.SKIPPED: Difference.SKIPPED,
 }
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FROM_MORE_ROWS: Final = "the server that committed it logged fewer rows than the other"
 
 
@@ -211,7 +210,7 @@ def _version(version: Version, server: str) -> TransactionVersion:
         server=server,
         place=f"{transaction.file}:{transaction.start}",
         committed_at=None if committed is None else moment(committed),
-        logged_at=_EPOCH + timedelta(seconds=transaction.timestamp_seconds),
+        logged_at=EPOCH + timedelta(seconds=transaction.timestamp_seconds),
         content=in_short(version),
         is_empty=version.content.is_empty,
     )

@@ -4,14 +4,15 @@ The filters of the channel concerned and those of the binary log count. Filters 
 are None, and explain nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
-from typing import Any, TypeAlias
+from typing import Any
 
 import pymysql
 
 from binlog.adapters.server_errors import read_answer
 from binlog.errors import UnexpectedAnswer
+from topology.adapters.connection import Way
 from topology.dialect import (
     BINARY_LOG_FILTERS,
     FILTER_COLUMNS,
@@ -20,8 +21,6 @@ from topology.dialect import (
 )
 from topology.replication_filters import ReplicationFilters, ServerFilters
 from topology.version import ServerVersion, UnreadableVersion
-
-Way: TypeAlias = Callable[[], Any]  # returns a new connection
 
 
 def filters_of(connect: Way) -> ServerFilters | None:

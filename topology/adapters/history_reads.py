@@ -5,7 +5,7 @@ Each function raises what the connection or the log reader raises; log_answers.p
 
 import re
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -15,6 +15,7 @@ from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import RequestLimits
 from binlog.decode import FIRST_POSITION
 from binlog.events import FormatDescription, PreviousGtids
+from binlog.log_times import EPOCH
 from gtid import GtidSet
 from topology.adapters.connection import connect
 from topology.dialect import dialect_of
@@ -23,7 +24,6 @@ from topology.snapshot import ServerSnapshot
 from topology.target import ServerTarget
 from topology.version import ServerVersion
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # 5.6 creates an empty schema `test` with every new data directory.
 _OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})
 # ER_GTID_PURGED_WAS_UPDATED (share/messages_to_error_log.txt).
@@ -44,7 +44,7 @@ def first_log_of(logs: ServerCompared, file: str) -> LogStart | None:
     with closing(dump_events(logs.connect, FromPlace(file, FIRST_POSITION), bounds)) as events:
         for event in events:
             if isinstance(event.body, FormatDescription):
-                begun_at = _EPOCH + timedelta(seconds=event.header.timestamp_seconds)
+                begun_at = EPOCH + timedelta(seconds=event.header.timestamp_seconds)
             elif isinstance(event.body, PreviousGtids) and begun_at is not None:
                 return LogStart(file, begun_at, event.body.gtids)
             elif not event.header.is_artificial:
@@ -65,7 +65,7 @@ def purged_changes_of(
     found = ((row["at"], _CHANGED.search(str(row["data"]))) for row in rows)
     return tuple(
         PurgedChange(
-            _EPOCH + timedelta(microseconds=int(Decimal(str(at)) * 1_000_000)),
+            EPOCH + timedelta(microseconds=int(Decimal(str(at)) * 1_000_000)),
             GtidSet.parse(values[2]) - GtidSet.parse(values[1]),
         )
         for at, values in found

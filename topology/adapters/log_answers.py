@@ -9,13 +9,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import pymysql
 
 from binlog.adapters.compare_server import ComparedServer, ServerCompared
 from binlog.errors import BinlogError
+from binlog.log_times import EPOCH
 from binlog.transactions import Transaction
 from gtid import GtidError, GtidSet
 from topology.adapters.connection import Connection, connect
@@ -35,7 +36,6 @@ from topology.log_searches import Search
 from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
 from topology.target import ServerTarget
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = (BinlogError, GtidError, pymysql.MySQLError, OSError)
 _FOUND_MAX: Final = 10_000  # transactions before a position: far more than are lost in practice
 
@@ -158,7 +158,7 @@ def _record(transaction: Transaction) -> CommitRecord:
     return CommitRecord(
         gtid=GtidSet.of(transaction.gtid),
         server_id=transaction.server_id,
-        committed_at=_EPOCH + since,
+        committed_at=EPOCH + since,
         is_exact=exact is not None,
-        logged_at=_EPOCH + timedelta(microseconds=logged) if logged else None,
+        logged_at=EPOCH + timedelta(microseconds=logged) if logged else None,
     )

@@ -6,11 +6,12 @@ output takes the same path as a live answer.
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from binlog.log_times import EPOCH
 from gtid import Gtid, GtidSet, MalformedGtidSet
 from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES, UNTIL_REACHED
 from topology.hidden import without_secrets
@@ -32,7 +33,6 @@ _PROCESSLIST_STATE_CHARS = 64
 # States in which a replication thread accesses no row: it waits for events, for another thread, for
 # its source, or for a lock that has a state of its own.
 _NO_WORK = re.compile("^$|^Waiting |has read all relay log|onnecting |^Queueing ", re.IGNORECASE)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelSnapshot:
@@ -219,7 +219,7 @@ def _gtid(text: object) -> GtidSet:
 def _time(seconds: object) -> datetime | None:
     """Convert UNIX_TIMESTAMP of a column; 0 means "never"."""
     microseconds = int(Decimal(str(seconds)) * 1_000_000) if seconds is not None else 0
-    return _EPOCH + timedelta(microseconds=microseconds) if microseconds else None
+    return EPOCH + timedelta(microseconds=microseconds) if microseconds else None
 
 
 def _position(row: Row, prefix: str) -> LogPosition | None:

@@ -67,6 +67,7 @@ def conflict_of(fetch: Fetch) -> str | None:
     return (
         _conflict(fetch, fetch.case.content, fetch.arriving)
         or _dropped(fetch)
+        or _sent_before_commit(fetch)
         or _below(fetch)
         or _unread_below(fetch)
         or _beside(fetch)
@@ -136,6 +137,27 @@ def _dropped(fetch: Fetch) -> str | None:
     return (
         f"{arriving.shortened()} has the UUID of no server that was read: if {name} committed it"
         f" before it was rebuilt, the receiver of {name} drops it"
+    )
+
+
+def _sent_before_commit(fetch: Fetch) -> str | None:
+    """Return why later changes may not be visible on the source; None if nothing indicates it (H8).
+
+    A source sends a transaction when it is in the log, and a semi-synchronous one then waits before
+    the commit. A replica that applied it and forgot its GTIDs has the later rows, and the source
+    still shows the former ones:
+
+        source    INSERT row 1    DELETE row 1 (logged, not committed)      row 1 is there
+        replica   (forgotten)     (applied, forgotten)                      there is no row 1
+    """
+    case, source = fetch.case, fetch.source
+    later = source.long_committing - case.was_there(fetch.replica.name)
+    if case.finding.code != "H8" or not later:
+        return None
+    return (
+        f"{source.name} has been committing {later.shortened()} since the first reading"
+        f" (gtid_owned), and {fetch.replica.name} may have applied them before it lost its GTIDs."
+        " Wait until they are committed, then audit and plan again"
     )
 
 

@@ -36,6 +36,11 @@ def refetch(case: Case) -> Outcome:
     if (why := not_to_be_switched(case, replica, channel, source)) is not None:
         return Refusal(why)
     gone = case.finding.gtid_set - replica.executed - source.available
+    if committing := gone & source.committing:
+        return Refusal(
+            f"{source.name} is still committing {committing.shortened()} (gtid_owned): wait until"
+            " they are committed, then audit and plan again"
+        )
     if gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")
     # What another channel delivers in the model is fetched here as well, if it arrives first.

@@ -67,6 +67,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     known = known_servers(snapshot, audit)
     refusing = refusing_servers(snapshot)
     unread = {each.name for each in snapshot.first if each.channels is None}
+    owned_first = {each.name: each.gtid_owned or GtidSet() for each in snapshot.first}
     skipping = {each.name for each in (*snapshot.first, *snapshot.last) if _skips(each)}
     graph = build_graph(snapshot)
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
@@ -103,6 +104,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                     skips_next=name in skipping,
                     had_unread_channels=name in unread,
                     group_name=_group_name(server, known),
+                    owned_first=owned_first.get(name, GtidSet()),
                     torn_below=next((each for each in torn if name in graph.upstream_of(each)), ""),
                 )
                 for name, server in known.items()
@@ -135,6 +137,7 @@ def _server(
     skips_next: bool,
     had_unread_channels: bool,
     group_name: UUID | None,
+    owned_first: GtidSet,
     torn_below: str,
 ) -> ModelServer:
     assert server.version is not None, "known servers have a version"
@@ -145,6 +148,7 @@ def _server(
         executed=server.gtid_executed,
         purged=server.gtid_purged,
         committing=server.gtid_owned,
+        long_committing=server.gtid_owned & owned_first,
         channels=channels,
         server_id=server.server_id,
         group_name=group_name,

@@ -93,6 +93,9 @@ class ModelServer:
     logs_partial_json: bool = False  # binlog_row_value_options
     are_settings_known: bool = True  # if False, these are the defaults
     committing: GtidSet = field(default_factory=GtidSet)  # gtid_owned, as read
+    # gtid_owned in both readings: the commits may wait for a semi-synchronous replica, which has
+    # received them and may have applied them.
+    long_committing: GtidSet = field(default_factory=GtidSet)
     skips_next: bool = False  # sql_replica_skip_counter: the next transaction is not applied
     had_unread_channels: bool = False  # at the first reading: what its appliers passed is unknown
     torn_below: str = ""  # a server that receives from it and was reset or restarted meanwhile

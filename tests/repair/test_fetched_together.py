@@ -120,6 +120,24 @@ def test_what_carries_the_server_id_of_its_receiver_is_not_fetched_again() -> No
     assert actions(plan) == ["b AutoPositionOn"]
 
 
+def test_nothing_is_fetched_again_while_its_source_has_long_been_committing_later_ones() -> None:
+    """b may have applied a:10 before it forgot both: its rows are newer than those of a."""
+    by_sets = replace(channel("a"), passed=gtids("a:8"), retrieved=gtids("a:8"))
+    servers = model(server("a", "a:1-9", channel("b")), server("b", "a:1-7 a:9", by_sets))
+    snapshot = snapshot_of(servers)
+    busy = [
+        replace(each, gtid_owned=gtids("a:10")) if each.name == "a" else each
+        for each in snapshot.last
+    ]
+    for first, steps in ((snapshot.first, ["b AutoPositionOn"]), (tuple(busy), [])):
+        looked = replace(snapshot, first=first, last=tuple(busy))
+        audit = replace(audit_cluster(looked), findings=(PASSED,))
+        content = TransactionContent("a", {ContentClass.DATA: PASSED.gtid_set}, rows_on=FITS)
+        plan = plan_repair(looked, audit, evidence=LogEvidence(contents={PASSED.id: content}))
+        assert actions(plan) == steps
+    assert "a has been committing" in plan.not_planned[0].why
+
+
 def test_no_empty_transaction_where_no_binary_log_would_hold_it_for_the_replicas() -> None:
     """a executes and purges it at once: its other replica would get error 1236."""
     for has_log, steps in ((True, ["a InjectEmpty"]), (False, [])):

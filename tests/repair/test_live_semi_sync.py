@@ -1,7 +1,10 @@
 """A source of semi-synchronous replication whose replica cannot acknowledge, on real servers."""
 
+from threading import Thread
+
 from compose import faults
 from compose.native.shapes import Pair, wait_for
+from gtid import GtidSet
 from repair.render import render_files
 from tests.repair.live import await_clean, examine, executed, rows, run_plan
 
@@ -31,3 +34,30 @@ def test_a_script_does_not_wait_for_a_replica_that_the_source_refuses(pair97: Pa
     wait_for(a, fault.lost)
     await_clean(pair97)
     assert rows(a, "lost.t") == there
+
+
+def test_nothing_is_fetched_while_the_source_still_commits_what_was_applied(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    faults.table_on(a, b, "late")
+    wait_for(b, faults.commit(a, "INSERT INTO late.t (id) VALUES (1)"))
+    a.execute("SET SESSION sql_log_bin = 0", *_SOURCE)
+    there = GtidSet.parse(executed(a))
+    [tsid] = there.tsids
+    waiting = Thread(target=a.execute, args=("DELETE FROM late.t WHERE id = 1",))
+    waiting.start()
+    try:
+        wait_for(b, f"{tsid}:{there.highest(tsid) + 1}")
+        b.execute(b.dialect.words.reset_binary_logs_and_gtids)
+        found = examine(pair97)
+        plan = found.plan()
+    finally:
+        a.execute("SET GLOBAL rpl_semi_sync_source_enabled = OFF")
+        waiting.join()
+    assert "H8" in found.codes
+    assert plan.steps == ()
+    # The row is still on a and no longer on b: fetched again, it would come back.
+    assert any("a is still committing" in each.why for each in plan.not_planned)
+    a.execute(a.dialect.stop_replica, a.dialect.start_replica)  # the RESET stranded its receiver
+    run_plan(pair97, examine(pair97).plan({"H8": "inject_empty"}))
+    await_clean(pair97)
+    assert rows(a, "late.t") == rows(b, "late.t") == []

@@ -43,10 +43,12 @@ def test_nothing_is_fetched_while_the_source_still_commits_what_was_applied(pair
     a.execute("SET SESSION sql_log_bin = 0", *_SOURCE)
     there = GtidSet.parse(executed(a))
     [tsid] = there.tsids
+    highest = there.highest(tsid)
+    assert highest is not None
     waiting = Thread(target=a.execute, args=("DELETE FROM late.t WHERE id = 1",))
     waiting.start()
     try:
-        wait_for(b, f"{tsid}:{there.highest(tsid) + 1}")
+        wait_for(b, f"{tsid}:{highest + 1}")
         b.execute(b.dialect.words.reset_binary_logs_and_gtids)
         found = examine(pair97)
         plan = found.plan()

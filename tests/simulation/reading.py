@@ -393,10 +393,12 @@ def _status(world: World, server: Server, channel: Channel) -> dict[str, Any]:
     else:
         end = channel.relay[0].end
         applied_to = end._replace(entries=end.entries - 1)
+    # An applier that is behind shows its lag whatever its receiver does (seen on 5.6.24 and 9.7.4).
     lag: int | None = None
-    if channel.receiver == "Yes" and channel.applier == "Yes":
-        behind = low < len(channel.relay)
-        lag = (world.clock - channel.relay[low].transaction.at) // SECOND if behind else 0
+    if channel.applier == "Yes" and low < len(channel.relay):
+        lag = (world.clock - channel.relay[low].transaction.at) // SECOND
+    elif channel.applier == "Yes" and channel.receiver == "Yes":
+        lag = 0
     queued, applied = channel.last_queued, gtids(each.gtid for each in channel.done_by.values())
     remaining = is_delayed(world, channel)
     return {

@@ -1,4 +1,4 @@
-"""A pool of pairs, stars and chains of real servers, which the tests of a file use in turn.
+"""A pool of pairs, stars and chains of real servers, which tests use in turn.
 
 1. Each test gets a topology that looks new: no GTID is executed, there is no schema and no account
    besides those of the data directory, every variable has its first value, every link replicates.
@@ -39,6 +39,9 @@ QUESTIONS = {
     "source": "SELECT '', '' FROM DUAL WHERE FALSE /*!80000 UNION SELECT VARIABLE_NAME,"
     " VARIABLE_SOURCE FROM performance_schema.variables_info"
     " WHERE VARIABLE_NAME IN ('server_id', 'gtid_mode') */",
+    # RESET REPLICA ALL removes the filters of a channel, not those that every new channel gets.
+    "filter": "SELECT '', '' FROM DUAL WHERE FALSE /*!80000 UNION SELECT FILTER_NAME, FILTER_RULE"
+    " FROM performance_schema.replication_applier_global_filters */",
     # It shows each SET GLOBAL gtid_purged in its error log. An audit reads them: GTIDs that one test
     # set, and the next commits more than two seconds later, are E4.
     "declared": "SELECT '', '' FROM DUAL WHERE FALSE /*!80022 UNION SELECT LOGGED, DATA"
@@ -124,7 +127,7 @@ def undone(server: Server, at_first: Traits) -> bool:
     """Drop what was not there at first, set variables as they were, and forget every GTID."""
     with server.connect() as session, session.cursor() as cursor:
         cursor.execute("SET SESSION sql_mode = ''")  # a test's PAD_CHAR_TO_FULL_LENGTH pads names
-        now = traits_in(cursor)
+        now = traits_in(server, cursor)
         cursor.execute("SET SESSION sql_log_bin = 0")
         cursor.execute(f"SET SESSION lock_wait_timeout = {WAIT_SECONDS_MAX}")
         for kind, name in sorted(now.keys() - at_first.keys()):
@@ -141,17 +144,18 @@ def undone(server: Server, at_first: Traits) -> bool:
         cursor.execute(server.dialect.binary_log_status)
         # The statement above opens no log that was closed after an error, and reports nothing.
         is_log_open = bool(cursor.fetchall())
-        return is_log_open and traits_in(cursor) == at_first
+        return is_log_open and traits_in(server, cursor) == at_first
 
 
 def traits_of(server: Server) -> Traits:
     """Return what has to be as it was."""
     with server.connect() as session, session.cursor() as cursor:
-        return traits_in(cursor)
+        return traits_in(server, cursor)
 
 
-def traits_in(cursor: Cursor) -> Traits:
-    found: Traits = {}
+def traits_in(server: Server, cursor: Cursor) -> Traits:
+    # Its next start has these options: no variable shows those of binary log filters.
+    found: Traits = {("options", ""): repr(server.settings)}
     for kind, question in QUESTIONS.items():
         cursor.execute(question)
         found |= {
@@ -171,12 +175,12 @@ def kept(shape: Callable[[], AbstractContextManager[Lent]]) -> Iterator[Stock[Le
         stock.discard()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pairs97(installation97: Installation) -> Iterator[Stock[shapes.Pair]]:
     yield from kept(lambda: shapes.pair(installation97))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pairs56(installation56: Installation) -> Iterator[Stock[shapes.Pair]]:
     yield from kept(lambda: shapes.pair(installation56))
 

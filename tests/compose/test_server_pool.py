@@ -1,5 +1,7 @@
 """A topology that is lent again is as good as a new one, or is one: see tests/server_pool.py."""
 
+from dataclasses import replace
+
 from compose import faults, faults_logs
 from compose.native.shapes import Pair, wait_for
 from tests.server_pool import Stock, traits_of, undone
@@ -60,3 +62,17 @@ def test_a_server_that_closed_its_log_is_not_as_it_was(pairs97: Stock[Pair]) -> 
         at_first = traits_of(pair.b)
         faults_logs.log_closed(pair, server="b", replica="a", rows_count=0)
         assert not undone(pair.b, at_first)
+
+
+def test_what_no_variable_shows_is_discarded(pairs97: Stock[Pair]) -> None:
+    with pairs97.lent() as pair:
+        begun = processes(pair)
+        pair.b.execute(
+            pair.b.dialect.stop_replica, "CHANGE REPLICATION FILTER REPLICATE_DO_DB = (d)"
+        )
+    with pairs97.lent() as pair:
+        assert not set(processes(pair)) & set(begun), "every new channel would get the filter"
+        begun = processes(pair)
+        pair.b.settings = replace(pair.b.settings, extra=("--binlog-ignore-db=d",))
+    with pairs97.lent() as pair:
+        assert not set(processes(pair)) & set(begun), "its next start would have the filter"

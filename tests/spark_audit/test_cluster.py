@@ -201,6 +201,7 @@ def asked_places(
 INSIDE = ("gtid/jit.py", "spark_audit/evaluate_batch.py", "topology/__init__.py")
 
 
+@pytest.mark.slow  # a cluster of its own: two minutes of processor time
 def test_the_package_is_all_that_is_needed_of_us(
     alone: Cluster, package: Package, tmp_path: Path
 ) -> None:

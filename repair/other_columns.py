@@ -12,12 +12,12 @@ from repair.waiting_ddl import altered
 
 
 def other_columns(content: TransactionContent, where: ModelServer) -> str:
-    """Return where columns differ from the logged ones; "" if nothing shows that.
+    """Return where columns would differ from the logged ones; "" if nothing shows that.
 
     A value may be rounded, truncated or padded there without an error, in any sql_mode. Downstream
     servers apply the rows by the positions of their columns.
     """
-    why = content.unlike_on.get(where.name) or content.wider_on.get(where.name)
+    why = content.unlike_on.get(where.name) or content.otherwise_on.get(where.name)
     return (
         f"redone on {where.name}, the rows may be different, or may not fit: {why}" if why else ""
     )

@@ -259,7 +259,9 @@ class TransactionContent:
     row_tables: tuple[RowTable, ...] = ()  # of every row, folded or not
     ddl: tuple[Ddl, ...] = ()
     unlike_on: Mapping[str, str] = field(default_factory=dict)  # why definitions do not match
-    wider_on: Mapping[str, str] = field(default_factory=dict)  # which tables have more columns
+    otherwise_on: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what a redo would do differently
     # Empty or harmless in the log that was read, and perhaps another transaction on these servers.
     doubtful: Mapping[str, GtidSet] = field(default_factory=dict)
     # By server: schema, table and engine of the nontransactional tables.
@@ -271,7 +273,7 @@ class TransactionContent:
         union = GtidSet.union_of(self.classes.values())
         count = sum(gtids.gtid_count for gtids in self.classes.values())
         assert union.gtid_count == count, "every transaction has one class"
-        read_by_name = ("classes", "rows_on", "misfits_in_part", "unlike_on", "wider_on")
+        read_by_name = ("classes", "rows_on", "misfits_in_part", "unlike_on", "otherwise_on")
         for name in (*read_by_name, "doubtful", "no_rollback_on"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 

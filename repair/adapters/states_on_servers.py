@@ -41,11 +41,11 @@ def with_states(
 
     Both versions of conflicting rows are read if the finding's replica is missing the transactions.
     """
-    unlike_on, wider_on = _unlike(read, names, servers)
+    unlike_on, otherwise_on = _unlike(read, names, servers)
     read = replace(
         read,
         unlike_on=unlike_on,
-        wider_on=wider_on,
+        otherwise_on=otherwise_on,
         no_rollback_on=_no_rollback(read, names, servers),
     )
     rows = read.rows if read.rows is not None else read.rows_beside_created
@@ -115,7 +115,7 @@ def _like_source(
 def _unlike(
     read: TransactionContent, names: list[str], servers: ServersToRead
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the servers on which changed tables are defined differently or missing, or wider."""
+    """Return how definitions differ, and what a redo would do differently, by server."""
     source = read.read_from
     if source is None or not (read.row_tables or read.ddl):
         return {}, {}
@@ -123,8 +123,11 @@ def _unlike(
 
     def compared(name: str, here: Connection[Any]) -> tuple[str | None, str | None]:
         with closing(servers.connect(source)) as there:
-            tables = TablesThere(here)
-            return tables.unlike(read, arriving[name], TablesThere(there)), tables.wider(read)
+            tables, others = TablesThere(here), TablesThere(there)
+            return (
+                tables.unlike(read, arriving[name], others),
+                tables.redone_otherwise(read, others),
+            )
 
     found = servers.answers((name for name in names if arriving[name]), compared)
     return (

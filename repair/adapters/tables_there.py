@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -46,6 +47,11 @@ _COLUMNS: Final = (
     "SELECT column_name, collation_name, extra FROM information_schema.columns"
     " WHERE table_schema = %s AND table_name = %s"
 )
+# The default of new tables, and a CREATE TABLE that names its own behind the columns.
+_DEFAULT: Final = (
+    "SELECT default_collation_name FROM information_schema.schemata WHERE schema_name = %s"
+)
+_CHARACTER_SET: Final = re.compile(r"\b(?:CHARSET|CHARACTER\s+SET|COLLATE)\b", re.IGNORECASE)
 
 
 class TablesThere:
@@ -74,12 +80,13 @@ class TablesThere:
                 reasons += self._misfits(table, source)
         return "; ".join(reasons[:_REASONS_MAX]) or None
 
-    def wider(self, content: TransactionContent) -> str | None:
-        """Return the tables that have more columns than their rows in the log; None if none has.
+    def redone_otherwise(self, content: TransactionContent, source: TablesThere) -> str | None:
+        """Return what a client would do differently if it does transactions again; or None.
 
-        That matters for a client that writes the rows again: they are logged with all columns.
+        A table may have more columns than its rows in the log: a second log has all of them. Or a
+        new table gets the default character set of its schema, which no log has.
         """
-        reasons = []
+        reasons = [*self._other_defaults(content, source)]
         for table in content.row_tables:
             now = self.definitions(table.schema, table.table)
             if (table.schema, table.table) in altered(content.ddl) or now is None:
@@ -88,6 +95,21 @@ class TablesThere:
                 more = ", ".join(each.name for each in now.columns[len(table.columns) :])
                 reasons.append(f"{table.name} has more columns than the log: {more}")
         return "; ".join(reasons[:_REASONS_MAX]) or None
+
+    def _other_defaults(self, content: TransactionContent, source: TablesThere) -> Iterator[str]:
+        created = [each.creates for each in content.ddl if each.creates is not None]
+        schemas = {
+            each.creates[0]
+            for each in content.ddl
+            if each.creates is not None
+            and each.creates[1]
+            and (each.creates[0], "") not in created
+            and not _CHARACTER_SET.search(each.text.rpartition(")")[2])
+        }
+        for schema in sorted(schemas):
+            here, there = self.default_of(schema), source.default_of(schema)
+            if here and there and here != there:
+                yield f"new tables of {schema} get {here} here, and {there} where they were created"
 
     def _misfits(self, table: RowTable, source: TablesThere) -> Iterator[str]:
         now = self.definitions(table.schema, table.table)
@@ -105,6 +127,11 @@ class TablesThere:
             return
         if rules is not None:
             yield from stricter(rules, theirs, len(table.columns))
+
+    def default_of(self, schema: str) -> str | None:
+        """Return the collation that new tables of a schema get; None if that is not known."""
+        found = self._asked(_DEFAULT, (schema,))
+        return str(found[0][0]) if found else None
 
     def rules(self, table: RowTable) -> TableRules | None:
         """Return the definition of a table here; None if it is not known.
@@ -140,7 +167,7 @@ class TablesThere:
             for key, of_key in groupby(parts, key=lambda each: str(each[0]))
         )
 
-    def _asked(self, sql: str, name: Created) -> tuple[tuple[Any, ...], ...]:
+    def _asked(self, sql: str, name: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]:
         with self._connection.cursor(Cursor) as cursor:
             cursor.execute(sql, name)
             return cursor.fetchall()

@@ -71,3 +71,21 @@ def test_what_is_only_created_is_done_again_where_it_is_not_there(pair97: Pair) 
     run_plan(pair97, found.plan(redo))
     assert rows(a, "e.n") == []
     assert executed(a) == executed(b)
+
+
+def test_a_table_is_created_again_only_with_the_same_character_set(pair97: Pair) -> None:
+    """No log has the default of a schema."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d CHARACTER SET utf8mb4")
+    pair97.settle()
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    a.execute("SET sql_log_bin = 0", "ALTER DATABASE d CHARACTER SET latin1")
+    b.execute("CREATE TABLE d.n (name VARCHAR(9))")
+    redo = {"E1": "redo_on_source"}
+    plan = examine(pair97).plan(redo)
+    assert plan.steps == ()
+    [left] = [each for each in plan.not_planned if each.code == "E1"]
+    assert "new tables of d get latin1_swedish_ci here, and utf8mb4_0900_ai_ci where" in left.why
+    a.execute("SET sql_log_bin = 0", "ALTER DATABASE d CHARACTER SET utf8mb4")
+    run_plan(pair97, examine(pair97).plan(redo))
+    assert rows(a, "d.n") == []

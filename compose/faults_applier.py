@@ -217,8 +217,10 @@ def await_received(replica: Server, gtids: str) -> None:
 
 
 PREPARED_XA = "prepared XA transaction"
+OWNED_GTID = "owned GTID"  # the statement that takes it depends on the source
 # The statements of the session that holds the lock, and the statement that the source then commits.
 LOCKS: dict[str, tuple[tuple[str, ...], str]] = {
+    OWNED_GTID: ((), _INSERT),
     "metadata lock": (
         ("BEGIN", f"SELECT * FROM {_SCHEMA}.t"),
         f"ALTER TABLE {_SCHEMA}.t ADD COLUMN later INT",
@@ -259,8 +261,8 @@ def held_up(
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
     wait_for(there, commit(here, f"INSERT INTO {_SCHEMA}.t (id) VALUES (1)"))
-    statements, change = LOCKS.get(lock, ((), _INSERT))
-    if lock == "owned GTID":
+    statements, change = LOCKS[lock]
+    if lock == OWNED_GTID:
         statements = (f"SET SESSION gtid_next = '{_next_gtid(here)}'",)
     with there.connect() as holder, holder.cursor() as cursor:
         if lock == PREPARED_XA:
@@ -271,7 +273,7 @@ def held_up(
         held = commit(here, change, *[_INSERT] * (count - 1))
         await_received(there, held)
         yield HeldUp(source=here, replica=there, held=held)
-        if lock == "owned GTID" and there.value("@@GLOBAL.gtid_owned"):
+        if lock == OWNED_GTID and there.value("@@GLOBAL.gtid_owned"):
             cursor.execute("ROLLBACK")
     if lock == PREPARED_XA and there.query("XA RECOVER"):
         there.execute("SET SESSION sql_log_bin = 0", "XA ROLLBACK 'held'")

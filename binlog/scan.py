@@ -29,7 +29,9 @@ from binlog.events import (
     GtidLog,
     Heartbeat,
     PreviousGtids,
+    Query,
     Rotate,
+    TableMap,
     TransactionPayload,
 )
 from binlog.header import HEADER_BYTES, EventHeader, parse_header
@@ -72,6 +74,20 @@ class EventGroup:
 
     def __post_init__(self) -> None:
         assert self.events, "a transaction has events"
+
+    @property
+    def rows_begin(self) -> int:
+        """Return the position from which no statement of it changes the tables of its rows.
+
+        CREATE TABLE … SELECT logs the statement and the rows in one transaction (8.0.21 and later).
+        """
+        begin = self.transaction.start
+        for event in self.events:
+            if isinstance(event.body, TableMap):
+                break
+            if isinstance(event.body, Query):
+                begin = event.end
+        return begin
 
 
 @dataclass(frozen=True, slots=True)

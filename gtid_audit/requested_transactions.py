@@ -35,7 +35,7 @@ class RequestedTransactions:
         read = RowDecoder()
         for group in self.groups:
             self.found.append(group.transaction.gtid)
-            definition_of = self.definitions.at(group.transaction.file, group.transaction.start)
+            definition_of = self.definitions.at(group.transaction.file, group.rows_begin)
             yield group, rows_of_group(group, read, definition_of=definition_of)
 
     @property

@@ -199,7 +199,7 @@ def _images(side: _Side, found: AffectedRows) -> Iterator[tuple[RowTable, Image]
         transaction = group.transaction
         if transaction.statements and not transaction.tables:
             found.note(f"{transaction.gtid}: logged as statements")
-        definition_of = side.logged.at(transaction.file, transaction.start)
+        definition_of = side.logged.at(transaction.file, group.rows_begin)
         try:
             for part in rows_of_group(group, read_value, definition_of=definition_of):
                 if not isinstance(part, RowChanges):

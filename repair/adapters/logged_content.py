@@ -28,7 +28,7 @@ def read_content(name: str, wanted: GtidSet, servers: ServersToRead) -> Transact
             for group in servers.logs(name).events_of(wanted):
                 kind = collected.add(group.transaction)
                 if kind in (ContentClass.DATA, ContentClass.DDL):
-                    at = logged.at(group.transaction.file, group.transaction.start)
+                    at = logged.at(group.transaction.file, group.rows_begin)
                     items = list(rows_of_group(group, decode, definition_of=at))
                     collected.keep(group, items, logged)
     except pymysql.MySQLError as error:

@@ -96,8 +96,16 @@ def is_there_by_later_ones(case: Case) -> bool:
 
 
 def _is_there(case: Case, on: RowsOn) -> bool:
-    """Return whether rows are present; a source that is still committing is not comparable."""
-    has_them = case.wanted <= case.snapshot_executed.get(case.finding.source or "", GtidSet())
+    """Return whether rows are present; not every source is comparable.
+
+    It may still be committing. Or its own applier has stopped: a row conflict shows that a row was
+    changed there without a log, and then a missing row is no later state.
+    """
+    source = case.source
+    is_stuck = source is None or any(each.is_stuck for each in source.channels)
+    has_them = not is_stuck and case.wanted <= case.snapshot_executed.get(
+        case.finding.source or "", GtidSet()
+    )
     return on.state is RowState.AS_AFTER or (on.is_like_source and has_them)
 
 

@@ -82,7 +82,7 @@ class EventGroup:
         CREATE TABLE … SELECT logs the statement and the rows in one transaction (8.0.21 and later).
         """
         begin = self.transaction.start
-        for event in self.events:
+        for event in self.events if self.transaction.statements else ():
             if isinstance(event.body, TableMap):
                 break
             if isinstance(event.body, Query):

@@ -11,6 +11,7 @@ from gtid import GtidSet
 from repair.actions import AutoPositionOn, simulate
 from repair.misfit import misfit
 from repair.model import ModelChannel, ModelServer, below
+from repair.semi_sync import until_committed
 from repair.starting import misfit_of_waiting
 from repair.strategy_case import Case
 from repair.transaction_content import RowState, TransactionContent
@@ -157,7 +158,7 @@ def _sent_before_commit(fetch: Fetch) -> str | None:
     return (
         f"{source.name} has been committing {later.shortened()} since the first reading"
         f" (gtid_owned), and {fetch.replica.name} may have applied them before it lost its GTIDs."
-        " Wait until they are committed, then audit and plan again"
+        f" {until_committed(source)}"
     )
 
 

@@ -18,6 +18,7 @@ from repair.fetched_conflicts import Fetch, compared_fetched, conflict_of, never
 from repair.model import ModelChannel, ModelServer, delivery
 from repair.offered import offered
 from repair.rows_there import may_come_back
+from repair.semi_sync import until_committed
 from repair.start_doubts import as_warning
 from repair.starting import misfit_of_waiting
 from repair.strategy_case import Case, Outcome, Proposal, Refusal
@@ -38,8 +39,8 @@ def refetch(case: Case) -> Outcome:
     gone = case.finding.gtid_set - replica.executed - source.available
     if committing := gone & source.committing:
         return Refusal(
-            f"{source.name} is still committing {committing.shortened()} (gtid_owned): wait until"
-            " they are committed, then audit and plan again"
+            f"{source.name} is still committing {committing.shortened()} (gtid_owned)."
+            f" {until_committed(source)}"
         )
     if gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")

@@ -58,7 +58,7 @@ from repair.actions import (
 )
 from repair.emptied_servers import nothing_on_an_emptied_server
 from repair.model import Model, below, is_same_server, refused
-from topology.dialect import dialect_of
+from repair.semi_sync import until_committed
 
 Invariant: TypeAlias = Callable[[Model, Model, Action], Iterator[str]]
 
@@ -114,9 +114,7 @@ def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[s
             if committing := new_holes & owner.committing:
                 yield (
                     f"{owner.name} is committing {committing.shortened()} now (gtid_owned): a"
-                    " session holds it. If it waits for a semi-synchronous replica that is not"
-                    f" connected, SET GLOBAL {dialect_of(owner.version).semi_sync_enabled} = OFF"
-                    " ends the wait. Then audit and plan again"
+                    f" session holds it. {until_committed(owner)}"
                 )
             else:
                 yield (f"{owner.name} would have a gap in its own GTIDs: {new_holes.shortened()}")

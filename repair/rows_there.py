@@ -101,12 +101,10 @@ def _is_there(case: Case, on: RowsOn) -> bool:
     It may still be committing. Or its own applier has stopped: a row conflict shows that a row was
     changed there without a log, and then a missing row is no later state.
     """
-    source = case.source
-    is_stuck = source is None or any(each.is_stuck for each in source.channels)
-    has_them = not is_stuck and case.wanted <= case.snapshot_executed.get(
-        case.finding.source or "", GtidSet()
-    )
-    return on.state is RowState.AS_AFTER or (on.is_like_source and has_them)
+    if on.state is RowState.AS_AFTER or not on.is_like_source or case.source is None:
+        return on.state is RowState.AS_AFTER
+    has_them = case.wanted <= case.snapshot_executed[case.source.name]
+    return has_them and not any(each.is_stuck for each in case.source.channels)
 
 
 def may_come_back(name: str, gtids: GtidSet, done: str) -> str:

@@ -9,11 +9,13 @@
    connected (rpl_semi_sync_source_wait_no_replica keeps it ON), the script changes nothing and
    reports what to switch off. If the status is OFF, or the plugin is not installed, no commit
    waits.
-3. Pure. It asks for the names of both plugins.
+3. A source that waits this way holds up plans as well: `until_committed` says how that ends.
+4. Pure. It asks for the names of both plugins.
 """
 
 from binlog.quoting import quote_string
 from repair.guard import Guard
+from repair.model import ModelServer
 from topology.dialect import SEMI_SYNC_CLIENTS, SEMI_SYNC_STATUS, SEMI_SYNC_WAITS_FOR, dialect_of
 from topology.version import ServerVersion
 
@@ -38,4 +40,13 @@ def commits_without_waiting(name: str, version: ServerVersion) -> Guard:
         f"NOT {waits} OR {highest(status, SEMI_SYNC_CLIENTS)} >= {needed}",
         f"{name}: a commit would wait for a semi-synchronous replica that is not connected: SET"
         f" GLOBAL {dialect.semi_sync_enabled} = OFF until the plan is done; nothing was changed",
+    )
+
+
+def until_committed(server: ModelServer) -> str:
+    """Return what to do while a server is committing: the sentence ends without a full stop."""
+    return (
+        "If it waits for a semi-synchronous replica that is not connected, SET GLOBAL"
+        f" {dialect_of(server.version).semi_sync_enabled} = OFF ends the wait. Then audit and plan"
+        " again"
     )

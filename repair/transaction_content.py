@@ -259,9 +259,8 @@ class TransactionContent:
     row_tables: tuple[RowTable, ...] = ()  # of every row, folded or not
     ddl: tuple[Ddl, ...] = ()
     unlike_on: Mapping[str, str] = field(default_factory=dict)  # why definitions do not match
-    otherwise_on: Mapping[str, str] = field(
-        default_factory=dict
-    )  # what a redo would do differently
+    # What a redo would do differently: more columns, another default character set.
+    otherwise_on: Mapping[str, str] = field(default_factory=dict)
     # Empty or harmless in the log that was read, and perhaps another transaction on these servers.
     doubtful: Mapping[str, GtidSet] = field(default_factory=dict)
     # By server: schema, table and engine of the nontransactional tables.

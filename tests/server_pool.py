@@ -5,7 +5,9 @@
 2. Statements undo what a test left behind, in a tenth of the time that new servers take. If a
    statement fails, or the servers then differ from what they were at first, the pool discards the
    topology and starts new servers. A doubt costs time and never changes the result of a test.
-3. The fixtures are for conftest.py files; those beside the tests select who uses the pool.
+3. Pairs stay over files. Larger topologies end with their file: an idle server takes 1 % of a
+   processor, which is more than its start.
+4. The fixtures are for conftest.py files; those beside the tests select who uses the pool.
 """
 
 import time

@@ -3,7 +3,7 @@
 import pytest
 
 from compose import faults
-from compose.native.shapes import Topology
+from compose.native.shapes import Topology, wait_for
 from repair.render import render_files
 from tests.repair.live import await_clean, examine, rows, run_plan
 
@@ -56,3 +56,32 @@ def test_rows_that_conflict_on_the_last_server_start_nothing_further_up(
     stopped = last.client(script)
     assert stopped.returncode != 0
     assert "some of the arriving transactions already" in stopped.stderr
+
+
+@pytest.mark.parametrize("is_drifted", [True, False])
+def test_a_row_that_a_stopped_source_lacks_was_not_deleted(
+    chain97: Topology, *, is_drifted: bool
+) -> None:
+    """The last server skipped an INSERT. Both lack the row: only one of them may have had it."""
+    first, middle, last = (chain97[name] for name in ("first", "middle", "last"))
+    first.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, note INT)")
+    chain97.settle()
+    last.execute(
+        last.dialect.stop_applier,
+        "SET GLOBAL gtid_mode = ON_PERMISSIVE",
+        "SET GLOBAL sql_replica_skip_counter = 1",
+        last.dialect.start_applier,
+    )
+    skipped = faults.commit(first, "INSERT INTO d.t VALUES (1, 0)")
+    wait_for(last, faults.commit(first, "INSERT INTO d.t VALUES (2, 0)"))
+    if is_drifted:
+        middle.execute("SET SESSION sql_log_bin = 0", "DELETE FROM d.t WHERE id = 1")
+        faults.commit(first, "UPDATE d.t SET note = 1 WHERE id = 1")
+        faults.await_applier_stopped(middle)
+    else:  # an operator wrote the row on the last server: nothing is missing
+        last.execute("SET SESSION sql_log_bin = 0", "INSERT INTO d.t VALUES (1, 0)")
+    found = examine(chain97)
+    [hole] = [each for each in found.audit.findings if each.code == "H8"]
+    assert str(hole.gtid_set) == skipped
+    steps = [each.action for each in found.plan().steps if hole.id in each.finding_ids]
+    assert steps == ([] if is_drifted else ["InjectEmpty"])

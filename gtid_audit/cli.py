@@ -26,7 +26,7 @@ from gtid_audit.commands import (
     spark,
     store_snapshot,
 )
-from gtid_audit.commands.quick import QuickCommand, QuickGroup
+from gtid_audit.commands.fast_start import FastCommand, FastGroup
 from gtid_audit.output import ReaderGone, speak_utf8, warn, without_credentials, write_line
 
 # Typer would import Rich for help and errors. Plain output needs no import.
@@ -34,7 +34,7 @@ PLAIN: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
-    "cls": QuickGroup,
+    "cls": FastGroup,
 }
 
 
@@ -79,10 +79,10 @@ def _options(
 
 
 app.add_typer(sets.commands(PLAIN), name="sets")
-app.command("pair", cls=QuickCommand)(audit_pair.pair)
+app.command("pair", cls=FastCommand)(audit_pair.pair)
 app.command("audit")(audit.audit)
 app.command("snapshot")(store_snapshot.snapshot)
-app.command("explain", cls=QuickCommand)(explain.explain)
+app.command("explain", cls=FastCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(plan.commands(PLAIN), name="repair")
 app.command("serve")(serve.serve)

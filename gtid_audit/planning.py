@@ -11,8 +11,8 @@ from gtid_audit.exits import UsageProblem
 from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
-from repair.row_versions import RowsRead
-from repair.side_effects import SideEffects
+from repair.content.row_versions import RowsRead
+from repair.content.side_effects import SideEffects
 from topology.findings import ClusterAudit, Severity, Verdict
 from topology.target import ServerTarget
 

@@ -14,7 +14,7 @@ from topology.findings import Verdict
 
 if TYPE_CHECKING:
     from gtid_audit.requested_transactions import RequestedTransactions
-    from repair.replay import Replayed
+    from repair.sql.replay import Replayed
 
 SCRIPT_CHARACTERS_MAX: Final = 1024**3
 
@@ -23,7 +23,7 @@ def write_script(
     run: RequestedTransactions, *, is_undo: bool, keeps_gtids: bool, as_json: bool
 ) -> int:
     """Write all transactions as SQL, or report why that is not possible; return the exit status."""
-    from repair.replay_script import Direction, script_lines
+    from repair.sql.replay_script import Direction, script_lines
 
     direction = Direction.UNDO if is_undo else Direction.REDO
     replayed = _replayed(run, is_undo=is_undo, keeps_gtids=keeps_gtids, as_json=as_json)
@@ -50,8 +50,8 @@ def _replayed(
 ) -> list[Replayed]:
     """Write each transaction as SQL; a large one goes to a temporary file."""
     from binlog.adapters.spooled import Spooled
-    from repair.redo_sql import redo
-    from repair.undo_sql import undo
+    from repair.sql.redo_sql import redo
+    from repair.sql.undo_sql import undo
 
     write = undo if is_undo else partial(redo, keeps_gtid=keeps_gtids)
     replayed: list[Replayed] = []

@@ -4,11 +4,11 @@ This package decides and writes; it executes nothing. Only its adapters access s
 """
 
 from repair.choices import UnknownChoice
-from repair.failing_event import FailingEvent
+from repair.content.failing_event import FailingEvent
+from repair.model.strategy_case import LogEvidence
 from repair.planner import plan_repair
 from repair.repair_plan import NotPlanned, Plan
-from repair.steps import Step
-from repair.strategy_case import LogEvidence
+from repair.scripts.steps import Step
 
 __all__ = [
     "FailingEvent",

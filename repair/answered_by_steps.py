@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.actions import Action, AutoPositionOn, MovePast, StartChannel
-from repair.content_questions import HOLES
-from repair.model import Model
+from repair.content.content_questions import HOLES
+from repair.model.actions import Action, AutoPositionOn, MovePast, StartChannel
+from repair.model.replication_model import Model
 from repair.plan_parts import brought_by, may_not_arrive
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ReadServer

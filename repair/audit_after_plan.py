@@ -2,10 +2,10 @@
 
 How it works
 ------------
-The planner simulates a plan on sets (model.py). Sets alone do not show whether the plan has a good
-result: another server may now have extra transactions, or a channel may stay stopped. So this
-module writes the simulated servers over the readings from which they were made. `audit_cluster`
-then evaluates the result with the same rules and policy.
+The planner simulates a plan on sets (replication_model.py). Sets alone do not show whether the plan
+has a good result: another server may now have extra transactions, or a channel may stay stopped. So
+this module writes the simulated servers over the readings from which they were made.
+`audit_cluster` then evaluates the result with the same rules and policy.
 
     server known to the plan     sets from the model, the first reading without what arrived between
                                  the readings; a channel that no step touched keeps its threads,
@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gtid import GtidSet
-from repair.actions import Action, AppendPurged
-from repair.former_places import (
+from repair.model.actions import Action, AppendPurged
+from repair.model.former_places import (
     Places,
     at_former_places,
     has_grown,
@@ -34,7 +34,7 @@ from repair.former_places import (
     searches,
     steering,
 )
-from repair.model import Model, ModelServer
+from repair.model.replication_model import Model, ModelServer
 from repair.plan_parts import in_short
 from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit, Finding, Severity

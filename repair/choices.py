@@ -7,10 +7,10 @@ possible choices.
 from collections.abc import Collection, Mapping
 from itertools import combinations
 
-from repair.model import Model
+from repair.model.replication_model import Model
+from repair.model.strategy_case import is_seen_in_part
 from repair.plan_parts import about
-from repair.strategies import PLANNERS, by_hand
-from repair.strategy_case import is_seen_in_part
+from repair.strategies.strategy_registry import PLANNERS, by_hand
 from topology.catalogue import CATALOGUE
 from topology.findings import ClusterAudit, Finding
 from topology.strategy_table import STRATEGIES, strategies_for

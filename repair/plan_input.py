@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.actions import Action, MakeRowsAlike, RedoTransactions
 from repair.audit_after_plan import audit_after
-from repair.content_questions import HOLES, ContentQuestion, arrivals
-from repair.initial_model import executed_by, known_servers, start_model
-from repair.missing_on import meant_to_arrive
-from repair.model import Model
-from repair.strategy_case import Case, Hole, LogEvidence
+from repair.content.content_questions import HOLES, ContentQuestion, arrivals
+from repair.model.actions import Action, MakeRowsAlike, RedoTransactions
+from repair.model.initial_model import executed_by, known_servers, start_model
+from repair.model.missing_on import meant_to_arrive
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Case, Hole, LogEvidence
 from topology.findings import ClusterAudit, Finding
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ReadServer

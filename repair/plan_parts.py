@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from gtid import GtidSet
-from repair.actions import (
+from repair.doubts.undecided import ONLY_SELECTED
+from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
@@ -12,8 +13,8 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
 )
-from repair.model import Model, ModelServer
-from repair.refused_before import fits_by_now
+from repair.model.replication_model import Model, ModelServer
+from repair.model.strategy_case import LogEvidence
 from repair.repair_plan import (
     Afterwards,
     Answered,
@@ -24,9 +25,8 @@ from repair.repair_plan import (
     content_shown,
     differing_rows,
 )
-from repair.strategies import PLANNERS, by_hand
-from repair.strategy_case import LogEvidence
-from repair.undecided import ONLY_SELECTED
+from repair.strategies.refused_before import fits_by_now
+from repair.strategies.strategy_registry import PLANNERS, by_hand
 from topology.findings import ClusterAudit, Finding, Grade, Severity
 from topology.snapshot import ReadServer
 from topology.strategy_table import STRATEGIES, is_only_selected, variants_of

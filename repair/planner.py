@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from gtid import GtidSet
 from repair.answered_by_steps import StepsSoFar, delivers, may_stay
 from repair.choices import check_choices, seen_in_part
-from repair.kept_out import kept_out, may_come_first
-from repair.model import Model
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Case, LogEvidence, Refusal, SavedContent
 from repair.plan_input import PlanInput
 from repair.plan_parts import (
     UNSEEN,
@@ -30,11 +30,11 @@ from repair.plan_parts import (
     phase,
     rows_shown,
 )
-from repair.procedures import make_step
 from repair.repair_plan import Answered, NotChosen, Plan
+from repair.scripts.procedures import make_step
+from repair.scripts.steps import Step
 from repair.simulated_proposal import Simulated, try_strategy
-from repair.steps import Step
-from repair.strategy_case import Case, LogEvidence, Refusal, SavedContent
+from repair.strategies.kept_out import kept_out, may_come_first
 from topology.findings import ClusterAudit, Finding
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot

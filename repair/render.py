@@ -12,8 +12,7 @@ import shlex
 import textwrap
 from itertools import groupby
 
-from repair.actions import AppendPurged, InjectEmpty
-from repair.guard import CLIENT_READS_UTF8, KEEP_CLIENT_CHARSET
+from repair.model.actions import AppendPurged, InjectEmpty
 from repair.repair_plan import (
     Afterwards,
     ContentShown,
@@ -22,7 +21,8 @@ from repair.repair_plan import (
     Plan,
     shown_version,
 )
-from repair.steps import Check, Step
+from repair.scripts.steps import Check, Step
+from repair.sql.guard import CLIENT_READS_UTF8, KEEP_CLIENT_CHARSET
 
 RUNBOOK = "RUNBOOK.md"
 PLAN = "plan.json"

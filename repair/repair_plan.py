@@ -9,14 +9,14 @@ How it works
 ------------
 planner.py makes a plan from a snapshot, its audit, and the operator's choices. Its state is
 
-    model     every server as the steps so far leave it (model.py, explained in invariants.py)
+    model     every server as the steps so far leave it (replication_model.py, invariants.py)
     outlook   the audit of that model, by the same rules as a real audit (audit_after_plan.py)
     steps     the steps so far; each was written for the model before and after it
 
 The planner takes the findings in a fixed order (plan_parts.ORDER). For each finding it tries the
 strategies of the catalogue in order, or only the one that the operator chose:
 
-1. The strategy proposes actions, or refuses with a reason (strategies.py).
+1. The strategy proposes actions, or refuses with a reason (strategy_registry.py).
 2. Each action is reduced to what is still needed, and simulated. If it breaks an invariant, the
    strategy is refused (invariants.py).
 3. The resulting model is audited. If a server is worse than in `outlook`, the strategy is refused.
@@ -52,16 +52,16 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
-from repair.action_content import action_content
-from repair.actions import RedoTransactions
-from repair.guard import without_measured
-from repair.row_versions import RowsRead
-from repair.statement_sql import DELIMITER
-from repair.steps import Step
-from repair.strategy_case import SavedContent
-from repair.transaction_content import TransactionContent, described
+from repair.content.row_versions import RowsRead
+from repair.content.transaction_content import TransactionContent, described
+from repair.model.action_content import action_content
+from repair.model.actions import RedoTransactions
+from repair.model.strategy_case import SavedContent
+from repair.scripts.steps import Step
+from repair.sql.guard import without_measured
+from repair.sql.statement_sql import DELIMITER
 from topology.findings import Finding
-from topology.hidden import without_secrets
+from topology.hidden_passwords import without_secrets
 
 SCHEMA_VERSION = 2
 _LISTS = (

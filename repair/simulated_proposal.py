@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge, simulate
 from repair.audit_after_plan import Change, why_worse
-from repair.doubtful_sources import unless_doubtful
-from repair.invariants import broken_invariants
-from repair.kept_out import KeptOut, brings_in
-from repair.model import Model
-from repair.more_written import unless_more_is_written
-from repair.needed import needed
+from repair.doubts.doubtful_sources import unless_doubtful
+from repair.doubts.more_written import unless_more_is_written
+from repair.model.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge, simulate
+from repair.model.invariants import broken_invariants
+from repair.model.remaining_action import remaining_part
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Case, Proposal, Refusal
 from repair.plan_input import PlanInput
-from repair.procedure import Setting
-from repair.strategies import PLANNERS
-from repair.strategy_case import Case, Proposal, Refusal
+from repair.scripts.procedure import Setting
+from repair.strategies.kept_out import KeptOut, brings_in
+from repair.strategies.strategy_registry import PLANNERS
 from topology.findings import ClusterAudit
 from topology.strategy_table import strategies_for
 
@@ -83,7 +83,7 @@ def _simulated(
     settings: list[tuple[Action, Setting]] = []
     model = case.model
     for proposed in proposal.actions:
-        action = needed(model, proposed)
+        action = remaining_part(model, proposed)
         if action is None:
             continue
         after = simulate(model, action)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 
-from repair.content_questions import arrivals, question_of
+from repair.content.content_questions import arrivals, question_of
 from topology.facts import ClusterFacts, gather_facts
 from topology.joining import evaluate_parts
 from topology.log_questions import questions_of

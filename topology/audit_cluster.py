@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from topology.accepted import Acceptance
 from topology.facts import ClusterFacts, gather_facts
 from topology.findings import ClusterAudit, Finding, Unknown, Verdict, verdict_of
-from topology.latest import keep_latest
+from topology.last_result import keep_last_result
 from topology.policy import Policy
 from topology.rules import RULES
 from topology.rules.build import Rule
@@ -63,7 +63,7 @@ def audit_cluster(
     )
 
 
-@keep_latest
+@keep_last_result
 def _found_by(facts: ClusterFacts, rules: tuple[Rule, ...]) -> tuple[Finding, ...]:
     return tuple(suppress_symptoms(finding for rule in rules for finding in rule(facts)))
 

@@ -14,7 +14,7 @@ from topology.islands import twins_of
 from topology.policy import Policy
 from topology.progress import Appliers, appliers_of
 from topology.snapshot import ClusterSnapshot, ReadServer, ReadTwice, ServerSnapshot
-from topology.tearing import sign_of_tearing
+from topology.torn_readings import sign_of_tearing
 from topology.unseen import group_peers
 
 

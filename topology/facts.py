@@ -12,7 +12,7 @@ from gtid import GtidSet
 from topology.cluster_readings import ClusterReadings, readings_of
 from topology.edge_facts import EdgeFacts, edge_facts
 from topology.islands import islands_of
-from topology.latest import keep_latest
+from topology.last_result import keep_last_result
 from topology.one_server import same_servers
 from topology.policy import Policy
 from topology.progress import stalls_of
@@ -40,7 +40,7 @@ class ClusterFacts(ClusterReadings):
     same: tuple[tuple[str, str], ...]  # names of one server: a configuration error
 
 
-@keep_latest
+@keep_last_result
 def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     """Compute the facts of one cluster."""
     readings = readings_of(snapshot, policy)

@@ -15,7 +15,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from topology.latest import keep_latest
+from topology.last_result import keep_last_result
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 
@@ -81,7 +81,7 @@ class Graph:
         return frozenset(found)
 
 
-@keep_latest
+@keep_last_result
 def build_graph(snapshot: ClusterSnapshot) -> Graph:
     """Match every channel to its source. The same snapshot gives the same order."""
     by_uuid: dict[UUID, ServerSnapshot] = {}

@@ -36,7 +36,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
-from topology.latest import keep_latest
+from topology.last_result import keep_last_result
 from topology.notable_settings import notable_values
 from topology.snapshot import ReadServer
 from topology.unseen import address_of, group_peers, outside_channels
@@ -79,7 +79,7 @@ class Parts:
     unevaluated: tuple[tuple[str, ...], ...]  # unlinked, and not evaluated: facts are missing
 
 
-@keep_latest
+@keep_last_result
 def evaluate_parts(facts: ClusterFacts) -> Parts:
     """Evaluate the parts of a cluster that no channel links."""
     if len(facts.islands) < _PARTS_MIN:

@@ -1,7 +1,7 @@
 """The repair strategies: what each does, what it risks, and which findings it answers.
 
 1. The catalogue, the rules and `repair plan` take strategies from this table alone. `repair`
-   defines how each is planned and executed (repair/strategies.py), by the same names.
+   defines how each is planned and executed (strategy_registry.py), by the same names.
 2. The order of the rows is the order of preference: for each finding, the planner tries its
    strategies from the first row to the last.
 3. A strategy that no rule proposes for a code (`if_selected`), and a variant of a proposed one with

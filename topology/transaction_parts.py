@@ -8,7 +8,7 @@ from typing import Final
 
 from binlog.log_times import moment
 from binlog.transactions import TableChange, Transaction
-from topology.hidden import without_secrets
+from topology.hidden_passwords import without_secrets
 
 STATEMENT_CHARACTERS_MAX: Final = 120
 

@@ -15,17 +15,17 @@ from gtid_audit.commands import (
     binlog_schema,
     binlog_show,
 )
-from gtid_audit.commands.quick import QuickCommand
+from gtid_audit.commands.fast_start import FastCommand
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
     """Return the command family."""
     family = typer.Typer(no_args_is_help=False, **settings)
     family.callback()(_binlog)
-    family.command("scan", cls=QuickCommand)(binlog_scan.scan)
-    family.command("locate", cls=QuickCommand)(binlog_locate.locate)
-    family.command("show", cls=QuickCommand)(binlog_show.show)
-    family.command("compare", cls=QuickCommand)(binlog_compare.compare)
+    family.command("scan", cls=FastCommand)(binlog_scan.scan)
+    family.command("locate", cls=FastCommand)(binlog_locate.locate)
+    family.command("show", cls=FastCommand)(binlog_show.show)
+    family.command("compare", cls=FastCommand)(binlog_compare.compare)
     family.add_typer(binlog_schema.commands(settings), name="schema")
     return family
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gtid_audit import exits
+from gtid_audit.commands.fast_start import FastCommand
 from gtid_audit.commands.log_options import LogSources, TrackedServer
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
-from gtid_audit.commands.quick import QuickCommand
 from gtid_audit.exits import UsageProblem
 from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
@@ -43,7 +43,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     family = typer.Typer(no_args_is_help=False, **settings)
     family.callback()(_schema)
     for command in (follow, list_, update, delete, compare):
-        family.command(command.__name__.rstrip("_"), cls=QuickCommand)(command)
+        family.command(command.__name__.rstrip("_"), cls=FastCommand)(command)
     return family
 
 

@@ -13,8 +13,8 @@ import typer
 
 from gtid import GtidSet, relate
 from gtid_audit import exits
+from gtid_audit.commands.fast_start import FastCommand
 from gtid_audit.commands.options import AsJson
-from gtid_audit.commands.quick import QuickCommand
 from gtid_audit.output import write, write_line
 from gtid_audit.sets_from_operands import read_operands
 from topology.document_version import versioned
@@ -62,11 +62,11 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     """Return the command family."""
     family = typer.Typer(help="Calculate with GTID sets, offline.", **settings)
     for operation in OF_TWO:
-        family.command(operation.name, cls=QuickCommand, help=operation.help)(_of_two(operation))
+        family.command(operation.name, cls=FastCommand, help=operation.help)(_of_two(operation))
     for operation in OF_ONE:
-        family.command(operation.name, cls=QuickCommand, help=operation.help)(_of_one(operation))
-    family.command("holes", cls=QuickCommand)(holes)
-    family.command("diff", cls=QuickCommand)(diff)
+        family.command(operation.name, cls=FastCommand, help=operation.help)(_of_one(operation))
+    family.command("holes", cls=FastCommand)(holes)
+    family.command("diff", cls=FastCommand)(diff)
     return family
 
 

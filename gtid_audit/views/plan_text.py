@@ -13,7 +13,7 @@ from gtid_audit.views.report_text import QUIET, rest_of, show
 from repair import Plan, Step
 from repair.render import address_of
 from repair.repair_plan import shown_version
-from repair.steps import Check
+from repair.scripts.steps import Check
 from topology.findings import ClusterAudit
 
 ROWS_SHOWN_MAX = 20

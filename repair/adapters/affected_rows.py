@@ -45,14 +45,14 @@ from binlog.scan import EventGroup
 from gtid import GtidSet
 from repair.adapters.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
 from repair.adapters.typed_documents import unshown_types, with_types
-from repair.row_literals import CannotRender, condition
+from repair.sql.row_literals import CannotRender, condition
 from topology.adapters.connection import Way
 
 ROWS_MAX: Final = 200
 # Transactions whose rows are looked up. Each version is read again for that.
 LOOKED_UP_MAX: Final = 100
 GroupsOf: TypeAlias = Callable[[GtidSet], Iterator[EventGroup]]
-# The conditions are written for UTC (repair/row_literals.py).
+# The conditions are written for UTC (repair/sql/row_literals.py).
 IN_UTC: Final = "SET SESSION time_zone = '+00:00'"
 
 Row = dict[str, str | None]

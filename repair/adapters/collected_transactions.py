@@ -51,11 +51,8 @@ from binlog.scan import EventGroup
 from binlog.transactions import Statement, TableChange, Transaction
 from gtid import Gtid, GtidSet
 from repair.adapters.tables_now import LoggedDefinitions
-from repair.created_tables import Created, all_created, is_new
-from repair.logged_form import is_cut, is_loose, is_rewritten, would_be_cut
-from repair.redo_sql import redo
-from repair.replay import Replayed
-from repair.transaction_content import (
+from repair.content.created_tables import Created, all_created, is_new
+from repair.content.transaction_content import (
     CannotFold,
     NetRow,
     OutOfOrder,
@@ -63,7 +60,10 @@ from repair.transaction_content import (
     net_rows,
     rows_that_fold,
 )
-from repair.waiting_ddl import Ddl, ddl_of
+from repair.content.waiting_ddl import Ddl, ddl_of
+from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, would_be_cut
+from repair.sql.redo_sql import redo
+from repair.sql.replay import Replayed
 from topology.transaction_class import ContentClass, class_of
 from topology.transaction_parts import committed_at, short, summed
 

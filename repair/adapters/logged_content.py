@@ -12,7 +12,7 @@ from gtid import GtidSet, GtidSetTooLarge
 from repair.adapters.collected_transactions import Collected
 from repair.adapters.servers_to_read import ServersToRead
 from repair.adapters.tables_now import Definitions, LogBehind, LoggedDefinitions
-from repair.transaction_content import TransactionContent
+from repair.content.transaction_content import TransactionContent
 from topology.transaction_class import ContentClass
 
 

@@ -13,9 +13,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from repair.guard import without_measured
 from repair.render import PLAN, RUNBOOK, render_files
 from repair.repair_plan import Plan
+from repair.sql.guard import without_measured
 
 _FILE_MODE = 0o600
 

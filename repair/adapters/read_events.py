@@ -15,7 +15,7 @@ from binlog.errors import BinlogError
 from gtid import GtidSet, GtidSetTooLarge
 from repair.adapters.failing_transaction import channel_of
 from repair.adapters.servers_to_read import logs_of
-from repair.failing_event import FailingEvent, NoSuchEvent, event_of, find_failing_event
+from repair.content.failing_event import FailingEvent, NoSuchEvent, event_of, find_failing_event
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget

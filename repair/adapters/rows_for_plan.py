@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from repair.adapters.affected_rows import AffectedRow, AffectedRows, look_up_rows
 from repair.adapters.servers_to_read import logs_of
-from repair.row_versions import RowsRead, RowVersions
+from repair.content.row_versions import RowsRead, RowVersions
 from topology.adapters.connection import way_to
 from topology.findings import Finding
 from topology.target import ServerTarget

@@ -1,6 +1,6 @@
 """Compares the net change of transactions with the rows that a server holds now.
 
-1. The server evaluates the comparison, with the conditions that scripts use (repair/row_sql.py). So
+1. The server evaluates the comparison, with the conditions that scripts use (row_sql.py). So
    the result is what a script's guard will find.
 2. A row that would be written must not collide with another row in any other unique key of the
    table. That holds for every value that the transactions give it in turn.
@@ -29,11 +29,11 @@ from binlog.schema.table_definitions import TableDefinition
 from gtid import GtidSet
 from repair.adapters.affected_rows import IN_UTC, Row, read_row
 from repair.adapters.tables_now import Definitions, columns_misfit
-from repair.created_tables import Created, is_new
-from repair.row_literals import CannotRender, condition
-from repair.row_sql import row_condition, table_name
-from repair.row_versions import RowsRead, RowVersions
-from repair.transaction_content import NetRow, RowsOn, RowState, key_condition
+from repair.content.created_tables import Created, is_new
+from repair.content.row_versions import RowsRead, RowVersions
+from repair.content.transaction_content import NetRow, RowsOn, RowState, key_condition
+from repair.sql.row_literals import CannotRender, condition
+from repair.sql.row_sql import row_condition, table_name
 
 ROWS_MAX: Final = 1_000
 ROWS_SHOWN_MAX: Final = 20

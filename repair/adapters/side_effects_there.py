@@ -1,6 +1,6 @@
 """Queries servers for side effects of writing rows of their tables: triggers, foreign keys.
 
-The conditions are those of the scripts (repair/table_questions.py). So a plan is refused if its
+The conditions are those of the scripts (repair/sql/table_questions.py). So a plan is refused if its
 script would stop.
 """
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from pymysql.cursors import Cursor
 
 from repair.adapters.servers_to_read import ServersToRead
-from repair.side_effects import SideEffects
-from repair.table_questions import carries_nothing, has_no_triggers
+from repair.content.side_effects import SideEffects
+from repair.sql.table_questions import carries_nothing, has_no_triggers
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-    from repair.strategy_case import LogEvidence
+    from repair.model.strategy_case import LogEvidence
     from topology.snapshot import ClusterSnapshot
     from topology.target import ServerTarget
 

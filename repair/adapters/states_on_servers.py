@@ -19,9 +19,9 @@ from binlog.adapters.server_errors import server_words
 from repair.adapters.rows_in_place import RowReader
 from repair.adapters.table_engines import without_rollback
 from repair.adapters.tables_there import TablesThere
-from repair.content_questions import EXTRA, HOLES
-from repair.row_versions import RowsRead
-from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent
+from repair.content.content_questions import EXTRA, HOLES
+from repair.content.row_versions import RowsRead
+from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
 from topology.transaction_class import ContentClass
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ column. So three checks come before any logged row is compared, written or fetch
    same order? Do its ENUM and SET columns have the same members? Images hold the numbers of
    members, and SELECT compares numbers. If rows may be written, `columns_misfit` also checks the
    types.
-3. The script checks the members again when it runs (repair/row_procedures.py).
+3. The script checks the members again when it runs (repair/scripts/row_procedures.py).
 
 Check 1 does not see a change that was made with sql_log_bin=0, or whose log is purged. Only check 2
 sees it, if it changed names or members.

@@ -4,7 +4,7 @@
    character sets and members. Columns that were added after them do not matter. Tables that the
    transactions alter are not compared: they will have other columns by then.
 2. Constraints that make this table refuse, change or find rows differently (stricter_tables.py).
-3. DDL: what it creates does not exist, what it drops does (repair/waiting_ddl.py).
+3. DDL: what it creates does not exist, what it drops does (repair/content/waiting_ddl.py).
 4. What this account may not see is unknown, and is no misfit. A query that fails is a misfit.
 """
 
@@ -22,15 +22,15 @@ from binlog.adapters.server_errors import server_words
 from binlog.quoting import quote_identifier
 from repair.adapters.stricter_tables import KeyColumn, TableRules, UniqueKey, stricter
 from repair.adapters.tables_now import Definitions, columns_misfit
-from repair.created_tables import Created, is_new
-from repair.waiting_ddl import altered, demands
+from repair.content.created_tables import Created, is_new
+from repair.content.waiting_ddl import altered, demands
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
     from binlog.rows.tables import RowTable
     from gtid import GtidSet
-    from repair.transaction_content import TransactionContent
+    from repair.content.transaction_content import TransactionContent
 
 # ER_BAD_DB_ERROR. Definitions handles ER_NO_SUCH_TABLE.
 _UNKNOWN_DATABASE: Final = 1049

@@ -3,7 +3,7 @@
 For every finding with transactions:
 
 1. A server that still has them sends exactly these (a complement fetch, logged_content.py). Each
-   transaction gets its class (repair/transaction_content.py), and its SQL, for redo and for a
+   transaction gets its class (transaction_content.py), and its SQL, for redo and for a
    backup.
 2. Their rows are compared with those on the finding's servers (states_on_servers.py): the replica
    of a hole, the holders of extra transactions.
@@ -19,12 +19,18 @@ from repair.adapters.failing_transaction import failing_transaction
 from repair.adapters.logged_content import read_content
 from repair.adapters.servers_to_read import ServersToRead
 from repair.adapters.states_on_servers import with_states
-from repair.content_questions import STOPPED, ContentQuestion, arrivals, available, question_of
-from repair.doubted_content import doubted
-from repair.own_work import disturbed
-from repair.row_versions import RowsRead
-from repair.strategy_case import LogEvidence
-from repair.transaction_content import TransactionContent, nothing_read
+from repair.content.content_questions import (
+    STOPPED,
+    ContentQuestion,
+    arrivals,
+    available,
+    question_of,
+)
+from repair.content.row_versions import RowsRead
+from repair.content.transaction_content import TransactionContent, nothing_read
+from repair.doubts.doubted_content import doubted
+from repair.model.own_work import disturbed
+from repair.model.strategy_case import LogEvidence
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget

@@ -32,7 +32,7 @@ from binlog.adapters.stream_session import RequestLimits, can_name
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError, DumpRefused
 from binlog.transactions import TransactionFolder
-from repair.strategy_case import WithoutGtid
+from repair.model.strategy_case import WithoutGtid
 from topology.adapters.connection import way_to
 from topology.graph import build_graph
 from topology.snapshot import (

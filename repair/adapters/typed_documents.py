@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pymysql.cursors import Cursor
 
 from binlog.quoting import quote_identifier, quote_string
-from repair.row_literals import CannotRender
+from repair.sql.row_literals import CannotRender
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -1,6 +1,6 @@
 """Changes decisions at random, and reports what no test notices.
 
-    python -m tests.mutate.run SECONDS=600 [SEED=1] [ONLY=repair/script.py] [PROCESSES=2] [QUICK=1]
+    python -m tests.mutate.run SECONDS=600 [SEED=1] [ONLY=repair/sql/script.py] [PROCESSES=2] [QUICK=1]
     python -m tests.mutate.run COUNT=80 …    80 mutants of each target instead of a time
 
 1. Each mutant (mutants.py) of the code that decides (targets.py) is given to tests that need no

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from gtid import GtidSet
 from repair import LogEvidence
-from repair.model import Model, ModelChannel, ModelServer, delivery
-from repair.transaction_content import TransactionContent, nothing_read
+from repair.content.transaction_content import TransactionContent, nothing_read
+from repair.model.replication_model import Model, ModelChannel, ModelServer, delivery
 from tests.snapshots import a_channel, a_server, an_unread, commits_of
 from topology.findings import ClusterAudit
 from topology.history_evidence import HistoryEvidence, ends_of

@@ -8,11 +8,11 @@ from binlog.rows.images import ENUM
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.rows.values import Image
 from gtid import GtidSet
-from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
-from repair.model import Model
-from repair.replay import Replayed
-from repair.strategy_case import Case, Outcome, Proposal, Refusal
-from repair.transaction_content import NetRow, TransactionContent
+from repair.content.transaction_content import NetRow, TransactionContent
+from repair.model.actions import Action, InjectEmpty, RedoTransactions, UndoRows
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
+from repair.sql.replay import Replayed
 from tests.repair.build import gtids
 from tests.snapshots import NOON
 from topology.findings import Evidence, Finding, Grade, Severity

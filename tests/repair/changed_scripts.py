@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from gtid import GtidSet
-from repair.actions import Action, AutoPositionOn, RedoTransactions, StartChannel, simulate
-from repair.model import Model, ModelServer
-from repair.procedure import Setting
-from repair.procedures import make_step
-from repair.replay import Replayed
-from repair.touched_tables import TouchedTable
-from repair.transaction_content import NetRow
+from repair.content.transaction_content import NetRow
+from repair.model.actions import Action, AutoPositionOn, RedoTransactions, StartChannel, simulate
+from repair.model.replication_model import Model, ModelServer
+from repair.scripts.procedure import Setting
+from repair.scripts.procedures import make_step
+from repair.sql.replay import Replayed
+from repair.sql.touched_tables import TouchedTable
 from tests.digests import digest
 from tests.finding_words import wrapped
 from tests.repair.build import UUIDS, channel, gtids, server, snapshot_of

@@ -14,10 +14,10 @@ from repair.adapters.read_events import EventsRead, read_events
 from repair.adapters.side_effects_there import read_side_effects
 from repair.adapters.transactions_for_plan import read_transactions
 from repair.adapters.transactions_without_gtid import read_without_gtid
+from repair.content.side_effects import SideEffects
+from repair.model.strategy_case import WithoutGtid
 from repair.render import render_files
-from repair.side_effects import SideEffects
-from repair.steps import Step
-from repair.strategy_case import WithoutGtid
+from repair.scripts.steps import Step
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit

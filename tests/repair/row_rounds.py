@@ -19,10 +19,10 @@ from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import TableDefinition
 from compose.native.server import Server
 from gtid import GtidSet
-from repair.redo_sql import redo
-from repair.replay import Replayed
-from repair.replay_script import Direction, script_lines
-from repair.undo_sql import undo
+from repair.sql.redo_sql import redo
+from repair.sql.replay import Replayed
+from repair.sql.replay_script import Direction, script_lines
+from repair.sql.undo_sql import undo
 from tests.binlog.row_values import Kind
 
 SESSION = (

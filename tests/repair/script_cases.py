@@ -16,8 +16,10 @@ from typing import Any
 from binlog.quoting import quote_string
 from gtid import Gtid, GtidSet
 from repair import FailingEvent, Plan
-from repair.action_content import action_content
-from repair.actions import (
+from repair.content.row_versions import RowVersions
+from repair.content.transaction_content import NetRow
+from repair.model.action_content import action_content
+from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
@@ -31,11 +33,8 @@ from repair.actions import (
     UndoRows,
     simulate,
 )
-from repair.channel_queries import ChannelQuestions
-from repair.guard import Guard
-from repair.model import Model
-from repair.procedure import Setting
-from repair.procedures import make_step
+from repair.model.replication_model import Model
+from repair.model.strategy_case import SavedContent
 from repair.render import render_files
 from repair.repair_plan import (
     Afterwards,
@@ -46,12 +45,13 @@ from repair.repair_plan import (
     NotChosen,
     NotPlanned,
 )
-from repair.replay import Replayed
-from repair.row_versions import RowVersions
-from repair.steps import Step
-from repair.strategy_case import SavedContent
-from repair.touched_tables import TouchedTable
-from repair.transaction_content import NetRow
+from repair.scripts.procedure import Setting
+from repair.scripts.procedures import make_step
+from repair.scripts.steps import Step
+from repair.sql.channel_queries import ChannelQuestions
+from repair.sql.guard import Guard
+from repair.sql.replay import Replayed
+from repair.sql.touched_tables import TouchedTable
 from tests.digests import digest
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.test_data_repair import row

@@ -2,7 +2,7 @@
 
 import pytest
 
-from repair.acts_by_itself import Acting, acting
+from repair.sql.acts_by_itself import Acting, acting
 
 D = b"CREATE DEFINER=`root`@`local host` "
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from repair.audit_after_plan import audit_after
-from repair.initial_model import start_model
-from repair.model import Model
-from repair.strategy_case import LogEvidence
+from repair.model.initial_model import start_model
+from repair.model.replication_model import Model
+from repair.model.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
 from repair.answered_by_steps import StepsSoFar, delivers
-from repair.model import Model
+from repair.model.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
+from repair.model.replication_model import Model
+from repair.model.strategy_case import LogEvidence
 from repair.plan_input import PlanInput
 from repair.plan_parts import ORDER
-from repair.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
 from topology.audit_cluster import audit_cluster

@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from repair.configuring import SETTINGS
-from repair.model import Model
-from repair.strategies import PLANNERS, by_hand
+from repair.model.replication_model import Model
+from repair.strategies.configuring import SETTINGS
+from repair.strategies.strategy_registry import PLANNERS, by_hand
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue import CATALOGUE

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
-from repair.content_questions import ContentQuestion
-from repair.failing_event import FailingEvent
-from repair.fetching_again import refetch
-from repair.model import Model
-from repair.moving_past import position_bypass
-from repair.starting import start_channel
-from repair.strategy_case import Case, Hole, Outcome, Proposal
-from repair.transaction_content import NetRow, RowsOn, RowState
+from repair.content.content_questions import ContentQuestion
+from repair.content.failing_event import FailingEvent
+from repair.content.transaction_content import NetRow, RowsOn, RowState
+from repair.model.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Case, Hole, Outcome, Proposal
+from repair.strategies.fetching_again import refetch
+from repair.strategies.moving_past import position_bypass
+from repair.strategies.starting import start_channel
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason
 from topology.findings import Grade

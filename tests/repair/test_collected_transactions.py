@@ -9,7 +9,7 @@ import pytest
 
 from repair.adapters import collected_transactions
 from repair.adapters.collected_transactions import Collected
-from repair.replay import Replayed
+from repair.sql.replay import Replayed
 
 
 def test_the_first_limit_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from binlog.rows.tables import RowColumn
-from repair.column_type_guards import has_type
-from repair.table_questions import has_types
+from repair.sql.column_type_guards import has_type
+from repair.sql.table_questions import has_types
 
 
 @pytest.mark.parametrize(

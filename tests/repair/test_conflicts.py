@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from binlog.rows.values import Image
-from repair.actions import MakeRowsAlike, StartChannel
-from repair.conflicts import resolve_conflict
-from repair.content_questions import ContentQuestion
-from repair.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
-from repair.model import Model
-from repair.row_versions import RowVersions
-from repair.transaction_content import RowsOn, RowState, nothing_read
+from repair.content.content_questions import ContentQuestion
+from repair.content.row_versions import RowVersions
+from repair.content.transaction_content import RowsOn, RowState, nothing_read
+from repair.model.actions import MakeRowsAlike, StartChannel
+from repair.model.replication_model import Model
+from repair.strategies.conflicts import resolve_conflict
+from repair.strategies.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
 from tests.repair.build import NEW, OLD, channel, gtids, model, server
 from tests.repair.cases import (
     ENUMS,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from repair.content_questions import ContentQuestion, arrivals, question_of
-from repair.created_tables import all_created, created_by, is_new
-from repair.doubted_content import doubted
-from repair.transaction_content import TransactionContent
+from repair.content.content_questions import ContentQuestion, arrivals, question_of
+from repair.content.created_tables import all_created, created_by, is_new
+from repair.content.transaction_content import TransactionContent
+from repair.doubts.doubted_content import doubted
 from tests.repair.build import UUIDS, gtids
 from tests.repair.cases import a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server

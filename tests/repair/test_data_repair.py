@@ -12,10 +12,10 @@ from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.rows.values import Image
 from gtid import GtidSet
 from repair import LogEvidence, Plan, plan_repair
-from repair.actions import MakeRowsAlike
-from repair.data_repair import data_repair
+from repair.content.row_versions import RowsRead, RowVersions
+from repair.model.actions import MakeRowsAlike
 from repair.render import render_files
-from repair.row_versions import RowsRead, RowVersions
+from repair.strategies.data_repair import data_repair
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from topology.audit_cluster import audit_cluster

@@ -7,7 +7,12 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
-from repair.actions import (
+from repair.content.content_questions import ContentQuestion
+from repair.content.transaction_content import RowsOn, RowState
+from repair.content.waiting_ddl import Ddl
+from repair.doubts.misfitting_rows import misfit, misfit_unless_executed
+from repair.doubts.rows_there import is_there_already
+from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
@@ -17,21 +22,16 @@ from repair.actions import (
     StartChannel,
     StopChannel,
 )
-from repair.content_questions import ContentQuestion
-from repair.fetching_again import refetch
-from repair.kept_out import KeptOut, brings_in
-from repair.leaving_out import inject_empty
-from repair.misfit import misfit, misfit_unless_executed
-from repair.missing_on import other_sources, unfinished
-from repair.model import ModelChannel
+from repair.model.missing_on import other_sources, unfinished
+from repair.model.replication_model import ModelChannel
+from repair.model.strategy_case import Hole, Refusal
+from repair.model.unlogged_redo import purges_what_it_receives
 from repair.plan_parts import brought_by, in_short
-from repair.rows_there import is_there_already
-from repair.starting import misfit_of_waiting, start_channel
-from repair.strategy_case import Hole, Refusal
-from repair.transaction_content import RowsOn, RowState
-from repair.undo_on_replica import undo_on_replica
-from repair.unlogged_redo import purges_what_it_receives
-from repair.waiting_ddl import Ddl
+from repair.strategies.fetching_again import refetch
+from repair.strategies.kept_out import KeptOut, brings_in
+from repair.strategies.leaving_out import inject_empty
+from repair.strategies.starting import misfit_of_waiting, start_channel
+from repair.strategies.undo_on_replica import undo_on_replica
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import (
     a_case,

@@ -7,9 +7,18 @@ from typing import Any
 
 import pytest
 
-from repair.actions import AppendPurged, AutoPositionOn, InjectEmpty, ResetAndPurge, StartChannel
-from repair.content_questions import ContentQuestion
-from repair.leaving_out import (
+from repair.content.content_questions import ContentQuestion
+from repair.content.transaction_content import RowsOn, RowState
+from repair.model.actions import (
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    ResetAndPurge,
+    StartChannel,
+)
+from repair.model.replication_model import Model, settle
+from repair.model.strategy_case import Case, Outcome, Refusal
+from repair.strategies.leaving_out import (
     INJECTED_GTIDS_MAX,
     INJECTED_PER_SCRIPT_MAX,
     INJECTED_UNASKED_MAX,
@@ -17,9 +26,6 @@ from repair.leaving_out import (
     inject_empty,
     reset_and_purge,
 )
-from repair.model import Model, settle
-from repair.strategy_case import Case, Outcome, Refusal
-from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import NEW, OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown
 from topology.findings import Grade
@@ -377,17 +383,19 @@ def test_the_reset_is_refused(servers: Model, facts: dict[str, Any], words: str)
 # -- the way home ---------------------------------------------------------------------------------
 
 
-def way_home(servers: Model, finding: Any) -> list[Any]:
+def resuming_actions(servers: Model, finding: Any) -> list[Any]:
     actions = proposed(inject_empty(a_case(servers, finding))).actions
     return [each for each in actions if not isinstance(each, InjectEmpty)]
 
 
 def test_a_holes_channel_ends_by_auto_position_and_running() -> None:
-    assert way_home(hole(), HOLE) == []
-    assert way_home(hole(runs=False), HOLE) == [StartChannel("b", "")]
-    assert way_home(hole(stuck=True), HOLE) == [StartChannel("b", "")]
-    assert way_home(hole(auto=False), HOLE) == [AutoPositionOn("b", "", filled=gtids("a:2"))]
-    assert way_home(hole(), a_finding("H1", "a:2", channel=None)) == []
+    assert resuming_actions(hole(), HOLE) == []
+    assert resuming_actions(hole(runs=False), HOLE) == [StartChannel("b", "")]
+    assert resuming_actions(hole(stuck=True), HOLE) == [StartChannel("b", "")]
+    assert resuming_actions(hole(auto=False), HOLE) == [
+        AutoPositionOn("b", "", filled=gtids("a:2"))
+    ]
+    assert resuming_actions(hole(), a_finding("H1", "a:2", channel=None)) == []
 
 
 def test_a_stopped_channel_comes_home_only_with_rows_that_fit() -> None:
@@ -408,14 +416,14 @@ def test_a_stopped_channel_comes_home_only_with_rows_that_fit() -> None:
 
 
 def test_a_channel_stays_by_file_position_where_auto_position_would_bring_more() -> None:
-    for passed, bypassed, is_home in (
+    for passed, bypassed, is_done in (
         ("a:4", "", False),
         ("", "a:2 a:4", False),
         ("a:2-3", "", True),
     ):
         made = replace(channel("a", auto=False, bypassed=bypassed), passed=gtids(passed))
         servers = hole().replace(server("b", "a:1 a:3", made))
-        assert bool(way_home(servers, HOLE)) == is_home
+        assert bool(resuming_actions(servers, HOLE)) == is_done
 
 
 def test_a_stopped_applier_by_file_position_is_only_started() -> None:
@@ -442,16 +450,16 @@ def back(**facts: Any) -> Model:
 
 
 def test_the_channel_to_the_source_is_started_if_it_is_stopped_and_will_be_served() -> None:
-    assert way_home(back(), ERRANT) == [StartChannel("a", "")]
+    assert resuming_actions(back(), ERRANT) == [StartChannel("a", "")]
     for servers in (back(runs=True), back(auto=False), back(source="c")):
-        assert way_home(servers, ERRANT) == []
+        assert resuming_actions(servers, ERRANT) == []
     purged = back().replace(server("b", "a:1-3 b:1-2", channel("a"), purged="b:2"))
-    assert way_home(purged, ERRANT) == []
+    assert resuming_actions(purged, ERRANT) == []
 
 
 def test_the_channel_that_the_source_refused_is_started_for_a_lost_tail_only() -> None:
     servers = model(server("a", "a:1-3"), server("b", "a:1-5", channel("a", runs=False)))
-    assert way_home(servers, a_finding("E3", "a:4-5")) == [StartChannel("b", "")]
-    assert way_home(servers, a_finding("E1", "a:4-5")) == []
+    assert resuming_actions(servers, a_finding("E3", "a:4-5")) == [StartChannel("b", "")]
+    assert resuming_actions(servers, a_finding("E1", "a:4-5")) == []
     more = servers.replace(server("b", "a:1-6", channel("a", runs=False)))
-    assert way_home(more, a_finding("E3", "a:4-5")) == []  # a:6 would still be refused
+    assert resuming_actions(more, a_finding("E3", "a:4-5")) == []  # a:6 would still be refused

@@ -8,11 +8,11 @@ import pytest
 
 from binlog.transactions import TableChange
 from gtid import GtidSet
-from repair.doubted_content import doubted
-from repair.model import Model
-from repair.offered import offered
-from repair.strategy_case import Case
-from repair.transaction_content import TransactionContent, described
+from repair.content.transaction_content import TransactionContent, described
+from repair.doubts.doubted_content import doubted
+from repair.model.offered_strategies import offered
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Case
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding
 from tests.snapshots import NOON

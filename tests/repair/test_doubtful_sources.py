@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, InjectEmpty, StartChannel
-from repair.doubtful_sources import unless_doubtful
-from repair.strategy_case import Proposal, Refusal
+from repair.doubts.doubtful_sources import unless_doubtful
+from repair.model.actions import AutoPositionOn, InjectEmpty, StartChannel
+from repair.model.strategy_case import Proposal, Refusal
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_finding, reason
 

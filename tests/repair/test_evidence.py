@@ -7,7 +7,7 @@ import pytest
 from binlog.transactions import Statement, Transaction, TransactionKind
 from gtid import Gtid
 from repair import FailingEvent
-from repair.failing_event import NoSuchEvent, find_failing_event
+from repair.content.failing_event import NoSuchEvent, find_failing_event
 from tests.repair.build import UUIDS
 
 _SQL = "CREATE ALGORITHM=UNDEFINED VIEW `v` AS SELECT 'it''s' FROM t"

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from repair import LogEvidence, Plan, plan_repair
-from repair.model import Model
-from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent
+from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
+from repair.model.replication_model import Model
 from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.cases import a_net_row
 from tests.repair.test_other_steps import FITS, actions, found

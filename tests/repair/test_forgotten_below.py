@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from repair.actions import InjectEmpty
-from repair.content_questions import ContentQuestion
-from repair.fetching_again import refetch
-from repair.leaving_out import inject_empty
-from repair.model import Model
-from repair.starting import start_channel
-from repair.strategy_case import Case, Hole
-from repair.transaction_content import RowsOn, RowState
+from repair.content.content_questions import ContentQuestion
+from repair.content.transaction_content import RowsOn, RowState
+from repair.model.actions import InjectEmpty
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Case, Hole
+from repair.strategies.fetching_again import refetch
+from repair.strategies.leaving_out import inject_empty
+from repair.strategies.starting import start_channel
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason, shown
 from tests.snapshots import NOON

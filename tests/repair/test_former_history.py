@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from repair.initial_model import start_model
-from repair.starting import start_channel
-from repair.strategy_case import LogEvidence
+from repair.model.initial_model import start_model
+from repair.model.strategy_case import LogEvidence
+from repair.strategies.starting import start_channel
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from topology.audit_cluster import audit_cluster

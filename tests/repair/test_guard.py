@@ -2,8 +2,8 @@
 
 import pytest
 
-from repair.guard import DETAIL_CHARACTERS_MAX, GUARD_CHARACTERS_MAX, Guard
-from repair.script import _STATEMENT_CHARACTERS_SHOWN, short
+from repair.sql.guard import DETAIL_CHARACTERS_MAX, GUARD_CHARACTERS_MAX, Guard
+from repair.sql.script import _STATEMENT_CHARACTERS_SHOWN, short
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from repair.actions import Action, AutoPositionOn, ResetAndPurge, StartChannel, simulate
-from repair.channel_procedures import auto_position_on, start_channel
-from repair.model import Model
-from repair.privileges import StatementKind
-from repair.procedure import Procedure, Setting
-from repair.set_procedures import reset_and_purge
+from repair.model.actions import Action, AutoPositionOn, ResetAndPurge, StartChannel, simulate
+from repair.model.replication_model import Model
+from repair.scripts.channel_procedures import auto_position_on, start_channel
+from repair.scripts.procedure import Procedure, Setting
+from repair.scripts.set_procedures import reset_and_purge
+from repair.sql.privileges import StatementKind
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_net_row, a_table
 from tests.repair.script_cases import pair

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from repair.actions import (
+from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
@@ -22,12 +22,12 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
-from repair.channel_queries import waits_here
-from repair.other_servers import checks_before
-from repair.procedure import Setting
-from repair.procedures import make_step
-from repair.steps import Step
-from repair.table_questions import is_shown, met_if_there, would_be_shown
+from repair.scripts.other_servers import checks_before
+from repair.scripts.procedure import Setting
+from repair.scripts.procedures import make_step
+from repair.scripts.steps import Step
+from repair.sql.channel_queries import waits_here
+from repair.sql.table_questions import is_shown, met_if_there, would_be_shown
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
 from tests.repair.script_cases import pair, steps

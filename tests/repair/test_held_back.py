@@ -7,8 +7,8 @@ import pytest
 
 from gtid import GtidSet
 from repair import Plan, plan_repair
-from repair.actions import AutoPositionOn, StartChannel, StopChannel
-from repair.invariants import broken_invariants
+from repair.model.actions import AutoPositionOn, StartChannel, StopChannel
+from repair.model.invariants import broken_invariants
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.findings import ClusterAudit

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from repair.holes import depends_on_a_hole, passed_by
-from repair.strategy_case import Hole
-from repair.transaction_content import RowsOn, RowState, TransactionContent
+from repair.content.transaction_content import RowsOn, RowState, TransactionContent
+from repair.model.holes import depends_on_a_hole, passed_by
+from repair.model.strategy_case import Hole
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row
 from topology.transaction_class import ContentClass

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from repair.actions import (
+from repair.content.row_versions import RowVersions
+from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
@@ -20,20 +21,19 @@ from repair.actions import (
     UndoRows,
     simulate,
 )
-from repair.invariants import INVARIANTS, Invariant, broken_invariants
-from repair.invariants import groups_are_left_alone as group
-from repair.invariants import no_channel_gets_stuck as stuck
-from repair.invariants import no_channel_is_refused as refusal
-from repair.invariants import no_failing_receiver_is_started as failing
-from repair.invariants import no_future_numbers as future
-from repair.invariants import nothing_former_is_applied as former
-from repair.invariants import nothing_is_dropped as dropped
-from repair.invariants import nothing_is_skipped as skipped
-from repair.invariants import only_missing_is_added as present
-from repair.invariants import reset_restores_exactly as restored
-from repair.invariants import what_is_started_connects as connects
-from repair.model import Model
-from repair.row_versions import RowVersions
+from repair.model.invariants import INVARIANTS, Invariant, broken_invariants
+from repair.model.invariants import groups_are_left_alone as group
+from repair.model.invariants import no_channel_gets_stuck as stuck
+from repair.model.invariants import no_channel_is_refused as refusal
+from repair.model.invariants import no_failing_receiver_is_started as failing
+from repair.model.invariants import no_future_numbers as future
+from repair.model.invariants import nothing_former_is_applied as former
+from repair.model.invariants import nothing_is_dropped as dropped
+from repair.model.invariants import nothing_is_skipped as skipped
+from repair.model.invariants import only_missing_is_added as present
+from repair.model.invariants import reset_restores_exactly as restored
+from repair.model.invariants import what_is_started_connects as connects
+from repair.model.replication_model import Model
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_table, redone
 

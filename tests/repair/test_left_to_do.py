@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from repair.actions import (
+from repair.model.actions import (
     Action,
     AutoPositionOn,
     InjectEmpty,
@@ -14,10 +14,10 @@ from repair.actions import (
     StartChannel,
     simulate,
 )
-from repair.emptied_servers import is_emptied, nothing_on_an_emptied_server
-from repair.invariants import broken_invariants
-from repair.model import Model
-from repair.needed import needed
+from repair.model.emptied_servers import is_emptied, nothing_on_an_emptied_server
+from repair.model.invariants import broken_invariants
+from repair.model.remaining_action import remaining_part
+from repair.model.replication_model import Model
 from repair.plan_parts import not_planned
 from tests.repair.build import OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_finding, redone
@@ -50,17 +50,19 @@ def pair(executed: str = "a:1-3", **facts: Any) -> Model:
     ],
 )
 def test_an_action_is_done_once(action: Action, servers: Model, *, is_needed: bool) -> None:
-    assert (needed(servers, action) is not None) is is_needed
+    assert (remaining_part(servers, action) is not None) is is_needed
 
 
 def test_of_several_transactions_those_that_are_missing_are_left() -> None:
     servers = pair("a:1 a:3")
-    assert needed(servers, InjectEmpty("b", gtids("a:1-3"))) == InjectEmpty("b", gtids("a:2"))
+    assert remaining_part(servers, InjectEmpty("b", gtids("a:1-3"))) == InjectEmpty(
+        "b", gtids("a:2")
+    )
     all_three = redone("a:1-3")
-    left = needed(servers, RedoTransactions("b", all_three))
+    left = remaining_part(servers, RedoTransactions("b", all_three))
     assert isinstance(left, RedoTransactions)
     assert left.transactions == all_three[1:2]
-    assert needed(servers, RedoTransactions("b", (all_three[0],))) is None
+    assert remaining_part(servers, RedoTransactions("b", (all_three[0],))) is None
 
 
 # -- invariants -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from compose.native.shapes import Pair, wait_for
 from gtid_audit.cli import run
-from repair.replay_script import Direction
+from repair.sql.replay_script import Direction
 from tests.repair.live import examine, executed, rows, run_plan
 from tests.repair.row_rounds import definitions, replayed, script
 from tests.repair.row_rounds import executed as executed_set

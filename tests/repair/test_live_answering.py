@@ -14,7 +14,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from repair import Plan
 from repair.render import render_files
-from repair.steps import Step
+from repair.scripts.steps import Step
 from tests.repair.live import examine, executed, rows, run_plan, run_step
 
 
@@ -63,7 +63,7 @@ def test_another_server_that_answers_is_noticed(
 def test_a_source_that_does_not_answer_leaves_the_channel_as_it_was(
     pair97: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("repair.script.CONNECT_LOOKS_MAX", 2)
+    monkeypatch.setattr("repair.sql.script.CONNECT_LOOKS_MAX", 2)
     plan = _stopped(pair97)
     [step] = plan.steps
     pair97.a.stop()

@@ -10,7 +10,7 @@ from compose import faults, faults_applier
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from gtid import GtidSet
-from repair.strategies import PLANNERS
+from repair.strategies.strategy_registry import PLANNERS
 from tests.repair.live import (
     Examination,
     await_clean,

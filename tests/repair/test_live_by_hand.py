@@ -17,8 +17,8 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid_audit.cli import run
 from repair import Plan
-from repair.model import Model
-from repair.strategies import by_hand
+from repair.model.replication_model import Model
+from repair.strategies.strategy_registry import by_hand
 from tests.repair.live import (
     await_clean,
     examine,

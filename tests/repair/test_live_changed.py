@@ -4,14 +4,14 @@ import time
 
 import pytest
 
-import repair.script
+import repair.sql.script
 from compose import faults, faults_after_plan
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from repair import Plan
-from repair.channel_queries import ChannelQuestions
 from repair.render import render_files
-from repair.script import same_source, still_by_position
+from repair.sql.channel_queries import ChannelQuestions
+from repair.sql.script import same_source, still_by_position
 from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until
 from topology.version import ServerVersion
 
@@ -129,8 +129,8 @@ def test_an_applier_that_stops_in_the_script_is_not_a_matter_of_time(
     shape: str, message: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # An applier of 9.7 may stop before the first look, or during the first turn: both are waited out.
-    monkeypatch.setattr(repair.script, "CONNECT_LOOKS_MAX", 5)
-    monkeypatch.setattr(repair.script, "APPLY_TURN_SECONDS", 2)
+    monkeypatch.setattr(repair.sql.script, "CONNECT_LOOKS_MAX", 5)
+    monkeypatch.setattr(repair.sql.script, "APPLY_TURN_SECONDS", 2)
     pair: Pair = request.getfixturevalue(shape)
     plan = _stopped(pair)
     pair.a.execute("INSERT INTO late.t VALUES (4)")  # after the plan: its rows were not compared

@@ -9,8 +9,8 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, follow, wait_for
 from gtid import GtidSet
 from gtid_audit.cli import run
-from repair.actions import InjectEmpty, StartChannel
 from repair.adapters.plan_files import write_plan
+from repair.model.actions import InjectEmpty, StartChannel
 from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from compose.native.shapes import Pair, wait_for
 from repair.render import render_files
-from repair.replay_script import Direction
+from repair.sql.replay_script import Direction
 from tests.repair.live import examine, executed, rows
 from tests.repair.row_rounds import executed as executed_set
 from tests.repair.row_rounds import replayed, script

@@ -10,7 +10,7 @@ from compose import faults
 from compose.faults_applier import by_position
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
-from repair.actions import StartChannel
+from repair.model.actions import StartChannel
 from tests.repair.live import examine, executed, rows, run_plan
 
 KEPT = {

@@ -3,7 +3,7 @@
 import pytest
 
 from compose.native.server import Server
-from repair.guard import GUARD_CHARACTERS_MAX, Guard
+from repair.sql.guard import GUARD_CHARACTERS_MAX, Guard
 
 _UUID = "22222222-2222-2222-2222-222222222222"
 
@@ -56,7 +56,7 @@ def test_an_error_in_the_condition_stops_it(server: Server) -> None:
 def test_a_set_of_owned_gtids_is_seen_whatever_the_thread(server: Server) -> None:
     """The guard of an injection reads gtid_owned as a set, with the thread ids moved away."""
     from gtid import GtidSet
-    from repair.script import not_owned
+    from repair.sql.script import not_owned
 
     owned, free = GtidSet.parse(f"{_UUID}:7"), GtidSet.parse(f"{_UUID}:8")
     with server.connect() as holder, holder.cursor() as cursor:

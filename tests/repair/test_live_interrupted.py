@@ -13,7 +13,7 @@ from compose import faults, faults_after_plan
 from compose.native.shapes import Pair, wait_for
 from repair import Plan
 from repair.render import render_files
-from repair.steps import Step
+from repair.scripts.steps import Step
 from tests.repair.live import (
     await_clean,
     examine,

@@ -10,7 +10,7 @@ from compose.native.shapes import Pair, Topology, follow, wait_for
 from gtid import GtidSet
 from repair import Plan
 from repair.render import render_files
-from repair.steps import Step
+from repair.scripts.steps import Step
 from tests.repair.live import examine, executed, rows, run_plan, run_step
 from topology.snapshot import START_SLACK
 

@@ -2,7 +2,7 @@
 
 from compose.faults import table_on
 from compose.native.shapes import Pair, wait_for
-from repair.actions import StartChannel
+from repair.model.actions import StartChannel
 from tests.repair.live import examine, executed, rows
 
 

@@ -7,7 +7,7 @@ import pytest
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from repair.adapters import collected_transactions
-from repair.logged_form import is_rewritten
+from repair.doubts.logged_form import is_rewritten
 from tests.repair.live import examine, run_plan, run_step
 
 DEFINITIONS = (

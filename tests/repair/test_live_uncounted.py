@@ -4,7 +4,7 @@ from compose.faults import await_status, commit, table_on
 from compose.faults_applier import await_received
 from compose.native.installation import Installation
 from compose.native.shapes import chain, wait_for
-from repair.actions import StartChannel
+from repair.model.actions import StartChannel
 from tests.repair.live import examine, rows
 
 

@@ -12,7 +12,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair
 from repair.adapters import transactions_without_gtid
 from repair.adapters.transactions_without_gtid import read_without_gtid
-from repair.strategy_case import WithoutGtid
+from repair.model.strategy_case import WithoutGtid
 from tests.repair.live import examine, rows, run_plan, run_step, targets_of, wait_until
 from topology.findings import Grade
 

@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from repair.misfit import misfit_of_held, misfit_of_moving_rows, misfit_of_two_origins
-from repair.model import Model
-from repair.transaction_content import NetRow, RowsOn, RowState
+from repair.content.transaction_content import NetRow, RowsOn, RowState
+from repair.doubts.misfitting_rows import (
+    misfit_of_held,
+    misfit_of_moving_rows,
+    misfit_of_two_origins,
+)
+from repair.model.replication_model import Model
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_content, a_net_row
 from topology.transaction_class import ContentClass

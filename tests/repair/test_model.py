@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
-from repair.actions import (
+from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
@@ -15,9 +15,9 @@ from repair.actions import (
     StopChannel,
     simulate,
 )
-from repair.invariants import INVARIANTS, broken_invariants
-from repair.model import Model, ModelServer, refused, settle
-from repair.strategies import REPAIRS
+from repair.model.invariants import INVARIANTS, broken_invariants
+from repair.model.replication_model import Model, ModelServer, refused, settle
+from repair.strategies.strategy_registry import REPAIRS
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from topology.catalogue_rows import ROWS
 from topology.strategy_table import STRATEGIES, unknown_codes

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from repair.actions import Action, MakeRowsAlike, RedoTransactions, StartChannel, UndoRows
-from repair.more_written import unless_more_is_written
-from repair.row_versions import RowVersions
-from repair.side_effects import SideEffects
-from repair.strategy_case import Proposal, Refusal
-from repair.touched_tables import TouchedTable
+from repair.content.row_versions import RowVersions
+from repair.content.side_effects import SideEffects
+from repair.doubts.more_written import unless_more_is_written
+from repair.model.actions import Action, MakeRowsAlike, RedoTransactions, StartChannel, UndoRows
+from repair.model.strategy_case import Proposal, Refusal
+from repair.sql.touched_tables import TouchedTable
 from tests.repair.cases import a_table, reason, redone
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from repair.no_rollback import takes_gtid_with_first_row
-from repair.redo_on_source import redo_on_source
-from repair.replay import Replayed
-from repair.replay_script import engine_guards
-from repair.touched_tables import TouchedTable
+from repair.doubts.no_rollback import takes_gtid_with_first_row
+from repair.sql.replay import Replayed
+from repair.sql.replay_script import engine_guards
+from repair.sql.touched_tables import TouchedTable
+from repair.strategies.redo_on_source import redo_on_source
 from tests.repair.build import channel, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from repair.actions import Action, AutoPositionOn, InjectEmpty, StartChannel, simulate
-from repair.channel_queries import ChannelQuestions
-from repair.compared_rows import compared_waiting, rows_of
-from repair.content_questions import ContentQuestion
-from repair.holes import emptied_above, fetched_again
-from repair.model import Model
+from repair.content.content_questions import ContentQuestion
+from repair.doubts.compared_rows import compared_waiting, rows_of
+from repair.doubts.still_to_come import unread_beside_own_work
+from repair.model.actions import Action, AutoPositionOn, InjectEmpty, StartChannel, simulate
+from repair.model.hidden_evidence import no_longer_shown
+from repair.model.holes import emptied_above, fetched_again
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Proposal, Refusal
+from repair.model.unlogged_redo import refuses_replicas
 from repair.plan_parts import brought_by
-from repair.procedure import Setting
-from repair.start_guards import commits_nothing_meanwhile, has_what_was_committing
-from repair.starting import misfit_of_waiting, start_channel
-from repair.still_to_come import unread_beside_own_work
-from repair.strategy_case import Proposal, Refusal
-from repair.unlogged_redo import refuses_replicas
-from repair.unshown import no_longer_shown
+from repair.scripts.procedure import Setting
+from repair.scripts.start_guards import commits_nothing_meanwhile, has_what_was_committing
+from repair.sql.channel_queries import ChannelQuestions
+from repair.strategies.starting import misfit_of_waiting, start_channel
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row
 from topology.transaction_class import ContentClass

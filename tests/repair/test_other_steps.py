@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 from repair import Plan, plan_repair
-from repair.actions import AutoPositionOn
-from repair.initial_model import start_model
-from repair.model import Model, settle
+from repair.content.transaction_content import RowsOn, RowState
+from repair.model.actions import AutoPositionOn
+from repair.model.initial_model import start_model
+from repair.model.replication_model import Model, settle
+from repair.model.strategy_case import LogEvidence
 from repair.planner import BY_OTHER_STEPS
-from repair.strategy_case import LogEvidence
-from repair.transaction_content import RowsOn, RowState
 from tests.repair.build import OLD, channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.script_cases import finding
 from topology.audit_cluster import audit_cluster

@@ -9,9 +9,9 @@ import pytest
 
 from binlog.rows.images import VARCHAR
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
-from repair.content_questions import arrivals
-from repair.own_work import disturbed
-from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent
+from repair.content.content_questions import arrivals
+from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
+from repair.model.own_work import disturbed
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.transaction_class import ContentClass
 

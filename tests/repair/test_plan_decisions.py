@@ -9,11 +9,11 @@ import pytest
 
 from gtid import GtidSet
 from repair import Plan, UnknownChoice, plan_repair
-from repair.actions import InjectEmpty, StartChannel, simulate
-from repair.invariants import broken_invariants
-from repair.model import Model, settle
-from repair.strategies import LEAVING_OUT, PLANNERS, by_hand
-from repair.transaction_content import RowsOn, RowState
+from repair.content.transaction_content import RowsOn, RowState
+from repair.model.actions import InjectEmpty, StartChannel, simulate
+from repair.model.invariants import broken_invariants
+from repair.model.replication_model import Model, settle
+from repair.strategies.strategy_registry import LEAVING_OUT, PLANNERS, by_hand
 from tests.repair.build import (
     UUIDS,
     channel,

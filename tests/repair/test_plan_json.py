@@ -9,7 +9,7 @@ import pytest
 
 from repair import Plan
 from repair.render import render_files
-from repair.steps import Step
+from repair.scripts.steps import Step
 from tests.repair.build import UUIDS
 from tests.repair.script_cases import finding, full_plan, numbered, plan_of, steps
 from topology.findings import Severity

@@ -8,10 +8,10 @@ import pytest
 
 from gtid import Gtid, GtidSet
 from repair import FailingEvent, LogEvidence, Plan, UnknownChoice, plan_repair
-from repair.leaving_out import INJECTED_PER_SCRIPT_MAX, INJECTED_UNASKED_MAX
-from repair.model import Model
+from repair.content.transaction_content import TransactionContent
+from repair.model.replication_model import Model
 from repair.planner import BY_OTHER_STEPS
-from repair.transaction_content import TransactionContent
+from repair.strategies.leaving_out import INJECTED_PER_SCRIPT_MAX, INJECTED_UNASKED_MAX
 from tests.repair.build import (
     NEW,
     OLD,

@@ -13,9 +13,9 @@ import pytest
 
 from gtid import GtidSet
 from repair import Plan, plan_repair
-from repair.actions import simulate
-from repair.invariants import broken_invariants
-from repair.model import Model, ModelChannel, settle
+from repair.model.actions import simulate
+from repair.model.invariants import broken_invariants
+from repair.model.replication_model import Model, ModelChannel, settle
 from tests.repair.build import (
     NEW,
     OLD,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from repair.privileges import StatementKind, privilege_guards, requirements, trial
+from repair.content.row_versions import RowsRead, RowVersions
 from repair.repair_plan import differing_rows, shown_version
-from repair.row_versions import RowsRead, RowVersions
+from repair.sql.privileges import StatementKind, privilege_guards, requirements, trial
 from tests.repair.cases import a_finding, a_table
 from topology.version import ServerVersion
 

@@ -7,12 +7,12 @@ import pytest
 
 from gtid import GtidSet
 from repair import plan_repair
-from repair.actions import AutoPositionOn, MovePast, StartChannel, simulate
-from repair.invariants import no_last_copy_is_deleted
-from repair.model import Model, ModelChannel
-from repair.other_servers import checks_before
-from repair.procedure import Setting
-from repair.purged_since import still_sends
+from repair.model.actions import AutoPositionOn, MovePast, StartChannel, simulate
+from repair.model.invariants import no_last_copy_is_deleted
+from repair.model.replication_model import Model, ModelChannel
+from repair.scripts.other_servers import checks_before
+from repair.scripts.procedure import Setting
+from repair.scripts.purged_since import still_sends
 from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.test_channel_strategies import event
 from topology.audit_cluster import audit_cluster

@@ -9,11 +9,11 @@ import pytest
 
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
-from repair.acting_again import unguarded_statements
-from repair.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
-from repair.missing_on import came_from_source
-from repair.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
-from repair.transaction_content import RowsOn, RowState, _completed, _continues
+from repair.content.transaction_content import RowsOn, RowState, _completed, _continues
+from repair.doubts.acting_again import unguarded_statements
+from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
+from repair.doubts.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
+from repair.model.missing_on import came_from_source
 from tests.repair.build import OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone
 from topology.findings import Grade

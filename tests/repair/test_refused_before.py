@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from repair.actions import StartChannel
-from repair.refused_before import fits_by_now, start_as_selected
-from repair.strategy_case import Refusal
+from repair.model.actions import StartChannel
+from repair.model.strategy_case import Refusal
+from repair.strategies.refused_before import fits_by_now, start_as_selected
 from tests.repair.build import channel, model, server
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from tests.snapshots import NOON

@@ -12,8 +12,8 @@ from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
-from repair.replay import Replayed
-from repair.replay_script import Direction
+from repair.sql.replay import Replayed
+from repair.sql.replay_script import Direction
 from tests.repair.row_rounds import (
     SESSION,
     checksums,

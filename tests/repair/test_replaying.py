@@ -9,12 +9,18 @@ import pytest
 
 from binlog.rows.values import ABSENT
 from gtid import GtidSet
-from repair.actions import RedoTransactions, UndoRows
-from repair.model import Model
-from repair.redo_on_source import redo_on_source
-from repair.strategy_case import Proposal
-from repair.transaction_content import NetRow, RowsOn, RowState, TransactionContent, nothing_read
-from repair.undo_on_replica import undo_on_replica
+from repair.content.transaction_content import (
+    NetRow,
+    RowsOn,
+    RowState,
+    TransactionContent,
+    nothing_read,
+)
+from repair.model.actions import RedoTransactions, UndoRows
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Proposal
+from repair.strategies.redo_on_source import redo_on_source
+from repair.strategies.undo_on_replica import undo_on_replica
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import (
     ENUMS,

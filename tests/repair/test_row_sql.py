@@ -20,8 +20,8 @@ from binlog.rows.json_values import (
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.rows.temporal import TemporalKind
 from binlog.rows.values import ABSENT, RowChange, Value
-from repair.row_literals import CannotRender, condition, literal
-from repair.row_sql import redo_row, undo_row
+from repair.sql.row_literals import CannotRender, condition, literal
+from repair.sql.row_sql import redo_row, undo_row
 
 LATIN = RowColumn(VARCHAR, 9, "v", charset="latin1")
 UTF8 = RowColumn(VARCHAR, 9, "v", charset="utf8mb4")

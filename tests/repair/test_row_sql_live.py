@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from compose.native.server import Server
-from repair.replay_script import Direction
+from repair.sql.replay_script import Direction
 from tests.binlog.row_values import KINDS_56, KINDS_97, Kind
 from tests.repair.row_rounds import (
     SESSION,

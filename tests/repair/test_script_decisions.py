@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from repair.actions import InjectEmpty, StartChannel, simulate
-from repair.channel_queries import ChannelQuestions
-from repair.model import Model
-from repair.other_servers import checks_before
-from repair.privileges import _admin
-from repair.procedure import Setting
-from repair.procedures import make_step
+from repair.content.transaction_content import TransactionContent
+from repair.model.actions import InjectEmpty, StartChannel, simulate
+from repair.model.replication_model import Model
 from repair.repair_plan import content_shown
-from repair.start_guards import refuses_nothing
-from repair.transaction_content import TransactionContent
+from repair.scripts.other_servers import checks_before
+from repair.scripts.procedure import Setting
+from repair.scripts.procedures import make_step
+from repair.scripts.start_guards import refuses_nothing
+from repair.sql.channel_queries import ChannelQuestions
+from repair.sql.privileges import _admin
 from tests.repair.build import NEW, OLD, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
 from topology.transaction_class import ContentClass

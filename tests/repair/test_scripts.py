@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from repair.actions import Action
-from repair.privileges import PRIVILEGES, StatementKind, requirements
-from repair.steps import Step
+from repair.model.actions import Action
+from repair.scripts.steps import Step
+from repair.sql.privileges import PRIVILEGES, StatementKind, requirements
 from tests.repair.build import NEW, OLD
 from tests.repair.script_cases import MIDDLE, steps, transcript
 from topology.version import ServerVersion

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from gtid import GtidSet
-from repair.initial_model import known_servers, start_model
-from repair.model import Model, ModelChannel, ModelServer
-from repair.strategy_case import LogEvidence
+from repair.model.initial_model import known_servers, start_model
+from repair.model.replication_model import Model, ModelChannel, ModelServer
+from repair.model.strategy_case import LogEvidence
 from tests.repair.build import gtids
 from tests.repair.cases import a_content, a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, commits_of, with_facts

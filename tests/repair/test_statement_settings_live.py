@@ -11,7 +11,7 @@ from binlog.adapters.stream import ServerLogs
 from binlog.events import Query
 from compose.native.server import Server
 from gtid import GtidSet
-from repair.replay_script import Direction
+from repair.sql.replay_script import Direction
 from tests.binlog.material import connect_arguments
 from tests.repair.row_rounds import definitions, execute, executed, query, replayed, run, script
 

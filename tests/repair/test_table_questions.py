@@ -7,7 +7,7 @@ import pytest
 from compose.native.installation import Installation
 from compose.native.server import Server
 from compose.native.shapes import single
-from repair.table_questions import has_no_triggers, sees_triggers
+from repair.sql.table_questions import has_no_triggers, sees_triggers
 
 # (account, privilege, on what, sees the triggers of shop_1.t, and of shop_1.u)
 ACCOUNTS = (

@@ -11,7 +11,7 @@ from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges
 from binlog.transactions import Statement, TableChange, Transaction, TransactionKind
 from gtid import GtidSet
-from repair.transaction_content import (
+from repair.content.transaction_content import (
     CannotFold,
     TransactionContent,
     described,

@@ -11,8 +11,8 @@ from gtid import GtidSet
 from repair.adapters import transactions_for_plan
 from repair.adapters.servers_to_read import ServersToRead
 from repair.adapters.transactions_for_plan import _elsewhere
-from repair.content_questions import ContentQuestion
-from repair.transaction_content import TransactionContent
+from repair.content.content_questions import ContentQuestion
+from repair.content.transaction_content import TransactionContent
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.transaction_class import ContentClass
 

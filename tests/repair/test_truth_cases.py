@@ -6,7 +6,7 @@ test; so a new strategy, or a code that it answers from now on, cannot be forgot
 
 from pathlib import Path
 
-from repair.strategies import PLANNERS
+from repair.strategies.strategy_registry import PLANNERS
 from tests.repair.test_live_truth import CASES
 from topology.catalogue import CATALOGUE
 from topology.strategy_table import strategies_for

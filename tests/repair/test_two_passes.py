@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from repair import simulated_proposal
+from repair.model.strategy_case import Case, Outcome, Refusal
 from repair.planner import plan_repair
-from repair.strategies import LEAVING_OUT, PLANNERS
-from repair.strategy_case import Case, Outcome, Refusal
+from repair.strategies.strategy_registry import LEAVING_OUT, PLANNERS
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.transaction_class import ContentClass

@@ -5,7 +5,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from repair.adapters.typed_documents import MEMBERS_MAX, unshown_paths, with_types
-from repair.row_literals import CannotRender
+from repair.sql.row_literals import CannotRender
 
 
 @pytest.mark.parametrize(

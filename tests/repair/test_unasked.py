@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from repair.audit_after_plan import made_worse
-from repair.failing_event import FailingEvent
-from repair.fetching_again import refetch
-from repair.leaving_out import inject_empty
-from repair.model import Model
-from repair.redo_on_source import _where_it_stops
-from repair.rows_there import is_there_already
-from repair.strategy_case import Case
-from repair.transaction_content import RowsOn, RowState
-from repair.way_home import way_home
+from repair.content.failing_event import FailingEvent
+from repair.content.transaction_content import RowsOn, RowState
+from repair.doubts.rows_there import is_there_already
+from repair.model.replication_model import Model
+from repair.model.strategy_case import Case
+from repair.strategies.fetching_again import refetch
+from repair.strategies.leaving_out import inject_empty
+from repair.strategies.redo_on_source import _where_it_stops
+from repair.strategies.resuming import resuming_actions
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 from tests.repair.test_channel_strategies import EMPTY, HOLE, ROWS, event, pair, unasked
@@ -173,7 +173,7 @@ def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
 
 def home(servers: Model, finding: Finding, **facts: Any) -> list[str]:
     case: Case = a_case(servers, finding, **facts)
-    return [f"{each.server} {type(each).__name__}" for each in way_home(case)]
+    return [f"{each.server} {type(each).__name__}" for each in resuming_actions(case)]
 
 
 BY_FILE = ["b AutoPositionOn"]

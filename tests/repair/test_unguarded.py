@@ -2,7 +2,7 @@
 
 import pytest
 
-from repair.unguarded import checks_nothing
+from repair.sql.unguarded import checks_nothing
 
 ADDING = (
     "CREATE TABLE t (id INT PRIMARY KEY, n INT)",

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, simulate
-from repair.channel_procedures import auto_position_on
-from repair.model import Model, ModelServer
-from repair.procedure import Setting
+from repair.model.actions import AutoPositionOn, simulate
+from repair.model.replication_model import Model, ModelServer
+from repair.scripts.channel_procedures import auto_position_on
+from repair.scripts.procedure import Setting
 from tests.repair.build import channel, model, server, snapshot_of
 
 OUTSIDE = replace(channel("x", name="x"), source=None)

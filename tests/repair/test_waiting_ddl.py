@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from gtid import Gtid
-from repair.conflicts import resolve_conflict
-from repair.starting import start_channel
-from repair.transaction_content import RowsOn, RowState
-from repair.waiting_ddl import Ddl, ddl_of, demands
+from repair.content.transaction_content import RowsOn, RowState
+from repair.content.waiting_ddl import Ddl, ddl_of, demands
+from repair.strategies.conflicts import resolve_conflict
+from repair.strategies.starting import start_channel
 from tests.repair.build import gtids
 from tests.repair.cases import a_content, proposed, reason
 from tests.repair.test_channel_strategies import (

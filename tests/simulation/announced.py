@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.actions import (
+from repair.model.actions import (
     AppendPurged,
     InjectEmpty,
     MakeRowsAlike,
@@ -20,7 +20,7 @@ from repair.actions import (
     UndoRows,
 )
 from repair.repair_plan import Plan
-from repair.strategies import LEAVING_OUT
+from repair.strategies.strategy_registry import LEAVING_OUT
 from tests.simulation.oracles import Violation, follows_its_source, last_writer
 from tests.simulation.plan_oracles import (
     cancel_out,

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.repair_plan import Plan
-from repair.strategies import PLANNERS
+from repair.strategies.strategy_registry import PLANNERS
 from tests.simulation.announced import WARNED, announced, harm
 from tests.simulation.chosen_moments import interrupted, late, plan_with
 from tests.simulation.contents import contents_of

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import Gtid as ProductGtid
-from repair.replay import Replayed
-from repair.row_versions import RowsRead, RowVersions
-from repair.strategy_case import LogEvidence
-from repair.transaction_content import NetRow, TransactionContent, key_condition
+from repair.content.row_versions import RowsRead, RowVersions
+from repair.content.transaction_content import NetRow, TransactionContent, key_condition
+from repair.model.strategy_case import LogEvidence
+from repair.sql.replay import Replayed
 from tests.simulation import replication as act
 from tests.simulation.evidence import log_evidence, net_changes
 from tests.simulation.reading import gtids, members_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from repair.initial_model import start_model
+from repair.model.initial_model import start_model
 from repair.render import render_files
 from tests.digests import digest, of_facts
 from tests.simulation import transcripts

@@ -7,9 +7,9 @@ same servers, the same classes; from the true world. Rows are folded here once m
 from __future__ import annotations
 
 from gtid import GtidSet
-from repair.content_questions import HOLES, STOPPED, ContentQuestion, arrivals, question_of
-from repair.strategy_case import LogEvidence
-from repair.transaction_content import RowsOn, RowState, TransactionContent, nothing_read
+from repair.content.content_questions import HOLES, STOPPED, ContentQuestion, arrivals, question_of
+from repair.content.transaction_content import RowsOn, RowState, TransactionContent, nothing_read
+from repair.model.strategy_case import LogEvidence
 from tests.simulation import replication as act
 from tests.simulation.failing_events import failing_events
 from tests.simulation.reading import gtids, members_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gtid import Gtid as ProductGtid
-from repair.failing_event import FailingEvent
+from repair.content.failing_event import FailingEvent
 from tests.simulation.reading import gtids, members_of, position
 from tests.simulation.state import Place, Server, Transaction, World, uuid_of
 from topology.findings import ClusterAudit

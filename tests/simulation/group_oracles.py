@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from repair.actions import AppendPurged, InjectEmpty, RedoTransactions, ResetAndPurge
+from repair.model.actions import AppendPurged, InjectEmpty, RedoTransactions, ResetAndPurge
 from tests.simulation.membership import is_member
 from tests.simulation.oracles import Truth, Violation, above_info
 from tests.simulation.plan_oracles import plan_of

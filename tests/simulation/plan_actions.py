@@ -1,6 +1,6 @@
 """The actions of a plan on the true world: what the statements of each script do there.
 
-1. An action is done as MySQL does it, with the world's own rules. Nothing of repair/model.py is
+1. An action is done as MySQL does it, with the world's own rules. Nothing of repair/model/replication_model.py is
    used: the model is what is checked.
 2. A script refuses where its preconditions do not hold: most of them are in plan_guards.py. `Refused`
    means that nothing was changed.
@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gtid import GtidSet
-from repair.actions import (
+from repair.content.row_versions import RowVersions
+from repair.model.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
@@ -24,8 +25,7 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
-from repair.row_versions import RowVersions
-from repair.steps import Step
+from repair.scripts.steps import Step
 from tests.simulation import replication as act
 from tests.simulation.plan_guards import Refused, has_begun, is_before
 from tests.simulation.reading import gtids

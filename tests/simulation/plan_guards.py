@@ -1,9 +1,9 @@
 """The guards of a plan's scripts, as conditions on the true world: who refuses to run, and why.
 
 1. A script sees one server: its own. What must hold elsewhere is a check that runs before it
-   (repair/other_servers.py). No guard looks at a server that neither of them is run on.
+   (repair/scripts/other_servers.py). No guard looks at a server that neither of them is run on.
 2. A guard counts only if the script or the check has it: it is found by its message. What it does
-   is written here once more, from its text; nothing of repair/script.py is used.
+   is written here once more, from its text; nothing of repair/sql/script.py is used.
 3. Names are addresses here: the host of a channel's source is the name of a server.
 """
 
@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gtid import GtidSet
-from repair.actions import (
+from repair.content.transaction_content import NetRow
+from repair.model.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
@@ -23,9 +24,8 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
-from repair.guard import Guard
-from repair.steps import Step
-from repair.transaction_content import NetRow
+from repair.scripts.steps import Step
+from repair.sql.guard import Guard
 from tests.simulation.reading import gtids, moment
 from tests.simulation.state import Server, World, uuid_of
 from tests.simulation.toy_table import key_in, key_of, value_of

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gtid import GtidSet
-from repair.actions import AppendPurged, InjectEmpty, ResetAndPurge
+from repair.model.actions import AppendPurged, InjectEmpty, ResetAndPurge
 from repair.planner import plan_repair
 from repair.repair_plan import Plan
 from tests.simulation import replication as act

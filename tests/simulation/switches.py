@@ -13,14 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from repair import (
-    channel_procedures,
-    emptied_servers,
-    former_history,
-    invariants,
-    rows_there,
-    undecided,
-)
+from repair.doubts import rows_there, undecided
+from repair.model import emptied_servers, former_history, invariants
+from repair.scripts import channel_procedures
 from topology import channel_places, edge_facts, errant, facts, findings, former_ids, lost, unseen
 from topology.rules import could_join as joining
 from topology.rules import differences, passed, stalled_appliers, threads

@@ -8,8 +8,8 @@ from __future__ import annotations
 from binlog.rows.images import VARCHAR
 from binlog.rows.tables import LONGLONG, Origin, RowColumn, RowTable
 from binlog.rows.values import Image
-from repair.row_versions import RowVersions
-from repair.transaction_content import NetRow
+from repair.content.row_versions import RowVersions
+from repair.content.transaction_content import NetRow
 from tests.simulation.state import Key
 
 TABLE = RowTable(

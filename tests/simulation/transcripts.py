@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from repair.guard import Guard
+from repair.model.strategy_case import LogEvidence
 from repair.planner import plan_repair
 from repair.repair_plan import Plan
-from repair.steps import Step
-from repair.strategy_case import LogEvidence
+from repair.scripts.steps import Step
+from repair.sql.guard import Guard
 from tests.finding_words import audit_in_words, wrapped
 from tests.simulation.chosen_evidence import chosen_evidence
 from tests.simulation.contents import contents_of

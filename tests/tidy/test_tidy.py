@@ -19,10 +19,10 @@ OLD_WORDS = re.compile(r"(?:\b|_)(?:master|slave|whitelist|blacklist)\w*", re.IG
 MAY_USE_OLD_WORDS = {
     "topology/dialect.py": "the one table of version words",
     "topology/rules/passing_on.py": "cites a function of MySQL",
-    "repair/model.py": "cites functions of MySQL",
-    "repair/privileges.py": "a privilege by its server's name",
+    "repair/model/replication_model.py": "cites functions of MySQL",
+    "repair/sql/privileges.py": "a privilege by its server's name",
     "topology/adapters/reading_statements.py": "cites a constant of MySQL",
-    "repair/configuring.py": "an option that the configuration file of an old server has",
+    "repair/strategies/configuring.py": "an option that the configuration file of an old server has",
     "topology/applier_facts.py": "matches the states of old servers' threads",
     "topology/applier_workers.py": "matches the states of old servers' threads",
     "topology/receiver_errors.py": "matches the texts of old servers",
@@ -31,7 +31,7 @@ MAY_USE_OLD_WORDS = {
     "compose/native/server_setup.py": "options by which old servers are started",
     "compose/native/provision.py": "a privilege by its server's name",
     "binlog/adapters/stream_session.py": "user variables and privileges by their server's names",
-    "repair/channel_queries.py": "the questions only the old status tables answer",
+    "repair/sql/channel_queries.py": "the questions only the old status tables answer",
     "gtid_audit/commands/spark_submit.py": "an option of Spark's by Spark's name",
 }
 VAGUE_DOCSTRING = re.compile(r'^ +"""(?:Give|Tell|Say)\b.*', re.MULTILINE)

@@ -15,7 +15,7 @@ from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 from gtid import GtidSet
 from repair import Plan
-from repair.strategies import PLANNERS
+from repair.strategies.strategy_registry import PLANNERS
 from tests.repair.live import Examination, examine, executed, wait_until
 from tests.server_pool import is_connected
 from tests.topology.test_faults_live import audited, targets_of

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from tests.snapshots import A, a_cluster, a_server
 from topology.facts import gather_facts
-from topology.latest import keep_latest
+from topology.last_result import keep_last_result
 from topology.policy import Policy
 
 
 def test_the_same_question_is_computed_once() -> None:
     asked: list[tuple[object, int]] = []
 
-    @keep_latest
+    @keep_last_result
     def answer(subject: object, /, *, limit: int = 1) -> int:
         asked.append((subject, limit))
         return len(asked)

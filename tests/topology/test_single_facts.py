@@ -29,7 +29,7 @@ from topology.not_received import not_received, purged_instead
 from topology.one_server import same_servers
 from topology.siblings import held_by_siblings
 from topology.snapshot import LogPosition, ThreadState, WorkerSnapshot
-from topology.tearing import sign_of_tearing
+from topology.torn_readings import sign_of_tearing
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 SOME = GtidSet.parse(f"{A}:3")

@@ -14,7 +14,7 @@ from uuid import UUID
 from binlog.log_times import EPOCH
 from gtid import Gtid, GtidSet, MalformedGtidSet
 from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES, UNTIL_REACHED
-from topology.hidden import without_secrets
+from topology.hidden_passwords import without_secrets
 from topology.snapshot import (
     IDLE_WORKER,
     ROW_LOCK_RETRY,

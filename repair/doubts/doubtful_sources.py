@@ -1,0 +1,44 @@
+"""What stands against the start of a channel, unless the operator chooses it.
+
+1. Its source may be another server: a different one at the same address, or a copy.
+2. Its source may leave out transactions without a GTID (unnumbered.py).
+"""
+
+from collections.abc import Iterator
+
+from repair.model.actions import AutoPositionOn, MovePast, StartChannel
+from repair.model.offered_strategies import offered
+from repair.model.strategy_case import Case, Outcome, Refusal
+from repair.model.unnumbered import may_leave_out
+from topology.rules.passed import OTHER_ADDRESS
+
+
+def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
+    """Refuse to start a channel whose source is in doubt, or may leave out transactions.
+
+    A start that the operator has selected is not refused. The rows of what waits were compared with
+    those of the server that the channel identifies, but a start connects to the address. If it is
+    certainly the address of another server, an invariant refuses the start (ModelChannel.fails).
+    """
+    if case.is_chosen or isinstance(outcome, Refusal):
+        return outcome
+    for action in outcome.actions:
+        if isinstance(action, AutoPositionOn | StartChannel | MovePast):
+            channel = case.model[action.server].channel(action.channel)
+            assert channel is not None, "strategies refer to existing channels"
+            if channel.doubt and not channel.fails:
+                return Refusal(f"{channel.doubt}, or choose with {offered(case)}")
+            if why := may_leave_out(action, channel):
+                return Refusal(f"{why}, or choose with {offered(case)}")
+    return outcome
+
+
+def may_ask_a_copy(case: Case) -> Iterator[str]:
+    """Yield a warning that the next connection may reach a copy of the source, if H8 allows it."""
+    for each in case.finding.evidence:
+        if each.fact == OTHER_ADDRESS:
+            yield (
+                f"{case.finding.source} was not read at {each.value}, the address of the channel:"
+                " if another server with its server_uuid is there, that one is asked again, and"
+                f" {case.finding.code} is still there afterwards"
+            )

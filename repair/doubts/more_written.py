@@ -1,0 +1,74 @@
+"""What else changes when a script writes rows: triggers fire, and foreign keys cascade.
+
+1. A script that encounters such a table stops before it changes anything (table_questions.py). The
+   planner makes the same queries, and refuses with the reason. So no script is begun that cannot
+   end.
+2. What the account of the audit may not see does not refuse a plan. The script queries again with
+   its own account, and also checks whether that account would see triggers.
+3. Pure: repair/adapters/side_effects_there.py queries the servers.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from repair.content.side_effects import SideEffects
+from repair.model.actions import Action, MakeRowsAlike, RedoTransactions, UndoRows
+from repair.model.strategy_case import Outcome, Refusal
+from repair.scripts.row_procedures import rules_asked
+
+
+def unless_more_is_written(
+    outcome: Outcome, effects: Mapping[str, tuple[SideEffects, ...]]
+) -> Outcome:
+    """Refuse to write rows of a table with side effects; `effects` are by server."""
+    if isinstance(outcome, Refusal):
+        return outcome
+    reasons = dict.fromkeys(
+        why
+        for action in outcome.actions
+        for each in effects.get(action.server, ())
+        for why in _reasons(action, each)
+    )
+    return Refusal("; ".join(reasons)) if reasons else outcome
+
+
+def _reasons(action: Action, effects: SideEffects) -> Iterator[str]:
+    writes = {
+        (schema, table): (deletes, updates) for schema, table, deletes, updates in _written(action)
+    }
+    rules = writes.get((effects.schema, effects.table))
+    if rules is None:
+        return
+    deletes, updates = rules
+    name, server = f"{effects.schema}.{effects.table}", action.server
+    if effects.has_triggers:
+        yield (
+            f"{name} on {server} has triggers, which would fire for the rows of the script. While"
+            " no client writes to that table, drop them there after `SET SESSION sql_log_bin = 0`"
+            f" (`SHOW TRIGGERS FROM {effects.schema}` lists them), plan again, and create them"
+            " again in the same way afterwards"
+        )
+    if (deletes and effects.delete_carries) or (updates and effects.update_carries):
+        yield (
+            f"foreign keys of {name} would change rows on {server} that the plan has not read: ON"
+            " DELETE or ON UPDATE of other tables. Compare these tables first. Then write on each"
+            " server by hand what belongs there"
+        )
+
+
+def _written(action: Action) -> Iterator[tuple[str, str, bool, bool]]:
+    """Yield each table, and whether the script checks its ON DELETE and its ON UPDATE rules."""
+    match action:
+        case MakeRowsAlike() | UndoRows():
+            table, asked = action.rows[0].table, rules_asked(action.rows)
+            yield table.schema, table.table, asked["delete_rule"], asked["update_rule"]
+        case RedoTransactions():
+            touched = [table for each in action.transactions for table in each.tables]
+            for name in dict.fromkeys((table.schema, table.table) for table in touched):
+                of_name = [table for table in touched if (table.schema, table.table) == name]
+                yield (
+                    *name,
+                    any(table.asks_for_delete_rules for table in of_name),
+                    any(table.asks_for_update_rules for table in of_name),
+                )
+        case _:
+            return

@@ -1,0 +1,58 @@
+"""Why a channel should not be switched to auto-position, for any content of transactions.
+
+1. Some reasons always apply: the applier is stopped by an event, or the source would refuse the
+   replica at the next connection.
+2. The others prevent the switch by default. An operator may select it. Then they do not apply.
+3. fetched_conflicts.py evaluates the rows of what is fetched.
+"""
+
+from repair.doubts.start_doubts import left_gaps
+from repair.model.offered_strategies import offered
+from repair.model.replication_model import ModelChannel, ModelServer
+from repair.model.same_server_id import same_server_id
+from repair.model.strategy_case import Case
+from repair.model.unlogged_redo import purges_what_it_receives, refuses_replicas
+from topology.dialect import who_set_until
+
+
+def not_to_be_switched(
+    case: Case, replica: ModelServer, channel: ModelChannel, source: ModelServer
+) -> str | None:
+    """Return why a channel is not switched, or not by default, for any content; or None."""
+    if channel.is_stuck:
+        return "the applier is stopped by an event; repair that first"
+    if not channel.auto_position and purges_what_it_receives(case.model, channel):
+        return (
+            f"{source.name} does not log what it receives (log_replica_updates = OFF): with"
+            f" auto-position it refuses {replica.name} (error 1236) at the next connection. Set"
+            f" log_replica_updates = ON on {source.name} first"
+        )
+    if case.is_chosen:
+        return None
+    if (gaps := left_gaps(case, replica, channel)) is not None:
+        return gaps
+    if not source.are_settings_known:
+        return (
+            f"the settings of {source.name} were not read: unless gtid_mode is ON there and it"
+            f" logs what it receives, it refuses {replica.name} with auto-position. Read them,"
+            f" then choose with {offered(case)}"
+        )
+    if channel.until:
+        return (
+            f"{replica.name} was started with START REPLICA UNTIL {channel.until}:"
+            f" {who_set_until(channel.until)} wanted it to stop there. Find out why, then choose"
+            f" with {offered(case)}"
+        )
+    if channel.held_back_seconds:
+        return (
+            f"only the applier of {replica.name} is stopped, and SOURCE_DELAY is"
+            f" {channel.held_back_seconds} s: an operator may have stopped it on purpose. Find out"
+            f" why, then choose with {offered(case)}"
+        )
+    if channel.may_be_former:
+        return (
+            f"what {replica.name} received may belong to a former log of {source.name}: after a"
+            f" reset or a crash, {source.name} reuses GTIDs that {replica.name} may have with"
+            f" other content. Compare the rows, then choose with {offered(case)}"
+        )
+    return refuses_replicas(case.model, replica, channel) or same_server_id(case, replica)

@@ -1,0 +1,1 @@
+"""Servers as sets, what an action does to them, and what a strategy is given and may return."""

@@ -1,0 +1,78 @@
+"""The type of a procedure: an action as a script and as text, before it has a number in a plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from gtid import GtidSet
+from repair.model.replication_model import Model, ModelChannel, ModelServer
+from repair.sql.guard import Guard
+from repair.sql.privileges import StatementKind
+from topology.dialect import Dialect, dialect_of
+from topology.snapshot import ChannelSnapshot, ReadServer
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """An action as a script and as text, from which a step is made."""
+
+    title: str
+    preconditions: tuple[Guard, ...]
+    statements: tuple[str, ...]
+    verifications: tuple[Guard, ...]
+    check: str
+    undo: str
+    estimated_seconds: int
+    estimate_assumes: str
+    if_stopped: str
+    risk: str
+    warnings: tuple[str, ...] = ()
+    session: tuple[str, ...] = ()  # session settings before the first precondition
+    needs: tuple[StatementKind, ...] = ()  # the kinds of its statements that need privileges
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The context of an action: the servers before and after it, according to the model."""
+
+    server: ModelServer
+    before: Model
+    after: Model
+    # The last reading of each server of the model, by name, from which the plan was made. All of
+    # them have channels (initial_model.py, known_servers).
+    seen: Mapping[str, ReadServer] = field(default_factory=dict)
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return the dialect of the server."""
+        return dialect_of(self.server.version)
+
+    @property
+    def arriving(self) -> GtidSet:
+        """Return what the model expects the server to have afterwards but not before."""
+        return self.after[self.server.name].executed - self.server.executed
+
+    def executed(self, name: str) -> GtidSet:
+        """Return gtid_executed of a server as it was read."""
+        return self.seen[name].gtid_executed
+
+    def channels(self, name: str) -> tuple[ChannelSnapshot, ...]:
+        """Return the channels of a server as they were read."""
+        channels = self.seen[name].channels
+        assert channels is not None, "only servers whose channels were read are in a plan"
+        return channels
+
+    def channel(self, name: str) -> ChannelSnapshot:
+        """Return a channel of the server as it was read; actions refer to existing channels."""
+        return next(each for each in self.channels(self.server.name) if each.name == name)
+
+    def source_uuid(self, name: str) -> UUID | None:
+        """Return the server_uuid of the source of a channel; None if unknown."""
+        source = self.before.servers.get(self.known(name).source or "")
+        return source.server_uuid if source is not None else self.channel(name).source_uuid
+
+    def known(self, name: str) -> ModelChannel:
+        """Return a channel of the server as the model has it."""
+        channel = self.server.channel(name)
+        assert channel is not None, "an action refers to an existing channel"
+        return channel

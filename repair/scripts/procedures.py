@@ -1,0 +1,145 @@
+"""Converts an action to a step: the table of procedures, and the guards of every script."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from binlog.quoting import quote_string
+from repair.model.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    MakeRowsAlike,
+    MovePast,
+    RedoTransactions,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+    UndoRows,
+)
+from repair.model.replication_model import Model, ModelChannel, ModelServer
+from repair.scripts.channel_procedures import (
+    auto_position_on,
+    move_past,
+    start_channel,
+    stop_channel,
+)
+from repair.scripts.other_servers import checks_before
+from repair.scripts.procedure import Procedure, Setting
+from repair.scripts.replay_procedures import redo_transactions, undo_rows
+from repair.scripts.row_procedures import make_rows_alike
+from repair.scripts.set_procedures import append_purged, inject_empty, reset_and_purge
+from repair.scripts.steps import ExpectedState, Step
+from repair.sql.channel_queries import unseen_address
+from repair.sql.guard import Guard
+from repair.sql.privileges import StatementKind, privilege_guards, requirements, trial
+from repair.sql.script import address_of, same_channels
+from topology.findings import Finding
+
+_PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
+    InjectEmpty: inject_empty,
+    AppendPurged: append_purged,
+    ResetAndPurge: reset_and_purge,
+    MovePast: move_past,
+    AutoPositionOn: auto_position_on,
+    StartChannel: start_channel,
+    StopChannel: stop_channel,
+    MakeRowsAlike: make_rows_alike,
+    UndoRows: undo_rows,
+    RedoTransactions: redo_transactions,
+}
+
+
+def describe(action: Action, setting: Setting) -> Procedure:
+    """Return the procedure of an action, with the guards with which every script begins.
+
+    In this order: it is the server of the plan, the account may run every statement, and the
+    channels are those that the plan read.
+    """
+    procedure = _PROCEDURES[type(action)](action, setting)
+    server = setting.server
+    name, version, needs = server.name, server.version, procedure.needs
+    guards = [
+        Guard(
+            f"@@GLOBAL.server_uuid = {quote_string(str(server.server_uuid))}",
+            f"{name}: this is another server (expected server_uuid {server.server_uuid}); nothing"
+            " was changed",
+        ),
+        *privilege_guards(name, needs, version),
+    ]
+    warnings = procedure.warnings
+    if StatementKind.READ_CHANNELS in needs:
+        channels = setting.channels(name)
+        guards.append(same_channels(name, version, channels))
+        warnings += tuple(
+            f"before, on {name}: {text}"
+            for each in channels
+            if (text := unseen_address(version, address_of(each)))
+        )
+    return replace(
+        procedure,
+        preconditions=(*guards, *procedure.preconditions),
+        statements=(*trial(needs), *procedure.statements),
+        warnings=warnings,
+    )
+
+
+def make_step(action: Action, setting: Setting, *, after: int, finding: Finding) -> Step:
+    """Return the step that executes an action for a finding, numbered after `after` scripts."""
+    checks = checks_before(action, setting)
+    procedure = describe(action, setting)
+    reading = setting.seen[action.server]
+    changed = _changed(setting, action.server)
+    return Step(
+        number=after + len(checks) + 1,
+        effect=action,
+        server=reading.name,
+        host=reading.host,
+        port=reading.port,
+        title=procedure.title,
+        why=f"{finding.code} {finding.name}: {finding.explanation}",
+        finding_ids=(finding.id,),
+        preconditions=procedure.preconditions,
+        statements=procedure.statements,
+        verifications=procedure.verifications,
+        check=procedure.check,
+        undo=procedure.undo,
+        estimated_seconds=procedure.estimated_seconds,
+        estimate_assumes=procedure.estimate_assumes,
+        if_stopped=procedure.if_stopped,
+        risk=procedure.risk,
+        warnings=procedure.warnings,
+        session=procedure.session,
+        privileges=tuple(map(str, requirements(procedure.needs, setting.server.version))),
+        checks=checks,
+        before=_states(setting.before, changed),
+        after=_states(setting.after, changed),
+    )
+
+
+def _changed(setting: Setting, server: str) -> tuple[str, ...]:
+    """Return the server of a step first, then the others that the step changes."""
+    before, after = setting.before.servers, setting.after.servers
+    return (server, *(name for name in before if name != server and before[name] != after[name]))
+
+
+def _states(model: Model, names: tuple[str, ...]) -> tuple[ExpectedState, ...]:
+    return tuple(_state(model[name]) for name in names)
+
+
+def _state(server: ModelServer) -> ExpectedState:
+    return ExpectedState(
+        server=server.name,
+        gtid_executed=str(server.executed),
+        gtid_purged=str(server.purged),
+        channels=tuple(map(_channel, server.channels)),
+    )
+
+
+def _channel(channel: ModelChannel) -> str:
+    return (
+        f"{channel.name!r} from {channel.source or 'a server outside the snapshot'}, auto-position"
+        f" {'on' if channel.auto_position else 'off'},"
+        f" {'running' if channel.running and not channel.is_stuck else 'stopped'}"
+    )

@@ -1,0 +1,144 @@
+"""What the operator changes in a configuration, by finding code, and what stays missing.
+
+A corrected setting restores nothing: what was dropped, not logged or not applied before is still
+missing. Where no GTID set shows it, the instruction states what does.
+"""
+
+from collections.abc import Mapping
+
+from repair.strategies.instruction_context import Situation, Text, always, in_order
+
+
+def configure(situation: Situation) -> str:
+    """Return what to change for a finding."""
+    finding = situation.finding
+    ignores = any(each.fact == "IGNORE_SERVER_IDS" for each in finding.evidence)
+    if finding.code == "H8" or ignores:
+        return _ignoring_none(situation)
+    return SETTINGS[finding.code](situation)
+
+
+def _ignoring_none(situation: Situation) -> str:
+    words, where = situation.dialect, situation.channel
+    change = f"{words.change_source} IGNORE_SERVER_IDS = (){where}"
+    statements = in_order(f"{words.stop_replica}{where}", change, f"{words.start_replica}{where}")
+    return (
+        "find out why these servers are ignored; if their transactions are wanted, on"
+        f" {situation.finding.replica} run {statements}"
+    )
+
+
+def _another_server_id(situation: Situation) -> str:
+    words, where = situation.dialect, situation.channel
+    change = "SET GLOBAL server_id = (a number that no other server has)"
+    statements = in_order(f"{words.stop_replica}{where}", change, f"{words.start_replica}{where}")
+    return (
+        f"on {situation.finding.replica} run {statements}, and change it in the configuration file"
+        " of that server"
+    )
+
+
+def _logging_updates(situation: Situation) -> str:
+    finding = situation.finding
+    return (
+        "set log_replica_updates (log_slave_updates before 8.0.26) in the configuration file of"
+        f" {finding.source}, and restart it. From then on it logs what it receives. Its binary"
+        f" logs never contain what it received before: if it refuses {finding.replica} (P1),"
+        " another server that has these transactions must send them"
+    )
+
+
+def _with_a_log(situation: Situation) -> str:
+    finding = situation.finding
+    return (
+        f"remove skip_log_bin (disable_log_bin) from the configuration file of {finding.source},"
+        " and restart it. What it has committed without its binary log has no GTID and is sent to"
+        f" no replica: compare the rows, or replace {finding.replica} with a copy of"
+        f" {finding.source}"
+    )
+
+
+def _with_its_log_again(situation: Situation) -> str:
+    name = situation.finding.replica
+    return (
+        f"stop the clients of {name}, remove the cause that its error log shows, and restart it"
+        " with binlog_error_action = ABORT_SERVER (5.7.7 and later). What it has committed without"
+        " its binary log has no GTID and is sent to no replica: compare the rows with those of its"
+        f" replicas, or replace the replicas with copies of {name}"
+    )
+
+
+def _logging_all(situation: Situation) -> str:
+    options = ", ".join(each.fact for each in situation.finding.evidence if each.fact != "replicas")
+    source = situation.finding.source
+    return (
+        f"remove {options} from the configuration file of {source}, and restart it. Its replicas"
+        " have received transactions without the changes that it did not log: compare the rows of"
+        " these schemas with those of its replicas"
+    )
+
+
+def _gtid_mode_on(situation: Situation) -> str:
+    finding = situation.finding
+    mode = next((each.value for each in finding.evidence if each.fact == "gtid_mode"), "")
+    steps = ("ON",) if mode == "ON_PERMISSIVE" else ("ON_PERMISSIVE", "ON")
+    return (
+        f"wait until Ongoing_anonymous_transaction_count is 0 on {finding.source} and its replicas"
+        f" have applied all transactions that it had committed; then on {finding.source} run"
+        f" {in_order(*(f'SET GLOBAL gtid_mode = {each}' for each in steps))}, and change it in the"
+        " configuration file of that server"
+    )
+
+
+def _strict(situation: Situation) -> str:
+    """Return how to make an applier stop at errors again, and what shows what it has skipped."""
+    finding, words = situation.finding, situation.dialect
+    prefix = words.replica_variable_prefix
+    # A running applier has copied the counter, and forgets it when it stops (seen on 9.7.4).
+    changes = {
+        "replica_exec_mode": (f"SET GLOBAL {prefix}exec_mode = 'STRICT'",),
+        "replica_type_conversions": (f"SET GLOBAL {prefix}type_conversions = ''",),
+        "sql_replica_skip_counter": (
+            f"{words.stop_replica} SQL_THREAD",
+            f"SET GLOBAL sql_{prefix}skip_counter = 0",
+            f"{words.start_replica} SQL_THREAD",
+        ),
+    }
+    names = [each.fact for each in finding.evidence]
+    statements = [each for name in names for each in changes.get(name, ())]
+    options = ", ".join(
+        each.replace("replica_", prefix) for each in names if each.startswith("replica_")
+    )
+    ways = [f"on {finding.replica} run {in_order(*statements)}"] if statements else []
+    if options:
+        ways.append(f"remove {options} from the configuration file of {finding.replica}")
+    if "replica_skip_errors" in names:
+        ways.append("restart it")
+    text = ", then ".join(ways)
+    if "sql_replica_skip_counter" in names:
+        text += (
+            ". The applier then applies the next transaction. An audit reports what it has skipped"
+            " as H8"
+        )
+    if options:
+        text += (
+            ". The applier then stops at the next change that does not match its rows (A2). What"
+            " it has left out stays missing, and equal sets hide it: `gtid-audit binlog compare"
+            " SOURCE REPLICA --everywhere` shows it (SOURCE and REPLICA are the DSNs of its source"
+            f" and of {finding.replica})"
+        )
+    return text
+
+
+# The meaning of `configure` for each code that it answers.
+SETTINGS: Mapping[str, Text] = {
+    "C2": _another_server_id,
+    "C4": _gtid_mode_on,
+    "C6": _logging_updates,
+    "P1": _logging_updates,
+    "C11": _logging_all,
+    "A4": _with_a_log,
+    "A9": _with_its_log_again,
+    "C15": _strict,
+    "U1": always("change the setting that the finding lists, also in the configuration file"),
+}

@@ -1,0 +1,139 @@
+"""Lets a source send again what a replica is missing: strategies `refetch`, `auto_position_on`.
+
+1. Both switch the channel to auto-position. With it, the source sends all that is missing. Some
+   channels are not switched for any content (switch_doubts.py).
+2. Rows that do not match, or were not read, refuse the default (fetched_conflicts.py). Some starts
+   are never planned: rows that are already there would be written a second time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gtid import GtidSet
+from repair.content.failing_event import FailingEvent
+from repair.doubts.compared_rows import compared_waiting, rows_of
+from repair.doubts.doubtful_sources import may_ask_a_copy
+from repair.doubts.rows_there import may_come_back
+from repair.doubts.start_doubts import as_warning
+from repair.doubts.switch_doubts import not_to_be_switched
+from repair.model.actions import AutoPositionOn, InjectEmpty
+from repair.model.offered_strategies import offered
+from repair.model.replication_model import ModelChannel, ModelServer, delivery
+from repair.model.semi_sync import until_committed
+from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
+from repair.strategies.fetched_conflicts import Fetch, compared_fetched, conflict_of, never_fetched
+from repair.strategies.starting import misfit_of_waiting
+from topology.transaction_class import ContentClass
+
+
+def refetch(case: Case) -> Outcome:
+    """Plan to let the source send again what is missing, if its rows do not conflict."""
+    receiving, source = case.receiving, case.source
+    if receiving is None:
+        return Refusal("the replica, or its channel, could not be read")
+    if source is None:
+        return Refusal("the source is not a server of this snapshot: what it purged is not known")
+    replica, channel = receiving
+    if (why := not_to_be_switched(case, replica, channel, source)) is not None:
+        return Refusal(why)
+    gone = case.finding.gtid_set - replica.executed - source.available
+    if committing := gone & source.committing:
+        return Refusal(
+            f"{source.name} is still committing {committing.shortened()} (gtid_owned)."
+            f" {until_committed(source)}"
+        )
+    if gone:
+        return Refusal(f"{source.name} can no longer send {gone.shortened()}")
+    # What another channel delivers in the model is fetched here as well, if it arrives first.
+    arriving = (
+        case.finding.gtid_set - case.was_there(replica.name)
+        if case.is_hole
+        else _coming(case, replica, channel, source)
+    )
+    fetch = Fetch(case, replica, channel, source, arriving)
+    outcome = _if_rows_fit(fetch) if arriving else _if_waiting_fits(fetch)
+    if isinstance(outcome, Refusal) or case.event is None:
+        return outcome
+    return _past_the_event(fetch, case.event, outcome.warnings)
+
+
+def _if_rows_fit(fetch: Fetch) -> Outcome:
+    """Plan the switch unless the rows of what is fetched do not match."""
+    case = fetch.case
+    if (certain := never_fetched(fetch)) is not None:
+        return Refusal(certain)
+    conflict = conflict_of(fetch)
+    if conflict is not None and not case.is_chosen:
+        return _refusal_until_compared(case, conflict)
+    may_be_a_copy = tuple(may_ask_a_copy(case))
+    if conflict is not None:
+        why = f"{conflict}: fetched again, they may stop the applier or overwrite rows"
+        return Proposal((fetch.switch,), (why, *may_be_a_copy))
+    compared = (*compared_fetched(fetch), *compared_waiting(case, fetch.replica, fetch.channel))
+    switch = replace(
+        fetch.switch,
+        rows=rows_of(compared),
+        compared_at=case.was_there(fetch.replica.name) if compared else None,
+    )
+    return Proposal((switch,), (*_may_come_back(fetch), *may_be_a_copy))
+
+
+def _if_waiting_fits(fetch: Fetch) -> Outcome:
+    """Plan the switch if nothing of the finding is fetched; it may start a stopped channel."""
+    case = fetch.case
+    if fetch.channel.running or (why := misfit_of_waiting(case, fetch.switch)) is None:
+        return Proposal((fetch.switch,))
+    if not case.is_chosen:
+        return _refusal_until_compared(case, why)
+    return Proposal((fetch.switch,), (as_warning(why),))
+
+
+def _refusal_until_compared(case: Case, why: str) -> Refusal:
+    return Refusal(f"{why}. Compare the rows, then choose with {offered(case)}")
+
+
+def _past_the_event(fetch: Fetch, event: FailingEvent, warnings: tuple[str, ...]) -> Proposal:
+    """Plan the switch with the failing event as an empty transaction: it is executed first.
+
+    If it were fetched again, it would stop the applier; the others of the gap are wanted.
+    """
+    replica, doomed = fetch.replica.name, GtidSet.of(event.gtid)
+    return Proposal(
+        (
+            InjectEmpty(replica, doomed),
+            AutoPositionOn(replica, fetch.channel.name, filled=doomed),
+        ),
+        (
+            *warnings,
+            (
+                f"{fetch.source.name} logged {event.gtid} with error {event.error_code}, and it"
+                " would stop the applier again. The plan commits it as an empty transaction on"
+                f" {replica}: compare what it did"
+            ),
+        ),
+    )
+
+
+def _may_come_back(fetch: Fetch) -> Iterator[str]:
+    """Yield the effect of a reset on rows that are not present, if it may be the cause (H8)."""
+    content = fetch.case.content
+    changing = content.of_class(ContentClass.DATA) & fetch.arriving if content else None
+    if fetch.case.finding.code == "H8" and changing:
+        yield may_come_back(fetch.replica.name, changing, "fetched")
+
+
+def _coming(
+    case: Case, replica: ModelServer, channel: ModelChannel, source: ModelServer
+) -> GtidSet:
+    """Return what a channel with a file position has not delivered (C3): it may have passed it.
+
+    What its source itself had not received when it was read comes later, in the order of its log.
+    What was passed is sent again, even if the source did not list it yet when it was read.
+    """
+    by_sets = replace(channel, auto_position=True, passed=GtidSet(), retrieved=GtidSet())
+    coming = delivery(case.model, replica, by_sets)
+    # All that was missing when it was read. A step that starts the channel delivers it in the
+    # model, but the file position may be after it.
+    missing = case.content.wanted if case.content is not None else GtidSet()
+    passed = (channel.passed | channel.bypassed) - replica.executed
+    return (coming & case.snapshot_executed[source.name]) | missing | passed

@@ -1,0 +1,43 @@
+"""A finding and the servers as a plan leaves them: the input of a manual instruction."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from repair.model.replication_model import Model
+from repair.sql.channel_queries import for_channel
+from topology.dialect import Dialect, dialect_of
+from topology.findings import Finding
+from topology.version import ServerVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """One finding and the servers as the plan leaves them."""
+
+    finding: Finding
+    model: Model
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return the dialect of the finding's replica; the current one if it was not read."""
+        replica = self.model.servers.get(self.finding.replica or "")
+        return dialect_of(replica.version if replica is not None else ServerVersion(9, 0, 0))
+
+    @property
+    def channel(self) -> str:
+        """Return the FOR CHANNEL clause of the finding's channel, as text."""
+        return for_channel(self.dialect, self.finding.channel or "")
+
+
+Text: TypeAlias = Callable[[Situation], str]
+
+
+def in_order(*statements: str) -> str:
+    """Return statements to run in this order."""
+    return ", ".join(f"`{each}`" for each in statements)
+
+
+def always(text: str) -> Text:
+    """Return an instruction that is the same in every situation."""
+    return lambda _situation: text

@@ -1,0 +1,301 @@
+"""Manual instructions: texts for strategies for which no script is written (strategy_registry.py).
+
+1. An instruction is complete: executed literally, it loses no transaction that it does not list
+   first. Statements are in backticks, in order, after the server on which to run them. Values that
+   the operator fills in are in parentheses. Tests run the instructions on real servers.
+2. If an instruction deletes data, the text is computed from the servers' sets. It lists what would
+   be lost, or refuses the direction in which it must not be used.
+"""
+
+from gtid import GtidSet
+from repair.model.replication_model import ModelServer
+from repair.strategies.instruction_context import Situation, in_order
+from topology.applier_errors import RELAY_LOG_UNREADABLE
+from topology.catalogue import UnknownCode
+from topology.explanations import Unexplained
+from topology.explanations import explain as explained
+from topology.gtid_waits import owning_channel, waits_for_gtid
+
+
+def _attaching(situation: Situation, source: str) -> tuple[str, ...]:
+    """Return the statements that point the finding's channel to a server, and start it."""
+    words, where = situation.dialect, situation.channel
+    prefix = words.option_prefix
+    options = (
+        f"{prefix}HOST = '(host of {source})', {prefix}PORT = (port of {source}),"
+        f" {prefix}USER = '(account of the channel)', {prefix}AUTO_POSITION = 1"
+    )
+    return f"{words.change_source} {options}{where}", f"{words.start_replica}{where}"
+
+
+def reclone(situation: Situation) -> str:
+    """Return how to replace the data of one of two servers, and of which."""
+    finding, servers = situation.finding, situation.model.servers
+    source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
+    if source is None or replica is None:
+        return (
+            "replace the server's data with a backup or a clone of its source. Compare their GTID"
+            " sets first: this deletes what only this server has"
+        )
+    here = replica.name
+    remove = f"{situation.dialect.reset_replica} ALL"
+    attach = (
+        f"take a new backup of {source.name} that includes its GTID set, or a new clone; stop"
+        f" {here}; replace its data directory with the copy, but keep its own auto.cnf and its own"
+        " configuration file; start it without its replication threads"
+        f" ({situation.dialect.skip_replica_start}). The copy may have the channels of"
+        f" {source.name}: on {here} run {in_order(remove, *_attaching(situation, source.name))}"
+    )
+    if len(replica.channels) > 1:
+        attach += ", and configure its other channels again"
+    if finding.code == "E4":
+        attach += (
+            f". {here} keeps its server_uuid, as it does with CLONE INSTANCE. If you audit with"
+            " `--out`, delete the cluster's entry under `differences` in _content_looks.json"
+            " afterwards. Otherwise an audit that can no longer compare these GTIDs still reports"
+            " the old difference"
+        )
+    only_here = replica.executed - source.executed
+    if not only_here:
+        return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
+    if finding.code == "E6":
+        return (
+            f"compare the data first: only {here} has {only_here.shortened()} in gtid_executed."
+            f" The finding shows whether the rows are probably on {source.name}. Do not redo them"
+            f" there before you have compared. If the rows are there, {attach}. Nothing is lost"
+            f" then. If they are not, only {here} has them, and this would delete them"
+        )
+    return (
+        f"do NOT restore {here} from {source.name} as it is: only {here} has"
+        f" {only_here.shortened()}, and you would lose that data;"
+        f" {_saving(situation, only_here, replica)}. Keep a copy of {here}'s data directory. Never"
+        f" restore both servers: one of them must keep its data. Only then {attach}"
+    )
+
+
+def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> str:
+    """Return how to save what only the replica has."""
+    source, kept = situation.finding.source, only_here - replica.purged
+    if kept:
+        return (
+            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo --schema-from"
+            f" SERVER` (SERVER is the DSN of {replica.name}). Decide whether to run that script on"
+            f" {source} before you clone. Do not run it if {source} already has the rows, as it"
+            " does after RESET BINARY LOGS AND GTIDS"
+        )
+    return (
+        f"{replica.name} has purged them too, so their rows exist only in its tables: compare the"
+        f" tables, and copy the rows that you need to {source} before you clone"
+    )
+
+
+def donor_refetch(situation: Situation) -> str:
+    """Return from which server to get what the source has purged."""
+    finding, model = situation.finding, situation.model
+    replica, wanted = model.servers.get(finding.replica or ""), finding.gtid_set
+    donors = [
+        each
+        for each in model.servers.values()
+        if each.name not in (finding.source, finding.replica)
+        and wanted <= each.available
+        and (replica is None or each.purged <= replica.executed)
+    ]
+    if not donors:
+        return (
+            "no server of this snapshot has all transactions that the replica needs in its binary"
+            " logs"
+        )
+    # The first donor that would accept the connection, and send nothing else.
+    refused, more, name = min(_obstacles(situation, each) for each in donors)
+    words, where = situation.dialect, situation.channel
+    stop = f"{words.stop_replica}{where}"
+    text = (
+        f"on {finding.replica} run {in_order(stop, *_attaching(situation, name))}; wait until"
+        f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
+        f" {finding.source}: run {in_order(stop, *_attaching(situation, finding.source or ''))}"
+    )
+    if more:
+        text = (
+            f"{name} would also send {more}, which {finding.source} does not have: decide first"
+            f" whether you want that. Then {text}"
+        )
+    text += (
+        f". {finding.replica} then gets only what {name} applied. What {name} left out because of"
+        f" a filter, an ignored error or an empty transaction is missing on {finding.replica} too,"
+        f" and no later audit reports it. `gtid-audit binlog show '{wanted}' SERVER` (SERVER is"
+        f" the DSN of {name}) shows what its log contains"
+    )
+    if refused:
+        text += (
+            f". {name} will refuse the connection: {refused} has its server_uuid, but {name} does"
+            " not have it"
+        )
+    return text
+
+
+def _obstacles(situation: Situation, donor: ModelServer) -> tuple[str, str, str]:
+    """Return what a donor refuses, what else it sends, and its name; the best is the smallest."""
+    servers, finding = situation.model.servers, situation.finding
+    ends = [servers.get(finding.source or ""), servers.get(finding.replica or "")]
+    known = GtidSet.union_of(each.executed for each in ends if each is not None)
+    replica = ends[1]
+    refused = (
+        replica.executed.from_uuid(donor.server_uuid) - donor.executed
+        if replica is not None
+        else GtidSet()
+    )
+    more = donor.executed - known
+    return (
+        refused.shortened() if refused else "",
+        more.shortened() if more else "",
+        donor.name,
+    )
+
+
+def until_after_gaps(situation: Situation) -> str:
+    """Return how to close the gaps that a crash of a parallel applier left."""
+    words, where = situation.dialect, situation.channel
+    stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
+    until = f"{words.start_replica} UNTIL SQL_AFTER_MTS_GAPS{where}"
+    return (
+        f"on {situation.finding.replica} run {in_order(stop, until)}; wait until the applier has"
+        f" stopped by itself; then run {in_order(start)}"
+    )
+
+
+def attach(situation: Situation) -> str:
+    """Return how to let a server receive from the candidate of the finding."""
+    model, finding = situation.model, situation.finding
+    source, replica = (
+        model.servers.get(finding.source or ""),
+        model.servers.get(finding.replica or ""),
+    )
+    if source is None or replica is None:
+        return "compare the GTID sets and the data of the two servers first"
+    extra = replica.executed - source.executed
+    if extra:
+        return (
+            f"do NOT attach {replica.name} yet: {source.name} does not have {extra.shortened()}."
+            " Decide about these transactions first"
+        )
+    return (
+        f"compare the data of the two servers first: if {replica.name} already has the rows,"
+        f" replication would apply the transactions a second time. Then on {replica.name} run"
+        f" {in_order(*_attaching(situation, source.name))}, and audit again"
+    )
+
+
+def rebuild_position(situation: Situation) -> str:
+    """Return how to let a replica follow a source that began its history again."""
+    words, where = situation.dialect, situation.channel
+    statements = in_order(
+        f"{words.stop_replica}{where}",
+        words.reset_binary_logs_and_gtids,
+        f"SET GLOBAL gtid_purged = '(@@GLOBAL.gtid_executed of {situation.finding.source})'",
+        # This deletes the relay log: the receiver would request what was received of the old
+        # history.
+        f"{words.change_source} {words.option_prefix}AUTO_POSITION = 1{where}",
+        f"{words.start_replica}{where}",
+    )
+    return (
+        "only if the data of both servers is equal and no client writes to the source: on"
+        f" {situation.finding.replica} run {statements}, and audit again. This deletes the binary"
+        f" logs of {situation.finding.replica}. Servers that replicate from it need the same"
+        " procedure"
+    )
+
+
+def new_server_uuid(situation: Situation) -> str:
+    """Return how to give a copied server its own server_uuid."""
+    # A receiver that stopped with 13117 (1593 before 8.0) does not try again (seen on 9.7.4).
+    return (
+        "only on the server whose data directory was copied: stop it, remove auto.cnf from its data"
+        " directory, start it. Then, on each server whose receiver has stopped, run"
+        f" {in_order(situation.dialect.start_replica)}"
+    )
+
+
+def explain(situation: Situation) -> str:
+    """Return what the error of a stopped thread means, and what to do."""
+    otherwise = "read the error text; `gtid-audit explain TEXT` prints what it means and what to do"
+    facts = {fact.fact: fact.value for fact in situation.finding.evidence}
+    # The text first: one number has several causes.
+    for fact in ("applier error", "receiver error", "applier errno", "receiver errno"):
+        try:
+            found = explained(facts.get(fact, ""))
+        except (Unexplained, UnknownCode):
+            continue
+        if found.title == RELAY_LOG_UNREADABLE:
+            return _received_again(situation)
+        return " ".join((found.meaning, *found.advice))
+    return otherwise
+
+
+def _received_again(situation: Situation) -> str:
+    """Return how to replace an unreadable relay log, which may be the last copy of some GTIDs."""
+    finding, words, where = situation.finding, situation.dialect, situation.channel
+    source, replica = (
+        situation.model.servers.get(name or "") for name in (finding.source, finding.replica)
+    )
+    channels = () if replica is None else replica.channels
+    channel = next((each for each in channels if each.name == finding.channel), None)
+    if source is None or replica is None or channel is None:
+        return (
+            "the relay log cannot be read, and the source was not read: compare what is missing"
+            " with the binary logs of the source before you delete the relay log"
+        )
+    gone = channel.retrieved - (replica.executed - replica.due) - source.available
+    if gone:
+        return (
+            f"do NOT delete the relay log of {replica.name}: the binary logs of {source.name} no"
+            f" longer contain {gone.shortened()}. Save the relay log files. Get these transactions"
+            f" from another server, or clone. Only then let {source.name} send the rest again"
+        )
+    if channel.auto_position:
+        options = f"{words.option_prefix}AUTO_POSITION = 1"
+    else:
+        options = (
+            f"{words.option_prefix}LOG_FILE = '(Relay_{words.option_prefix.title()}Log_File)',"
+            f" {words.option_prefix}LOG_POS = (Exec_{words.option_prefix.title()}Log_Pos)"
+        )
+    statements = in_order(
+        f"{words.stop_replica}{where}",
+        f"{words.change_source} {options}{where}",
+        f"{words.start_replica}{where}",
+    )
+    how = "" if channel.auto_position else f", with the values of {words.show_replica_status}"
+    return (
+        f"no transaction caused the error, and {source.name} still has all of them: on"
+        f" {replica.name} run {statements}{how}. This deletes the relay log, and {source.name}"
+        " sends the transactions again. Find out what damaged the file"
+    )
+
+
+_OWNED, _KILL = in_order("SELECT @@GLOBAL.gtid_owned"), in_order("KILL (id of the thread)")
+
+
+def kill_blocker(situation: Situation) -> str:
+    """Return how to find and end the session that blocks an applier."""
+    if owning_channel(situation.finding) is not None:
+        return (
+            f"on {situation.finding.replica} run {_OWNED}. It lists GTID#thread: the threads are"
+            " workers of two channels that deliver the same transactions and wait for each other."
+            f" Run {_KILL} for the thread with the lowest number. Its applier stops with error"
+            " 1317, and the other channel applies its transaction. When that channel has caught"
+            " up, start the stopped one again"
+        )
+    if waits_for_gtid(situation.finding):
+        return (
+            f"on {situation.finding.replica} run {_OWNED}. It lists GTID#thread: end the session"
+            f" of that thread with ROLLBACK, or run {_KILL}. It must not commit: the server would"
+            " then count the transaction as executed, without its rows"
+        )
+    return (
+        "find the session that holds the lock, not a replication thread, in"
+        " performance_schema.metadata_locks or data_locks (before 8.0:"
+        " information_schema.INNODB_TRX and SHOW PROCESSLIST). Make sure that its transaction may"
+        f" be rolled back. Then on {situation.finding.replica} run {_KILL}. A prepared XA"
+        " transaction holds its locks without a session (information_schema.INNODB_TRX shows"
+        f" thread 0): run {in_order('XA RECOVER')}, and end it with {in_order('XA COMMIT (xid)')}"
+        f" or {in_order('XA ROLLBACK (xid)')}"
+    )

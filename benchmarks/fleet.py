@@ -29,7 +29,7 @@ from benchmarks.generate.numbers import GeneratedFleet
 from benchmarks.generate.rows import table_of
 from topology.adapters.parquet import parquet_writer
 from topology.adapters.stored_runs import COMPLETE, RECORD
-from topology.run_record import RunRecord
+from topology.documents.run_record import RunRecord
 
 CLUSTERS_PER_ROW_GROUP = 5_000
 CLUSTERS_PER_FILE = 250_000

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from gtid_audit.exits import UsageProblem
 from gtid_audit.optional_packages import require_spark
 from gtid_audit.stored_run import NOTHING_ABSENT, NotInRun
-from topology.contents import ContentReading
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
+from topology.readings.contents import ContentReading
 
 if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.adapters.results import Results

@@ -7,12 +7,12 @@ from gtid_audit.cluster_contents import look_at_contents
 from gtid_audit.refuse_same_server import refuse_same_servers
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.contents import ContentReading
-from topology.contents_to_compare import QUERY_SECONDS_MAX
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
-from topology.target import ServerTarget
+from topology.questions.contents_to_compare import QUERY_SECONDS_MAX
+from topology.readings.contents import ContentReading
+from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.target import ServerTarget
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ The page is generated: do not edit it by hand. A test compares it with the catal
 import sys
 from collections.abc import Iterator
 
-from topology.catalogue import CATALOGUE, FAMILIES, CatalogueEntry
+from topology.catalogue.verdict_table import CATALOGUE, FAMILIES, CatalogueEntry
 
 
 def catalogue_page() -> str:

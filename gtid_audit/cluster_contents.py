@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.accepted import AcceptedRepair
-from topology.contents_to_compare import (
+from topology.facts.accepted import AcceptedRepair
+from topology.questions.contents_to_compare import (
     QUERY_SECONDS_MAX,
     Looked,
     Remembered,
@@ -18,9 +18,9 @@ from topology.contents_to_compare import (
     looked_back,
     suspects_now,
 )
-from topology.known_differences import known_gtids, still_known
-from topology.snapshot import ClusterSnapshot
-from topology.target import ServerTarget
+from topology.questions.known_differences import known_gtids, still_known
+from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.target import ServerTarget
 
 NOTHING_REMEMBERED: Final = Remembered()
 

@@ -20,10 +20,10 @@ from uuid import UUID, uuid4
 
 from gtid import GtidError, GtidSet
 from gtid_audit.exits import UsageProblem
-from topology.content_records import ADDED_TO_DIFFERENCE, DIFFERENCE
-from topology.contents_to_compare import KnownDifference, Remembered
-from topology.record_codec import MalformedRecord
-from topology.records import time_from_text, time_to_text
+from topology.documents.content_records import ADDED_TO_DIFFERENCE, DIFFERENCE
+from topology.documents.record_codec import MalformedRecord
+from topology.documents.records import time_from_text, time_to_text
+from topology.questions.contents_to_compare import KnownDifference, Remembered
 
 LOOKS: Final = "_content_looks.json"
 _WRITING: Final = "_content_looks.json.writing-"

@@ -44,8 +44,8 @@ from repair.adapters.affected_rows import AffectedRows, look_up_rows
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
 from topology.audit_cluster import CONTENT
-from topology.contents import ContentReading, UnreadContent
-from topology.findings import Finding, Unknown, Verdict, verdict_of
+from topology.catalogue.findings import Finding, Unknown, Verdict, verdict_of
+from topology.readings.contents import ContentReading, UnreadContent
 from topology.rules.content import same_gtid_different_content
 
 # The cluster name in findings about two logs, which have no fleet.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 
 OK: Final = 0
 FALSE: Final = 1  # a predicate is false

@@ -17,12 +17,12 @@ from gtid_audit.cluster_contents import look_at_contents
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import EVERY_SERVER, audit_or_unknown
-from topology.contents import ContentReading, UnreadContent
-from topology.contents_to_compare import Looked, Remembered, suspects_in
-from topology.known_differences import not_here, still_known, with_known
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
-from topology.target import ServerTarget
+from topology.questions.contents_to_compare import Looked, Remembered, suspects_in
+from topology.questions.known_differences import not_here, still_known, with_known
+from topology.readings.contents import ContentReading, UnreadContent
+from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.target import ServerTarget
 
 # Clusters that are compared at the same time: the work is waiting for servers.
 CONTENTS_AT_ONCE: Final = 16

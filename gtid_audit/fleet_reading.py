@@ -21,10 +21,10 @@ from gtid_audit.refuse_same_server import refuse_same_servers
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_or_unknown
-from topology.contents import ContentReading
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.readings.contents import ContentReading
+from topology.readings.snapshot import ClusterSnapshot
 
 # Below the directory of runs: readings of selected clusters, and their findings.
 PARTIAL: Final = "partial"

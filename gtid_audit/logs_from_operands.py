@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import warn, without_credentials
-from topology.findings import Verdict
-from topology.target import ServerTarget
+from topology.catalogue.findings import Verdict
+from topology.readings.target import ServerTarget
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

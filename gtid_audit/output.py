@@ -15,7 +15,7 @@ from io import TextIOWrapper
 from itertools import chain, islice
 from typing import Any
 
-from topology.document_version import versioned
+from topology.documents.document_version import versioned
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _SPOOLED_BYTES = 64 * 1024**2

@@ -27,9 +27,9 @@ from gtid import GtidSet
 from gtid_audit.exits import UsageProblem
 from repair import Plan
 from repair.render import PLAN
-from topology.findings import ClusterAudit, Finding
-from topology.strategy_table import strategies_for
-from topology.target import ServerTarget
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.catalogue.strategy_table import strategies_for
+from topology.readings.target import ServerTarget
 
 # Strategies whose choice is about GTIDs, on any server that is missing them.
 _LEAVING_OUT: Final = frozenset({"inject_empty", "gtid_purged_append"})

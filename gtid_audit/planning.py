@@ -13,8 +13,8 @@ from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
 from repair.content.row_versions import RowsRead
 from repair.content.side_effects import SideEffects
-from topology.findings import ClusterAudit, Severity, Verdict
-from topology.target import ServerTarget
+from topology.catalogue.findings import ClusterAudit, Severity, Verdict
+from topology.readings.target import ServerTarget
 
 EVENT_SECONDS_MAX: Final = 30.0  # to find one event in a source's binary logs
 

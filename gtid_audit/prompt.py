@@ -3,7 +3,7 @@
 import sys
 
 from gtid_audit.exits import UsageProblem
-from topology.target import Secret
+from topology.readings.target import Secret
 
 
 def ask_password() -> Secret:

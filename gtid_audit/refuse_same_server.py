@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gtid_audit.exits import UsageProblem
-from topology.one_server import same_servers
-from topology.snapshot import ClusterSnapshot
+from topology.readings.one_server import same_servers
+from topology.readings.snapshot import ClusterSnapshot
 
 
 def refuse_same_servers(snapshots: Sequence[ClusterSnapshot]) -> None:

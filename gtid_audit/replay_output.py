@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import warn, write_json
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
     from gtid_audit.requested_transactions import RequestedTransactions

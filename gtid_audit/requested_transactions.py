@@ -11,7 +11,7 @@ from gtid import GtidSet
 from gtid_audit import exits
 from gtid_audit.logs_from_operands import LogServer
 from gtid_audit.output import warn
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
     from binlog.scan import EventGroup

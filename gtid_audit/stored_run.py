@@ -1,8 +1,8 @@
 """Decides whether a stored run may stand for the current state of the fleet.
 
 1. An old run, a run from the future and a run without a record are not evaluated. Every cluster is
-   then UNKNOWN, with the reason (topology/run_record.py). Such a run shows another time, or a part
-   of the fleet.
+   then UNKNOWN, with the reason (topology/documents/run_record.py). Such a run shows another time,
+   or a part of the fleet.
 2. With a fleet file, every cluster and every server in it is in the result. It is UNKNOWN if the
    run has no reading of it, or a reading of another address.
 3. Accounts are not looked up: no server is queried.
@@ -17,9 +17,9 @@ from gtid_audit.views.audit_results import AuditOutcome, Refused
 from gtid_audit.views.report import Engine, report_of
 from topology.adapters.inventory.fleet import Roster
 from topology.audit_cluster import EVERY_SERVER, not_evaluated
-from topology.findings import ClusterAudit, Unknown
+from topology.catalogue.findings import ClusterAudit, Unknown
+from topology.documents.run_record import AgeLimit, ReadSpan, refusal
 from topology.policy import Policy
-from topology.run_record import AgeLimit, ReadSpan, refusal
 
 RUN_FACT: Final = "stored run"
 READINGS: Final = "readings"

@@ -12,8 +12,8 @@ from repair.content.content_questions import HOLES
 from repair.model.actions import Action, AutoPositionOn, MovePast, StartChannel
 from repair.model.replication_model import Model
 from repair.plan_parts import brought_by, may_not_arrive
-from topology.findings import ClusterAudit, Finding
-from topology.snapshot import ReadServer
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.readings.snapshot import ReadServer
 
 # The model does not show these: nothing is missing (E4, H7), or it assumes that every running
 # applier applies everything (A5, A6, A8). Steps for other findings never answer them.

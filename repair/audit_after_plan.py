@@ -37,13 +37,12 @@ from repair.model.former_places import (
 from repair.model.replication_model import Model, ModelServer
 from repair.plan_parts import in_short
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Severity
-from topology.graph import build_graph
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, ends_of
-from topology.other_versions import own_at_other_sources
+from topology.catalogue.findings import ClusterAudit, Finding, Severity
+from topology.facts.graph import build_graph
+from topology.facts.other_versions import own_at_other_sources
 from topology.policy import Policy
-from topology.rules.threads import RECEIVER_ERROR
-from topology.snapshot import (
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch, ends_of
+from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
@@ -51,6 +50,7 @@ from topology.snapshot import (
     ServerSnapshot,
     ThreadState,
 )
+from topology.rules.threads import RECEIVER_ERROR
 
 # For these families a larger set is worse; for a stopped channel it only means that more waits.
 _GROWTH_IS_WORSE = frozenset("HEPJ")
@@ -233,7 +233,7 @@ def _commits_of_steps(
 
     A step that delivers them to one source of the replica commits them again, not with the
     replica's server_id. So for its other sources they are still errant
-    (topology/other_versions.py).
+    (topology/facts/other_versions.py).
     """
     servers = {each.name: each for each in then.last}
     graph = build_graph(then)
@@ -317,7 +317,8 @@ def _channel(
 def _arrived(first: ReadServer, last: ReadServer) -> GtidSet:
     """Return what arrived from other servers between the readings.
 
-    Its source may have been read before it committed this: that is no loss (topology/facts.py).
+    Its source may have been read before it committed this: that is no loss
+    (topology/facts/cluster_facts.py).
     """
     now = _held(last) - _held(first)
     return now.without_uuid(last.server_uuid)

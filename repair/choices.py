@@ -11,9 +11,9 @@ from repair.model.replication_model import Model
 from repair.model.strategy_case import is_seen_in_part
 from repair.plan_parts import about
 from repair.strategies.strategy_registry import PLANNERS, by_hand
-from topology.catalogue import CATALOGUE
-from topology.findings import ClusterAudit, Finding
-from topology.strategy_table import STRATEGIES, strategies_for
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.catalogue.strategy_table import STRATEGIES, strategies_for
+from topology.catalogue.verdict_table import CATALOGUE
 
 # Codes of extra transactions on a server: one choice applies to all servers.
 _EXTRA = ("E1", "E2", "E3", "J3")

@@ -15,9 +15,9 @@ from repair.model.initial_model import executed_by, known_servers, start_model
 from repair.model.missing_on import meant_to_arrive
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Hole, LogEvidence
-from topology.findings import ClusterAudit, Finding
+from topology.catalogue.findings import ClusterAudit, Finding
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ReadServer
+from topology.readings.snapshot import ClusterSnapshot, ReadServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from repair.repair_plan import (
 )
 from repair.strategies.refused_before import fits_by_now
 from repair.strategies.strategy_registry import PLANNERS, by_hand
-from topology.findings import ClusterAudit, Finding, Grade, Severity
-from topology.snapshot import ReadServer
-from topology.strategy_table import STRATEGIES, is_only_selected, variants_of
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
+from topology.catalogue.strategy_table import STRATEGIES, is_only_selected, variants_of
+from topology.readings.snapshot import ReadServer
 
 # A stuck applier first. Then what is missing and what is extra, for which the operator may have
 # chosen a strategy. Then auto-position and the threads, which deliver the rest.

@@ -35,9 +35,9 @@ from repair.scripts.procedures import make_step
 from repair.scripts.steps import Step
 from repair.simulated_proposal import Simulated, try_strategy
 from repair.strategies.kept_out import kept_out, may_come_first
-from topology.findings import ClusterAudit, Finding
+from topology.catalogue.findings import ClusterAudit, Finding
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot
 
 # Replaces a strategy's name if the finding itself needed no step.
 BY_OTHER_STEPS = "by the other steps"

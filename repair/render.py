@@ -187,7 +187,7 @@ def _how_to_go_back(plan: Plan) -> list[str]:
 
 
 def _record(plan: Plan) -> list[str]:
-    """Explain why to keep the directory, if transactions are left out: see topology/accepted.py.
+    """Explain why to keep the directory, if transactions are left out: see accepted.py.
 
     Without it, an audit would report them as E4, as missing transactions.
     """

@@ -60,8 +60,8 @@ from repair.model.strategy_case import SavedContent
 from repair.scripts.steps import Step
 from repair.sql.guard import without_measured
 from repair.sql.statement_sql import DELIMITER
-from topology.findings import Finding
-from topology.hidden_passwords import without_secrets
+from topology.catalogue.findings import Finding
+from topology.readings.hidden_passwords import without_secrets
 
 SCHEMA_VERSION = 2
 _LISTS = (

@@ -21,8 +21,8 @@ from repair.plan_input import PlanInput
 from repair.scripts.procedure import Setting
 from repair.strategies.kept_out import KeptOut, brings_in
 from repair.strategies.strategy_registry import PLANNERS
-from topology.findings import ClusterAudit
-from topology.strategy_table import strategies_for
+from topology.catalogue.findings import ClusterAudit
+from topology.catalogue.strategy_table import strategies_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from spark_audit.arrow_arrays import filled, is_there, is_true, numbers, one
 from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.clean_places import keep_places_in_log, whole_places
 from spark_audit.columns_for_rules import COLUMNS, every_rule_is_known
-from topology.record_codec import VERSION, Codec, MalformedRecord, word
-from topology.snapshot import ALWAYS_READ, ThreadState
-from topology.version import Vendor
+from topology.documents.record_codec import VERSION, Codec, MalformedRecord, word
+from topology.readings.snapshot import ALWAYS_READ, ThreadState
+from topology.readings.version import Vendor
 
 _ALWAYS_THERE: Final = (
     *("cluster", "name", "host", "port", "phase", "read_started", "read_ended", "unread"),

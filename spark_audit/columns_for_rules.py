@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
-from topology.findings import Finding
+from topology.catalogue.findings import Finding
 from topology.rules import RULES
 
 # The columns that decide whether a cluster is clean, from SNAPSHOT_SCHEMA of topology/adapters.

@@ -64,9 +64,9 @@ from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.run_context import NOTHING, Beside
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
-from topology.findings import ClusterAudit, Verdict
+from topology.catalogue.findings import ClusterAudit, Verdict
+from topology.documents.records import Record, audit_to_record
 from topology.policy import Policy
-from topology.records import Record, audit_to_record
 
 # Returns the rows with these numbers, with only these columns.
 FetchRows = Callable[[Numbers, Sequence[str]], pa.Table]

@@ -13,11 +13,16 @@ from dataclasses import replace
 
 from spark_audit.run_context import NOTHING, Beside
 from topology.audit_cluster import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, not_evaluated
-from topology.contents import ContentReading
-from topology.findings import ClusterAudit, Unknown, verdict_of
+from topology.catalogue.findings import ClusterAudit, Unknown, verdict_of
+from topology.documents.records import (
+    MalformedRecord,
+    Record,
+    cluster_from_servers,
+    snapshot_from_record,
+)
 from topology.policy import Policy
-from topology.records import MalformedRecord, Record, cluster_from_servers, snapshot_from_record
-from topology.snapshot import ServerSnapshot
+from topology.readings.contents import ContentReading
+from topology.readings.snapshot import ServerSnapshot
 
 
 def evaluate_records(

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from spark_audit.result_columns import AUDIT_SCHEMA, EVALUATED_SCHEMA
 from topology.adapters.snapshot_columns import table_of_records
-from topology.findings import ClusterAudit, Severity
-from topology.records import audit_to_record
+from topology.catalogue.findings import ClusterAudit, Severity
+from topology.documents.records import audit_to_record
 
 
 def rows_of_audits(audits: Iterable[ClusterAudit]) -> pa.Table:

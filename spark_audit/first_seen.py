@@ -1,7 +1,7 @@
 """Joins the findings of one run with those of earlier runs, to find when each was first seen.
 
 A finding is the fact it states, and its `id` is that of the fact, not of its size (rule 3 of
-topology/findings.py). So across runs:
+topology/catalogue/findings.py). So across runs:
 
 1. A finding that the previous run also had keeps its `first_seen`. It inherits nothing else.
 2. A finding that the previous run did not have is new, even if an older run had it: the run in

@@ -1,8 +1,8 @@
 """The columns of results: evaluations, clusters, findings, and facts that were not read.
 
 They are Arrow columns, because both the files and the batches to and from the executors are Arrow.
-Columns are derived from the fields of the records in topology/records.py. The local engine has
-no others; schema.py derives Spark's schemas from them.
+Columns are derived from the fields of the records in topology/documents/records.py. The local
+engine has no others; schema.py derives Spark's schemas from them.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from topology.adapters.snapshot_columns import TIMESTAMP, columns_of, list_of
-from topology.records import AUDIT, FINDING, UNKNOWN
+from topology.documents.records import AUDIT, FINDING, UNKNOWN
 
 FINDING_SCHEMA: Final = columns_of(FINDING)
 UNKNOWN_SCHEMA: Final = columns_of(UNKNOWN)

@@ -31,15 +31,15 @@ from spark_audit.summary import (
     policy_digest,
 )
 from topology.adapters.snapshot_columns import records_of_table
-from topology.findings import ClusterAudit, Finding, Severity, Unknown, Verdict
-from topology.json_items import item_text
-from topology.policy import Policy
-from topology.records import (
+from topology.catalogue.findings import ClusterAudit, Finding, Severity, Unknown, Verdict
+from topology.documents.json_items import item_text
+from topology.documents.records import (
     Record,
     finding_to_record,
     time_to_text,
     unknown_to_record,
 )
+from topology.policy import Policy
 
 _DIGEST_DIGITS: Final = 16
 

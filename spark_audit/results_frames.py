@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from spark_audit.schema import CLUSTERS, FINDINGS, UNKNOWN
 from spark_audit.summary import SEVERITIES, UNREAD_CODE, VERDICTS
-from topology.findings import Severity, Verdict
+from topology.catalogue.findings import Severity, Verdict
 
 _COUNTS: Final = tuple(f"{severity.value}_count" for severity in SEVERITIES)
 
@@ -36,7 +36,7 @@ def unknown_of(evaluated: DataFrame) -> DataFrame:
 
 
 def findings_in_order(findings: DataFrame) -> DataFrame:
-    """Sort as a report lists its findings: Finding.order of topology/findings.py."""
+    """Sort as a report lists its findings: Finding.order of topology/catalogue/findings.py."""
     empty_as_text = [sf.coalesce(name, sf.lit("")) for name in ("source", "replica", "channel")]
     return findings.orderBy("cluster", severity_rank(), "code", *empty_as_text, "id")
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from topology.contents import ContentReading
-from topology.findings import Unknown
+from topology.catalogue.findings import Unknown
+from topology.readings.contents import ContentReading
 
 Contents: TypeAlias = Mapping[str, ContentReading]
 Gaps: TypeAlias = Mapping[str, tuple[Unknown, ...]]

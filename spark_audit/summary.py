@@ -14,10 +14,10 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from topology.accepted import AcceptedRepair
-from topology.findings import Severity, Verdict, worst_verdict
+from topology.catalogue.findings import Severity, Verdict, worst_verdict
+from topology.documents.records import time_from_text, time_to_text
+from topology.facts.accepted import AcceptedRepair
 from topology.policy import Policy
-from topology.records import time_from_text, time_to_text
 
 WORST_CLUSTERS_MAX: Final = 50  # one or two screens; the tables have the rest
 SEVERITIES: Final = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)  # worst first

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from gtid import Gtid
 from tests.snapshots import A
-from topology.contents import (
+from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,

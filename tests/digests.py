@@ -10,12 +10,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 
 from repair.content.content_questions import arrivals, question_of
-from topology.facts import ClusterFacts, gather_facts
-from topology.joining import evaluate_parts
-from topology.log_questions import questions_of
+from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.joining import evaluate_parts
 from topology.policy import Policy
+from topology.questions.log_questions import questions_of
+from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
 from topology.rules import RULES
-from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
 
 _CHARACTERS = 8
 _READ = (ServerSnapshot, ClusterSnapshot, Policy)

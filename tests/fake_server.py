@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from topology.target import Secret, ServerTarget
+from topology.readings.target import Secret, ServerTarget
 
 PASSWORD = "the fleet's password"
 SALT = b"12345678" + b"abcdefghijkl"

@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from topology.findings import ClusterAudit, Finding
+from topology.catalogue.findings import ClusterAudit, Finding
 
 _COLUMNS = 100
 # The server_uuids of scenarios.txt and of the simulator: one letter, and zeros.

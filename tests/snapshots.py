@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet
-from topology.history_evidence import CommitRecord, HistoryEvidence
-from topology.snapshot import (
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
@@ -21,7 +21,7 @@ from topology.snapshot import (
     UnreadReason,
     as_read,
 )
-from topology.version import ServerVersion, Vendor
+from topology.readings.version import ServerVersion, Vendor
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 A, B, C = (UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "abc")

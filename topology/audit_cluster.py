@@ -7,17 +7,17 @@
 
 from collections.abc import Iterable, Iterator
 
-from topology.accepted import Acceptance
-from topology.facts import ClusterFacts, gather_facts
-from topology.findings import ClusterAudit, Finding, Unknown, Verdict, verdict_of
-from topology.last_result import keep_last_result
+from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict, verdict_of
+from topology.facts.accepted import Acceptance
+from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.last_result import keep_last_result
 from topology.policy import Policy
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.rules import RULES
 from topology.rules.build import Rule
 from topology.rules.content import same_gtid_different_content
 from topology.rules.coverage import not_compared
 from topology.rules.without_content import not_decided
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.suppression import suppress_symptoms
 
 EVERY_SERVER = "every server"  # shown as the server if the whole cluster is unknown

@@ -6,7 +6,7 @@ This module accesses no servers: it converts configuration to a value.
 from dataclasses import dataclass
 from uuid import UUID
 
-from topology.accepted import AcceptedRepair
+from topology.facts.accepted import AcceptedRepair
 
 
 @dataclass(frozen=True, slots=True)

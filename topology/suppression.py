@@ -39,8 +39,8 @@ another channel. Suppression by severity alone would hide causes behind their sy
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from topology.error_texts import FOR_WANT_OF_LOGS, LOG_NOT_OPEN, row_of
-from topology.findings import Finding, Grade, Severity
+from topology.catalogue.error_texts import FOR_WANT_OF_LOGS, LOG_NOT_OPEN, row_of
+from topology.catalogue.findings import Finding, Grade, Severity
 from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.purged import BY_POSITION
 from topology.rules.settings import EQUAL_IDS

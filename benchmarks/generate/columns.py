@@ -14,7 +14,7 @@ from benchmarks.generate.draws import Bools, Int64s
 from benchmarks.generate.kinds import FAILURES, RUNNING
 from benchmarks.generate.numbers import EVENT_BYTES, THREAD_STATES, Numbers
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
-from topology.dialect import SETTINGS
+from topology.readings.dialect import SETTINGS
 
 LOG_NAMES_MAX = 10_000
 WORKERS = 4  # replica_parallel_workers by default since 8.0.27

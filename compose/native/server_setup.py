@@ -1,16 +1,16 @@
 """The statements that build a topology, and the options that keep its servers small.
 
-The keywords come from topology.dialect, the one table of version words. This module adds what only
-tests need: server options, a parallel applier, status columns under their current names.
+The keywords come from topology.readings.dialect, the one table of version words. This module adds
+what only tests need: server options, a parallel applier, status columns under their current names.
 """
 
 from dataclasses import dataclass
 
 from binlog.quoting import quote_string
 from compose.native.installation import Version
-from topology.dialect import STATUS_COLUMNS, Dialect
-from topology.dialect import dialect_of as words_of
-from topology.version import ServerVersion
+from topology.readings.dialect import STATUS_COLUMNS, Dialect
+from topology.readings.dialect import dialect_of as words_of
+from topology.readings.version import ServerVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from gtid_audit.commands.options import (
 )
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import progress, write
-from topology.run_record import MAX_AGE_DEFAULT
+from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
     from gtid_audit.stored_run import StoredQuestion
@@ -83,8 +83,8 @@ def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuest
     from gtid_audit import clock
     from gtid_audit.load_fleet import load_without_accounts
     from gtid_audit.stored_run import StoredQuestion
+    from topology.documents.run_record import AgeLimit
     from topology.policy import Policy
-    from topology.run_record import AgeLimit
 
     limit = AgeLimit(clock.now(), max_age_of(max_age))
     roster = None if fleet is None else load_without_accounts(fleet)

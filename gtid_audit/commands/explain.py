@@ -18,9 +18,9 @@ def explain(
     as_json: AsJson = False,
 ) -> int:
     """Explain an error text or a code: what it means, its cause, and what to do."""
-    from topology.catalogue import UnknownCode
-    from topology.explanations import Unexplained
-    from topology.explanations import explain as look_up
+    from topology.catalogue.explanations import Unexplained
+    from topology.catalogue.explanations import explain as look_up
+    from topology.catalogue.verdict_table import UnknownCode
 
     try:
         explanation = look_up(" ".join(text))

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from gtid_audit.exits import UsageProblem
-from topology.run_record import age_from_text
+from topology.documents.run_record import age_from_text
 
 _SECONDS_MIN = 0.1
 _SECONDS_MAX = 3600

@@ -17,7 +17,7 @@ from gtid_audit.commands.fast_start import FastCommand
 from gtid_audit.commands.options import AsJson
 from gtid_audit.output import write, write_line
 from gtid_audit.sets_from_operands import read_operands
-from topology.document_version import versioned
+from topology.documents.document_version import versioned
 
 Result = GtidSet | bool | int
 

@@ -28,8 +28,8 @@ from gtid_audit import exits
 from gtid_audit.commands.options import MaxAge, OptionalFleetFile, max_age_of
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import warn, write, write_line
-from topology.findings import Verdict
-from topology.run_record import MAX_AGE_DEFAULT
+from topology.catalogue.findings import Verdict
+from topology.documents.run_record import MAX_AGE_DEFAULT
 
 PACKAGE: Final = "gtid-audit.zip"
 _NO_VERDICT: Final = (exits.USAGE, exits.DEFECT, exits.INTERRUPTED)

@@ -25,8 +25,8 @@ def snapshot(
     from gtid_audit.fleet_reading import read_fleet
     from gtid_audit.load_fleet import load
     from gtid_audit.optional_packages import require_parquet
-    from topology.findings import Verdict
-    from topology.records import time_to_text
+    from topology.catalogue.findings import Verdict
+    from topology.documents.records import time_to_text
 
     require_parquet()
     settings = load(fleet, cluster)

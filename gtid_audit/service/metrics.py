@@ -17,8 +17,8 @@ from prometheus_client.registry import Collector
 
 from gtid_audit.exits import status_of
 from gtid_audit.service.repeated_audit import Finished
-from topology.catalogue import CATALOGUE
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
+from topology.catalogue.verdict_table import CATALOGUE
 
 METRICS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "mysql_gtid_findings": (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from gtid_audit.output import printable, write_line
 from gtid_audit.views.content_text import content_lines
 from gtid_audit.views.report import AuditReport, Contents, Engine, document_pieces
-from topology.findings import Verdict
-from topology.snapshot import ClusterSnapshot
+from topology.catalogue.findings import Verdict
+from topology.readings.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
     from gtid_audit.views.results_text import Page

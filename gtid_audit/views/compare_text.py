@@ -13,8 +13,8 @@ from gtid_audit.output import counted
 from gtid_audit.views.content_text import content_record, remark_lines, result_of
 from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, line_of, rest_of, show, unknown_parts
 from repair.adapters.affected_rows import AffectedRow, AffectedRows, Row
-from topology.contents import ContentDifference, TransactionVersion
-from topology.records import finding_to_record, time_to_text, unknown_to_record
+from topology.documents.records import finding_to_record, time_to_text, unknown_to_record
+from topology.readings.contents import ContentDifference, TransactionVersion
 
 DIFFERENCES_SHOWN_MAX: Final = 20
 ROWS_SHOWN_MAX: Final = 20

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gtid_audit.output import counted
-from topology.contents import ContentReading
-from topology.records import Record, time_to_text
+from topology.documents.records import Record, time_to_text
+from topology.readings.contents import ContentReading
 
 STARTS_SHOWN_MAX = 4
 PAIRS_SHOWN_MAX = 2

@@ -1,8 +1,8 @@
 """The JSON Schema of an audit's document: what `pair` and `audit` print with `--json`.
 
-Fields of findings and unread facts are those of their records (topology/records.py). The rest is
-declared here, beside the functions that write it (report.py, content_text.py).
-`python -m gtid_audit.views.document_schema` prints the schema; `make docs` stores it.
+Fields of findings and unread facts are those of their records (topology/documents/records.py). The
+rest is declared here, beside the functions that write it (report.py, content_text.py). `python -m
+gtid_audit.views.document_schema` prints the schema; `make docs` stores it.
 """
 
 import json
@@ -10,11 +10,11 @@ import sys
 from typing import Any, Final
 
 from gtid_audit.views.report import Engine
-from topology.document_version import SCHEMA_VERSION
-from topology.findings import Verdict
-from topology.json_schema import json_schema_of
-from topology.plain_types import PlainKind, PlainType
-from topology.records import FINDING, UNKNOWN
+from topology.catalogue.findings import Verdict
+from topology.documents.document_version import SCHEMA_VERSION
+from topology.documents.json_schema import json_schema_of
+from topology.documents.plain_types import PlainKind, PlainType
+from topology.documents.records import FINDING, UNKNOWN
 
 _TEXT: Final = PlainType(PlainKind.TEXT)
 _NUMBER: Final = PlainType(PlainKind.NUMBER)

@@ -3,7 +3,7 @@
 from rich.console import RenderableType
 
 from gtid_audit.views.report_text import labelled, line_of, show
-from topology.explanations import Explanation
+from topology.catalogue.explanations import Explanation
 
 
 def show_explanation(explanation: Explanation) -> None:

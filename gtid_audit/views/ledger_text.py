@@ -21,7 +21,7 @@ from binlog.log_times import moment, moment_text
 from gtid_audit.output import counted, warn
 from gtid_audit.views.locate_text import error_document, error_parts
 from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, labelled, line_of, rest_of, show
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from binlog.locating.places import Absence, FilePlaces, Located, TransactionPlac
 from gtid import GtidSet
 from gtid_audit.output import counted
 from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, line_of, rest_of, show
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 
 FILES_SHOWN_MAX: Final = 20
 PLACES_SHOWN_MAX: Final = 10

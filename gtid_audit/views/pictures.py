@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Final
 
 from gtid import GtidSet, Tsid
-from topology.graph import Edge, build_graph
-from topology.snapshot import ClusterSnapshot, ThreadState
+from topology.facts.graph import Edge, build_graph
+from topology.readings.snapshot import ClusterSnapshot, ThreadState
 
 BAR_CELLS_MAX: Final = 48
 BARS_MAX: Final = 3

@@ -14,7 +14,7 @@ from repair import Plan, Step
 from repair.render import address_of
 from repair.repair_plan import shown_version
 from repair.scripts.steps import Check
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 
 ROWS_SHOWN_MAX = 20
 

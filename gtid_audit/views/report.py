@@ -10,11 +10,11 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from gtid_audit.views.content_text import content_records
-from topology import json_items
-from topology.contents import ContentReading
-from topology.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
-from topology.json_items import item_text
-from topology.records import Record, finding_to_record, time_to_text, unknown_to_record
+from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
+from topology.documents import json_items
+from topology.documents.json_items import item_text
+from topology.documents.records import Record, finding_to_record, time_to_text, unknown_to_record
+from topology.readings.contents import ContentReading
 
 # The compared contents, by cluster; None: contents were not compared.
 Contents: TypeAlias = Mapping[str, ContentReading] | None

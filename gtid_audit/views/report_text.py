@@ -20,7 +20,7 @@ from rich.text import Text
 from gtid_audit.output import counted, printable, write
 from gtid_audit.views.pictures import Cell, arrows_of, bars_of
 from gtid_audit.views.report import AuditReport
-from topology.findings import (
+from topology.catalogue.findings import (
     ClusterAudit,
     Evidence,
     Finding,
@@ -29,7 +29,7 @@ from topology.findings import (
     Unknown,
     Verdict,
 )
-from topology.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot
 
 WIDTH_WITHOUT_TERMINAL: Final = 100
 FINDINGS_SHOWN_MAX: Final = 20

@@ -15,7 +15,7 @@ from rich.text import Text
 from gtid_audit.output import counted, printable
 from gtid_audit.views import report_text
 from spark_audit.summary import FleetSummary, WorstCluster
-from topology.findings import Finding, Severity, Unknown, Verdict
+from topology.catalogue.findings import Finding, Severity, Unknown, Verdict
 
 
 class Page(Protocol):

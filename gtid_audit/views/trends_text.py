@@ -13,8 +13,8 @@ from rich.text import Text
 
 from gtid_audit.output import counted, printable
 from gtid_audit.views import report_text
-from topology.json_items import document_pieces
-from topology.records import Record, time_to_text
+from topology.documents.json_items import document_pieces
+from topology.documents.records import Record, time_to_text
 
 if TYPE_CHECKING:  # PySpark is imported only where it is used
     from pyspark.sql import DataFrame

@@ -10,8 +10,8 @@ from typing import Final
 from binlog.errors import BinlogError
 from gtid import GtidSet, MalformedText
 from repair.adapters.servers_to_read import ServersToRead
-from topology.findings import Finding
-from topology.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.catalogue.findings import Finding
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
 
 # sql/rpl_rli_pdb.cc: "Worker 1 failed executing transaction '…' at source log …".
 _WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")

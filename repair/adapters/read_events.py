@@ -16,9 +16,9 @@ from gtid import GtidSet, GtidSetTooLarge
 from repair.adapters.failing_transaction import channel_of
 from repair.adapters.servers_to_read import logs_of
 from repair.content.failing_event import FailingEvent, NoSuchEvent, event_of, find_failing_event
-from topology.findings import ClusterAudit, Finding
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
-from topology.target import ServerTarget
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.readings.target import ServerTarget
 
 # From the applier's low-water mark on. A multithreaded applier never has more than this many
 # transactions in flight; a longer search means that the log was misread.

@@ -9,8 +9,8 @@ from repair.adapters.affected_rows import AffectedRow, AffectedRows, look_up_row
 from repair.adapters.servers_to_read import logs_of
 from repair.content.row_versions import RowsRead, RowVersions
 from topology.adapters.connection import way_to
-from topology.findings import Finding
-from topology.target import ServerTarget
+from topology.catalogue.findings import Finding
+from topology.readings.target import ServerTarget
 
 
 def read_rows(

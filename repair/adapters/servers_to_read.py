@@ -13,8 +13,8 @@ from pymysql.connections import Connection
 from binlog.adapters.stream import ServerLogs
 from gtid import GtidSet
 from topology.adapters.connection import connect, way_to
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
-from topology.target import ServerTarget
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.readings.target import ServerTarget
 
 _Answer = TypeVar("_Answer")
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
     from repair.model.strategy_case import LogEvidence
-    from topology.snapshot import ClusterSnapshot
-    from topology.target import ServerTarget
+    from topology.readings.snapshot import ClusterSnapshot
+    from topology.readings.target import ServerTarget
 
 
 def read_side_effects(

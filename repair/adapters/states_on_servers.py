@@ -22,7 +22,7 @@ from repair.adapters.tables_there import TablesThere
 from repair.content.content_questions import EXTRA, HOLES
 from repair.content.row_versions import RowsRead
 from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
-from topology.transaction_class import ContentClass
+from topology.readings.transaction_class import ContentClass
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gtid import GtidSet
     from repair.adapters.servers_to_read import ServersToRead
-    from topology.findings import Finding
+    from topology.catalogue.findings import Finding
 
 
 def with_states(

@@ -34,15 +34,15 @@ from binlog.errors import BinlogError, DumpRefused
 from binlog.transactions import TransactionFolder
 from repair.model.strategy_case import WithoutGtid
 from topology.adapters.connection import way_to
-from topology.graph import build_graph
-from topology.snapshot import (
+from topology.facts.graph import build_graph
+from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
 )
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 # A channel that is further behind is first started as it is, until it has caught up.
 READ_BYTES_MAX: Final = 64 * 1024**2

@@ -1,7 +1,7 @@
 """Reads whether rows that accepted plans undo are equal on the two servers that differ.
 
 1. No log shows that an undo script ran. So an audit that is to accept its plan reads the rows
-   (topology/accepted.py). If no such plan is accepted, nothing is read.
+   (topology/facts/accepted.py). If no such plan is accepted, nothing is read.
 2. All rows of one plan and one pair of servers must be read and equal, up to ROWS_MAX rows: a plan
    undoes no more. A plan with rows that were not read is not accepted.
 3. Rows that clients are changing may differ for a moment, so they are read twice.
@@ -15,10 +15,10 @@ from gtid import GtidSet
 from repair.adapters.affected_rows import look_up_rows
 from repair.adapters.rows_in_place import ROWS_MAX
 from repair.adapters.servers_to_read import logs_of
-from topology.accepted import AcceptedRepair
 from topology.adapters.connection import way_to
-from topology.contents import ContentDifference, ContentReading
-from topology.target import ServerTarget
+from topology.facts.accepted import AcceptedRepair
+from topology.readings.contents import ContentDifference, ContentReading
+from topology.readings.target import ServerTarget
 
 _LOOKS: Final = 2
 

@@ -28,11 +28,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from topology.findings import Finding
-from topology.graph import Edge, Graph, build_graph
-from topology.reset_signs import has_earlier
-from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
-from topology.unseen import group_uuids
+from topology.catalogue.findings import Finding
+from topology.facts.graph import Edge, Graph, build_graph
+from topology.facts.reset_signs import has_earlier
+from topology.facts.unseen import group_uuids
+from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 # What is extra on the replica, what is missing on it, and where the applier stopped.
 EXTRA = ("E1", "E2", "E3", "E6", "H7", "J3")

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from binlog.transactions import Transaction
 from gtid import Gtid, GtidSet
-from topology.hidden_passwords import without_secrets
-from topology.snapshot import LogPosition
+from topology.readings.hidden_passwords import without_secrets
+from topology.readings.snapshot import LogPosition
 
 # sql/log_event.cc, Query_log_event::do_apply_event: "Error on …: message (format)='…' error
 # code=1050 ; Error on …: actual message='no error', error code=0". The first code is the source's.

@@ -4,7 +4,7 @@ How it works
 ------------
 A GTID set alone does not show whether a transaction may be declared unneeded. So gtid-audit first
 reads the binary log of a server that still has the transactions. Every transaction gets one class
-(topology/transaction_class.py):
+(topology/readings/transaction_class.py):
 
     EMPTY      nothing between BEGIN and COMMIT
     HARMLESS   rows of a heartbeat table or of server-maintained tables in `mysql`; FLUSH, ANALYZE
@@ -50,7 +50,7 @@ from repair.content.row_versions import RowVersions
 from repair.content.waiting_ddl import Ddl
 from repair.sql.replay import Replayed
 from repair.sql.row_literals import condition
-from topology.transaction_class import ContentClass
+from topology.readings.transaction_class import ContentClass
 
 
 class RowState(Enum):

@@ -11,7 +11,7 @@ from gtid import GtidSet
 from repair.content.transaction_content import TransactionContent
 from repair.model.actions import AutoPositionOn, StartChannel, simulate
 from repair.model.strategy_case import Case
-from topology.transaction_class import ContentClass
+from topology.readings.transaction_class import ContentClass
 
 
 def doubted(

@@ -21,7 +21,7 @@ from gtid import GtidSet
 from repair.doubts.rows_there import is_there_already
 from repair.model.replication_model import ModelServer, below
 from repair.model.strategy_case import Case
-from topology.reset_signs import has_earlier
+from topology.facts.reset_signs import has_earlier
 
 
 def forgotten_below(case: Case) -> Iterator[tuple[ModelServer, GtidSet]]:

@@ -13,7 +13,7 @@ from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, RowChange
 from repair.content.transaction_content import TransactionContent
 from repair.model.replication_model import ModelServer
-from topology.replication_filters import ReplicationFilters
+from topology.readings.replication_filters import ReplicationFilters
 
 # The client 9.7 adds a space after a comment that text follows directly, and sees its own commands
 # in statements of several lines.

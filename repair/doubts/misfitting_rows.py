@@ -7,7 +7,7 @@ text.
 from gtid import GtidSet
 from repair.content.transaction_content import RowState, TransactionContent
 from repair.model.replication_model import Model, ModelServer, upstream
-from topology.transaction_class import ContentClass
+from topology.readings.transaction_class import ContentClass
 
 
 def misfit(

@@ -12,9 +12,9 @@ from repair.doubts.rows_there import may_come_back
 from repair.model.replication_model import ModelServer, below
 from repair.model.strategy_case import Case
 from repair.sql.replay import Replayed
-from topology.dialect import dialect_of
-from topology.findings import Grade
-from topology.transaction_class import ContentClass
+from topology.catalogue.findings import Grade
+from topology.readings.dialect import dialect_of
+from topology.readings.transaction_class import ContentClass
 
 NOT_UNASKED = (
     "the operator must decide whether these transactions are wanted: only planned when selected"

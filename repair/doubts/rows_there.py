@@ -19,8 +19,8 @@ from repair.content.transaction_content import RowsOn, RowState
 from repair.model.holes import depends_on_a_hole
 from repair.model.replication_model import below
 from repair.model.strategy_case import Case
+from topology.readings.transaction_class import ContentClass
 from topology.rules.passed import IS_BEHIND
-from topology.transaction_class import ContentClass
 
 
 def is_there_already(case: Case) -> bool:

@@ -12,7 +12,7 @@ from repair.model.replication_model import ModelChannel, ModelServer
 from repair.model.same_server_id import same_server_id
 from repair.model.strategy_case import Case
 from repair.model.unlogged_redo import purges_what_it_receives, refuses_replicas
-from topology.dialect import who_set_until
+from topology.readings.dialect import who_set_until
 
 
 def not_to_be_switched(

@@ -8,7 +8,7 @@ from repair.model.missing_on import not_all_read, not_reached
 from repair.model.offered_strategies import offered
 from repair.model.replication_model import ModelServer, upstream, with_all_channels_repaired
 from repair.model.strategy_case import Case, Refusal
-from topology.findings import Grade
+from topology.catalogue.findings import Grade
 
 ONLY_SELECTED = "it leaves the transactions out: only planned when selected"
 

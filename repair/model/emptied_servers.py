@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from repair.model.actions import Action, AutoPositionOn, StartChannel
 from repair.model.replication_model import Model, ModelServer
-from topology.dialect import dialect_of
+from topology.readings.dialect import dialect_of
 
 
 def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -> Iterator[str]:

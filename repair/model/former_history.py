@@ -16,10 +16,10 @@ from gtid import GtidSet
 from repair.model.offered_strategies import offered
 from repair.model.replication_model import ModelChannel, ModelServer
 from repair.model.strategy_case import Case
-from topology.error_texts import row_of
-from topology.graph import Edge, build_graph
-from topology.other_versions import given_again, received_around_start
-from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ReadServer, ThreadState
+from topology.catalogue.error_texts import row_of
+from topology.facts.graph import Edge, build_graph
+from topology.facts.other_versions import given_again, received_around_start
+from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ReadServer, ThreadState
 
 _NOTHING = GtidSet()
 

@@ -20,11 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from repair.model.replication_model import Model, ModelChannel
-from topology.findings import Finding
-from topology.former_logs import places_beyond_end, sign_of_reset_source
-from topology.graph import Edge, build_graph
-from topology.history_evidence import LogSearch
-from topology.snapshot import ClusterSnapshot, LogPosition
+from topology.catalogue.findings import Finding
+from topology.facts.former_logs import places_beyond_end, sign_of_reset_source
+from topology.facts.graph import Edge, build_graph
+from topology.readings.history_evidence import LogSearch
+from topology.readings.snapshot import ClusterSnapshot, LogPosition
 
 Places: TypeAlias = Mapping[str, Sequence[tuple[Edge, LogPosition]]]
 """By source, the channels whose place is one of a former log, with that place."""

@@ -8,22 +8,22 @@ from gtid import GtidSet
 from repair.model.former_history import FormerSigns, refusing_servers, signs_of
 from repair.model.replication_model import Model, ModelChannel, ModelServer, settle
 from repair.model.strategy_case import LogEvidence, WithoutGtid
-from topology.applier_facts import ApplierFacts, is_stopped_at_end
-from topology.cluster_readings import read_twice
-from topology.dialect import BINARY_LOG, BINARY_LOG_FILTERS, REWRITES, dialect_of
-from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
-from topology.findings import ClusterAudit, Finding, Severity
-from topology.graph import Edge, Graph, build_graph, is_another, is_at_address
-from topology.progress import appliers_of
-from topology.rules.threads import may_connect
-from topology.snapshot import (
+from topology.catalogue.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
+from topology.catalogue.findings import ClusterAudit, Finding, Severity
+from topology.facts.applier_facts import ApplierFacts, is_stopped_at_end
+from topology.facts.cluster_readings import read_twice
+from topology.facts.graph import Edge, Graph, build_graph, is_another, is_at_address
+from topology.facts.progress import appliers_of
+from topology.facts.unseen import address_of, group_name_of
+from topology.readings.dialect import BINARY_LOG, BINARY_LOG_FILTERS, REWRITES, dialect_of
+from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     ReadServer,
     ServerSnapshot,
     ThreadState,
 )
-from topology.unseen import address_of, group_name_of
+from topology.rules.threads import may_connect
 
 # The applier does not continue after these until the operator repairs it.
 _STUCK_CODES = frozenset({"A1", "A2", "A3"})

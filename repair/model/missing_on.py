@@ -8,7 +8,7 @@ from repair.model.actions import InjectEmpty, RedoTransactions, simulate
 from repair.model.replication_model import Model, ModelServer, below, upstream
 from repair.model.strategy_case import Case, Refusal, is_seen_in_part
 from repair.sql.replay import Replayed
-from topology.findings import ClusterAudit, Finding
+from topology.catalogue.findings import ClusterAudit, Finding
 
 # The families of findings about transactions that are missing on a replica.
 _MISSING_ON_REPLICA = frozenset("HPT")

@@ -8,7 +8,7 @@ strategy out, the strategy itself refuses.
 from gtid import GtidSet
 from repair.model.actions import AutoPositionOn, StartChannel, simulate
 from repair.model.strategy_case import Case
-from topology.strategy_table import strategies_for
+from topology.catalogue.strategy_table import strategies_for
 
 
 def offered(case: Case) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ModelChannel:
     fails: str = ""
     # Why its source no longer has its file position; "" if it has, or if none is requested.
     lost_place: str = ""
-    # Why another server may be at its address (topology/graph.py); "" if nothing shows that.
+    # Why another server may be at its address (topology/facts/graph.py); "" if nothing shows that.
     doubt: str = ""
     # Replicate_Rewrite_DB, as SHOW REPLICA STATUS lists it: what arrives is applied elsewhere.
     rewrites: str = ""

@@ -1,7 +1,8 @@
 """Servers with one server_id: each drops what the other committed (C2).
 
 A receiver treats an event with its own server_id as one of its own that came back in a ring. So a
-started channel would deliver none of them. See topology/progress.py for the source of this rule.
+started channel would deliver none of them. See topology/facts/progress.py for the source of this
+rule.
 """
 
 from repair.model.replication_model import ModelServer

@@ -16,8 +16,13 @@
 from binlog.quoting import quote_string
 from repair.model.replication_model import ModelServer
 from repair.sql.guard import Guard
-from topology.dialect import SEMI_SYNC_CLIENTS, SEMI_SYNC_STATUS, SEMI_SYNC_WAITS_FOR, dialect_of
-from topology.version import ServerVersion
+from topology.readings.dialect import (
+    SEMI_SYNC_CLIENTS,
+    SEMI_SYNC_STATUS,
+    SEMI_SYNC_WAITS_FOR,
+    dialect_of,
+)
+from topology.readings.version import ServerVersion
 
 
 def commits_without_waiting(name: str, version: ServerVersion) -> Guard:

@@ -12,7 +12,7 @@ from repair.content.side_effects import SideEffects
 from repair.content.transaction_content import TransactionContent
 from repair.model.actions import Action
 from repair.model.replication_model import Model, ModelChannel, ModelServer
-from topology.findings import Finding
+from topology.catalogue.findings import Finding
 
 # The families of findings about transactions that are missing on the finding's replica.
 MISSING_ON_REPLICA = frozenset("HPA")

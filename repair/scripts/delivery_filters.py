@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from repair.scripts.procedure import Setting
 from repair.sql.channel_queries import ChannelQuestions
 from repair.sql.guard import Guard
-from topology.dialect import REWRITES
+from topology.readings.dialect import REWRITES
 
 
 def without_rows(channel: str, setting: Setting) -> Iterator[str]:

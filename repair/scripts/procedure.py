@@ -8,8 +8,8 @@ from gtid import GtidSet
 from repair.model.replication_model import Model, ModelChannel, ModelServer
 from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind
-from topology.dialect import Dialect, dialect_of
-from topology.snapshot import ChannelSnapshot, ReadServer
+from topology.readings.dialect import Dialect, dialect_of
+from topology.readings.snapshot import ChannelSnapshot, ReadServer
 
 
 @dataclass(frozen=True, slots=True)

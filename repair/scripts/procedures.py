@@ -35,7 +35,7 @@ from repair.sql.channel_queries import unseen_address
 from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind, privilege_guards, requirements, trial
 from repair.sql.script import address_of, same_channels
-from topology.findings import Finding
+from topology.catalogue.findings import Finding
 
 _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
     InjectEmpty: inject_empty,

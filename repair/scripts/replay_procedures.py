@@ -51,7 +51,7 @@ from repair.sql.script import (
     still_logs,
     transactions,
 )
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 _REDONE_PER_SECOND = 100
 _ROW_VALUE_OPTIONS = ServerVersion(8, 0, 3)  # binlog_row_value_options

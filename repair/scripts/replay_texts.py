@@ -12,7 +12,7 @@ from repair.content.transaction_content import TransactionContent
 from repair.model.strategy_case import SavedContent
 from repair.sql.replay import Replayed
 from repair.sql.replay_script import Direction, script_lines
-from topology.findings import Finding
+from topology.catalogue.findings import Finding
 
 _BY_COMMAND = "write it with: gtid-audit binlog show SET SERVER --redo"
 # The client without --binary-mode changes or refuses these inside texts.

@@ -32,7 +32,7 @@ from repair.sql.script import (
     until,
     until_runs,
 )
-from topology.snapshot import START_SLACK, ThreadState
+from topology.readings.snapshot import START_SLACK, ThreadState
 
 
 def started(

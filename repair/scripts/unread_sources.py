@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from repair.model.actions import AutoPositionOn, ResetAndPurge, StartChannel
 from repair.model.replication_model import upstream
 from repair.scripts.procedure import Setting
-from topology.applier_facts import is_last_uncounted
-from topology.unseen import address_of
+from topology.facts.applier_facts import is_last_uncounted
+from topology.facts.unseen import address_of
 
 
 def reconnections(action: ResetAndPurge, setting: Setting) -> Iterator[str]:

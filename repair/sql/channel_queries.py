@@ -1,7 +1,7 @@
 """SQL expressions with which a script queries a server about its channels, by version.
 
-1. Statements and their terms come from topology/dialect.py. This module has the queries that a
-   plain SQL script can make without SHOW, because no expression can use the result of SHOW.
+1. Statements and their terms come from topology/readings/dialect.py. This module has the queries
+   that a plain SQL script can make without SHOW, because no expression can use the result of SHOW.
 2. An expression returns NULL if the server does not show the answer.
 3. The old terms appear here because old servers accept no others.
 
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binlog.quoting import quote_channel, quote_string
-from topology.dialect import Dialect, dialect_of
-from topology.version import ServerVersion
+from topology.readings.dialect import Dialect, dialect_of
+from topology.readings.version import ServerVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from enum import Enum
 from binlog.quoting import quote_string
 from repair.sql.channel_queries import tables_of_channels
 from repair.sql.guard import Guard
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 _DYNAMIC_PRIVILEGES = ServerVersion(8, 0, 0)
 _SESSION_VARIABLES = ServerVersion(8, 0, 14)  # SESSION_VARIABLES_ADMIN

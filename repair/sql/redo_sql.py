@@ -41,7 +41,7 @@ from repair.sql.row_sql import check_named, redo_row
 from repair.sql.statement_sql import preparation, sets_restricted, statement_lines
 from repair.sql.touched_tables import TouchedTable, touched
 from repair.sql.unguarded import checks_nothing
-from topology.hidden_passwords import without_secrets
+from topology.readings.hidden_passwords import without_secrets
 
 _XA_START = re.compile(rb"XA\s+(?:START|BEGIN)\s+(?P<xid>.*)", re.IGNORECASE | re.DOTALL)
 _XA_END = re.compile(rb"XA\s+END\b", re.IGNORECASE)

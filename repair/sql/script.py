@@ -15,9 +15,9 @@ from binlog.quoting import quote_string
 from gtid import Gtid, GtidSet
 from repair.sql.channel_queries import ChannelAddress, ChannelQuestions, channels_are
 from repair.sql.guard import Guard
-from topology.dialect import Dialect
-from topology.snapshot import ChannelSnapshot
-from topology.version import ServerVersion
+from topology.readings.dialect import Dialect
+from topology.readings.snapshot import ChannelSnapshot
+from topology.readings.version import ServerVersion
 
 # How long a script waits for transactions to be applied before it reports that they were not.
 APPLY_WAIT_SECONDS_MAX = 120

@@ -34,7 +34,7 @@ from repair.sql.replay import (
 from repair.sql.row_literals import CannotRender
 from repair.sql.row_sql import check_named, undo_row
 from repair.sql.touched_tables import TouchedTable, touched
-from topology.hidden_passwords import without_secrets
+from topology.readings.hidden_passwords import without_secrets
 
 _SAVEPOINT = re.compile(rb"SAVEPOINT\b", re.IGNORECASE)
 _ROLLBACK_TO = re.compile(rb"ROLLBACK\s+TO\b", re.IGNORECASE)

@@ -17,8 +17,8 @@ from repair.model.replication_model import ModelChannel, ModelServer, below, del
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.row_literals import CannotRender
 from repair.sql.row_sql import member_columns, needs_lenience, redo_row
-from topology.applier_errors import OF_NO_TRANSACTION
-from topology.error_texts import NUMBERS
+from topology.catalogue.applier_errors import OF_NO_TRANSACTION
+from topology.catalogue.error_texts import NUMBERS
 
 _LOST_GTIDS = (
     "{name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a gtid_purged that is too"

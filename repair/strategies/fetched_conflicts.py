@@ -15,7 +15,7 @@ from repair.model.replication_model import ModelChannel, ModelServer, below
 from repair.model.semi_sync import until_committed
 from repair.model.strategy_case import Case
 from repair.strategies.starting import misfit_of_waiting
-from topology.findings import Grade
+from topology.catalogue.findings import Grade
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from repair.model.semi_sync import until_committed
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.strategies.fetched_conflicts import Fetch, compared_fetched, conflict_of, never_fetched
 from repair.strategies.starting import misfit_of_waiting
-from topology.transaction_class import ContentClass
+from topology.readings.transaction_class import ContentClass
 
 
 def refetch(case: Case) -> Outcome:

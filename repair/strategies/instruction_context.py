@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 from repair.model.replication_model import Model
 from repair.sql.channel_queries import for_channel
-from topology.dialect import Dialect, dialect_of
-from topology.findings import Finding
-from topology.version import ServerVersion
+from topology.catalogue.findings import Finding
+from topology.readings.dialect import Dialect, dialect_of
+from topology.readings.version import ServerVersion
 
 
 @dataclass(frozen=True, slots=True)

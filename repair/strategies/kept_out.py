@@ -13,7 +13,7 @@ from repair.doubts.rows_there import is_there_already
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case
 from repair.strategies.strategy_registry import LEAVING_OUT
-from topology.findings import Finding
+from topology.catalogue.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from repair.model.replication_model import ModelServer, below
 from repair.model.strategy_case import Case, Outcome, Refusal
 from repair.strategies.conflicts import not_to_go_on
 from repair.strategies.declaring import declared, targets_to_declare
-from topology.dialect import dialect_of
+from topology.readings.dialect import dialect_of
 
 # Three lines each: the size of one script that an operator can still read.
 INJECTED_PER_SCRIPT_MAX = 1_000

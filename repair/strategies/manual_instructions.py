@@ -10,11 +10,11 @@
 from gtid import GtidSet
 from repair.model.replication_model import ModelServer
 from repair.strategies.instruction_context import Situation, in_order
-from topology.applier_errors import RELAY_LOG_UNREADABLE
-from topology.catalogue import UnknownCode
-from topology.explanations import Unexplained
-from topology.explanations import explain as explained
-from topology.gtid_waits import owning_channel, waits_for_gtid
+from topology.catalogue.applier_errors import RELAY_LOG_UNREADABLE
+from topology.catalogue.explanations import Unexplained
+from topology.catalogue.explanations import explain as explained
+from topology.catalogue.verdict_table import UnknownCode
+from topology.facts.gtid_waits import owning_channel, waits_for_gtid
 
 
 def _attaching(situation: Situation, source: str) -> tuple[str, ...]:

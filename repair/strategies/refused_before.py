@@ -20,8 +20,8 @@ from dataclasses import replace
 from repair.model.replication_model import Model, refused
 from repair.model.strategy_case import Case, Outcome, Refusal
 from repair.strategies.starting import start_channel
-from topology.error_texts import row_of
-from topology.findings import Finding
+from topology.catalogue.error_texts import row_of
+from topology.catalogue.findings import Finding
 from topology.rules.threads import RECEIVER_ERROR
 
 _FOR_SETS = frozenset({"E3", "P1"})

@@ -1,4 +1,4 @@
-"""How each strategy is carried out: the one table of repair, keyed as topology/strategy_table.py.
+"""How each strategy is carried out: the one table of repair, keyed as strategy_table.py.
 
 1. A strategy either has a planner, which proposes actions or refuses, or a manual instruction.
 2. The planner of a plan (planner.py) simulates the actions, and an invariant may still refuse them.
@@ -23,8 +23,8 @@ from repair.strategies.moving_past import position_bypass
 from repair.strategies.redo_on_source import redo_on_source
 from repair.strategies.refused_before import start_as_selected
 from repair.strategies.undo_on_replica import undo_on_replica
-from topology.findings import Finding
-from topology.strategy_table import STRATEGIES
+from topology.catalogue.findings import Finding
+from topology.catalogue.strategy_table import STRATEGIES
 
 Planner: TypeAlias = Callable[[Case], Outcome]
 

@@ -21,7 +21,7 @@ from spark_audit.adapters.job import audit_stored
 from spark_audit.adapters.session import local_session
 from topology.adapters.parquet import write_snapshots
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 
 
 class ArchiveNotMade(Exception):

@@ -34,7 +34,7 @@ from topology.adapters.inventory.dsn import parse_dsn
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts
 from topology.adapters.mysql import connect
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 _SETS: Final = (
     "SELECT @@GLOBAL.gtid_purged AS gtid_purged, @@GLOBAL.gtid_executed AS gtid_executed,"

@@ -43,7 +43,7 @@ from spark_audit.evaluated_rows import evaluated_rows, rows_of_audits
 from spark_audit.result_columns import EVALUATED_SCHEMA
 from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import EVALUATED
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
 
 _ATTEMPTS: Final = "_attempts"  # readers of Parquet directories ignore this name

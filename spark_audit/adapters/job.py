@@ -32,9 +32,9 @@ from spark_audit.schema import EVALUATED, SNAPSHOTS
 from spark_audit.transforms import evaluated_of
 from topology.adapters.stored_contents import CONTENTS, contents_in
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
-from topology.contents import ContentReading
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
+from topology.readings.contents import ContentReading
 
 # The file name in an error: in Spark's own message, and in ours from an executor.
 _FILE_NOT_READ: Final = re.compile(

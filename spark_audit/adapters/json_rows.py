@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
 from topology.adapters.snapshot_columns import records_of_table
-from topology.json_items import items_text
+from topology.documents.json_items import items_text
 
 _ITEMS_PER_PIECE: Final = 1_000  # in one text: a few megabytes at most
 _TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"  # %S includes microseconds for this column type
@@ -21,7 +21,7 @@ _TEXTS: Final = StructType([StructField("items", StringType())])
 
 
 def items_of(rows: DataFrame) -> Iterator[str]:
-    """Yield the rows, in order, as texts for topology/json_items.py."""
+    """Yield the rows, in order, as texts for topology/documents/json_items.py."""
     for row in rows.mapInArrow(_texts_of, _TEXTS).toLocalIterator():
         yield row["items"]
 
@@ -37,7 +37,7 @@ def _texts_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _with_times_written(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Write the times of a batch as topology/records.py does, a column at a time.
+    """Write the times of a batch as topology/documents/records.py does, a column at a time.
 
     For a short row, converting each time to an object and then to text is most of the work. Times
     inside lists are still converted that way, by records_of_table: such lists are rare.

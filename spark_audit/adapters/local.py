@@ -17,9 +17,9 @@ from topology.adapters.parquet import read_records
 from topology.adapters.snapshot_columns import records_of_table
 from topology.adapters.stored_contents import contents_of_run
 from topology.adapters.stored_runs import files_of_run, latest_run
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
+from topology.documents.records import Record, audit_from_record
 from topology.policy import Policy
-from topology.records import Record, audit_from_record
 
 # Four rows per pair. Evaluating this many rows one by one takes as long as loading the kernels.
 COLUMNS_ROWS_MIN: Final = 2_000

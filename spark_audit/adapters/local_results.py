@@ -27,9 +27,9 @@ from spark_audit.result_records import (
 )
 from spark_audit.summary import LOCAL_DIGEST, FleetSummary
 from topology.adapters.snapshot_columns import records_of_table, table_of_records
-from topology.findings import ClusterAudit, Finding
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.documents.records import Record, finding_from_record
 from topology.policy import Policy
-from topology.records import Record, finding_from_record
 
 _PART: Final = "part-00000.parquet"
 _SCHEMAS: Final[Mapping[str, pa.Schema]] = {

@@ -8,7 +8,7 @@ import io
 import pickle
 from typing import Any
 
-from topology.target import Secret
+from topology.readings.target import Secret
 
 
 def packed(value: object) -> bytes:

@@ -27,7 +27,7 @@ from spark_audit.summary import (
     WorstCluster,
     policy_digest,
 )
-from topology.findings import Severity, Verdict
+from topology.catalogue.findings import Severity, Verdict
 from topology.policy import Policy
 
 TABLES: Final = ("clusters", "findings", "unknown", "carried")

@@ -60,9 +60,9 @@ from spark_audit.first_seen import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
 from spark_audit.summary import SPARK_DIGEST, FleetSummary
 from topology.adapters.snapshot_columns import records_of_table
-from topology.findings import Finding, Unknown
+from topology.catalogue.findings import Finding, Unknown
+from topology.documents.records import finding_from_record, time_to_text, unknown_from_record
 from topology.policy import Policy
-from topology.records import finding_from_record, time_to_text, unknown_from_record
 
 # Spark's own `_SUCCESS` is switched off: ours marks the whole run, and nothing reads one per table.
 _WRITE_OPTIONS: Final = {

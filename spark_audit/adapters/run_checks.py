@@ -23,7 +23,7 @@ from topology.adapters.stored_runs import (
     record_of_run,
     span_of_files,
 )
-from topology.run_record import AgeLimit, ReadSpan, RunRecord, refusal
+from topology.documents.run_record import AgeLimit, ReadSpan, RunRecord, refusal
 
 
 def refusal_of(session: SparkSession, run: str, limit: AgeLimit) -> str | None:

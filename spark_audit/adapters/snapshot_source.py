@@ -37,8 +37,8 @@ from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.secrets import WarnOnce, environment
 from topology.adapters.recorded_servers import MemoryReader, Prepared
 from topology.adapters.storable import rows_of
-from topology.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
-from topology.target import ServerTarget
+from topology.readings.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
+from topology.readings.target import ServerTarget
 
 NAME: Final = "mysql_snapshot"
 # Reading spends its time waiting for servers. A few tasks are enough, unless the caller asks for

@@ -9,8 +9,9 @@
    schedulers, treat every status except 0 as a failure and retry. For these, `--exit done` returns
    0 for every verdict.
 3. It uses the session that spark-submit configured, and changes no setting.
-4. A run that does not show the current state (topology/run_record.py) is not audited. The status is
-   then 3, or 64 with `--exit done`; the reason goes to standard error, and there is no summary.
+4. A run that does not show the current state (topology/documents/run_record.py) is not audited. The
+   status is then 3, or 64 with `--exit done`; the reason goes to standard error, and there is no
+   summary.
 5. It needs the standard library, PySpark and what spark_audit imports, but not our command line.
 """
 
@@ -28,11 +29,11 @@ from spark_audit.adapters.job import audit_stored, latest_snapshots
 from spark_audit.adapters.result_place import ResultsDiffer
 from spark_audit.adapters.run_checks import refusal_of
 from spark_audit.summary import FleetSummary
-from topology.accepted import accepted_from_text
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
+from topology.documents.run_record import MAX_AGE_DEFAULT, AgeLimit, age_from_text
+from topology.facts.accepted import accepted_from_text
 from topology.policy import Policy
-from topology.run_record import MAX_AGE_DEFAULT, AgeLimit, age_from_text
 
 NAME: Final = "gtid-audit"
 USAGE: Final = 64

@@ -28,7 +28,7 @@ from spark_audit.trend_readings import readings_of
 from spark_audit.trends_frames import TrendPolicy
 from topology.adapters.snapshot_columns import records_of_table
 from topology.adapters.stored_runs import NoSnapshots
-from topology.records import Record
+from topology.documents.records import Record
 
 RUNS_MAX_DEFAULT: Final = 30  # a month of nightly runs
 _SNAPSHOTS_OF_RUNS: Final = StructType([*SNAPSHOTS.fields, StructField("run", StringType())])
@@ -44,7 +44,7 @@ class Trends:
     findings: DataFrame | None  # FINDING_TREND; None if there are no results
 
     def items(self) -> dict[str, Iterator[str]]:
-        """Return the lists of a document, in pieces (topology/json_items.py)."""
+        """Return the lists of a document, in pieces (topology/documents/json_items.py)."""
         return {
             "intervals": items_of(self.intervals),
             "retirable": items_of(self.retirable),

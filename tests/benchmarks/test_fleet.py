@@ -19,14 +19,14 @@ from topology.adapters.parquet import read_snapshots
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table
 from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run
 from topology.audit_cluster import audit_cluster
-from topology.findings import Verdict
-from topology.records import (
+from topology.catalogue.findings import Verdict
+from topology.documents.records import (
     MalformedRecord,
     Record,
     cluster_from_servers,
     snapshot_from_record,
 )
-from topology.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot
 
 MANY = 1_000_000
 SETS = ("gtid_executed", "gtid_purged", "gtid_owned")

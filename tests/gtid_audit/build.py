@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gtid import GtidSet
 from tests.snapshots import A, B, a_channel, a_cluster, a_server, an_unread, commits_of
-from topology.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot
 
 GTID_AUDIT = str(Path(sys.executable).parent / "gtid-audit")
 

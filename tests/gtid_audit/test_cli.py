@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from gtid_audit import __version__, cli, exits
 from gtid_audit.cli import app, run
 from tests.gtid_audit.build import GTID_AUDIT, run_cli
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 
 HEAVY = ("numpy", "pandas", "pyarrow", "pyspark", "pydantic", "prometheus_client", "yaml", "numba")
 DEAD = "mysql://nobody@127.0.0.1:1/"

@@ -12,8 +12,8 @@ import yaml
 
 from gtid_audit.service.metrics import METRICS
 from topology.adapters.inventory.fleet_file import load_fleet
-from topology.catalogue import CATALOGUE
-from topology.findings import Severity
+from topology.catalogue.findings import Severity
+from topology.catalogue.verdict_table import CATALOGUE
 
 COMPOSE = Path(__file__).parents[2] / "compose"
 _METRIC = re.compile(r"\bmysql_gtid_[a-z_]+")

@@ -20,25 +20,25 @@ from gtid_audit.exits import UsageProblem
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, with_facts
 from tests.topology.test_compare_contents import NOON, started
-from topology import contents_to_compare
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_cluster
-from topology.contents import (
-    ContentDifference,
-    ContentReading,
-    Difference,
-    TransactionVersion,
-)
-from topology.contents_to_compare import (
+from topology.policy import Policy
+from topology.questions import contents_to_compare
+from topology.questions.contents_to_compare import (
     KnownDifference,
     Looked,
     Remembered,
     held_by_two,
     suspects_in,
 )
-from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.readings.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    TransactionVersion,
+)
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 FLEET = Fleet((), CollectLimits(), 1, Policy())
 

@@ -15,7 +15,7 @@ from compose.native.shapes import Pair
 from gtid import GtidSet
 from tests.gtid_audit.build import run_cli
 from topology.adapters.mysql import connect
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 
 def audited(pair: Pair) -> dict[str, Any]:

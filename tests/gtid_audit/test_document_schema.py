@@ -14,8 +14,8 @@ from gtid_audit.views.document_schema import audit_schema, schema_text
 from gtid_audit.views.report import Engine, report_of
 from tests.gtid_audit.build import half_read, healthy, holed
 from topology.audit_cluster import audit_cluster
-from topology.contents import ContentReading, StartLookedAt, UnreadContent
-from topology.snapshot import ClusterSnapshot
+from topology.readings.contents import ContentReading, StartLookedAt, UnreadContent
+from topology.readings.snapshot import ClusterSnapshot
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference/audit.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(audit_schema(is_closed=True))

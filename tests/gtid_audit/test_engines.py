@@ -24,11 +24,11 @@ from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import unread_by_defect
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit_cluster import CONTENT
-from topology.contents_to_compare import Looked
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
+from topology.documents.run_record import AgeLimit
 from topology.policy import Policy
-from topology.run_record import AgeLimit
-from topology.target import ServerTarget
+from topology.questions.contents_to_compare import Looked
+from topology.readings.target import ServerTarget
 
 
 @pytest.fixture

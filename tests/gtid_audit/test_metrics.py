@@ -10,8 +10,8 @@ from gtid_audit.views.report import Engine, report_of
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import NOON
 from topology.audit_cluster import audit_cluster
-from topology.catalogue import CATALOGUE
-from topology.snapshot import ClusterSnapshot
+from topology.catalogue.verdict_table import CATALOGUE
+from topology.readings.snapshot import ClusterSnapshot
 
 Samples = dict[tuple[str, ...], float]
 

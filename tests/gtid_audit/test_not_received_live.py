@@ -14,9 +14,9 @@ from gtid_audit import cluster_contents
 from tests.topology.test_faults_live import targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.contents import ContentReading
-from topology.findings import ClusterAudit, Grade, Severity, Verdict
-from topology.not_received import not_received
+from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
+from topology.facts.not_received import not_received
+from topology.readings.contents import ContentReading
 
 pytestmark = pytest.mark.mysql
 

@@ -5,7 +5,7 @@ from gtid import GtidSet, Tsid
 from gtid_audit.views.pictures import BAR_CELLS_MAX, Cell, arrows_of, bars_of
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
-from topology.snapshot import ThreadState
+from topology.readings.snapshot import ThreadState
 
 
 def test_a_hole_is_seen_where_it_lies() -> None:

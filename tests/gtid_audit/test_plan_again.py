@@ -22,9 +22,9 @@ from tests.gtid_audit.build import holed
 from tests.repair.live import executed, rows
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit
-from topology.snapshot import ThreadState
-from topology.target import ServerTarget
+from topology.catalogue.findings import ClusterAudit
+from topology.readings.snapshot import ThreadState
+from topology.readings.target import ServerTarget
 
 
 def planned(wanted: PlanRequest, *sockets: str, command: str = "") -> Plan:

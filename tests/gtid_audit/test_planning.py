@@ -12,7 +12,7 @@ from repair.repair_plan import Afterwards
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.snapshot import ClusterSnapshot, ThreadState
+from topology.readings.snapshot import ClusterSnapshot, ThreadState
 
 
 def failed() -> ClusterSnapshot:

@@ -8,8 +8,8 @@ from gtid_audit.views.report_text import show_report
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.findings import Verdict
-from topology.snapshot import ClusterSnapshot, ThreadState
+from topology.catalogue.findings import Verdict
+from topology.readings.snapshot import ClusterSnapshot, ThreadState
 
 
 def shown(

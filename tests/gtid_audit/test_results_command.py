@@ -15,7 +15,7 @@ from repair.render import PLAN
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, commits_of
 from tests.topology.test_accepted import written
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 # The engine takes the session that is there.
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

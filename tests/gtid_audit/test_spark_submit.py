@@ -10,8 +10,8 @@ import pytest
 from gtid_audit import cli, exits
 from spark_audit.adapters.java import JavaMissing, require_java
 from tests.spark_audit.audits import a_summary
-from topology.accepted import accepted_from_text
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
+from topology.facts.accepted import accepted_from_text
 
 UUID = "aaaaaaaa-0000-0000-0000-000000000001"
 PLACES = ["--snapshots", "/srv/gtid", "--out", "hdfs://here/my results"]

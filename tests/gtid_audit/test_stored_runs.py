@@ -21,10 +21,10 @@ from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.adapters.parquet import write_snapshots
 from topology.adapters.stored_contents import CONTENTS, kept_beside
 from topology.adapters.stored_runs import COMPLETE, RECORD
-from topology.contents_to_compare import Remembered
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
-from topology.target import ServerTarget
+from topology.questions.contents_to_compare import Remembered
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+from topology.readings.target import ServerTarget
 
 READ = datetime(2026, 1, 2, 12, 0, 1, 40_000, tzinfo=UTC)  # when the runs below were read
 HOUR = timedelta(hours=1)

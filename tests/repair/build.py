@@ -11,17 +11,17 @@ from repair import LogEvidence
 from repair.content.transaction_content import TransactionContent, nothing_read
 from repair.model.replication_model import Model, ModelChannel, ModelServer, delivery
 from tests.snapshots import a_channel, a_server, an_unread, commits_of
-from topology.findings import ClusterAudit
-from topology.history_evidence import HistoryEvidence, ends_of
-from topology.snapshot import (
+from topology.catalogue.findings import ClusterAudit
+from topology.readings.history_evidence import HistoryEvidence, ends_of
+from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
 )
-from topology.transaction_class import ContentClass
-from topology.version import ServerVersion
+from topology.readings.transaction_class import ContentClass
+from topology.readings.version import ServerVersion
 
 UUIDS = {letter: UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "abcdef"}
 NEW = ServerVersion(9, 7, 4)

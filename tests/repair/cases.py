@@ -15,8 +15,8 @@ from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.replay import Replayed
 from tests.repair.build import gtids
 from tests.snapshots import NOON
-from topology.findings import Evidence, Finding, Grade, Severity
-from topology.transaction_class import ContentClass
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.readings.transaction_class import ContentClass
 
 NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
 VALUE = RowColumn(LONG, 0, "n", is_unsigned=False)

@@ -30,7 +30,7 @@ from tests.repair.script_cases import cases, finding, in_short
 from tests.repair.test_data_repair import row
 from tests.topology.changed_facts import CHANGES as OF_READINGS
 from tests.topology.changed_facts import changed
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 APPROVED = Path(__file__).with_name("changed_scripts.txt")
 _BETWEEN = "\n\n"

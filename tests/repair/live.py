@@ -20,9 +20,9 @@ from repair.render import render_files
 from repair.scripts.steps import Step
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit
-from topology.snapshot import ClusterSnapshot
-from topology.target import ServerTarget
+from topology.catalogue.findings import ClusterAudit
+from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.target import ServerTarget
 
 _CLEAN_SECONDS_MAX = 30.0
 _LIMITS = CollectLimits(server_seconds_max=20.0, looks_max=3)

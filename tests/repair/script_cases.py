@@ -55,9 +55,9 @@ from repair.sql.touched_tables import TouchedTable
 from tests.digests import digest
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.test_data_repair import row
-from topology.findings import Evidence, Finding, Grade, Severity
-from topology.snapshot import LogPosition
-from topology.version import ServerVersion
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.readings.snapshot import LogPosition
+from topology.readings.version import ServerVersion
 
 _ACCOUNT = (
     "CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER())"

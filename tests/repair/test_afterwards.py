@@ -13,9 +13,9 @@ from repair.model.replication_model import Model
 from repair.model.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
 
 POLICY = Policy()
 

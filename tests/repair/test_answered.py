@@ -18,7 +18,7 @@ from repair.plan_parts import ORDER
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
 from topology.audit_cluster import audit_cluster
-from topology.findings import Severity
+from topology.catalogue.findings import Severity
 from topology.policy import Policy
 
 BEFORE = model(

@@ -9,8 +9,8 @@ from repair.strategies.configuring import SETTINGS
 from repair.strategies.strategy_registry import PLANNERS, by_hand
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
-from topology.catalogue import CATALOGUE
-from topology.findings import Evidence, Finding
+from topology.catalogue.findings import Evidence, Finding
+from topology.catalogue.verdict_table import CATALOGUE
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SERVERS = model(

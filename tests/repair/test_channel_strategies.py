@@ -19,9 +19,9 @@ from repair.strategies.moving_past import position_bypass
 from repair.strategies.starting import start_channel
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason
-from topology.findings import Grade
-from topology.snapshot import LogPosition
-from topology.transaction_class import ContentClass
+from topology.catalogue.findings import Grade
+from topology.readings.snapshot import LogPosition
+from topology.readings.transaction_class import ContentClass
 
 HOLE = a_finding("H1", "a:2")
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}

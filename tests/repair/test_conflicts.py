@@ -27,8 +27,8 @@ from tests.repair.cases import (
     proposed,
     reason,
 )
-from topology.findings import Evidence
-from topology.version import ServerVersion
+from topology.catalogue.findings import Evidence
+from topology.readings.version import ServerVersion
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 STUCK = a_finding("A2", "")

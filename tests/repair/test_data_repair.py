@@ -19,8 +19,13 @@ from repair.strategies.data_repair import data_repair
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from topology.audit_cluster import audit_cluster
-from topology.contents import ContentDifference, ContentReading, Difference, TransactionVersion
-from topology.snapshot import ClusterSnapshot
+from topology.readings.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    TransactionVersion,
+)
+from topology.readings.snapshot import ClusterSnapshot
 
 PAIR = model(
     server("a", "a:1-9", channel("b")),

@@ -13,8 +13,8 @@ from tests.repair.build import channel, evidence_of, gtids, model, server, snaps
 from tests.repair.cases import a_net_row
 from tests.repair.test_other_steps import FITS, actions, found
 from topology.audit_cluster import audit_cluster
-from topology.findings import Finding, Grade
-from topology.transaction_class import ContentClass
+from topology.catalogue.findings import Finding, Grade
+from topology.readings.transaction_class import ContentClass
 
 PASSED_BY = found("H1", "a", "b", "a:4-6", channel="")
 PASSED = found("H8", "a", "b", "a:8", channel="")

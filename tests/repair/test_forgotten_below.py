@@ -17,9 +17,9 @@ from repair.strategies.starting import start_channel
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason, shown
 from tests.snapshots import NOON
-from topology.findings import Evidence, Finding, Grade
+from topology.catalogue.findings import Evidence, Finding, Grade
+from topology.readings.transaction_class import ContentClass
 from topology.rules.passed import IS_BEHIND
-from topology.transaction_class import ContentClass
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
 ROWS = (a_net_row((1, 5), (1, 6)),)

@@ -11,8 +11,8 @@ from repair.model.actions import AutoPositionOn, StartChannel, StopChannel
 from repair.model.invariants import broken_invariants
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit
-from topology.snapshot import ClusterSnapshot, ThreadState
+from topology.catalogue.findings import ClusterAudit
+from topology.readings.snapshot import ClusterSnapshot, ThreadState
 
 STOPPED = model(server("a", "a:1-9"), server("b", "a:1-5", channel("a", runs=False)))
 

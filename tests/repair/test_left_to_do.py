@@ -21,8 +21,8 @@ from repair.model.replication_model import Model
 from repair.plan_parts import not_planned
 from tests.repair.build import OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_finding, redone
-from topology.findings import Grade
-from topology.version import ServerVersion
+from topology.catalogue.findings import Grade
+from topology.readings.version import ServerVersion
 
 START = StartChannel("b", "")
 FETCH = AutoPositionOn("b", "", filled=GtidSet())

@@ -20,8 +20,8 @@ from tests.repair.live import (
     statements_of,
     wait_until,
 )
-from topology.explanations import explain
-from topology.strategy_table import strategies_for
+from topology.catalogue.explanations import explain
+from topology.catalogue.strategy_table import strategies_for
 
 # Unit tests and digests hold the same claims in `make test`.
 pytestmark = pytest.mark.slow

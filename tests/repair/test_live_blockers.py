@@ -18,8 +18,8 @@ from repair.model.replication_model import Model
 from repair.strategies.strategy_registry import by_hand
 from tests.repair.live import await_clean, examine, rows, statements_of
 from topology.audit_cluster import audit_cluster
-from topology.findings import Finding
-from topology.gtid_waits import owning_channel
+from topology.catalogue.findings import Finding
+from topology.facts.gtid_waits import owning_channel
 from topology.policy import Policy
 
 # Who holds what, as the instruction names the tables: a lock that is granted to a client's session.

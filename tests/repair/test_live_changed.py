@@ -13,7 +13,7 @@ from repair.render import render_files
 from repair.sql.channel_queries import ChannelQuestions
 from repair.sql.script import same_source, still_by_position
 from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 
 def refused(pair: Pair, plan: Plan, *, because: str, at: int = 0) -> None:

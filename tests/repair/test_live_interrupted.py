@@ -23,7 +23,7 @@ from tests.repair.live import (
     run_plan,
     wait_until,
 )
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 
 # Behind which statements the client is killed: those that change the server or the session.
 CHANGES = ("EXECUTE todo;", "COMMIT;", "SET SESSION gtid_next", "SET GLOBAL")

@@ -12,7 +12,7 @@ from repair import Plan
 from repair.render import render_files
 from repair.scripts.steps import Step
 from tests.repair.live import examine, executed, rows, run_plan, run_step
-from topology.snapshot import START_SLACK
+from topology.readings.snapshot import START_SLACK
 
 _SHOP_CHANGED = [(1, "changed"), (3, "three"), (10, "new")]
 

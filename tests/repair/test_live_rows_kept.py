@@ -13,7 +13,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from tests.repair.live import examine, run_plan
-from topology.findings import Grade
+from topology.catalogue.findings import Grade
 
 
 def lose_the_end_of_the_log(source: Server, replica: Server, changes: list[str]) -> str:

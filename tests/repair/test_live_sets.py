@@ -20,9 +20,9 @@ from tests.repair.live import (
     run_step,
     wait_until,
 )
-from topology.accepted import accepted_from_plan
 from topology.audit_cluster import audit_cluster
-from topology.findings import Grade, Verdict
+from topology.catalogue.findings import Grade, Verdict
+from topology.facts.accepted import accepted_from_plan
 from topology.policy import Policy
 
 

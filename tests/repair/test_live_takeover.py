@@ -5,7 +5,7 @@ from compose.faults_channels import address_taken_over
 from compose.native.shapes import Topology
 from repair import Plan
 from tests.repair.live import examine, executed, rows, run_plan
-from topology.findings import ClusterAudit, Finding, Grade
+from topology.catalogue.findings import ClusterAudit, Finding, Grade
 
 
 def about(audit: ClusterAudit, replica: str) -> list[Finding]:

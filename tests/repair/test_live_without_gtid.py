@@ -14,7 +14,7 @@ from repair.adapters import transactions_without_gtid
 from repair.adapters.transactions_without_gtid import read_without_gtid
 from repair.model.strategy_case import WithoutGtid
 from tests.repair.live import examine, rows, run_plan, run_step, targets_of, wait_until
-from topology.findings import Grade
+from topology.catalogue.findings import Grade
 
 DOWN, UP = ("ON_PERMISSIVE", "OFF_PERMISSIVE"), ("ON_PERMISSIVE", "ON")
 

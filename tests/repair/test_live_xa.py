@@ -3,7 +3,7 @@
 from compose.faults import await_applier_stopped, commit, table_on
 from compose.native.shapes import Pair, wait_for
 from tests.repair.live import examine, executed, rows, run_plan, run_step
-from topology.explanations import explain
+from topology.catalogue.explanations import explain
 
 PREPARE = ("XA END 'x'", "XA PREPARE 'x'")
 

@@ -19,8 +19,8 @@ from repair.model.invariants import INVARIANTS, broken_invariants
 from repair.model.replication_model import Model, ModelServer, refused, settle
 from repair.strategies.strategy_registry import REPAIRS
 from tests.repair.build import UUIDS, channel, gtids, model, server
-from topology.catalogue_rows import ROWS
-from topology.strategy_table import STRATEGIES, unknown_codes
+from topology.catalogue.catalogue_rows import ROWS
+from topology.catalogue.strategy_table import STRATEGIES, unknown_codes
 
 
 def test_a_running_channel_delivers_what_is_available_all_the_way_down() -> None:

@@ -19,11 +19,11 @@ from repair.planner import BY_OTHER_STEPS
 from tests.repair.build import OLD, channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.script_cases import finding
 from topology.audit_cluster import audit_cluster
-from topology.catalogue import CATALOGUE
-from topology.findings import Finding, Grade, Severity
-from topology.snapshot import LogPosition
-from topology.strategy_table import STRATEGIES
-from topology.transaction_class import ContentClass
+from topology.catalogue.findings import Finding, Grade, Severity
+from topology.catalogue.strategy_table import STRATEGIES
+from topology.catalogue.verdict_table import CATALOGUE
+from topology.readings.snapshot import LogPosition
+from topology.readings.transaction_class import ContentClass
 
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}
 HELD = gtids("a:1-2")

@@ -13,7 +13,7 @@ from repair.content.content_questions import arrivals
 from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
 from repair.model.own_work import disturbed
 from tests.repair.build import channel, gtids, model, server, snapshot_of
-from topology.transaction_class import ContentClass
+from topology.readings.transaction_class import ContentClass
 
 COLUMN = RowColumn(LONG, 0, name="id", is_unsigned=False, is_generated=False)
 TABLE = RowTable("d", "t", (COLUMN, replace(COLUMN, name="n")), (0,), Origin.DEFINITION)

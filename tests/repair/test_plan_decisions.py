@@ -26,10 +26,10 @@ from tests.repair.build import (
 )
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.catalogue import CATALOGUE
-from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState
-from topology.strategy_table import strategies_for
-from topology.transaction_class import ContentClass
+from topology.catalogue.strategy_table import strategies_for
+from topology.catalogue.verdict_table import CATALOGUE
+from topology.readings.snapshot import GroupSnapshot, ServerSnapshot, ThreadState
+from topology.readings.transaction_class import ContentClass
 
 
 def planned(

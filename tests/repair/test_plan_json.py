@@ -12,7 +12,7 @@ from repair.render import render_files
 from repair.scripts.steps import Step
 from tests.repair.build import UUIDS
 from tests.repair.script_cases import finding, full_plan, numbered, plan_of, steps
-from topology.findings import Severity
+from topology.catalogue.findings import Severity
 
 STEPS = steps()
 A, B = UUIDS["a"], UUIDS["b"]

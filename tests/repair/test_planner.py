@@ -24,10 +24,10 @@ from tests.repair.build import (
     snapshot_of,
 )
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding
+from topology.catalogue.findings import ClusterAudit, Finding
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, LogPosition
-from topology.transaction_class import ContentClass
+from topology.readings.snapshot import ClusterSnapshot, LogPosition
+from topology.readings.transaction_class import ContentClass
 
 
 def _audited(servers: Model, silent: tuple[str, ...] = ()) -> tuple[ClusterSnapshot, ClusterAudit]:

@@ -28,7 +28,7 @@ from tests.repair.build import (
     snapshot_of,
 )
 from topology.audit_cluster import audit_cluster
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 # The sets that the quick test draws for each pair of channels, and the seed of the draw.
 _DRAWN, _SEED = 2, 20261122

@@ -6,7 +6,7 @@ from repair.content.row_versions import RowsRead, RowVersions
 from repair.repair_plan import differing_rows, shown_version
 from repair.sql.privileges import StatementKind, privilege_guards, requirements, trial
 from tests.repair.cases import a_finding, a_table
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 SESSION = "SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN or SUPER"
 SYSTEM = "SYSTEM_VARIABLES_ADMIN or SUPER"

@@ -16,8 +16,8 @@ from repair.doubts.redo_rows import changed_since, may_be_there, redone_rows_may
 from repair.model.missing_on import came_from_source
 from tests.repair.build import OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone
-from topology.findings import Grade
-from topology.transaction_class import ContentClass
+from topology.catalogue.findings import Grade
+from topology.readings.transaction_class import ContentClass
 
 LOST = a_finding("E3", "a:4")
 SERVERS = model(server("a", "a:1-3"), server("b", "a:1-4", channel("a")))

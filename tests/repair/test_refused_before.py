@@ -10,7 +10,7 @@ from repair.strategies.refused_before import fits_by_now, start_as_selected
 from tests.repair.build import channel, model, server
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from tests.snapshots import NOON
-from topology.findings import Evidence, Finding
+from topology.catalogue.findings import Evidence, Finding
 from topology.rules.threads import RECEIVER_ERROR
 
 LOST = (

@@ -34,10 +34,10 @@ from tests.repair.cases import (
     redone,
     shown,
 )
-from topology.findings import Grade
-from topology.strategy_table import STRATEGIES
-from topology.transaction_class import ContentClass
-from topology.version import ServerVersion
+from topology.catalogue.findings import Grade
+from topology.catalogue.strategy_table import STRATEGIES
+from topology.readings.transaction_class import ContentClass
+from topology.readings.version import ServerVersion
 
 
 def pair(version: ServerVersion = NEW, extra: str = "b:1-2") -> Model:

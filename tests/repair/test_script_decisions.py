@@ -20,8 +20,8 @@ from repair.sql.channel_queries import ChannelQuestions
 from repair.sql.privileges import _admin
 from tests.repair.build import NEW, OLD, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
-from topology.transaction_class import ContentClass
-from topology.version import ServerVersion
+from topology.readings.transaction_class import ContentClass
+from topology.readings.version import ServerVersion
 
 STOPPED = model(server("a", "a:1-3"), server("b", "a:1", channel("a", runs=False)))
 

@@ -11,7 +11,7 @@ from repair.scripts.steps import Step
 from repair.sql.privileges import PRIVILEGES, StatementKind, requirements
 from tests.repair.build import NEW, OLD
 from tests.repair.script_cases import MIDDLE, steps, transcript
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 APPROVED = Path(__file__).with_name("scripts.txt")
 STEPS = steps()

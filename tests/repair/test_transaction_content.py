@@ -20,7 +20,7 @@ from repair.content.transaction_content import (
     rows_that_fold,
 )
 from tests.repair.build import gtids
-from topology.transaction_class import ContentClass, class_of
+from topology.readings.transaction_class import ContentClass, class_of
 
 NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
 VALUE = RowColumn(LONG, 0, "n", is_unsigned=False)

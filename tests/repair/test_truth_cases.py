@@ -8,8 +8,8 @@ from pathlib import Path
 
 from repair.strategies.strategy_registry import PLANNERS
 from tests.repair.test_live_truth import CASES
-from topology.catalogue import CATALOGUE
-from topology.strategy_table import strategies_for
+from topology.catalogue.strategy_table import strategies_for
+from topology.catalogue.verdict_table import CATALOGUE
 
 # The default of its case in test_live_truth.py: no choice names it there.
 BY_DEFAULT = {

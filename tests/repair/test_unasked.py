@@ -21,10 +21,10 @@ from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 from tests.repair.test_channel_strategies import EMPTY, HOLE, ROWS, event, pair, unasked
 from tests.snapshots import NOON
-from topology.findings import ClusterAudit, Evidence, Finding, Severity, Verdict
+from topology.catalogue.findings import ClusterAudit, Evidence, Finding, Severity, Verdict
+from topology.readings.snapshot import LogPosition
+from topology.readings.transaction_class import ContentClass
 from topology.rules.threads import RECEIVER_ERROR
-from topology.snapshot import LogPosition
-from topology.transaction_class import ContentClass
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
 CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")

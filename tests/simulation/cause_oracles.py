@@ -14,7 +14,7 @@ from tests.simulation.oracles import Truth, Violation
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import PURGED, Channel, Gtid, Server, Transaction, gtid_text
 from tests.simulation.steps import start_threads
-from topology.findings import ClusterAudit, Finding, Grade
+from topology.catalogue.findings import ClusterAudit, Finding, Grade
 
 Check = Callable[[Truth, Finding], str]
 

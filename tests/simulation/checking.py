@@ -19,7 +19,7 @@ from tests.simulation.shrinking import shrink
 from tests.simulation.state import World
 from tests.simulation.variations import vary
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
 
 Oracles = Literal["all", "conclusions", "plans", "choices"]

@@ -26,9 +26,9 @@ from tests.simulation.plan_oracles import but_for_what_is_new, run
 from tests.simulation.reading import gtids, read
 from tests.simulation.state import Gtid, Key, World
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit
-from topology.snapshot import ClusterSnapshot
-from topology.strategy_table import strategies_for
+from topology.catalogue.findings import ClusterAudit
+from topology.catalogue.strategy_table import strategies_for
+from topology.readings.snapshot import ClusterSnapshot
 
 SHARE = 0.4  # of the histories with findings: each costs a second plan
 # Says of the world after the plan what the next audit gets wrong.

@@ -18,8 +18,8 @@ from tests.simulation.evidence import log_evidence, net_changes
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import Gtid, Key, Server, Transaction, World
 from tests.simulation.toy_table import TABLE, image, key_in, net_row
-from topology.findings import ClusterAudit, Finding
-from topology.snapshot import ClusterSnapshot
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.readings.snapshot import ClusterSnapshot
 
 
 def chosen_evidence(world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -> LogEvidence:

@@ -35,9 +35,9 @@ from tests.simulation.plan_oracles import (
 from tests.simulation.reading import gtids
 from tests.simulation.state import World
 from tests.simulation.steps import STEPS, Line, perform
-from topology.findings import ClusterAudit, Finding
-from topology.snapshot import ClusterSnapshot
-from topology.strategy_table import strategies_for
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.catalogue.strategy_table import strategies_for
+from topology.readings.snapshot import ClusterSnapshot
 
 Choices = Mapping[str, str]
 

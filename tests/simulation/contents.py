@@ -12,7 +12,7 @@ from itertools import combinations
 from gtid import Gtid as ProductGtid
 from tests.simulation.reading import Reading, gtids, hidden_facts, moment
 from tests.simulation.state import Gtid, Server, Transaction, World
-from topology.contents import (
+from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,

@@ -15,9 +15,9 @@ from tests.simulation.failing_events import failing_events
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import Gtid, Key, Server, Transaction, World
 from tests.simulation.toy_table import net_row
-from topology.findings import ClusterAudit, Finding
-from topology.snapshot import ClusterSnapshot
-from topology.transaction_class import ContentClass
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.transaction_class import ContentClass
 
 Net = dict[Key, tuple[int | None, int | None]]
 

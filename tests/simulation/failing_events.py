@@ -8,7 +8,7 @@ from gtid import Gtid as ProductGtid
 from repair.content.failing_event import FailingEvent
 from tests.simulation.reading import gtids, members_of, position
 from tests.simulation.state import Place, Server, Transaction, World, uuid_of
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 
 
 def failing_events(world: World, audit: ClusterAudit) -> Iterator[tuple[str, FailingEvent]]:

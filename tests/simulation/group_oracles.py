@@ -16,8 +16,8 @@ from tests.simulation.membership import is_member
 from tests.simulation.oracles import Truth, Violation, above_info
 from tests.simulation.plan_oracles import plan_of
 from tests.simulation.reading import gtids
-from topology.findings import ClusterAudit, Finding, Grade, Verdict
-from topology.snapshot import ClusterSnapshot
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Verdict
+from topology.readings.snapshot import ClusterSnapshot
 
 _CHANGES_GTIDS = (InjectEmpty, AppendPurged, ResetAndPurge, RedoTransactions)
 

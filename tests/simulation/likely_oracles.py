@@ -15,7 +15,7 @@ from tests.simulation.cause_oracles import blocked, joins
 from tests.simulation.oracles import ABSENT, Truth, Violation
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import NO_LOG, PERMISSIVE, PURGED, SAME_ID, Gtid, Server, gtid_text
-from topology.findings import ClusterAudit, Finding, Grade, Severity
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
 
 Check = Callable[[Truth, Finding], str]
 

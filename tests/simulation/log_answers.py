@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from gtid import GtidSet
 from tests.simulation.reading import Reading, gtids, hidden_facts, members_of, moment, position
 from tests.simulation.state import Gtid, Place, Server, Transaction, World
-from topology.facts import gather_facts
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
-from topology.log_questions import LogQuestions, questions_of
-from topology.log_searches import Search
+from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.questions.log_questions import LogQuestions, questions_of
+from topology.questions.log_searches import Search
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 
 def with_answers(

@@ -34,9 +34,9 @@ from tests.simulation.state import (
 )
 from tests.simulation.steps import start_threads
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ThreadState
+from topology.readings.snapshot import ClusterSnapshot, ThreadState
 
 COMMITS_MAX = 300
 _STOP_CODES = frozenset(

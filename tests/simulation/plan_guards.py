@@ -29,7 +29,7 @@ from repair.sql.guard import Guard
 from tests.simulation.reading import gtids, moment
 from tests.simulation.state import Server, World, uuid_of
 from tests.simulation.toy_table import key_in, key_of, value_of
-from topology.snapshot import (
+from topology.readings.snapshot import (
     START_SLACK,
     ChannelSnapshot,
     ClusterSnapshot,

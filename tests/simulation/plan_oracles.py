@@ -53,8 +53,8 @@ from tests.simulation.state import (
 )
 from tests.simulation.steps import STEPS, Line, perform
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade
-from topology.snapshot import ClusterSnapshot
+from topology.catalogue.findings import ClusterAudit, Finding, Grade
+from topology.readings.snapshot import ClusterSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from gtid import GtidSet, Tsid
 from tests.simulation import replication as act
 from tests.simulation.membership import is_member
 from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, uuid_of
-from topology.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE
-from topology.facts import gather_facts, severe_differences
+from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.policy import Policy
-from topology.snapshot import (
+from topology.readings.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE
+from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
     ClusterSnapshot,
@@ -38,7 +38,7 @@ from topology.snapshot import (
     UnreadReason,
     WorkerSnapshot,
 )
-from topology.version import ServerVersion, Vendor
+from topology.readings.version import ServerVersion, Vendor
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 CLUSTER = "world"

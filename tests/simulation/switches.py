@@ -16,7 +16,9 @@ from typing import Any
 from repair.doubts import rows_there, undecided
 from repair.model import emptied_servers, former_history, invariants
 from repair.scripts import channel_procedures
-from topology import channel_places, edge_facts, errant, facts, findings, former_ids, lost, unseen
+from topology.catalogue import findings
+from topology.facts import channel_places, edge_facts, errant, former_ids, lost, unseen
+from topology.facts import cluster_facts as facts
 from topology.rules import could_join as joining
 from topology.rules import differences, passed, stalled_appliers, threads
 

@@ -31,9 +31,9 @@ from tests.simulation.oracles import above_info
 from tests.simulation.reading import read
 from tests.topology.changed_facts import Changes, changed
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot
 
 APPROVED = Path(__file__).with_name("transcripts.txt")
 _BETWEEN = "\n====\n"

@@ -11,7 +11,7 @@ from spark_audit.adapters.runs import RunName
 from spark_audit.evaluated_rows import rows_of_audits
 from spark_audit.schema import EVALUATED
 from spark_audit.summary import FleetSummary
-from topology.findings import (
+from topology.catalogue.findings import (
     ClusterAudit,
     Evidence,
     Finding,

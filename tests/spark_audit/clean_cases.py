@@ -9,9 +9,9 @@ from spark_audit.evaluate_batch import evaluate_rows
 from spark_audit.evaluate_cluster import evaluate_records
 from tests.topology.world import SHAPES, World
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.documents.records import Record, audit_to_record, snapshot_to_record
 from topology.policy import Policy
-from topology.records import Record, audit_to_record, snapshot_to_record
-from topology.snapshot import BinaryLog, ClusterSnapshot
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot
 
 POLICY = Policy()
 

@@ -10,7 +10,7 @@ from tests.one_spark import spark
 from tests.server_pool import pair97, pairs97
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
 from topology.adapters.parquet import write_snapshots
-from topology.snapshot import (
+from topology.readings.snapshot import (
     ClusterSnapshot,
     ServerSnapshot,
     ThreadState,

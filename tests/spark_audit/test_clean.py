@@ -34,12 +34,12 @@ from tests.spark_audit.clean_cases import (
 )
 from tests.topology.world import SHAPES, World
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, table_of_records
-from topology.history_evidence import HistoryEvidence, LogStart
-from topology.record_codec import VERSION
-from topology.records import Record, snapshot_to_record
+from topology.documents.record_codec import VERSION
+from topology.documents.records import Record, snapshot_to_record
+from topology.readings.history_evidence import HistoryEvidence, LogStart
+from topology.readings.snapshot import BinaryLog, GroupSnapshot, WorkerSnapshot
+from topology.readings.version import Vendor
 from topology.rules import RULES
-from topology.snapshot import BinaryLog, GroupSnapshot, WorkerSnapshot
-from topology.version import Vendor
 
 # Where servers hold different sets for good, only the rules can say that it is well.
 UNEQUAL = {"multi-source"}

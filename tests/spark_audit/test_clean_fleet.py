@@ -16,7 +16,7 @@ from tests.simulation.log_answers import with_answers
 from tests.simulation.reading import read
 from tests.spark_audit.clean_cases import POLICY, audits_of, evaluated, fleet, in_columns
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
-from topology.records import Record, snapshot_to_record
+from topology.documents.records import Record, snapshot_to_record
 
 
 @pytest.fixture(scope="module")

@@ -31,9 +31,9 @@ from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, standalone
 from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
+from topology.documents.run_record import RunRecord
 from topology.policy import Policy
-from topology.run_record import RunRecord
 
 pytestmark = pytest.mark.spark
 

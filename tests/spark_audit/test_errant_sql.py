@@ -15,7 +15,7 @@ from spark_audit.schema import SNAPSHOTS
 from topology.adapters.parquet import write_snapshots
 from topology.adapters.stored_runs import latest_run
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 pytestmark = pytest.mark.spark
 

@@ -10,10 +10,10 @@ from spark_audit.adapters.local import audit_snapshots_locally
 from spark_audit.evaluate_cluster import evaluate_records
 from topology import audit_cluster as evaluating
 from topology.audit_cluster import EVERY_SERVER, NAMELESS_SERVER, audit_cluster
-from topology.findings import Unknown, Verdict
+from topology.catalogue.findings import Unknown, Verdict
+from topology.documents.records import Record, snapshot_to_record
 from topology.policy import Policy
-from topology.records import Record, snapshot_to_record
-from topology.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot
 
 POLICY = Policy()
 

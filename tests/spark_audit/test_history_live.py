@@ -17,10 +17,10 @@ from spark_audit.result_columns import FINDING_SCHEMA
 from topology.adapters.collect import collect_cluster
 from topology.adapters.parquet import read_snapshots, write_snapshots
 from topology.adapters.snapshot_columns import records_of_table
-from topology.findings import Finding
+from topology.catalogue.findings import Finding
+from topology.documents.records import finding_from_record
 from topology.policy import Policy
-from topology.records import finding_from_record
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 pytestmark = pytest.mark.spark
 

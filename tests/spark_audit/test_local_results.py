@@ -15,7 +15,7 @@ from spark_audit.result_records import LocalResults
 from spark_audit.summary import CARRIED_DAYS_MAX, FleetSummary, policy_digest
 from tests.spark_audit.audits import UUID_A, an_audit, night, run_of, with_gtids
 from tests.topology.test_accepted import REPAIR
-from topology.findings import ClusterAudit
+from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
 
 

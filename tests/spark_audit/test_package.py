@@ -15,9 +15,9 @@ from spark_audit.adapters import package, submit
 from spark_audit.adapters.package import PACKAGES, PROGRAM, REQUIREMENTS, UnfitName, write_package
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.audits import a_summary
-from topology.accepted import AcceptedRepair
 from topology.adapters.stored_runs import NoSnapshots
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
+from topology.facts.accepted import AcceptedRepair
 
 ROOT = Path(gtid.__file__).resolve().parents[1]
 # Brought by what we import, or by the cluster.

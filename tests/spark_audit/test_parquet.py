@@ -20,8 +20,8 @@ from topology.adapters.stored_runs import (
     files_of_run,
     latest_run,
 )
-from topology.records import snapshot_to_record
-from topology.snapshot import ClusterSnapshot
+from topology.documents.records import snapshot_to_record
+from topology.readings.snapshot import ClusterSnapshot
 
 Fleet = tuple[ClusterSnapshot, ...]
 

@@ -36,9 +36,9 @@ from spark_audit.summary import (
     policy_digest,
 )
 from tests.spark_audit.audits import an_audit, frame_of, night, run_of, verdict_counts
-from topology.document_version import versioned
-from topology.findings import Severity, Verdict
-from topology.json_items import document_pieces
+from topology.catalogue.findings import Severity, Verdict
+from topology.documents.document_version import versioned
+from topology.documents.json_items import document_pieces
 from topology.policy import Policy
 
 pytestmark = pytest.mark.spark

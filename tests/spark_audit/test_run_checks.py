@@ -11,7 +11,7 @@ from spark_audit.adapters.job import latest_snapshots
 from spark_audit.adapters.run_checks import refusal_of
 from tests.snapshots import NOON
 from topology.adapters.stored_runs import RECORD, NoSnapshots, UnreadableSnapshots, latest_run
-from topology.run_record import AgeLimit, RunRecord
+from topology.documents.run_record import AgeLimit, RunRecord
 
 pytestmark = pytest.mark.spark
 DAY = timedelta(days=1)

@@ -34,9 +34,9 @@ from topology.adapters.inventory.dsn import Dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 from topology.policy import Policy
-from topology.target import Secret, ServerTarget
+from topology.readings.target import Secret, ServerTarget
 
 PASSWORD = "k3lvin-hunter2"
 ANY = Path("fleet.yaml")

@@ -17,9 +17,9 @@ from topology.adapters.collect_fleet import collect_fleet
 from topology.adapters.inventory.fleet_file import load_fleet
 from topology.adapters.snapshot_columns import records_of_table
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Verdict
+from topology.catalogue.findings import ClusterAudit, Verdict
+from topology.documents.records import audit_from_record, cluster_from_servers, snapshot_from_record
 from topology.policy import Policy
-from topology.records import audit_from_record, cluster_from_servers, snapshot_from_record
 
 pytestmark = pytest.mark.spark
 POLICY = Policy()

@@ -23,9 +23,9 @@ from spark_audit.transforms import audits_of
 from topology.adapters.parquet import read_records
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.adapters.stored_runs import RECORD, UnreadableSnapshots, files_of_run, latest_run
-from topology.findings import ClusterAudit, Unknown, Verdict
+from topology.catalogue.findings import ClusterAudit, Unknown, Verdict
+from topology.documents.records import audit_from_record, audit_to_record, finding_to_record
 from topology.policy import Policy
-from topology.records import audit_from_record, audit_to_record, finding_to_record
 
 pytestmark = pytest.mark.spark
 POLICY = Policy()

@@ -32,9 +32,9 @@ from spark_audit.trends_frames import (
 from tests.snapshots import A, B, a_channel, a_cluster, a_server, with_facts
 from tests.spark_audit.audits import UUID_A, a_finding, night, run_of
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, table_of_records
-from topology.findings import Finding
-from topology.records import finding_to_record, snapshot_to_record
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+from topology.catalogue.findings import Finding
+from topology.documents.records import finding_to_record, snapshot_to_record
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 
 pytestmark = pytest.mark.spark
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tests.mutate.targets import ROOT, TARGETS, files_of
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 APPROVED = Path(__file__).with_name("decision_tables.txt")
 _PLAIN = (bool, int, float, str, bytes, timedelta, ServerVersion, type(None))

@@ -1,14 +1,14 @@
 """A rule that reads a setting is silent in the fleet audit, unless columns show the setting.
 
-A fleet's clusters are clean by columns, which have few settings (topology/notable_settings.py). A
+A fleet's clusters are clean by columns, which have few settings (topology/readings/notable_settings.py). A
 rule on another one would report in `pair`, and the same cluster would be OK in `audit`.
 """
 
 import ast
 
 from tests.tidy.test_tidy import product_trees
-from topology import dialect
-from topology.notable_settings import _HARMLESS
+from topology.readings import dialect
+from topology.readings.notable_settings import _HARMLESS
 
 # Why a setting that no column shows decides no clean cluster.
 READ_LATER = {
@@ -23,7 +23,7 @@ READ_LATER = {
 }
 # Names that are not written where they are used: the constants or tables that have them.
 ELSEWHERE = {
-    ("topology/one_server.py", "name"): ("hostname", "port", "datadir"),
+    ("topology/readings/one_server.py", "name"): ("hostname", "port", "datadir"),
     ("topology/rules/coverage.py", "name"): ("hostname", "port", "datadir"),
     ("topology/rules/absent_causes.py", "source_of_variable"): (
         dialect.SERVER_ID_SOURCE,
@@ -40,7 +40,7 @@ def test_every_setting_of_a_rule_is_a_column_or_read_later() -> None:
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
-            if node.func.attr != "setting" or file == "topology/snapshot.py":
+            if node.func.attr != "setting" or file == "topology/readings/snapshot.py":
                 continue
             [named] = node.args
             if isinstance(named, ast.Constant):

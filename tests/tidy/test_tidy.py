@@ -6,7 +6,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from topology.catalogue import CATALOGUE
+from topology.catalogue.verdict_table import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[2]
 OURSELVES = "tests/tidy/test_tidy.py"
@@ -17,16 +17,16 @@ FUNCTION_LINES_MAX = 70
 # here with the reason.
 OLD_WORDS = re.compile(r"(?:\b|_)(?:master|slave|whitelist|blacklist)\w*", re.IGNORECASE)
 MAY_USE_OLD_WORDS = {
-    "topology/dialect.py": "the one table of version words",
+    "topology/readings/dialect.py": "the one table of version words",
     "topology/rules/passing_on.py": "cites a function of MySQL",
     "repair/model/replication_model.py": "cites functions of MySQL",
     "repair/sql/privileges.py": "a privilege by its server's name",
     "topology/adapters/reading_statements.py": "cites a constant of MySQL",
     "repair/strategies/configuring.py": "an option that the configuration file of an old server has",
-    "topology/applier_facts.py": "matches the states of old servers' threads",
-    "topology/applier_workers.py": "matches the states of old servers' threads",
-    "topology/receiver_errors.py": "matches the texts of old servers",
-    "topology/error_texts.py": "matches the texts of old servers",
+    "topology/facts/applier_facts.py": "matches the states of old servers' threads",
+    "topology/facts/applier_workers.py": "matches the states of old servers' threads",
+    "topology/catalogue/receiver_errors.py": "matches the texts of old servers",
+    "topology/catalogue/error_texts.py": "matches the texts of old servers",
     "topology/rules/threads.py": "matches the texts of old servers",
     "compose/native/server_setup.py": "options by which old servers are started",
     "compose/native/provision.py": "a privilege by its server's name",

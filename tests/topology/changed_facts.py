@@ -21,11 +21,11 @@ from tests.topology.channel_changes import OF_CHANNELS
 from tests.topology.fact_changes import OF_A_SERVER, OF_LOGS, Change, Seen
 from tests.topology.transcript import Scenario, read_scenarios
 from topology.audit_cluster import audit_cluster
-from topology.facts import gather_facts, severe_differences
-from topology.findings import ClusterAudit
-from topology.log_questions import LogQuestions, questions_of
+from topology.catalogue.findings import ClusterAudit
+from topology.facts.cluster_facts import gather_facts, severe_differences
+from topology.questions.log_questions import LogQuestions, questions_of
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.rules import RULES
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 APPROVED = Path(__file__).with_name("changed_facts.txt")
 _BETWEEN = "\n\n"

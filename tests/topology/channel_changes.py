@@ -7,7 +7,7 @@ from typing import Any
 
 from gtid import GtidSet
 from tests.topology.fact_changes import STRANGER, Change, Seen, executed_by, highest_of
-from topology.snapshot import (
+from topology.readings.snapshot import (
     ROW_LOCK_RETRY,
     ChannelSnapshot,
     LogPosition,

@@ -13,14 +13,14 @@ from uuid import UUID
 
 from gtid import GtidSet
 from tests.snapshots import with_facts
-from topology.history_evidence import (
+from topology.readings.history_evidence import (
     CommitRecord,
     HistoryEvidence,
     LogSearch,
     LogStart,
     PurgedChange,
 )
-from topology.snapshot import (
+from topology.readings.snapshot import (
     BinaryLog,
     ClusterSnapshot,
     GroupSnapshot,
@@ -29,7 +29,7 @@ from topology.snapshot import (
     UnreadFact,
     UnreadReason,
 )
-from topology.version import ServerVersion, Vendor
+from topology.readings.version import ServerVersion, Vendor
 
 STRANGER = UUID(int=0x78)
 _HOUR = timedelta(hours=1)

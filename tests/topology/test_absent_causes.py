@@ -8,12 +8,12 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_server
-from topology.facts import gather_facts
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
+from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogStart
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.readings.version import ServerVersion
 from topology.rules.absent_causes import PassedBy, causes_left, causes_text
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
-from topology.version import ServerVersion
 
 STOPPED = ThreadState.STOPPED
 POSITION, RESET, SKIPPED, CRASH = "file position", "reset", "skipped", "crash or copy"

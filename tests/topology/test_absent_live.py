@@ -8,7 +8,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from tests.topology.test_faults_live import audited
-from topology.findings import Finding, Grade, Severity
+from topology.catalogue.findings import Finding, Grade, Severity
 
 # Unit tests and digests hold the same claims in `make test`.
 pytestmark = pytest.mark.slow

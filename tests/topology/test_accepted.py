@@ -13,20 +13,25 @@ from repair import plan_repair
 from repair.render import PLAN, render_files
 from repair.repair_plan import SCHEMA_VERSION
 from tests.repair.build import UUIDS, channel, evidence_of, gtids, model, server, snapshot_of
-from topology.accepted import (
+from topology.adapters.inventory.accepted_plans import read_accepted
+from topology.adapters.inventory.fleet_file import load_roster
+from topology.adapters.inventory.problem import InventoryProblem
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Finding, Severity
+from topology.facts.accepted import (
     PLAN_SCHEMA_VERSION,
     AcceptedRepair,
     NotAPlan,
     accepted_from_plan,
     accepted_from_text,
 )
-from topology.adapters.inventory.accepted_plans import read_accepted
-from topology.adapters.inventory.fleet_file import load_roster
-from topology.adapters.inventory.problem import InventoryProblem
-from topology.audit_cluster import audit_cluster
-from topology.contents import ContentDifference, ContentReading, Difference, TransactionVersion
-from topology.findings import Finding, Severity
 from topology.policy import Policy
+from topology.readings.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    TransactionVersion,
+)
 
 ERRANT = model(server("a", "a:1-9"), server("b", "a:1-9 b:1-3", channel("a")))
 DONE = snapshot_of(model(server("a", "a:1-9 b:1-3"), server("b", "a:1-9 b:1-3", channel("a"))))

@@ -11,13 +11,13 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import HERE, A, B, C, a_channel, a_cluster, a_server
-from topology.applier_facts import ApplierFacts, gather_applier_facts
-from topology.applier_workers import SourceLog
 from topology.audit_cluster import audit_cluster
+from topology.facts.applier_facts import ApplierFacts, gather_applier_facts
+from topology.facts.applier_workers import SourceLog
+from topology.facts.progress import blocked_by_lock, stalled
 from topology.policy import Policy
-from topology.progress import blocked_by_lock, stalled
-from topology.snapshot import GroupSnapshot, LogPosition, ThreadState, WorkerSnapshot
-from topology.version import ServerVersion
+from topology.readings.snapshot import GroupSnapshot, LogPosition, ThreadState, WorkerSnapshot
+from topology.readings.version import ServerVersion
 
 STOPPED = ThreadState.STOPPED
 SHORT = LogPosition.of(file="binlog.000003", position=1)

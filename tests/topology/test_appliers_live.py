@@ -15,11 +15,11 @@ from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid import GtidSet
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.contents_to_compare import suspects_in
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
-from topology.gtid_waits import owning_channel
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.facts.gtid_waits import owning_channel
 from topology.policy import Policy
-from topology.target import ServerTarget
+from topology.questions.contents_to_compare import suspects_in
+from topology.readings.target import ServerTarget
 
 SOON = Policy(lock_wait_seconds_max=1, stall_seconds_max=1)
 LONGER_SECONDS = 2.2  # than both limits of SOON, by the server's whole seconds

@@ -7,10 +7,10 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.findings import Grade
-from topology.history_evidence import CommitRecord, HistoryEvidence
-from topology.snapshot import ServerSnapshot
-from topology.version import ServerVersion
+from topology.catalogue.findings import Grade
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.snapshot import ServerSnapshot
+from topology.readings.version import ServerVersion
 
 EXTRA = f"{B}:1-2"
 

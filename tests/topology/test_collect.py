@@ -18,9 +18,9 @@ from topology.adapters.collect import (
 )
 from topology.adapters.recorded_servers import MemoryReader, Prepared
 from topology.audit_cluster import audit_cluster
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 from topology.policy import Policy
-from topology.snapshot import (
+from topology.readings.snapshot import (
     ChannelSnapshot,
     LogPosition,
     ReadServer,
@@ -29,7 +29,7 @@ from topology.snapshot import (
     UnreadReason,
     as_read,
 )
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 UUIDS = {name: UUID(int=ord(name)) for name in "abcz"}

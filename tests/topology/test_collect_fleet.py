@@ -12,10 +12,10 @@ from topology.adapters.collect import DEFECT_OR_PROTOCOL, CollectLimits, collect
 from topology.adapters.collect_fleet import Permits, collect_fleet, unread_by_defect
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit_cluster import audit_cluster
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
-from topology.target import ServerTarget
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+from topology.readings.target import ServerTarget
 
 A = UUID(int=0xAA << 120)
 SOON = 30.0  # for a test that hangs; nothing is measured by it

@@ -11,9 +11,9 @@ from tests.gtid_audit.build import half_read, healthy
 from tests.snapshots import a_channel, a_cluster, a_server
 from topology.adapters.compare_contents import read_contents
 from topology.audit_cluster import audit_cluster
-from topology.contents import ContentReading, StartLookedAt, UnreadContent
-from topology.contents_to_compare import RECENT, looked_back
-from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
+from topology.questions.contents_to_compare import RECENT, looked_back
+from topology.readings.contents import ContentReading, StartLookedAt, UnreadContent
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 

@@ -28,8 +28,8 @@ from topology.adapters.connection import (
     connect,
 )
 from topology.adapters.mysql import MysqlReader
-from topology.snapshot import ServerSnapshot, UnreadReason
-from topology.target import Secret, ServerTarget
+from topology.readings.snapshot import ServerSnapshot, UnreadReason
+from topology.readings.target import Secret, ServerTarget
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 PEM = KEY.public_key().public_bytes(
@@ -293,7 +293,7 @@ MEASURED = """
 import sys
 from pathlib import Path
 from topology.adapters.mysql import MysqlReader
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 target = ServerTarget("fake", "127.0.0.1", int(sys.argv[1]), "auditor")
 reading = MysqlReader(target, cluster="c", timeout_seconds_max=30.0).read(phase=1)
 status = Path("/proc/self/status").read_text().splitlines()

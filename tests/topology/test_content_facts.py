@@ -12,9 +12,9 @@ from gtid import GtidSet
 from tests.binlog.builders import UUID_A, Log
 from tests.binlog.test_compare import LONG, NOON, empty, rows, statement, two_tables, version
 from topology.adapters.content_facts import Comparing, reading_of
-from topology.contents import ContentReading, Difference, UnreadContent
-from topology.findings import Severity
-from topology.replication_filters import ReplicationFilters, ServerFilters
+from topology.catalogue.findings import Severity
+from topology.readings.contents import ContentReading, Difference, UnreadContent
+from topology.readings.replication_filters import ReplicationFilters, ServerFilters
 from topology.rules.content import same_gtid_different_content
 
 READ_AT = datetime(2026, 1, 2, tzinfo=UTC)

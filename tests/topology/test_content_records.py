@@ -9,15 +9,15 @@ import pytest
 from tests.contents import alike, differing, unread
 from topology.adapters.stored_contents import CONTENTS, contents_of_run, kept_beside
 from topology.adapters.stored_runs import UnreadableSnapshots
-from topology.content_records import SHAPES, contents_from_text, contents_to_text
-from topology.contents import (
+from topology.documents.content_records import SHAPES, contents_from_text, contents_to_text
+from topology.documents.record_codec import MalformedRecord
+from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     StartLookedAt,
     TransactionVersion,
     UnreadContent,
 )
-from topology.record_codec import MalformedRecord
 
 COMPARED = {"ö/orders": differing(7, 12), "billing": alike(), "c": unread()}
 

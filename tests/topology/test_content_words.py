@@ -10,8 +10,8 @@ from tests.contents import NOON, a_version, differing
 from tests.finding_words import finding_in_words
 from tests.snapshots import A, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.contents import ContentReading, Difference
-from topology.findings import Finding
+from topology.catalogue.findings import Finding
+from topology.readings.contents import ContentReading, Difference
 from topology.rules.content import _extra_between
 
 

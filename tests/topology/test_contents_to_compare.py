@@ -11,8 +11,8 @@ import pytest
 from gtid import GtidSet
 from tests.repair.cases import a_finding
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
-from topology.contents import Difference
-from topology.contents_to_compare import (
+from topology.catalogue.findings import Evidence
+from topology.questions.contents_to_compare import (
     LASTING,
     SUSPECTED,
     held_by_two,
@@ -20,9 +20,9 @@ from topology.contents_to_compare import (
     suspects_in,
     suspects_now,
 )
-from topology.findings import Evidence
+from topology.readings.contents import Difference
+from topology.readings.snapshot import ClusterSnapshot
 from topology.rules.threads import FAILED_AND_EXECUTED
-from topology.snapshot import ClusterSnapshot
 
 DAY = 86_400
 

@@ -9,16 +9,16 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
-from topology.applier_facts import _moved
-from topology.facts import ClusterFacts, gather_facts, severe_differences
-from topology.findings import Finding, Grade
-from topology.graph import Edge, Graph
-from topology.joining import Joining, Parts
-from topology.lost import _is_isolated
+from topology.catalogue.findings import Finding, Grade
+from topology.facts.applier_facts import _moved
+from topology.facts.cluster_facts import ClusterFacts, gather_facts, severe_differences
+from topology.facts.graph import Edge, Graph
+from topology.facts.joining import Joining, Parts
+from topology.facts.lost import _is_isolated
 from topology.policy import Policy
+from topology.readings.snapshot import LogPosition, ThreadState, WorkerSnapshot
 from topology.rules import could_join as joining
 from topology.rules import threads
-from topology.snapshot import LogPosition, ThreadState, WorkerSnapshot
 
 SOME = GtidSet.parse(f"{A}:3")
 CLOSED = {"log_bin": "ON", "binary_log": "CLOSED"}

@@ -15,15 +15,15 @@ from compose.native.shapes import Topology
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, commits_of
 from tests.topology.test_faults_live import audited, only
-from topology.accepted import AcceptedRepair
 from topology.audit_cluster import audit_cluster
-from topology.declared import newest_set
-from topology.facts import gather_facts
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
-from topology.history_evidence import HistoryEvidence, PurgedChange
-from topology.log_questions import questions_of
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.facts.accepted import AcceptedRepair
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.declared import newest_set
 from topology.policy import Policy
-from topology.snapshot import BinaryLog, ClusterSnapshot
+from topology.questions.log_questions import questions_of
+from topology.readings.history_evidence import HistoryEvidence, PurgedChange
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot
 
 FIRST_LOGS = (BinaryLog("binlog.000001", 200), BinaryLog("binlog.000002", 200))
 

@@ -13,16 +13,16 @@ from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, commits_of
 from tests.topology.test_faults_live import audited, targets_of
-from topology.accepted import AcceptedRepair
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.declared_later import Unordered, declared_later, unordered
-from topology.facts import gather_facts
-from topology.findings import ClusterAudit, Grade, Severity, Verdict
-from topology.history_evidence import HistoryEvidence, LogStart
-from topology.log_questions import questions_of
+from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
+from topology.facts.accepted import AcceptedRepair
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.declared_later import Unordered, declared_later, unordered
 from topology.policy import Policy
-from topology.snapshot import BinaryLog, ClusterSnapshot
+from topology.questions.log_questions import questions_of
+from topology.readings.history_evidence import HistoryEvidence, LogStart
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot
 
 LOGS = (BinaryLog("binlog.000007", 1000),)
 

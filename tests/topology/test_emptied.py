@@ -8,10 +8,10 @@ from gtid import GtidSet
 from tests.repair.build import channel, model, server, snapshot_of
 from tests.snapshots import A, with_facts
 from tests.topology.test_decisions import of_pair, with_edges
-from topology.findings import Finding
+from topology.catalogue.findings import Finding
+from topology.readings.snapshot import LogPosition, ThreadState
 from topology.rules import threads
 from topology.rules.left_empty import emptied_text
-from topology.snapshot import LogPosition, ThreadState
 
 STOPPED = ThreadState.STOPPED
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from gtid import GtidSet
 from tests.hypothesis_profiles import laws
-from topology.catalogue import CATALOGUE, FAMILIES, UnknownCode, entry_of
-from topology.error_texts import NUMBERS, TEXTS
-from topology.explanations import Unexplained, explain
-from topology.receiver_errors import NOT_QUEUED
-from topology.strategy_table import STRATEGIES
+from topology.catalogue.error_texts import NUMBERS, TEXTS
+from topology.catalogue.explanations import Unexplained, explain
+from topology.catalogue.receiver_errors import NOT_QUEUED
+from topology.catalogue.strategy_table import STRATEGIES
+from topology.catalogue.verdict_table import CATALOGUE, FAMILIES, UnknownCode, entry_of
 
 LAWS = laws()
 SENT = "aaaaaaaa-0000-0000-0000-000000000000:1-80"

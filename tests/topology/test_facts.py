@@ -21,9 +21,7 @@ from topology.audit_cluster import (
     audit_or_unknown,
     not_evaluated,
 )
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts, gather_facts, severe_differences
-from topology.findings import (
+from topology.catalogue.findings import (
     ClusterAudit,
     Evidence,
     Finding,
@@ -34,8 +32,10 @@ from topology.findings import (
     verdict_of,
     worst_verdict,
 )
+from topology.facts.cluster_facts import ClusterFacts, gather_facts, severe_differences
+from topology.facts.edge_facts import EdgeFacts
 from topology.policy import Policy
-from topology.snapshot import (
+from topology.readings.snapshot import (
     ALWAYS_READ,
     ChannelSnapshot,
     ClusterSnapshot,
@@ -46,7 +46,7 @@ from topology.snapshot import (
     UnreadReason,
     WorkerSnapshot,
 )
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 LAWS = laws()
 NAMES = ("a", "b", "c")
@@ -389,7 +389,7 @@ def test_a_fact_that_is_absent_without_a_reason_is_unknown(name: str, phase: int
 
 
 def test_a_channel_that_points_at_its_own_server_is_no_edge_by_uuid() -> None:
-    from topology.graph import build_graph
+    from topology.facts.graph import build_graph
 
     own = a_channel("elsewhere", UUIDS["a"])
     a = one(server_uuid=UUIDS["a"], channels=(own,))

@@ -12,8 +12,8 @@ from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
-from topology.target import Secret, ServerTarget
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.readings.target import Secret, ServerTarget
 
 
 def targets_of(topology: Topology) -> list[ServerTarget]:

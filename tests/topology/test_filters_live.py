@@ -12,7 +12,7 @@ from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
 from tests.repair.live import examine
 from tests.topology.test_faults_live import audited, only
-from topology.findings import Grade, Severity, Verdict
+from topology.catalogue.findings import Grade, Severity, Verdict
 
 NO_SERVER = 900_078  # the server_id of none: those of the tests begin at 1
 

@@ -6,7 +6,7 @@ from topology.adapters.inventory.accounts import AccountSource
 from topology.adapters.inventory.fleet import Fleet
 from topology.adapters.inventory.fleet_file import load_fleet, load_roster, parse_fleet
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.target import Secret, ServerTarget
+from topology.readings.target import Secret, ServerTarget
 
 EXAMPLE = """
 defaults:

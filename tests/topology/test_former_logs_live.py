@@ -6,7 +6,7 @@ from compose import faults
 from compose.native.shapes import Pair
 from gtid import GtidSet
 from tests.topology.test_faults_live import audited
-from topology.findings import Grade
+from topology.catalogue.findings import Grade
 
 
 def test_a_position_in_the_log_of_a_reset_source_does_not_prove_h1(pair97: Pair) -> None:

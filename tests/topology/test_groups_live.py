@@ -21,8 +21,8 @@ from tests.server_pool import is_connected
 from tests.topology.test_faults_live import audited, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
-from topology.strategy_table import strategies_for
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.catalogue.strategy_table import strategies_for
 
 pytestmark = pytest.mark.slow  # a group takes some ten seconds to start, and as long to end
 

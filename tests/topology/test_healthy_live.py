@@ -24,7 +24,7 @@ from gtid_audit.cli import run
 from tests.topology.test_faults_live import targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Severity, Verdict
+from topology.catalogue.findings import ClusterAudit, Severity, Verdict
 from topology.policy import Policy
 
 _SEMISYNC = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topology.hidden_passwords import without_secrets
+from topology.readings.hidden_passwords import without_secrets
 
 
 @pytest.mark.parametrize(

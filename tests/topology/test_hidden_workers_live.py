@@ -15,8 +15,8 @@ from tests.repair.live import wait_until
 from tests.topology.test_appliers_live import LONGER_SECONDS, SOON, above_info, audited
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade, Verdict
-from topology.target import ServerTarget
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Verdict
+from topology.readings.target import ServerTarget
 
 # Unit tests and digests hold the same claims in `make test`.
 pytestmark = pytest.mark.slow

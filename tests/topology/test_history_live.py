@@ -17,10 +17,10 @@ from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.adapters.log_answers import with_history_evidence
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
-from topology.log_questions import LogQuestions
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.catalogue.strategy_table import STRATEGIES
 from topology.policy import Policy
-from topology.strategy_table import STRATEGIES
+from topology.questions.log_questions import LogQuestions
 
 
 def facts_in(finding: Finding) -> dict[str, str]:

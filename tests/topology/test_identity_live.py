@@ -12,7 +12,7 @@ from compose.native.installation import Installation
 from compose.native.shapes import Link, Pair, Topology, TopologyPlan, running, wait_for
 from gtid import GtidSet
 from tests.topology.test_logs_live import above_info, audited
-from topology.findings import Grade, Severity, Verdict
+from topology.catalogue.findings import Grade, Severity, Verdict
 
 # Unit tests and digests hold the same claims in `make test`.
 pytestmark = pytest.mark.slow

@@ -10,14 +10,20 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.facts import gather_facts
-from topology.findings import Grade
-from topology.history_evidence import HistoryEvidence
-from topology.joining import Joining, Parts, evaluate_parts
+from topology.catalogue.findings import Grade
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.joining import Joining, Parts, evaluate_parts
 from topology.policy import Policy
+from topology.readings.history_evidence import HistoryEvidence
+from topology.readings.snapshot import (
+    GroupSnapshot,
+    ServerSnapshot,
+    ThreadState,
+    UnreadFact,
+    UnreadReason,
+)
+from topology.readings.version import ServerVersion
 from topology.rules.could_join import can_join
-from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState, UnreadFact, UnreadReason
-from topology.version import ServerVersion
 
 D = UUID("dddddddd-0000-0000-0000-000000000000")
 OF = {"a": A, "b": B, "c": C, "d": D}

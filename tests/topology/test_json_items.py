@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hypothesis_profiles import laws
-from topology.json_items import document_pieces, item_text, items_text
+from topology.documents.json_items import document_pieces, item_text, items_text
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tests.snapshots import A, a_cluster, a_server
-from topology.facts import gather_facts
-from topology.last_result import keep_last_result
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.last_result import keep_last_result
 from topology.policy import Policy
 
 

@@ -8,9 +8,9 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.findings import Grade, Severity, Verdict
+from topology.catalogue.findings import Grade, Severity, Verdict
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot
 
 ADDRESS = "unread.example:3306"
 DECLARED = Policy(external_sources=frozenset({ADDRESS}))

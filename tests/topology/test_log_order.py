@@ -13,12 +13,12 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.facts import gather_facts
-from topology.findings import Finding
-from topology.history_evidence import CommitRecord, HistoryEvidence
-from topology.log_questions import questions_of
+from topology.catalogue.findings import Finding
+from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.questions.log_questions import questions_of
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.snapshot import ClusterSnapshot
 
 IN_ORDER = (("gtid_mode", "ON"), ("replica_parallel_workers", "1"))
 OUT_OF_ORDER = (

@@ -12,23 +12,23 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_server, read_server
-from topology.channel_places import bypassed_by, searched
-from topology.former_ids import (
+from topology.facts.channel_places import bypassed_by, searched
+from topology.facts.former_ids import (
     maybe_by_hand,
     maybe_own_server_id,
     of_unknown_uuids,
     with_own_server_id,
 )
-from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
-from topology.graph import Edge, Graph
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
-from topology.reset_signs import (
+from topology.facts.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
+from topology.facts.graph import Edge, Graph
+from topology.facts.reset_signs import (
     has_earlier,
     keeps_gtids,
     runs_since_before,
     was_not_reset,
 )
-from topology.snapshot import (
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
+from topology.readings.snapshot import (
     ChannelSnapshot,
     GroupSnapshot,
     LogPosition,
@@ -36,7 +36,7 @@ from topology.snapshot import (
     ServerSnapshot,
     ThreadState,
 )
-from topology.version import ServerVersion
+from topology.readings.version import ServerVersion
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 END = LogPosition.of(file="binlog.000003", position=4711)  # of every server's log
@@ -502,7 +502,7 @@ FROM_C_OWN = replace(FROM_C, gtid_retrieved=gtids("B:7"))
         (a_channel("x", UUID(int=9)), "A:7", {}, {"a": "A:7"}),
         # The replica sent it, and does not have it.
         (FROM_C, "B:7", {}, {"a": "B:7"}),
-        # Its own UUID: topology/lost.py.
+        # Its own UUID: topology/facts/lost.py.
         (FROM_C, "C:7", {}, {}),
         # Another server sent it, and neither of both has its UUID.
         (a_channel("x", UUID(int=9)), "B:7", {}, {}),

@@ -10,14 +10,14 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_server
 from topology.audit_cluster import audit_cluster
-from topology.facts import ClusterFacts, gather_facts
-from topology.history_evidence import CommitRecord, HistoryEvidence
-from topology.log_questions import LogQuestions, questions_of
-from topology.log_searches import Search
+from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.receivers import Waiting, hanging, overdue, samples_in
 from topology.policy import Policy
-from topology.receivers import Waiting, hanging, overdue, samples_in
-from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
-from topology.version import ServerVersion
+from topology.questions.log_questions import LogQuestions, questions_of
+from topology.questions.log_searches import Search
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.version import ServerVersion
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 FURTHER = LogPosition.of(file="binlog.000003", position=9999)

@@ -8,8 +8,8 @@ from compose.native.shapes import Pair, Topology, TopologyPlan, running, wait_fo
 from gtid import GtidSet
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
-from topology.target import ServerTarget
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.readings.target import ServerTarget
 
 
 def audited(topology: Topology) -> ClusterAudit:

@@ -9,21 +9,21 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from tests.topology.test_lost import LOST, ago, record, story
-from topology.facts import ClusterFacts, gather_facts
-from topology.findings import Grade
-from topology.history_evidence import (
+from topology.catalogue.findings import Grade
+from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.loss_history import ResetSigns, signs_of_reset
+from topology.facts.lost import _committed, losses_of
+from topology.facts.receivers import Waiting, hanging
+from topology.facts.reset_signs import has_earlier
+from topology.facts.restarts import Restart, restart_of
+from topology.policy import Policy
+from topology.readings.history_evidence import (
     INTERVALS_MAX,
     CommitRecord,
     HistoryEvidence,
     LogStart,
     ends_of,
 )
-from topology.loss_history import ResetSigns, signs_of_reset
-from topology.lost import _committed, losses_of
-from topology.policy import Policy
-from topology.receivers import Waiting, hanging
-from topology.reset_signs import has_earlier
-from topology.restarts import Restart, restart_of
 
 COMMITTED = (ago(60), ago(50))
 

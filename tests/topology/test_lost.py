@@ -9,12 +9,12 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.facts import gather_facts
-from topology.findings import Finding, Grade
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
-from topology.lost import commits_until, losses_of
+from topology.catalogue.findings import Finding, Grade
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.lost import commits_until, losses_of
 from topology.policy import Policy
-from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogStart
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 
 LOST = f"{A}:98-100"
 

@@ -12,10 +12,10 @@ from gtid import GtidSet
 from tests.snapshots import with_facts
 from tests.topology.approved_findings import STORIES
 from tests.topology.transcript import Scenario, read_scenarios
-from topology.facts import gather_facts
-from topology.findings import Finding, Grade
+from topology.catalogue.findings import Finding, Grade
+from topology.facts.cluster_facts import gather_facts
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.rules import RULES
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 
 SCENARIOS = read_scenarios(STORIES.read_text())
 FACTS = (

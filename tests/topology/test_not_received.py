@@ -4,8 +4,8 @@ import pytest
 
 from gtid import GtidSet
 from tests.topology.transcript import gtids, read_scenarios
-from topology import not_received as module
-from topology.not_received import not_received
+from topology.facts import not_received as module
+from topology.facts.not_received import not_received
 
 STORY = """# A pair.
 server a uuid=A executed=A:1-30{source}

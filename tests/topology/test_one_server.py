@@ -8,8 +8,8 @@ import pytest
 
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.findings import Verdict
-from topology.one_server import same_servers
+from topology.catalogue.findings import Verdict
+from topology.readings.one_server import same_servers
 
 SETTINGS = (("datadir", "/d"), ("hostname", "h"), ("pid_file", "/p"), ("port", "3306"))
 

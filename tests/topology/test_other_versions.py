@@ -8,11 +8,9 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
-from topology.facts import gather_facts
-from topology.graph import Edge
-from topology.history_evidence import CommitRecord, HistoryEvidence
-from topology.log_questions import LogQuestions, questions_of
-from topology.other_versions import (
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.graph import Edge
+from topology.facts.other_versions import (
     around_start_samples,
     given_again,
     own_of_stopped_source,
@@ -20,7 +18,9 @@ from topology.other_versions import (
     with_other_versions,
 )
 from topology.policy import Policy
-from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.questions.log_questions import LogQuestions, questions_of
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot, ThreadState
 
 LATER = NOON + timedelta(seconds=1)
 OWN = GtidSet.parse(f"{C}:1")

@@ -8,10 +8,10 @@ from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_server
 from tests.topology.test_log_questions import BEFORE, twice
 from topology.audit_cluster import audit_cluster
-from topology.findings import Finding, Grade, Severity
-from topology.history_evidence import HistoryEvidence
-from topology.log_questions import LogQuestions, questions_of
-from topology.snapshot import GroupSnapshot
+from topology.catalogue.findings import Finding, Grade, Severity
+from topology.questions.log_questions import LogQuestions, questions_of
+from topology.readings.history_evidence import HistoryEvidence
+from topology.readings.snapshot import GroupSnapshot
 
 IN_ORDER = (("replica_preserve_commit_order", "ON"), ("replica_parallel_workers", "4"))
 SINGLE = (("replica_preserve_commit_order", "OFF"), ("replica_parallel_workers", "1"))

@@ -6,7 +6,7 @@ from compose.faults_content import restart_with
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from tests.topology.test_faults_live import audited
-from topology.findings import ClusterAudit, Grade, Severity
+from topology.catalogue.findings import ClusterAudit, Grade, Severity
 
 
 def part_of(topology: Topology, *names: str) -> Topology:

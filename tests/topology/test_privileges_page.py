@@ -7,8 +7,8 @@ import pytest
 
 from compose.native.server import Server
 from topology.adapters.mysql import MysqlReader
-from topology.snapshot import ServerSnapshot
-from topology.target import Secret, ServerTarget
+from topology.readings.snapshot import ServerSnapshot
+from topology.readings.target import Secret, ServerTarget
 
 PAGE = Path(__file__).parents[2] / "docs/privileges.md"
 PASSWORD = "a password of the page's account"

@@ -9,9 +9,9 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, a_cluster, a_server, with_facts
-from topology.cluster_readings import read_twice, readings_of
+from topology.facts.cluster_readings import read_twice, readings_of
 from topology.policy import Policy
-from topology.snapshot import ReadServer, ServerSnapshot, as_read
+from topology.readings.snapshot import ReadServer, ServerSnapshot, as_read
 
 COMPARED = ("server_uuid", "gtid_executed", "gtid_purged", "gtid_owned")
 

@@ -22,8 +22,8 @@ from compose.native.server import Server
 from gtid import GtidSet
 from topology.adapters import mysql
 from topology.adapters.mysql import LostServer, MysqlReader, connect
-from topology.notable_settings import notable_values
-from topology.snapshot import (
+from topology.readings.notable_settings import notable_values
+from topology.readings.snapshot import (
     GroupSnapshot,
     ReadServer,
     ServerSnapshot,
@@ -31,8 +31,8 @@ from topology.snapshot import (
     UnreadReason,
     as_read,
 )
-from topology.target import ServerTarget
-from topology.version import Vendor
+from topology.readings.target import ServerTarget
+from topology.readings.version import Vendor
 
 Answer = list[dict[str, Any]] | Exception
 TARGET = ServerTarget(name="a", host="db1", port=3306, user="root")

@@ -20,7 +20,7 @@ from topology.adapters.connection import SESSION, connect
 from topology.adapters.mysql import MysqlReader
 from topology.adapters.recorded_servers import MemoryReader, Prepared
 from topology.adapters.status import parse_owned
-from topology.snapshot import (
+from topology.readings.snapshot import (
     BinaryLog,
     ReadServer,
     ServerSnapshot,
@@ -29,8 +29,8 @@ from topology.snapshot import (
     UnreadReason,
     as_read,
 )
-from topology.target import Secret, ServerTarget
-from topology.version import ServerVersion
+from topology.readings.target import Secret, ServerTarget
+from topology.readings.version import ServerVersion
 
 TIMEOUT_SECONDS_MAX = 5.0
 FACTS = (

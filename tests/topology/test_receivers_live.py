@@ -18,7 +18,7 @@ from gtid import GtidSet
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Grade, Severity, Verdict
+from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.policy import Policy
 
 _SEMISYNC = (

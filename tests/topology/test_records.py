@@ -16,17 +16,20 @@ from hypothesis import strategies as st
 from gtid import GNO_END, GtidSet, Tsid
 from spark_audit.result_columns import AUDIT_SCHEMA, FINDING_SCHEMA
 from tests.hypothesis_profiles import laws
-from topology import findings, records, snapshot
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
-from topology.findings import ClusterAudit, Evidence, Finding, Grade, Severity, Unknown, Verdict
-from topology.history_evidence import (
-    CommitRecord,
-    HistoryEvidence,
-    LogSearch,
-    LogStart,
-    PurgedChange,
+from topology.catalogue import findings
+from topology.catalogue.findings import (
+    ClusterAudit,
+    Evidence,
+    Finding,
+    Grade,
+    Severity,
+    Unknown,
+    Verdict,
 )
-from topology.records import (
+from topology.catalogue.strategy_table import STRATEGIES
+from topology.documents import records
+from topology.documents.records import (
     MalformedRecord,
     Record,
     audit_from_record,
@@ -41,7 +44,15 @@ from topology.records import (
     unknown_from_record,
     unknown_to_record,
 )
-from topology.snapshot import (
+from topology.readings import snapshot
+from topology.readings.history_evidence import (
+    CommitRecord,
+    HistoryEvidence,
+    LogSearch,
+    LogStart,
+    PurgedChange,
+)
+from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
     GroupSnapshot,
@@ -52,8 +63,7 @@ from topology.snapshot import (
     UnreadReason,
     WorkerSnapshot,
 )
-from topology.strategy_table import STRATEGIES
-from topology.version import ServerVersion, Vendor
+from topology.readings.version import ServerVersion, Vendor
 
 LAWS = laws(60)
 

@@ -9,7 +9,7 @@ from compose.native.installation import Clients
 from compose.native.server import Server
 from compose.native.shapes import Pair, await_uptime, wait_for
 from tests.repair.live import examine, executed, rows
-from topology.findings import Grade
+from topology.catalogue.findings import Grade
 
 _KEPT = (
     "CREATE DATABASE d",

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from topology.replication_filters import ReplicationFilters, ServerFilters, tables_named_in
+from topology.readings.replication_filters import ReplicationFilters, ServerFilters, tables_named_in
 
 A, B = UUID(int=1), UUID(int=2)
 

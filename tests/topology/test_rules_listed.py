@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from topology import rules
-from topology.facts import ClusterFacts
+from topology.facts.cluster_facts import ClusterFacts
 from topology.rules import RULES
 
 CODE = re.compile(r"\b[A-Z]\d+\b")

@@ -8,8 +8,8 @@ import pytest
 from tests.topology.transcript import Scenario, read_scenarios, transcript_of
 from topology import suppression
 from topology.audit_cluster import audit_cluster
-from topology.catalogue import CATALOGUE
-from topology.facts import gather_facts
+from topology.catalogue.verdict_table import CATALOGUE
+from topology.facts.cluster_facts import gather_facts
 from topology.rules import RULES
 from topology.suppression import EXPLAINS, suppress_symptoms
 

@@ -13,7 +13,7 @@ from topology.adapters.inventory.secrets import (
     password_from_variable,
 )
 from topology.adapters.inventory.targets import Accounts, pair_targets
-from topology.target import Secret
+from topology.readings.target import Secret
 
 SECRET = 's3cr;t # "it\'s" \\ x'
 

@@ -4,8 +4,8 @@ import pytest
 
 from gtid import GtidSet
 from tests.topology.transcript import gtids, read_scenarios
-from topology import siblings as module
-from topology.siblings import held_by_siblings
+from topology.facts import siblings as module
+from topology.facts.siblings import held_by_siblings
 
 STORY = """# A star.
 server a uuid=A executed=A:1-30{a}

@@ -20,16 +20,16 @@ from tests.snapshots import (
     read_server,
     with_facts,
 )
-from topology.applier_facts import _is_at_end, gather_applier_facts
-from topology.applier_workers import SourceLog, commits_in_order, is_without_work
-from topology.findings import Evidence, Finding, Grade, Severity
-from topology.gtid_waits import waits_for_gtid
-from topology.ignored_servers import ignored_servers
-from topology.not_received import not_received, purged_instead
-from topology.one_server import same_servers
-from topology.siblings import held_by_siblings
-from topology.snapshot import LogPosition, ThreadState, WorkerSnapshot
-from topology.torn_readings import sign_of_tearing
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.facts.applier_facts import _is_at_end, gather_applier_facts
+from topology.facts.applier_workers import SourceLog, commits_in_order, is_without_work
+from topology.facts.gtid_waits import waits_for_gtid
+from topology.facts.ignored_servers import ignored_servers
+from topology.facts.not_received import not_received, purged_instead
+from topology.facts.siblings import held_by_siblings
+from topology.readings.one_server import same_servers
+from topology.readings.snapshot import LogPosition, ThreadState, WorkerSnapshot
+from topology.readings.torn_readings import sign_of_tearing
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 SOME = GtidSet.parse(f"{A}:3")

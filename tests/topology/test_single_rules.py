@@ -11,7 +11,8 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server, commits_of
 from tests.topology.test_decisions import of_pair, with_edges
-from topology.accepted import (
+from topology.catalogue.findings import Grade, Severity
+from topology.facts.accepted import (
     PLAN_SCHEMA_VERSION,
     Acceptance,
     AcceptedRepair,
@@ -20,16 +21,15 @@ from topology.accepted import (
     accepted_from_plan,
     accepted_from_text,
 )
-from topology.contents import ContentDifference, Difference, TransactionVersion
-from topology.facts import gather_facts
-from topology.findings import Grade, Severity
-from topology.history_evidence import HistoryEvidence
+from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
+from topology.readings.contents import ContentDifference, Difference, TransactionVersion
+from topology.readings.history_evidence import HistoryEvidence
+from topology.readings.snapshot import LogPosition, ServerSnapshot, ThreadState
+from topology.readings.version import ServerVersion
 from topology.rules import backlogs, passed, threads
 from topology.rules import could_join as joining
 from topology.rules.purged import purged_on_source
-from topology.snapshot import LogPosition, ServerSnapshot, ThreadState
-from topology.version import ServerVersion
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 EARLIER = LogPosition.of(file="binlog.000001", position=4)

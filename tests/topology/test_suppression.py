@@ -9,7 +9,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import NOON, A
-from topology.findings import Evidence, Finding, Grade, Severity
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR

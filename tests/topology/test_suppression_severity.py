@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from gtid import GtidSet
-from topology.catalogue import entry_of
-from topology.findings import Evidence, Finding, Grade, Severity
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.catalogue.verdict_table import entry_of
 from topology.rules.differences import MADE_BY_HAND
 from topology.suppression import EXPLAINS, suppress_symptoms
 

@@ -21,7 +21,7 @@ from tests.repair.live import examine, run_plan
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.policy import Policy
 
 pytestmark = [pytest.mark.slow, pytest.mark.mysql]

@@ -10,18 +10,18 @@ from compose.native.shapes import Topology
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from tests.topology.test_faults_live import audited, targets_of
-from topology.accepted import AcceptedRepair
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import collect_fleet
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit_cluster import audit_cluster
-from topology.facts import gather_facts
-from topology.findings import ClusterAudit, Grade, Severity, Verdict
-from topology.history_evidence import HistoryEvidence, LogStart
-from topology.log_questions import questions_of
+from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
+from topology.facts.accepted import AcceptedRepair
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.unlogged import candidates_in, purged_above_a_gap
 from topology.policy import Policy
-from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
-from topology.unlogged import candidates_in, purged_above_a_gap
+from topology.questions.log_questions import questions_of
+from topology.readings.history_evidence import HistoryEvidence, LogStart
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 
 LOGS = (BinaryLog("binlog.000007", 1000),)
 

@@ -7,11 +7,9 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.facts import gather_facts
-from topology.graph import Graph
-from topology.policy import Policy
-from topology.snapshot import GroupSnapshot, ServerSnapshot
-from topology.unseen import (
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.graph import Graph
+from topology.facts.unseen import (
     address_of,
     group_peers,
     is_galera,
@@ -19,7 +17,9 @@ from topology.unseen import (
     undeclared_channels,
     unseen_sources,
 )
-from topology.version import Vendor
+from topology.policy import Policy
+from topology.readings.snapshot import GroupSnapshot, ServerSnapshot
+from topology.readings.version import Vendor
 
 GROUP = "aaaaaaaa-0000-0000-0000-00000000000a"
 MEMBER = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet())

@@ -21,10 +21,10 @@ from topology.adapters.status import (
     workers_by_channel,
     workers_of_processlist,
 )
-from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
-from topology.snapshot import ROW_LOCK_RETRY, ROW_LOCK_WAIT, LogPosition, ThreadState
-from topology.target import NO_PASSWORD, Secret, ServerTarget
-from topology.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
+from topology.readings.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
+from topology.readings.snapshot import ROW_LOCK_RETRY, ROW_LOCK_WAIT, LogPosition, ThreadState
+from topology.readings.target import NO_PASSWORD, Secret, ServerTarget
+from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
 
 LAWS = laws()
 UUIDS = [UUID(int=number) for number in (0x1, 0x12345678 << 96, 0xABCDEF12 << 96, (1 << 128) - 1)]

@@ -15,8 +15,8 @@ from gtid import GtidSet
 from tests.hypothesis_profiles import laws
 from tests.topology.world import SHAPES, Channel, Transaction, World, gtids
 from topology.audit_cluster import audit_cluster
-from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
-from topology.snapshot import ThreadState
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.readings.snapshot import ThreadState
 
 LAWS = laws(20)
 MORE = laws(50)

@@ -18,20 +18,19 @@ from uuid import UUID
 
 from gtid import Gtid, GtidSet
 from topology.audit_cluster import audit_cluster
-from topology.contents import (
+from topology.catalogue.findings import ClusterAudit, Finding
+from topology.facts.cluster_facts import gather_facts
+from topology.policy import Policy
+from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,
     TransactionVersion,
     UnreadContent,
 )
-from topology.dialect import SOURCES_OF_VALUES, dialect_of
-from topology.facts import gather_facts
-from topology.findings import ClusterAudit, Finding
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
-from topology.policy import Policy
-from topology.rules import RULES
-from topology.snapshot import (
+from topology.readings.dialect import SOURCES_OF_VALUES, dialect_of
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogStart
+from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     GroupSnapshot,
@@ -42,7 +41,8 @@ from topology.snapshot import (
     UnreadReason,
     WorkerSnapshot,
 )
-from topology.version import ServerVersion, Vendor
+from topology.readings.version import ServerVersion, Vendor
+from topology.rules import RULES
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 _LETTER = re.compile(r"\b([A-Z])(?=:)")

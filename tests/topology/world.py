@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet, Tsid
-from topology.snapshot import (
+from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
@@ -26,7 +26,7 @@ from topology.snapshot import (
     ThreadState,
     WorkerSnapshot,
 )
-from topology.version import ServerVersion, Vendor
+from topology.readings.version import ServerVersion, Vendor
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 READ_ALL = "Replica has read all relay log; waiting for more updates"

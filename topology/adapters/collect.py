@@ -19,8 +19,8 @@ server, a difference of two sets may be a fault, or may only show which server w
 
 Locking the servers would avoid this, but gtid-audit only reads. Comparing the two sets twice does
 not help either: on a busy cluster the second comparison shows a new difference of the same kind.
-Instead the barrier makes the order of the readings known, and facts.py chooses the pair of readings
-that can only make a difference smaller:
+Instead the barrier makes the order of the readings known, and cluster_facts.py chooses the pair of
+readings that can only make a difference smaller:
 
     first(s) for every server s  |  barrier  |  last(s) for every server s
 
@@ -54,10 +54,10 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from topology.adapters.mysql import MysqlReader
-from topology.facts import gather_facts, severe_differences
-from topology.log_questions import questions_of
+from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.policy import Policy
-from topology.snapshot import (
+from topology.questions.log_questions import questions_of
+from topology.readings.snapshot import (
     ClusterSnapshot,
     ReadServer,
     ServerSnapshot,
@@ -65,7 +65,7 @@ from topology.snapshot import (
     UnreadReason,
     as_read,
 )
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 # A reader reports what servers do. An exception from it is a defect or an unexpected answer.
 DEFECT_OR_PROTOCOL = "defect of the auditor, or an answer that is not MySQL's"

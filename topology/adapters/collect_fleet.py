@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 
 from topology.adapters.collect import CollectLimits, OpenReader, collect_cluster, live_readers
 from topology.adapters.inventory.fleet import Cluster, Fleet
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 
 Say = Callable[[str], None]
 ReadersOf = Callable[[str, CollectLimits], OpenReader]  # by cluster name

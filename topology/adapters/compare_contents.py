@@ -39,13 +39,13 @@ from gtid import GtidSet
 from topology.adapters.connection import Way, way_to
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
-from topology.contents import ContentReading, UnreadContent
-from topology.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
-from topology.dialect import BINARY_LOG, LOG_CLOSED
-from topology.graph import build_graph
-from topology.siblings import held_by_siblings
-from topology.snapshot import BinaryLog, ClusterSnapshot, ReadServer, ServerSnapshot
-from topology.target import ServerTarget
+from topology.facts.graph import build_graph
+from topology.facts.siblings import held_by_siblings
+from topology.questions.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
+from topology.readings.contents import ContentReading, UnreadContent
+from topology.readings.dialect import BINARY_LOG, LOG_CLOSED
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ReadServer, ServerSnapshot
+from topology.readings.target import ServerTarget
 
 # The most suspects that one audit compares.
 SUSPECTS_MAX: Final = 20_000

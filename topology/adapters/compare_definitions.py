@@ -22,7 +22,7 @@ from binlog.schema.table_definitions import TableDefinition
 from binlog.schema.table_history import Entry, Place, TableKey, explain
 from binlog.table_metadata import read_table_metadata
 from gtid import GtidSet
-from topology.findings import Verdict
+from topology.catalogue.findings import Verdict
 
 SOURCE, EVENT, TRACKED, REPLICA = "source now", "at the event", "tracked", "replica now"
 

@@ -43,7 +43,7 @@ from pymysql.connections import MySQLResult
 from pymysql.constants import CR
 from pymysql.cursors import DictCursor
 
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
 if TYPE_CHECKING:  # generic in the stubs, not at run time

@@ -20,7 +20,7 @@ from binlog.content.reuse import Compared, counted
 from binlog.log_times import EPOCH, moment
 from gtid import Gtid, GtidSet
 from topology.adapters.transaction_summary import in_short
-from topology.contents import (
+from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,
@@ -28,8 +28,8 @@ from topology.contents import (
     TransactionVersion,
     UnreadContent,
 )
-from topology.replication_filters import ServerFilters, Table, tables_named_in
-from topology.transaction_class import ContentClass, class_of
+from topology.readings.replication_filters import ServerFilters, Table, tables_named_in
+from topology.readings.transaction_class import ContentClass, class_of
 
 _DIFFERENCES: Final = {
     Agreement.TWICE: Difference.COMMIT,

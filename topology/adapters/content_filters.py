@@ -13,14 +13,14 @@ import pymysql
 from binlog.adapters.server_errors import read_answer
 from binlog.errors import UnexpectedAnswer
 from topology.adapters.connection import Way
-from topology.dialect import (
+from topology.readings.dialect import (
     BINARY_LOG_FILTERS,
     FILTER_COLUMNS,
     STATUS_COLUMNS,
     dialect_of,
 )
-from topology.replication_filters import ReplicationFilters, ServerFilters
-from topology.version import ServerVersion, UnreadableVersion
+from topology.readings.replication_filters import ReplicationFilters, ServerFilters
+from topology.readings.version import ServerVersion, UnreadableVersion
 
 
 def filters_of(connect: Way) -> ServerFilters | None:

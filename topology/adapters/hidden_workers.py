@@ -17,8 +17,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from topology.dialect import RECEIVER_STATE
-from topology.snapshot import IDLE_WORKER
+from topology.readings.dialect import RECEIVER_STATE
+from topology.readings.snapshot import IDLE_WORKER
 
 Row = Mapping[str, Any]
 

@@ -18,11 +18,11 @@ from binlog.events import FormatDescription, PreviousGtids
 from binlog.log_times import EPOCH
 from gtid import GtidSet
 from topology.adapters.connection import connect
-from topology.dialect import dialect_of
-from topology.history_evidence import LogStart, PurgedChange
-from topology.snapshot import ServerSnapshot
-from topology.target import ServerTarget
-from topology.version import ServerVersion
+from topology.readings.dialect import dialect_of
+from topology.readings.history_evidence import LogStart, PurgedChange
+from topology.readings.snapshot import ServerSnapshot
+from topology.readings.target import ServerTarget
+from topology.readings.version import ServerVersion
 
 # 5.6 creates an empty schema `test` with every new data directory.
 _OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})

@@ -1,4 +1,4 @@
-"""Answers the questions of topology/log_questions.py from binary logs, if the sets leave any.
+"""Answers the questions of log_questions.py from binary logs, if the sets leave any.
 
 1. Each question takes a few packets; the servers send only the requested transactions.
 2. The evidence lists what cannot be read (a privilege, a purged log, a time limit). The finding is
@@ -25,16 +25,16 @@ from topology.adapters.history_reads import (
     purged_changes_of,
     schemas_count_of,
 )
-from topology.history_evidence import (
+from topology.questions.log_questions import LogQuestions
+from topology.questions.log_searches import Search
+from topology.readings.history_evidence import (
     CommitRecord,
     HistoryEvidence,
     LogSearch,
     PurgedChange,
 )
-from topology.log_questions import LogQuestions
-from topology.log_searches import Search
-from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
-from topology.target import ServerTarget
+from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
+from topology.readings.target import ServerTarget
 
 _FAILED: Final = (BinlogError, GtidError, pymysql.MySQLError, OSError)
 _FOUND_MAX: Final = 10_000  # transactions before a position: far more than are lost in practice

@@ -56,7 +56,7 @@ from topology.adapters.status import (
     workers_of_processlist,
 )
 from topology.adapters.unread import unread_fact
-from topology.dialect import (
+from topology.readings.dialect import (
     BINARY_LOG,
     BINARY_LOG_FILTERS,
     LOG_CLOSED,
@@ -66,7 +66,7 @@ from topology.dialect import (
     Dialect,
     dialect_of,
 )
-from topology.snapshot import (
+from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
     GroupSnapshot,
@@ -75,8 +75,8 @@ from topology.snapshot import (
     UnreadFact,
     UnreadReason,
 )
-from topology.target import ServerTarget
-from topology.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
+from topology.readings.target import ServerTarget
+from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
 
 Row = Mapping[str, Any]
 T = TypeVar("T")

@@ -12,7 +12,7 @@
    is not read.
 4. Small text files may be stored with the rows, under names that readers of tables ignore (`_…`).
    `_run.json` records the rows of each file and whether the run has the whole fleet
-   (topology/run_record.py). A run that does not match its record is not read.
+   (topology/documents/run_record.py). A run that does not match its record is not read.
 5. A run of selected clusters is never the latest run of a directory: its record marks it.
 6. This module evaluates nothing. A file or row that cannot be read raises an error that identifies
    it.
@@ -42,14 +42,14 @@ from topology.adapters.stored_runs import (
     files_of_run,
     latest_run,
 )
-from topology.records import (
+from topology.documents.records import (
     MalformedRecord,
     Record,
     cluster_from_servers,
     snapshot_from_record,
 )
-from topology.run_record import RunRecord
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.documents.run_record import RunRecord
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 PART: Final = "part-00000.parquet"
 _WRITING: Final = "_writing-"

@@ -3,7 +3,7 @@
 No external value is part of a statement here. status.py defines what the columns mean.
 """
 
-from topology.dialect import Dialect
+from topology.readings.dialect import Dialect
 
 IDENTITY = (
     "SELECT @@GLOBAL.gtid_owned AS gtid_owned, @@GLOBAL.gtid_purged AS gtid_purged,"

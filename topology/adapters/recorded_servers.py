@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from topology.snapshot import ServerSnapshot, UnreadFact
-from topology.target import ServerTarget
+from topology.readings.snapshot import ServerSnapshot, UnreadFact
+from topology.readings.target import ServerTarget
 
 
 @dataclass(frozen=True, slots=True)

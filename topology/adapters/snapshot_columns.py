@@ -1,7 +1,7 @@
 """The columns of a stored snapshot, and the conversion of records to columns and back.
 
-1. The columns are derived from the fields of a record (topology/records.py). Times are UTC
-   microseconds, GTID sets are MySQL's text.
+1. The columns are derived from the fields of a record (topology/documents/records.py). Times are
+   UTC microseconds, GTID sets are MySQL's text.
 2. Typing loses nothing: records_of_table(table_of_records(x)) is x, for any schema.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias, cast
 
 import pyarrow as pa
 
-from topology.plain_types import PlainKind, PlainType
-from topology.record_codec import RecordShape
-from topology.records import SNAPSHOT, Plain, Record, time_from_text, time_to_text
+from topology.documents.plain_types import PlainKind, PlainType
+from topology.documents.record_codec import RecordShape
+from topology.documents.records import SNAPSHOT, Plain, Record, time_from_text, time_to_text
 
 Cell: TypeAlias = "bool | int | str | datetime | Decimal | list[Cell] | dict[str, Cell] | None"
 

@@ -13,9 +13,9 @@ from uuid import UUID
 
 from binlog.log_times import EPOCH
 from gtid import Gtid, GtidSet, MalformedGtidSet
-from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES, UNTIL_REACHED
-from topology.hidden_passwords import without_secrets
-from topology.snapshot import (
+from topology.readings.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES, UNTIL_REACHED
+from topology.readings.hidden_passwords import without_secrets
+from topology.readings.snapshot import (
     IDLE_WORKER,
     ROW_LOCK_RETRY,
     ROW_LOCK_WAIT,

@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, table_of_records
-from topology.records import snapshot_to_record
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+from topology.documents.records import snapshot_to_record
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 
 # Exceptions of Arrow, and of writing a record, for a value that no column can hold.
 _DOES_NOT_FIT: Final = (

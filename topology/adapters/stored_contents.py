@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from topology.adapters.stored_runs import UnreadableSnapshots
-from topology.content_records import contents_from_text, contents_to_text
-from topology.contents import ContentReading
-from topology.record_codec import MalformedRecord
+from topology.documents.content_records import contents_from_text, contents_to_text
+from topology.documents.record_codec import MalformedRecord
+from topology.readings.contents import ContentReading
 
 CONTENTS: Final = "_contents.json"
 

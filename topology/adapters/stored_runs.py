@@ -3,7 +3,7 @@
 1. A reader ignores a run without `_SUCCESS`. A directory that cannot be listed is an error: it may
    hold a later run.
 2. A run of selected clusters is the latest run of no directory.
-3. A run that does not match its record (topology/run_record.py) is not read.
+3. A run that does not match its record (topology/documents/run_record.py) is not read.
 4. This module reads only columns with times, names and addresses.
 """
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
-from topology.run_record import MalformedRunRecord, NewerRunRecord, ReadSpan, RunRecord
+from topology.documents.run_record import MalformedRunRecord, NewerRunRecord, ReadSpan, RunRecord
 
 COMPLETE: Final = "_SUCCESS"
 RECORD: Final = "_run.json"

@@ -11,7 +11,7 @@ from binlog.rows.value_text import diff_text
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from binlog.transactions import Statement, TableChange
-from topology.hidden_passwords import without_secrets
+from topology.readings.hidden_passwords import without_secrets
 
 _CHARACTERS_MAX: Final = 200
 _VALUE_CHARACTERS_MAX: Final = 40

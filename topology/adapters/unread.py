@@ -3,7 +3,7 @@
 from pymysql.constants import CR, ER
 
 from topology.adapters.connection import NotMysql, PasswordNotSent
-from topology.snapshot import UnreadFact, UnreadReason
+from topology.readings.snapshot import UnreadFact, UnreadReason
 
 _PRIVILEGE_ERRORS = frozenset(
     {

@@ -14,15 +14,16 @@ ignored          the channel has no IGNORE_SERVER_IDS
 ignored then     the replica has refused that option since before (8.0, with gtid_mode ON)
 reset            the replica has a binary log from before them, or one of its transactions that its
                  source logged before them, applied in order (reset_signs.py)
-file position the channel uses auto-position, and did so already when it passed them skipped it was
-received only later, and the replica has been running since before crash, copy      the replica has
-been running since before they were committed source reset the position is in the source's current
-log: its receiver is connected another source   the channel's address is that at which its source
-was read not logged       the log of the source shows them, or they were received same server_id
-the log of the source shows other server_ids former id        the replica has not changed its
-server_id since before them former history   what was received is what the source has
-now (reset_signs.py) ===============
-==================================================================================
+file position    the channel uses auto-position, and did so already when it passed them
+skipped          it was received only later, and the replica has been running since before
+crash, copy      the replica has been running since before they were committed
+source reset     the position is in the source's current log: its receiver is connected
+another source   the channel's address is that at which its source was read
+not logged       the log of the source shows them, or they were received
+same server_id   the log of the source shows other server_ids
+former id        the replica has not changed its server_id since before them
+former history   what was received is what the source has now (reset_signs.py)
+===============  ==================================================================================
 """
 
 from collections.abc import Callable
@@ -30,21 +31,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from gtid import GtidSet
-from topology.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE, dialect_of
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.graph import is_at_address
-from topology.history_evidence import CommitRecord, ends_of
-from topology.log_order import received_by
-from topology.notable_settings import notable_values
-from topology.reset_signs import (
-    keeps_gtids,
-    received_present_ones,
-    runs_since_before,
-    was_not_reset,
-)
-from topology.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
-from topology.unseen import group_uuids
+from topology.facts import reset_signs
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.graph import is_at_address
+from topology.facts.log_order import received_by
+from topology.facts.unseen import group_uuids
+from topology.readings import dialect
+from topology.readings.history_evidence import CommitRecord, ends_of
+from topology.readings.notable_settings import notable_values
+from topology.readings.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ class PassedBy:
     @property
     def keeps_server_id(self) -> bool:
         """Return whether the replica has had its current server_id since before them."""
-        return self.keeps(SERVER_ID_SOURCE)
+        return self.keeps(dialect.SERVER_ID_SOURCE)
 
     def keeps(self, source_of_variable: str) -> bool:
         """Return whether the replica has had a variable's value since before they were committed.
@@ -106,12 +102,12 @@ class PassedBy:
         `source_of_variable` is our name for the source of the value, as the server reports it.
         """
         source = self.replica.setting(source_of_variable)
-        return source not in (None, CHANGED_SINCE_START) and self.runs_since_before
+        return source not in (None, dialect.CHANGED_SINCE_START) and self.runs_since_before
 
     @property
     def runs_since_before(self) -> bool:
         """Return whether the replica has been running since before they were committed."""
-        return runs_since_before(self.replica, self.gtids, self.source)
+        return reset_signs.runs_since_before(self.replica, self.gtids, self.source)
 
 
 def causes_left(absence: PassedBy) -> tuple[str, ...]:
@@ -174,9 +170,9 @@ def _has_refused_lists(absence: PassedBy) -> bool:
     replica = absence.replica
     return (
         replica.version is not None
-        and dialect_of(replica.version).refuses_ignored_ids
+        and dialect.dialect_of(replica.version).refuses_ignored_ids
         and "gtid_mode" not in notable_values(replica.notable_settings)
-        and absence.keeps(GTID_MODE_SOURCE)
+        and absence.keeps(dialect.GTID_MODE_SOURCE)
     )
 
 
@@ -186,7 +182,9 @@ def _reset_words(absence: PassedBy) -> str:
 
 def _excludes_reset(absence: PassedBy) -> bool:
     received = received_by(absence.edge, absence.replica)
-    return was_not_reset(absence.replica, absence.gtids, source=absence.source, received=received)
+    return reset_signs.was_not_reset(
+        absence.replica, absence.gtids, source=absence.source, received=received
+    )
 
 
 def _may_be_by_position(absence: PassedBy) -> bool:
@@ -214,7 +212,7 @@ def _excludes_skip(absence: PassedBy) -> bool:
 
 
 def _crash_words(absence: PassedBy) -> str:
-    keeps = not absence.received or keeps_gtids(absence.replica)
+    keeps = not absence.received or reset_signs.keeps_gtids(absence.replica)
     rows = "compare the rows" if keeps else "the rows are probably there"
     return (
         f"a crash of {absence.replica.name} that lost the end of its binary log, or an older copy"
@@ -224,8 +222,8 @@ def _crash_words(absence: PassedBy) -> str:
 
 def _excludes_crash(absence: PassedBy) -> bool:
     """Return whether no crash lost them: if InnoDB has rows and GTIDs, it has the position too."""
-    is_placed = absence.is_place_proved and not absence.unsent and keeps_gtids(absence.replica)
-    return is_placed or absence.runs_since_before
+    is_placed = absence.is_place_proved and not absence.unsent
+    return (is_placed and reset_signs.keeps_gtids(absence.replica)) or absence.runs_since_before
 
 
 def _source_reset_words(absence: PassedBy) -> str:
@@ -337,7 +335,9 @@ def _former_words(absence: PassedBy) -> str:
 
 
 def _received_present_ones(absence: PassedBy) -> bool:
-    return received_present_ones(absence.replica, absence.channel, absence.received, absence.source)
+    return reset_signs.received_present_ones(
+        absence.replica, absence.channel, absence.received, absence.source
+    )
 
 
 def _is_received(absence: PassedBy) -> bool:

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from gtid import GtidSet
-from topology.graph import is_at_address
-from topology.half_received import asks_for_last_again, may_be_half_received
-from topology.progress import blocked_by_lock
-from topology.reset_signs import has_earlier
+from topology.facts.graph import is_at_address
+from topology.facts.half_received import asks_for_last_again, may_be_half_received
+from topology.facts.progress import blocked_by_lock
+from topology.facts.reset_signs import has_earlier
+from topology.facts.skipping import can_have_skipped, crash_may_leave_place, why_it_may_skip
+from topology.facts.unseen import address_of
+from topology.readings.snapshot import ThreadState
 from topology.rules.backlog_facts import Backlog, is_to_come, may_be_below, owned_unreceived
 from topology.rules.backlog_words import (
     ASKS_AGAIN,
@@ -43,9 +46,6 @@ from topology.rules.out_of_order import (
     unread_order,
 )
 from topology.rules.settings import are_dropped, may_be_dropped, may_be_passed
-from topology.skipping import can_have_skipped, crash_may_leave_place, why_it_may_skip
-from topology.snapshot import ThreadState
-from topology.unseen import address_of
 
 _NOTHING: Final = GtidSet()
 

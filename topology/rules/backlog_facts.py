@@ -5,12 +5,12 @@ from itertools import islice
 from typing import Final
 
 from gtid import GtidSet
-from topology.applier_facts import ApplierFacts
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.receivers import leaves_out
-from topology.reset_signs import has_earlier
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.facts.applier_facts import ApplierFacts
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.receivers import leaves_out
+from topology.facts.reset_signs import has_earlier
+from topology.readings.snapshot import ServerSnapshot, ThreadState
 
 _NOTHING: Final = GtidSet()
 _RUNS_MAX: Final = 64  # of a source, that are checked: a backlog is in the last ones

@@ -3,9 +3,9 @@
 from typing import Final
 
 from gtid import GtidSet
-from topology.applier_facts import ApplierFacts
-from topology.applier_workers import is_without_work
-from topology.snapshot import ChannelSnapshot, ThreadState
+from topology.facts.applier_facts import ApplierFacts
+from topology.facts.applier_workers import is_without_work
+from topology.readings.snapshot import ChannelSnapshot, ThreadState
 
 OVERTAKEN: Final = (
     " It may have passed {what} of these (sql_replica_skip_counter, RELAY_LOG_POS, a RESET): it is"

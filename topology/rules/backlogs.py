@@ -9,18 +9,18 @@
 
 from collections.abc import Iterator
 
-from topology.applier_facts import ApplierFacts
-from topology.applier_workers import is_without_work, states_are_seen
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade, Severity
+from topology.catalogue.findings import Finding, Grade, Severity
+from topology.facts.applier_facts import ApplierFacts
+from topology.facts.applier_workers import is_without_work, states_are_seen
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.skipping import why_it_may_skip
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.backlog_doubts import doubts_of
 from topology.rules.backlog_facts import Backlog, owned_unreceived
 from topology.rules.backlog_words import arrival, outlook
 from topology.rules.build import Rules, evidence, many, on_edge
 from topology.rules.stalled_appliers import progress_evidence
-from topology.skipping import why_it_may_skip
-from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 
 def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import TypeAlias
 
 from gtid import GtidSet
-from topology.catalogue import entry_of
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade, Severity, Strategy
-from topology.snapshot import ServerSnapshot
-from topology.strategy_table import STRATEGIES
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Strategy
+from topology.catalogue.strategy_table import STRATEGIES
+from topology.catalogue.verdict_table import entry_of
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.readings.snapshot import ServerSnapshot
 
 Rule: TypeAlias = Callable[[ClusterFacts], Iterator[Finding]]
 Rules: TypeAlias = tuple[Rule, ...]

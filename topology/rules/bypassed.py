@@ -9,9 +9,10 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade
+from topology.catalogue.findings import Finding, Grade
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.readings.snapshot import ServerSnapshot
 from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
     FILE_POSITION,
@@ -21,7 +22,6 @@ from topology.rules.absent_causes import (
     received_elsewhere,
 )
 from topology.rules.build import Rules, evidence, many, on_edge
-from topology.snapshot import ServerSnapshot
 
 
 def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:

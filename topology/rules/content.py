@@ -12,15 +12,15 @@ from itertools import chain, groupby
 from typing import Final
 
 from gtid import GtidSet
-from topology.accepted import NOTHING_ACCEPTED, Acceptance, Decision
-from topology.catalogue import entry_of
-from topology.contents import (
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.catalogue.verdict_table import entry_of
+from topology.facts.accepted import NOTHING_ACCEPTED, Acceptance, Decision
+from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,
     TransactionVersion,
 )
-from topology.findings import Evidence, Finding, Grade, Severity
 from topology.rules.build import many
 
 # The evidence quotes both versions for this many GTIDs; the finding's set has all of them.

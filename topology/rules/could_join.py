@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from gtid import GtidSet
-from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade, Severity
-from topology.joining import Joining, evaluate_parts
-from topology.reset_signs import excludes_reset
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.joining import Joining, evaluate_parts
+from topology.facts.reset_signs import excludes_reset
+from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.joining_doubts import refusal_doubts
-from topology.snapshot import ServerSnapshot
 
 
 def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:

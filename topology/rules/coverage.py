@@ -6,19 +6,19 @@
 
 from collections.abc import Iterator
 
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade, Unknown
-from topology.graph import Edge, is_another
-from topology.rules.build import Rules, evidence, finding
-from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState, UnreadReason
-from topology.unseen import (
+from topology.catalogue.findings import Finding, Grade, Unknown
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.graph import Edge, is_another
+from topology.facts.unseen import (
     address_of,
     group_name_of,
     is_galera,
     undeclared_channels,
     unevaluated_kind,
 )
-from topology.version import Vendor
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState, UnreadReason
+from topology.readings.version import Vendor
+from topology.rules.build import Rules, evidence, finding
 
 
 def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:

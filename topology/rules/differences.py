@@ -1,23 +1,23 @@
 """E1, E2, T4, T6: extra transactions on a replica, and those it will not receive.
 
-1. Each rule evaluates one part of the difference; facts.py makes the parts disjoint.
+1. Each rule evaluates one part of the difference; cluster_facts.py makes the parts disjoint.
 2. A finding is `proved` only if the evidence excludes every benign cause; each rule documents them.
 """
 
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.assigned_gtids import assigned_text
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade, Severity
-from topology.lost import Cause, Loss, losses_of
-from topology.receivers import hanging, is_dated
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.facts.assigned_gtids import assigned_text
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.lost import Cause, Loss, losses_of
+from topology.facts.receivers import hanging, is_dated
+from topology.facts.unseen import group_uuids
+from topology.readings.snapshot import ReadServer
 from topology.rules.build import Rules, evidence, finding, many, on_edge
 from topology.rules.hidden_received import hidden_text, that_may_hide
 from topology.rules.lost_history import distance_to
-from topology.snapshot import ReadServer
-from topology.unseen import group_uuids
 
 # The fact that a channel from the replica towards its source was stopped by an operator.
 WAY_BACK = "channel towards the source"

@@ -13,12 +13,12 @@
 
 from collections.abc import Iterator
 
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade, Severity
-from topology.ignored_servers import ignored_servers
-from topology.notable_settings import notable_values
+from topology.catalogue.findings import Finding, Grade, Severity
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.ignored_servers import ignored_servers
+from topology.facts.unseen import unseen_sources
+from topology.readings.notable_settings import notable_values
 from topology.rules.build import Rules, evidence, finding, many, on_edge
-from topology.unseen import unseen_sources
 
 _LEFT_OUT = {
     "binlog_do_db": "only changes of these schemas are logged",

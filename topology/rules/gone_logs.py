@@ -5,7 +5,7 @@ has a header. gtid_purged does not have the contents of that file, so no set sho
 cannot send it. A receiver that needs it stops with 1236.
 """
 
-from topology.snapshot import ServerSnapshot
+from topology.readings.snapshot import ServerSnapshot
 
 
 def gone_logs(server: ServerSnapshot) -> tuple[str, ...]:

@@ -1,23 +1,23 @@
 """A4: receivers that run and receive nothing.
 
-topology/receivers.py and former_logs.py have the proof. A healthy case looks the same: a receiver
-that is about to fetch what was just committed. Only two facts distinguish them: a position that the
-source's log does not have, or the age of what is due.
+topology/facts/receivers.py and former_logs.py have the proof. A healthy case looks the same: a
+receiver that is about to fetch what was just committed. Only two facts distinguish them: a position
+that the source's log does not have, or the age of what is due.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade, Severity
-from topology.former_logs import waits_in_former_log
-from topology.graph import is_at_address
-from topology.receivers import Waiting, overdue
+from topology.catalogue.findings import Finding, Grade, Severity
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.former_logs import waits_in_former_log
+from topology.facts.graph import is_at_address
+from topology.facts.receivers import Waiting, overdue
+from topology.facts.unseen import address_of
+from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, on_edge
-from topology.snapshot import ServerSnapshot
-from topology.unseen import address_of
 
 _NAME: Final = "receiver receives nothing"
 

@@ -8,9 +8,9 @@ upstream of it: at most the last transaction of each.
 from typing import Final
 
 from gtid import GtidSet
-from topology.applier_facts import may_hide_received
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
+from topology.facts.applier_facts import may_hide_received
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
 
 _TEXT: Final = (
     " MySQL before 5.7 does not count the last transaction that was in a relay log when its"

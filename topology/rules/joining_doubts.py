@@ -8,14 +8,14 @@
 
 from typing import Final
 
-from topology.facts import ClusterFacts
-from topology.joining import Joining
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.joining import Joining
+from topology.readings.snapshot import ServerSnapshot
+from topology.readings.version import ServerVersion, follows
 from topology.rules.absent_causes import logs_nothing_received
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.passing_on import mode_not_on
 from topology.rules.threads import has_closed_log, has_no_log
-from topology.snapshot import ServerSnapshot
-from topology.version import ServerVersion, follows
 
 _OLDEST_AND_NEWEST: Final = (ServerVersion(5, 7, 0), ServerVersion(9, 7, 0))
 

@@ -6,7 +6,7 @@ the whole set is in the script and on no server. The sets of a new replica look 
 channel has no position in a log yet.
 """
 
-from topology.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
 
 _LOG_BEGINS = 4  # after the magic number: the first position of a binary log
 

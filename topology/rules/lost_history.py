@@ -7,11 +7,11 @@ every cause that the evidence does not exclude.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from topology.dialect import dialect_of
-from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade
-from topology.lost import Cause, Loss, losses_of
-from topology.restarts import Restart
+from topology.catalogue.findings import Evidence, Finding, Grade
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.lost import Cause, Loss, losses_of
+from topology.facts.restarts import Restart
+from topology.readings.dialect import dialect_of
 from topology.rules.build import Rules, evidence, finding, many
 
 _CRASH = (

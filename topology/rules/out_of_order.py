@@ -17,21 +17,21 @@ them either. Its source omitted them because the replica had them when it connec
 can have removed them since, and this connection will not deliver them.
 
 Transactions of other origins may be in the source's log in another order than that of their GNOs,
-so that log is read (topology/log_order.py). Two cases are excluded: a parallel applier without
-commit order, whose gaps do not depend on what was committed above them, and the GTIDs of a group,
-whose members have blocks of GNOs.
+so that log is read (topology/facts/log_order.py). Two cases are excluded: a parallel applier
+without commit order, whose gaps do not depend on what was committed above them, and the GTIDs of a
+group, whose members have blocks of GNOs.
 """
 
 from typing import Final
 
 from gtid import GtidSet
-from topology.applier_workers import commits_in_order
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.log_order import gaps_of_others, logged_before
+from topology.facts.applier_workers import commits_in_order
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.log_order import gaps_of_others, logged_before
+from topology.facts.skipping import may_skip
+from topology.facts.unseen import group_uuids
 from topology.rules.build import many
-from topology.skipping import may_skip
-from topology.unseen import group_uuids
 
 _TEXT: Final = (
     " {replica} already has later transactions of {source}. So its applier skipped {what} before"

@@ -22,9 +22,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from gtid import GtidSet
-from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade
-from topology.half_received import asks_for_last_again
+from topology.catalogue.findings import Evidence, Finding, Grade
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.half_received import asks_for_last_again
+from topology.readings.snapshot import ServerSnapshot
 from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
     CRASH,
@@ -36,7 +37,6 @@ from topology.rules.absent_causes import (
 )
 from topology.rules.build import Rules, evidence, many, on_edge
 from topology.rules.left_empty import emptied_text
-from topology.snapshot import ServerSnapshot
 
 # The fact that the applier's position is after transactions that its channel counts as received.
 IS_BEHIND: Final = "its applier's position is after them"
@@ -47,7 +47,7 @@ OTHER_ADDRESS: Final = "the channel's address, where the source was not read"
 def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield H8: a gap that stays although auto-position is on or the transactions were received.
 
-    The applier's position proves it: topology/applier_facts.py explains why.
+    The applier's position proves it: topology/facts/applier_facts.py explains why.
     """
     for edge in facts.edges:
         channel = edge.channel

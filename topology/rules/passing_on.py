@@ -18,14 +18,14 @@
 
 from collections.abc import Iterator
 
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade
-from topology.graph import Graph, is_at_address
-from topology.notable_settings import notable_values
+from topology.catalogue.findings import Finding, Grade
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.graph import Graph, is_at_address
+from topology.facts.unseen import address_of, outside_channels
+from topology.readings.notable_settings import notable_values
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, finding
 from topology.rules.threads import has_closed_log, has_no_log, may_connect
-from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
-from topology.unseen import address_of, outside_channels
 
 
 def updates_not_logged(facts: ClusterFacts) -> Iterator[Finding]:

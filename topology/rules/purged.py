@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade
+from topology.catalogue.findings import Finding, Grade
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.unlogged import received_unlogged
+from topology.facts.unseen import unseen_sources
+from topology.readings.snapshot import LogPosition, ServerSnapshot
 from topology.rules.build import Rules, evidence, many, on_edge
-from topology.snapshot import LogPosition, ServerSnapshot
-from topology.unlogged import received_unlogged
-from topology.unseen import unseen_sources
 
 BY_POSITION: Final = "accepted, by the file position"  # the channel's next connection
 _NAME: Final = "missing, and purged on the source"

@@ -13,21 +13,21 @@ from itertools import combinations
 from typing import Final
 
 from gtid import GtidSet
-from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
-from topology.edge_facts import EdgeFacts
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade, Severity
-from topology.former_ids import (
+from topology.catalogue.findings import Finding, Grade, Severity
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.former_ids import (
     maybe_own_server_id,
     shown_with_own_server_id,
     under_uuids_of_others,
 )
-from topology.notable_settings import notable_values
-from topology.receivers import leaves_out
+from topology.facts.receivers import leaves_out
+from topology.facts.unseen import group_uuids
+from topology.readings.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
+from topology.readings.notable_settings import notable_values
+from topology.readings.same_ids import accepts_own_server_id, may_accept_own_server_id
+from topology.readings.snapshot import ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, finding, many, on_edge
-from topology.same_ids import accepts_own_server_id, may_accept_own_server_id
-from topology.snapshot import ServerSnapshot, ThreadState
-from topology.unseen import group_uuids
 
 EQUAL_IDS: Final = "equal MySQL server ids"  # in a receiver's error: 1593, since 8.0 13117
 

@@ -8,16 +8,16 @@ nothing moved.
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.applier_facts import ApplierFacts, ApplierWait
-from topology.dialect import dialect_of
-from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade
-from topology.gtid_waits import OWNER, channel_that_owns, is_gtid_wait
-from topology.progress import blocked_by_lock, stalled
+from topology.catalogue.findings import Evidence, Finding, Grade
+from topology.facts.applier_facts import ApplierFacts, ApplierWait
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.gtid_waits import OWNER, channel_that_owns, is_gtid_wait
+from topology.facts.progress import blocked_by_lock, stalled
+from topology.facts.unread_relay_log import has_had_no_work
+from topology.readings.dialect import dialect_of
+from topology.readings.snapshot import ROW_LOCK_RETRY, ChannelSnapshot, ServerSnapshot
 from topology.rules.backlog_words import at
 from topology.rules.build import Rules, evidence, finding, many
-from topology.snapshot import ROW_LOCK_RETRY, ChannelSnapshot, ServerSnapshot
-from topology.unread_relay_log import has_had_no_work
 
 
 def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from topology.dialect import BINARY_LOG, dialect_of, who_set_until
-from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade, Severity
-from topology.notable_settings import notable_values
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.facts.cluster_facts import ClusterFacts
+from topology.readings.dialect import BINARY_LOG, dialect_of, who_set_until
+from topology.readings.notable_settings import notable_values
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.left_empty import emptied_text
-from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 # sql/log_event.cc, Query_log_event::do_apply_event: the two texts for an error that is not the
 # expected one. With this text Last_SQL_Errno is 0 (seen on 5.6.24), so the text is the only sign.

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.declared import declared_early, unread_changes
-from topology.declared_later import declared_later
-from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade, Severity, Unknown
+from topology.catalogue.findings import Finding, Grade, Severity, Unknown
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.declared import declared_early, unread_changes
+from topology.facts.declared_later import declared_later
+from topology.facts.unlogged import candidates_in, unlogged
+from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
-from topology.snapshot import ServerSnapshot
-from topology.unlogged import candidates_in, unlogged
 
 _NAME: Final = "executed without its content"
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from topology.accepted import AcceptedRepair, NotAPlan, accepted_from_plan
 from topology.adapters.inventory.problem import InventoryProblem
+from topology.facts.accepted import AcceptedRepair, NotAPlan, accepted_from_plan
 
 _PLAN: Final = "plan.json"
 _BYTES_MAX: Final = 256 << 20

@@ -18,7 +18,7 @@ from topology.adapters.inventory.secrets import (
     password_from_variable,
 )
 from topology.adapters.inventory.targets import target_of
-from topology.target import Secret, ServerTarget
+from topology.readings.target import Secret, ServerTarget
 
 NO_USER: Final = "no user, neither here nor in an option file nor in the defaults"
 

@@ -14,7 +14,7 @@ from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.accounts import ServerEntry
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.policy import Policy
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from topology.adapters.inventory.targets import target_of
 from topology.adapters.inventory.yaml_places import Path as Place
 from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
 from topology.policy import Policy
-from topology.target import ServerTarget
+from topology.readings.target import ServerTarget
 
 FLEET_BYTES_MAX: Final = 32 << 20
 PROBLEMS_SHOWN_MAX: Final = 50

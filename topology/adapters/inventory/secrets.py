@@ -18,7 +18,7 @@ from topology.adapters.inventory.option_file import (
     read_option_file,
 )
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.target import NO_PASSWORD, Secret
+from topology.readings.target import NO_PASSWORD, Secret
 
 ENVIRONMENT: Final = ("GTID_AUDIT_PASSWORD", "MYSQL_PWD")
 

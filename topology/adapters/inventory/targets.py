@@ -14,7 +14,7 @@ from topology.adapters.inventory.secrets import (
     account_from_option_file,
     password_from_environment,
 )
-from topology.target import Secret, ServerTarget
+from topology.readings.target import Secret, ServerTarget
 
 
 @dataclass(frozen=True, slots=True)

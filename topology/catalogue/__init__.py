@@ -1,0 +1,1 @@
+"""Verdicts, repair strategies and error texts: the tables behind findings and `explain`."""

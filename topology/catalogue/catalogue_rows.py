@@ -1,0 +1,391 @@
+"""The texts of the catalogue, row by row.
+
+The rows hold only text and names. verdict_table.py converts them to types and resolves strategies.
+"""
+
+from topology.catalogue.catalogue_row import Row
+from topology.catalogue.catalogue_thread_rows import THREAD_ROWS
+
+# fmt: off
+ROWS: tuple[Row, ...] = (
+    Row(
+        "T1", "tail gap of the parallel applier", "info", True,
+        "The replica does not have a few of the newest transactions, and is applying them now.",
+        "A parallel applier without commit order commits transactions in any order.",
+        "A thread of the replica owns the GTIDs, or a worker shows them. Or they are in the relay"
+        " log, below what is already applied, and the applier has not passed them. It is proved"
+        " only if the applier applied something between the readings, or if gtid-audit read the"
+        " states of all workers and none waits for a lock.",
+    ),
+    Row(
+        "T2", "applier backlog", "info", True,
+        "The replica has received these transactions and has not applied them yet.",
+        "The applier is slower than the source, for now.",
+        "The GTIDs are in the retrieved set of a channel, and its applier has not passed them. It"
+        " is proved only if the applier moved between the readings, or if the cause of the wait is"
+        " known: SOURCE_DELAY, a stopped applier, or workers that apply transactions.",
+    ),
+    Row(
+        "T3", "receiver backlog", "info", True,
+        "The replica has not received these transactions yet.",
+        "The receiver is behind the source, for now.",
+        "The receiver runs and has not read the source's log up to them, or has read a part of one."
+        " With auto-position off it is likely at most: a file position may be after them.",
+    ),
+    Row(
+        "T4", "unconfirmed lead", "info", True,
+        "The replica has the source's own newest transactions before the source lists them.",
+        "The source writes the transaction to its log, sends it, and adds the GTID to gtid_executed"
+        " last. With semi-synchronous replication it also waits for an acknowledgement in between.",
+        "The source owns the GTIDs at this moment. It is a warning, and likely, if the first of"
+        " them has waited for longer than `stall_seconds_max` of the policy.",
+    ),
+    Row(
+        "T5", "group replication block gap", "info", False,
+        "A hole that results from the blocks of GTIDs that group members reserve.",
+        "group_replication_gtid_assignment_block_size makes every member reserve its own block.",
+        "The hole has the group name as its UUID, and its bounds are those of a block.",
+    ),
+    Row(
+        "T6", "allowed extra", "info", True,
+        "The replica has transactions that the policy allows it to have.",
+        "View changes, heartbeat tables, and other UUIDs that the policy lists.",
+        "The UUID is on the policy's list.",
+    ),
+    Row(
+        "H1", "bypassed by file position", "critical", True,
+        "The replica will never receive these transactions: its channel has read past them.",
+        "The channel was set to a file position after them, with auto-position off.",
+        "They are in the source's gtid_executed and not in its gtid_purged; they are not in the"
+        " relay log, not being applied, and the receiver has read past them. It is proved only if"
+        " the logs exclude a RESET, a crash, a skip and an equal server_id, now and at that time. A"
+        " dump that was loaded with the position may contain their rows.",
+    ),
+    Row(
+        "H2", "applier crash gap", "warning", False,
+        "A hole that the parallel applier left when it stopped.",
+        "A crash, a kill or an error while workers were at different positions.",
+        "The hole does not change, the applier is stopped, and the relay log or the source still"
+        " has the transactions.",
+    ),
+    Row(
+        "H3", "hole purged on the source, held by another donor", "critical", False,
+        "The source can no longer send what the replica is missing, but another server can.",
+        "The source's binary logs were purged before the hole was noticed.",
+        "The hole is within the source's gtid_purged and within another server's binary logs.",
+    ),
+    Row(
+        "H4", "hole held by no server", "critical", False,
+        "No server can send what the replica is missing.", "Every donor purged it.",
+        "The hole is in the purged set of every donor.",
+    ),
+    Row(
+        "H5", "source ghost", "warning", False,
+        "The source lists a GTID for which it has no event.",
+        "Server bugs 71575, 74687 and 106096.",
+        "The same hole on every replica, and no event in the source's binary log.",
+    ),
+    Row(
+        "H6", "hole in a server's own GTIDs", "warning", False,
+        "After a restart the server assigns these GTIDs to new transactions. Replicas that already"
+        " have the GTIDs silently skip the new transactions.",
+        "A session set gtid_next by hand, or a transaction was rolled back.",
+        "A gap in gtid_executed for the server's own UUID.",
+    ),
+    Row(
+        "H7", "future GNO trap", "warning", True,
+        "A server has a GTID with another server's UUID, and that server has not reached the GTID."
+        " When it does, the replicas skip its new transaction without an error.",
+        "A session set gtid_next by hand.",
+        "The GTID is above the server's own maximum, after a gap that no server has. Or the"
+        " holder's binary log shows a server_id other than that of the server with the UUID.",
+    ),
+    Row(
+        "H8", "passed by the applier", "critical", True,
+        "The replica received these transactions, or read past them with auto-position on, and will"
+        " not execute them. The rows may be there (RESET) or missing (skipped).",
+        "RESET BINARY LOGS AND GTIDS on the replica, which has applied them; RELAY_LOG_POS;"
+        " sql_replica_skip_counter; a purged relay log; an equal server_id; a crash or an older"
+        " copy of the data; a source without an event for the GTID; IGNORE_SERVER_IDS. Or RESET"
+        " BINARY LOGS AND GTIDS on the source, which has reused the GTIDs since: the replica"
+        " received the former transactions.",
+        "The replica had received them before the first reading ended, and has not executed them in"
+        " the last reading. The applier has read all of its relay log, and no worker or session is"
+        " executing them.",
+    ),
+    Row(
+        "E1", "errant, still in a binary log", "critical", True,
+        "The replica has transactions that its source does not have and will not receive.",
+        "A client wrote on the replica, or mysqld itself did: at the first use of a MEMORY table"
+        " after a restart it logs TRUNCATE (5.6: DELETE). If no audited server has the server_uuid,"
+        " also: a former source committed them, or the source was replaced, or it has a new"
+        " server_uuid and lost them.",
+        "gtid-audit read them on the replica first, and afterwards the source did not have them."
+        " They are not the source's own, not on their way, not from another channel, and still in"
+        " the replica's binary logs. It is likely if an operator stopped a channel towards the"
+        " source, and the source has no earlier transaction of that origin. If both servers have"
+        " earlier transactions of both, the transactions wait for the channel: A7. If a server"
+        " outside the audit may deliver them, it is a warning and likely; it is info while earlier"
+        " ones arrive. It is also likely if no server of the audit has the server_uuid.",
+    ),
+    Row(
+        "E2", "errant, already purged", "critical", True,
+        "As E1, and the replica can no longer send them: after a failover to it, the other replicas"
+        " stop with error 1236.",
+        "A client wrote on the replica long ago; SET GLOBAL gtid_purged declared them; or as E1.",
+        "As E1, and within the replica's gtid_purged.",
+    ),
+    Row(
+        "E3", "crash-lost on the source", "critical", True,
+        "The replica has transactions of the source that the source itself has lost. The source"
+        " reuses their GTIDs for other transactions. Then the sets agree and the data differs.",
+        "The source crashed before its binary log reached the disk, and the replica had already"
+        " received it.",
+        "gtid-audit read them on the replica first; afterwards the source neither has them in"
+        " gtid_executed nor owns them. It restarted since they were committed, and its binary logs"
+        " exclude a reset of its history.",
+    ),
+    Row(
+        "E4", "same GTID, different content", "critical", True,
+        "Two servers have different transactions under one GTID. The sets are equal, both threads"
+        " run, and the rows differ.",
+        "A server lost its last transactions in a crash, or was RESET, and reused their GTIDs; a"
+        " client set gtid_next to a GTID of another server; an operator committed an empty"
+        " transaction under the GTID; a server skipped the changes (replica_skip_errors,"
+        " IDEMPOTENT, a filter); an operator declared it executed (SET GLOBAL gtid_purged); or the"
+        " rows had drifted apart before.",
+        "The commit times in the two binary logs differ (before 8.0.1: the server_ids), and the"
+        " content differs (critical, proved). It is a warning if one of the two is empty, if one"
+        " commit changed other rows, or if one log has less of it. It is info if the content is"
+        " equal, or if a filter explains the difference. It is a warning, and likely, if one server"
+        " has the GTIDs in gtid_purged but never had them in a log: their content cannot be"
+        " compared.",
+    ),
+    Row(
+        "E5", "unknown origin", "info", False,
+        "Transactions with a UUID that no known server has.",
+        "A server that no longer exists, or a UUID set by hand.",
+        "The UUID is in gtid_executed and belongs to no server of the inventory.",
+    ),
+    Row(
+        "E6", "history reset on the source", "critical", True,
+        "The source's gtid_executed does not have transactions of its own that the replica has,"
+        " because its GTID history was reset. The source still has the rows: redoing the"
+        " transactions applies them twice. If binary logs were replayed since, the rows that the"
+        " replay left out are gone.",
+        "RESET BINARY LOGS AND GTIDS on a source, also as part of a point-in-time recovery.",
+        "The source has been running since before the transactions were committed, so it did not"
+        " crash. Its first binary log was created after them, without previous GTIDs.",
+    ),
+    Row(
+        "J1", "can join", "warning", True,
+        "No channel links this server to the others, and it could replicate from one of them.",
+        "The server is new, was restored from a backup, or RESET REPLICA ALL removed its channel.",
+        "Its gtid_executed is within what the others have, and the candidate has purged nothing"
+        " that it needs.",
+    ),
+    Row(
+        "J2", "cannot join: purged", "critical", True,
+        "No channel links this server to the others, and none of them can send what it is missing.",
+        "A backup that is older than the binary logs, or a server that was away for too long.",
+        "The gtid_purged of every candidate has GTIDs that its gtid_executed does not have.",
+    ),
+    Row(
+        "J3", "cannot join: diverged", "critical", True,
+        "No channel links this server to the others, and it has transactions that none of them has."
+        " They accept its connection and hide the difference.",
+        "A former source returned after a failover with transactions that were never replicated, or"
+        " clients wrote on a detached server.",
+        "Its gtid_executed is not within what the others have executed.",
+    ),
+    Row(
+        "J4", "source outside the inventory", "warning", True,
+        "A replica's source is not part of the audit: gtid-audit did not compare the two.",
+        "The server was left out of the fleet file or the command, or it is external on purpose.",
+        "No server of the audit has the channel's server_uuid or address.",
+    ),
+    Row(
+        "P1", "1236 on the next connect", "critical", True,
+        "The source has purged transactions that the replica still needs.",
+        "Binary logs were purged while the replica was stopped or lagged. Or the source does not"
+        " log what it receives (log_replica_updates = OFF). Or the source lost the end of its"
+        " binary log in a crash (sync_binlog is not 1): InnoDB keeps the rows and GTIDs, and they"
+        " count as purged.",
+        "The source's gtid_purged has GTIDs that the replica has neither executed nor received.",
+    ),
+    Row(
+        "P2", "latent 1236", "warning", False,
+        "Only the relay log protects the replica from error 1236.",
+        "The source purged transactions that the replica has received and not applied.",
+        "The source's gtid_purged is within the union of the replica's executed and retrieved sets,"
+        " but not within its executed set alone.",
+    ),
+    Row(
+        "P3", "runway short", "warning", False,
+        "The source will soon purge what the replica is missing.",
+        "The retention by time or size is short for the write rate.",
+        "The time until the source purges the first file that the replica needs is below the"
+        " threshold.",
+    ),
+    Row(
+        "P4", "backup cannot rejoin", "warning", False,
+        "A server restored from this backup can attach to no donor.",
+        "The backup is older than the binary logs.",
+        "Every donor's gtid_purged has GTIDs that the backup does not have.",
+    ),
+    Row(
+        "P5", "failover candidate breaks others", "warning", False,
+        "Promoting this server stops another with error 1236.",
+        "It has purged what the other is missing, or has what the other cannot get.",
+        "The rules of the replication handshake, applied to every pair of servers.",
+    ),
+    *THREAD_ROWS,
+    Row(
+        "C1", "duplicate server_uuid", "critical", True,
+        "Two servers commit transactions under the same UUID. No comparison of their sets is"
+        " valid.",
+        "A data directory was copied with its auto.cnf.",
+        "Two servers at different addresses have one server_uuid.",
+    ),
+    Row(
+        "C2", "duplicate server_id", "critical", True,
+        "Two servers have the same server_id. A replica drops every transaction that carries its"
+        " own server_id, without an error.",
+        "A configuration file was copied.",
+        "The server_id of two servers of one topology. It is critical if transactions flow from one"
+        " to the other, and a warning if not. Or a log upstream of a replica has transactions with"
+        " its server_id under another UUID: its former one, that of its group, or one to which a"
+        " session on it set gtid_next.",
+    ),
+    Row(
+        "C3", "auto-position off", "warning", True,
+        "A file position, not the GTID sets, decides what the replica receives. No check detects a"
+        " skip.",
+        "A bypass by file position that was not finished, or a channel from before GTIDs.",
+        "SHOW REPLICA STATUS: Auto_Position 0.",
+    ),
+    Row(
+        "C4", "gtid_mode of a source not ON", "warning", True,
+        "The source refuses the next connection of a channel with auto-position (error 13117).",
+        "A change of gtid_mode that was not finished, or was made for a repair.",
+        "gtid_mode of the source, and SHOW REPLICA STATUS of the replica: Auto_Position 1. A"
+        " connected receiver continues until its connection ends.",
+    ),
+    Row(
+        "C5", "durability allows loss", "warning", False,
+        "A crash of this server can lose what a replica already has: E3.",
+        "sync_binlog or innodb_flush_log_at_trx_commit is not 1.", "The two settings.",
+    ),
+    Row(
+        "C6", "replica updates not logged", "warning", True,
+        "This server does not log what it receives, so its replicas do not receive it.",
+        "log_replica_updates is OFF on an intermediate server.",
+        "The setting, on the only replication path from one server to another.",
+    ),
+    Row(
+        "C7", "parallel applier without commit order", "info", False,
+        "The applier may leave gaps at the tail.", "replica_preserve_commit_order is off.",
+        "The setting.",
+    ),
+    Row(
+        "C8", "retention shorter than the longest outage", "warning", False,
+        "A replica that is down for as long as the policy allows stops with error 1236 when it"
+        " returns.",
+        "The binary logs expire earlier.", "The setting, compared with the policy.",
+    ),
+    Row(
+        "C9", "replica is writable", "warning", False,
+        "Clients can write on this replica.", "super_read_only is off.", "The setting.",
+    ),
+    Row(
+        "C10", "relay_log_recovery off with a parallel applier", "warning", False,
+        "After a crash the replica may restart from wrong positions.", "The setting is off.",
+        "The settings.",
+    ),
+    Row(
+        "C11", "filters that make holes", "warning", True,
+        "A filter permanently withholds changes from the replicas of a server, or from one replica."
+        " The sets may agree, but the rows differ.",
+        "binlog_do_db or binlog_ignore_db on a server that has replicas; IGNORE_SERVER_IDS of a"
+        " channel.",
+        "SHOW BINARY LOG STATUS and SHOW REPLICA STATUS list the filters. It is critical if"
+        " transactions of an ignored server are missing.",
+    ),
+    Row(
+        "C12", "auto_increment overlap in a dual-primary pair", "warning", False,
+        "Both servers can assign the same key to different rows.",
+        "auto_increment_increment and auto_increment_offset let both servers generate the same"
+        " values.",
+        "The settings.",
+    ),
+    Row(
+        "C13", "clocks differ", "warning", False,
+        "Times in evidence and forecasts are wrong by the difference.",
+        "The servers do not synchronize their clocks.",
+        "The server clocks, compared with the clock of gtid-audit.",
+    ),
+    Row(
+        "C14", "versions that cannot replicate", "critical", False,
+        "The replica cannot read what the source writes.",
+        "For example tagged GTIDs to a server before 8.3.", "The versions and the sets.",
+    ),
+    Row(
+        "C15", "errors skipped or values converted silently", "warning", True,
+        "The replica can lose changes without an error: the sets agree, the threads run, and the"
+        " rows differ.",
+        "replica_skip_errors, replica_exec_mode = IDEMPOTENT or replica_type_conversions with"
+        " ALL_LOSSY, often left over from a repair; or a sql_replica_skip_counter above 0 that the"
+        " applier has not used yet, with gtid_mode not ON.",
+        "The settings of a server that has a channel.",
+    ),
+    Row(
+        "S1", "schema versions differ", "info", False,
+        "A DDL statement was applied on one server and not on the other.",
+        "A backlog, or a blocked DDL statement.", "The DDL transactions in the two sets.",
+    ),
+    Row(
+        "S2", "schema drift", "warning", False,
+        "Definitions differ although the DDL history is the same.",
+        "DDL was executed without binary logging.", "The definitions.",
+    ),
+    Row(
+        "S3", "tracker mismatch", "warning", False,
+        "The schema used to decode rows does not fit them.", "DDL that the tracker did not see.",
+        "Column count doesn't match value count.",
+    ),
+    Row(
+        "F1", "fragmented set", "info", False,
+        "The set has so many intervals that it slows down the servers.",
+        "Holes that accumulate over time.", "The interval count and its trend.",
+    ),
+    Row(
+        "F2", "dead UUIDs", "info", False,
+        "UUIDs that could be retired.", "Servers that no longer exist.",
+        "Every server and every backup has the same GTIDs of these UUIDs.",
+    ),
+    Row(
+        "U1", "fact unreadable", "warning", True,
+        "gtid-audit could not read a fact, and does not evaluate what depends on it.",
+        "A missing privilege, a timeout, or a server that is down or not supported.",
+        "The server's own answer.",
+    ),
+    Row(
+        "U2", "torn reading", "warning", True,
+        "The server was restarted or reset while gtid-audit read it.",
+        "gtid_purged is not within gtid_executed, or the server_uuid changed, or a set shrank"
+        " between the readings.",
+        "The two readings.",
+    ),
+    Row(
+        "U3", "text not parseable", "warning", False,
+        "A text that should be a GTID set or a status cannot be parsed.",
+        "The output was truncated or edited.", "The text and the position in it.",
+    ),
+    Row(
+        "U4", "not evaluated", "warning", True,
+        "This version does not evaluate how these servers replicate among themselves.",
+        "Group Replication, Galera, MariaDB.",
+        "performance_schema.replication_group_members, wsrep_on, or the server's version.",
+    ),
+)
+# fmt: on

@@ -1,0 +1,100 @@
+"""Explains a text or a code: what it means, why it happens, what to do.
+
+1. A catalogue code is explained from the catalogue; an error number or a text from error_texts.py.
+2. GTID sets quoted in a text are parsed and shown as sets.
+3. A text that matches no row is reported as unknown; nothing is guessed.
+"""
+
+import re
+from dataclasses import dataclass
+
+from gtid import GtidSet, MalformedText
+from topology.catalogue.error_row import ErrorText
+from topology.catalogue.error_texts import NUMBERS, QUOTED_SETS, TEXTS, row_of
+from topology.catalogue.verdict_table import CATALOGUE, CatalogueEntry, entry_of
+
+_BLANKS = re.compile(r"\s+")
+_CODE = re.compile(r"[A-Za-z][0-9]{1,2}")
+_NUMBER = re.compile(r"(?:error\s*|errno\s*)?(?:MY-0*)?([0-9]{4,6})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a text or a code means."""
+
+    title: str
+    meaning: str
+    cause: str
+    advice: tuple[str, ...]
+    code: str | None  # the catalogue code an audit reports for it
+    gtid_sets: tuple[tuple[str, GtidSet], ...] = ()  # quoted in the text, with descriptions
+
+
+class Unexplained(LookupError):
+    """No row knows this text."""
+
+    def __init__(self, text: str) -> None:
+        shown = text if len(text) <= 120 else text[:117] + "..."  # noqa: PLR2004 - one line
+        super().__init__(
+            f"no explanation for {shown!r}: expected a catalogue code ({', '.join(CATALOGUE)}), an"
+            " error number, or the text as the server printed it"
+        )
+
+
+def explain(text_or_code: str) -> Explanation:
+    """Explain a catalogue code, an error number, or an error text of any MySQL version.
+
+    Raises:
+        Unexplained: no row matches it.
+        UnknownCode: it has the shape of a code, but no such code exists.
+    """
+    text = _BLANKS.sub(" ", text_or_code).strip()
+    if _CODE.fullmatch(text):
+        return _of_entry(entry_of(text))
+    number = _NUMBER.fullmatch(text)
+    if number is not None:
+        title = NUMBERS.get(int(number[1]))
+        row = next((row for row in TEXTS if row.title == title), None)
+    else:
+        row = row_of(text)
+    if row is None:
+        raise Unexplained(text)
+    return _of_text(row, text)
+
+
+def _of_entry(entry: CatalogueEntry) -> Explanation:
+    return Explanation(
+        title=f"{entry.code}: {entry.name}",
+        meaning=entry.means,
+        cause=entry.arises,
+        advice=tuple(
+            f"{strategy.name}: {strategy.why}. Risk: {strategy.risk}."
+            for strategy in entry.strategies
+        ),
+        code=entry.code,
+    )
+
+
+def _of_text(row: ErrorText, text: str) -> Explanation:
+    entry = CATALOGUE[row.code] if row.code is not None else None
+    return Explanation(
+        title=row.title,
+        meaning=row.means,
+        cause=entry.arises if entry is not None else "",
+        advice=row.advice,
+        code=row.code,
+        gtid_sets=tuple(_quoted_sets(text)),
+    )
+
+
+def _quoted_sets(text: str) -> list[tuple[str, GtidSet]]:
+    """Return the sets that a text quotes, without any that was truncated."""
+    found = []
+    for label, pattern in QUOTED_SETS:
+        quoted = re.search(pattern, text)
+        if quoted is not None:
+            try:
+                found.append((label, GtidSet.parse(quoted[1])))
+            except MalformedText:
+                continue
+    return found

@@ -1,0 +1,1 @@
+"""Readings, findings and audits as plain records and JSON: their fields are declared here."""

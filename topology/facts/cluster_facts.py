@@ -1,0 +1,109 @@
+"""The facts of one cluster: the differences of every edge, losses, and parts without a channel.
+
+1. edge_facts.py compares the two ends of each channel. `LostFacts` compares every two servers,
+   because a server without a channel can also hold what another one lost.
+2. Facts are algebra on the readings (cluster_readings.py). The rules decide what they mean.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from topology.facts.cluster_readings import ClusterReadings, readings_of
+from topology.facts.edge_facts import EdgeFacts, edge_facts
+from topology.facts.islands import islands_of
+from topology.facts.last_result import keep_last_result
+from topology.facts.progress import stalls_of
+from topology.facts.unseen import group_uuids
+from topology.policy import Policy
+from topology.readings.one_server import same_servers
+from topology.readings.snapshot import ClusterSnapshot, ReadServer
+
+
+@dataclass(frozen=True, slots=True)
+class LostFacts:
+    """Transactions that a server once committed and no longer has, and another server holds."""
+
+    origin: str
+    holder: str
+    lost: GtidSet  # the origin neither executed nor owned it, in a reading after the holder's
+    leading: GtidSet  # owned by the origin now: being committed
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts(ClusterReadings):
+    """All facts of one cluster, and the readings from which they are computed."""
+
+    edges: tuple[EdgeFacts, ...]
+    lost: tuple[LostFacts, ...]
+    islands: tuple[tuple[str, ...], ...]  # groups of servers; no channel links two groups
+    same: tuple[tuple[str, str], ...]  # names of one server: a configuration error
+
+
+@keep_last_result
+def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
+    """Compute the facts of one cluster."""
+    readings = readings_of(snapshot, policy)
+    same = same_servers(snapshot) if readings.twins else ()
+    torn = {name for name, _ in readings.torn}
+    return ClusterFacts(
+        snapshot=snapshot,
+        policy=policy,
+        graph=readings.graph,
+        first=readings.first,
+        last=readings.last,
+        fully_read=readings.fully_read,
+        twins=readings.twins,
+        torn=readings.torn,
+        appliers=readings.appliers,
+        edges=tuple(
+            edge_facts(edge, readings)
+            for edge in readings.graph.edges
+            if {edge.source, edge.replica} <= readings.fully_read.keys()
+        ),
+        lost=tuple(_lost(readings)),
+        islands=islands_of(snapshot, readings.graph, same=same, torn=torn),
+        same=same,
+    )
+
+
+def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
+    """Return the differences that are severe and cheap to read again.
+
+    Backlogs need no confirmation. A loss, an errant transaction, a bypass or a purge is reported
+    only when another reading shows the same.
+    """
+    edges = (
+        (edge.source, edge.replica, edge.channel.name, part)
+        for edge in facts.edges
+        for part in _severe_parts(edge)
+        if part
+    )
+    stalls = stalls_of(facts.appliers, facts.policy)
+    return (*facts.lost, *edges, *stalls)
+
+
+def _severe_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:
+    return edge.errant, edge.bypassed, edge.purged, edge.passed, edge.ignored
+
+
+def _lost(readings: ClusterReadings) -> Iterator[LostFacts]:
+    """Yield what each server has lost or is committing, by another server that holds it."""
+    groups = group_uuids(readings.last.values())
+    for name, origin in readings.fully_read.items():
+        if origin.last.server_uuid in groups:
+            continue  # a group's transactions belong to no server
+        for other, holder in readings.fully_read.items():
+            found = _lost_facts(origin=origin.last, holder=holder.first) if other != name else None
+            if found is not None:
+                yield found
+
+
+def _lost_facts(*, origin: ReadServer, holder: ReadServer) -> LostFacts | None:
+    held = holder.gtid_executed | holder.gtid_retrieved  # a relay log holds them as well
+    beyond = held.from_uuid(origin.server_uuid) - origin.gtid_executed
+    if not beyond:
+        return None
+    # gtid_owned was read before gtid_executed, so a commit in between is in at least one of them.
+    leading = beyond & origin.gtid_owned
+    return LostFacts(origin=origin.name, holder=holder.name, lost=beyond - leading, leading=leading)

@@ -1,0 +1,179 @@
+"""Which server replicates from which: edges from the channels, and what can flow along them.
+
+1. An edge is a channel whose source is a server of the same snapshot. The source's server_uuid
+   identifies it. Host and port identify it only where the channel does not know the UUID yet.
+2. A server has several names and addresses, so another address alone does not make it another
+   server. Two servers with one server_uuid (a copied auto.cnf) are distinguished by the server_id
+   that the channel reports for its source. Two cases are not distinguished: a copy that has the
+   same server_id as well, and a channel for which the source's server_id was not read.
+3. Only a connected receiver proves which server is its source. Any other receiver connects to its
+   address when it starts, and its SOURCE_UUID is that of the server to which it was last connected
+   (seen on 9.7.4). If another server has taken over the address, the source is that server.
+4. This module handles sets of servers, not sets of GTIDs.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from topology.facts.last_result import keep_last_result
+from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A channel between two servers of the cluster: `source` → `replica`, by server name."""
+
+    source: str
+    replica: str
+    channel: ChannelSnapshot  # as read last
+    # Why the channel may have received from another server than `source`; "" if nothing shows it.
+    # `is_moved`: the address is the source's, and the channel received from another server.
+    doubt: str = ""
+    is_moved: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether what the source commits is expected to arrive.
+
+        A receiver that an operator stopped (no error) receives nothing until an operator starts it.
+        A receiver that stopped with an error has a finding of its own, and its backlog is not
+        reported as another kind of difference.
+        """
+        stopped_by_hand = (
+            self.channel.receiver is ThreadState.STOPPED
+            and not self.channel.receiver_errno
+            and not self.channel.receiver_error
+        )
+        return not stopped_by_hand
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The edges of one cluster, and the channels whose source is not in it."""
+
+    edges: tuple[Edge, ...]
+    outside: tuple[tuple[str, ChannelSnapshot], ...]  # (replica name, channel)
+    peers: tuple[tuple[str, ...], ...] = ()  # members of one group: they deliver to each other
+
+    def upstream_of(self, name: str, *, stopped_too: bool = False) -> frozenset[str]:
+        """Return every server whose transactions arrive at `name` over open edges and any hops.
+
+        With `stopped_too`, include servers whose transactions would arrive if no operator had
+        stopped a channel.
+        """
+        found: set[str] = set()
+        frontier = {name}
+        while frontier:
+            frontier = {
+                edge.source
+                for edge in self.edges
+                if (edge.is_open or stopped_too)
+                and edge.replica in frontier
+                and edge.source not in found
+            } | {
+                peer
+                for group in self.peers
+                if frontier & set(group)
+                for peer in group
+                if peer not in found and peer not in frontier
+            }
+            found |= frontier
+        return frozenset(found)
+
+
+@keep_last_result
+def build_graph(snapshot: ClusterSnapshot) -> Graph:
+    """Match every channel to its source. The same snapshot gives the same order."""
+    by_uuid: dict[UUID, ServerSnapshot] = {}
+    by_address: dict[tuple[str, int], ServerSnapshot] = {}
+    for server in snapshot.last:
+        if server.server_uuid is not None:
+            by_uuid.setdefault(server.server_uuid, server)
+        by_address.setdefault((server.host, server.port), server)
+    edges: list[Edge] = []
+    outside: list[tuple[str, ChannelSnapshot]] = []
+    for replica in snapshot.last:
+        for channel in replica.channels or ():
+            source = _source_of(channel, replica, by_uuid=by_uuid, by_address=by_address)
+            if source is None:
+                outside.append((replica.name, channel))
+            else:
+                edges.append(_edge(source, replica, channel, by_uuid))
+    edges.sort(key=lambda edge: (edge.source, edge.replica, edge.channel.name))
+    outside.sort(key=lambda item: (item[0], item[1].name))
+    return Graph(tuple(edges), tuple(outside))
+
+
+def _source_of(
+    channel: ChannelSnapshot,
+    replica: ServerSnapshot,
+    *,
+    by_uuid: dict[UUID, ServerSnapshot],
+    by_address: dict[tuple[str, int], ServerSnapshot],
+) -> ServerSnapshot | None:
+    at_address = by_address.get((channel.source_host, channel.source_port))
+    if channel.source_uuid is None:
+        return at_address
+    # If servers share a server_uuid, the address is the better evidence. If a server did not report
+    # its UUID, the address is the only evidence.
+    if at_address is not None and at_address.server_uuid in (channel.source_uuid, None):
+        return at_address
+    if at_address not in (None, replica) and channel.receiver is not ThreadState.RUNNING:
+        return at_address
+    found = by_uuid.get(channel.source_uuid)
+    if found is None or found is replica or is_another(channel, found):
+        return None
+    return found
+
+
+def _edge(
+    source: ServerSnapshot,
+    replica: ServerSnapshot,
+    channel: ChannelSnapshot,
+    by_uuid: dict[UUID, ServerSnapshot],
+) -> Edge:
+    """Return the edge, with the reason for doubt about it.
+
+    Hosts have several names, so only the port shows that an address is not the source's. It must be
+    neither the port at which the source was read nor the one at which the source listens.
+    """
+    uuid = channel.source_uuid
+    if uuid is None or channel.receiver is ThreadState.RUNNING:
+        return Edge(source.name, replica.name, channel)
+    address = f"{channel.source_host}:{channel.source_port}"
+    former = by_uuid.get(uuid)
+    # If a server did not report its UUID, it is another server if an audited server has this UUID.
+    if source.server_uuid != uuid and not (source.server_uuid is None and former is None):
+        name = "" if former is None else f" ({former.name})"
+        doubt = (
+            f"The receiver of {replica.name} was last connected to the server with the server_uuid"
+            f" {uuid}{name}, and its address, {address}, is now that of {source.name}: when it is"
+            f" started, it connects to {source.name}. Its relay log and its positions are those of"
+            " the former source."
+        )
+        return Edge(source.name, replica.name, channel, doubt, is_moved=True)
+    if str(channel.source_port) in (str(source.port), source.setting("port")):
+        return Edge(source.name, replica.name, channel)
+    doubt = (
+        f"The receiver of {replica.name} is not connected, and its address, {address}, has neither"
+        f" the port at which {source.name} was read nor the port of {source.name} itself: another"
+        " server may be there now, and the receiver connects to it when it is started."
+    )
+    return Edge(source.name, replica.name, channel, doubt)
+
+
+def is_at_address(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
+    """Return whether a server was read at the address of a channel."""
+    return (channel.source_host, channel.source_port) == (server.host, server.port)
+
+
+def is_another(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
+    """Return whether the channel's source is not this server although the UUIDs are the same.
+
+    An equal address decides that it is this server: its server_id may have been changed since the
+    receiver connected. At another address, a different server_id means another server.
+    """
+    if is_at_address(channel, server):
+        return False
+    ids = (channel.source_server_id, server.server_id)
+    return None not in ids and ids[0] != ids[1]

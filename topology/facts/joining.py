@@ -1,0 +1,207 @@
+"""Servers that no channel links, evaluated as possible edges: which could join, which could not.
+
+How it works
+------------
+Channels divide the servers of a cluster into parts. Nothing flows between two parts. The largest
+part (most servers, then most transactions, then by UUID) is regarded as the running topology. In
+each other part, the servers that have no source of their own would have to join it. For each of
+them and each server of the main part, the handshake's sets decide, in MySQL Shell's words:
+
+* *extra*: executed there, and neither executed nor owned by the candidate or a server that the
+  candidate receives from. The candidate would accept the server, and its extra transactions would
+  be hidden: it has diverged (J3). A transaction that only a replica of the candidate has never
+  arrives on the candidate.
+* *purged*: missing there, and purged by the candidate: refused with 1236 (J2). Transactions of its
+  own UUID that the server lost count as well: the candidate compares everything that it has purged.
+* neither: it can join (J1); it is new, identical or recoverable.
+
+The finding reports the best candidate: one that has purged nothing that is missing, among these one
+that accepts auto-position, and among these one from which the others replicate. A part with a
+source outside the audit may be linked through that source, and members of a group are linked
+without a channel: neither is evaluated here, with one exception.
+
+A server without any source receives nothing. If it has transactions of a server of such an *open*
+part, or of that part's unread source, it received them once. If others of these are missing, they
+will not arrive. Two primaries s and r may each have been the other's source. They look the same as
+a chain r → x → s with an unread x, in which s was the primary before. Only transactions that s or x
+committed since distinguish the two. Where the policy declares x external, nothing else makes the
+verdict UNKNOWN. In that case a server that committed nothing for s is reported without such
+transactions as well. The finding is never more than `likely`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+from gtid import GtidSet
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.last_result import keep_last_result
+from topology.facts.unseen import address_of, group_peers, outside_channels
+from topology.readings.notable_settings import notable_values
+from topology.readings.snapshot import ReadServer
+
+_PARTS_MIN: Final = 2  # one part is the whole
+# With one of these, the server accepts no receiver with auto-position.
+_REFUSES: Final = frozenset({"gtid_mode", "log_bin", "binary_log"})
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What would happen if `server` replicated from `candidate`."""
+
+    candidate: str
+    server: str
+    missing: GtidSet  # the candidate has it and the server does not; excludes `own`
+    own: GtidSet  # the same, under the server's own UUID: its receiver would drop it
+    purged: GtidSet  # the part of both that the candidate cannot send: it would refuse
+    is_purged_now: bool  # some of it is purged now; if False, it will be once it is applied
+    extra: GtidSet  # the server has it, and the candidate neither has nor receives it
+    lost: GtidSet  # no server of that part has these GTIDs of its own UUIDs: a loss
+    ahead: GtidSet  # the server has it; one of the candidate's sources does, the candidate not yet
+    unread: tuple[str, ...] = ()  # the candidate's sources outside the audit: a possible link
+
+    @property
+    def state(self) -> str:
+        """Return the state of the server, in the terms of MySQL Shell."""
+        if self.extra:
+            return "diverged"
+        if self.purged:
+            return "irrecoverable"
+        return "recoverable" if self.missing or self.own else "identical"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a cluster, and what is known of each."""
+
+    joinings: tuple[Joining, ...]
+    unevaluated: tuple[tuple[str, ...], ...]  # unlinked, and not evaluated: facts are missing
+
+
+@keep_last_result
+def evaluate_parts(facts: ClusterFacts) -> Parts:
+    """Evaluate the parts of a cluster that no channel links."""
+    if len(facts.islands) < _PARTS_MIN:
+        return Parts((), ())
+    excused = {name for name, _ in outside_channels(facts.graph)}
+    excused.update(name for group in group_peers(facts.last.values()) for name in group)
+    unlinked = [part for part in facts.islands if not excused & set(part)]
+    known = [part for part in unlinked if set(part) <= facts.fully_read.keys()]
+    if len(unlinked) < len(facts.islands) and len(unlinked) < _PARTS_MIN:
+        return Parts(tuple(_left_behind(facts, known)), ())
+    if len(known) < _PARTS_MIN:
+        return Parts((), tuple(unlinked))
+    main = max(
+        known,
+        key=lambda part: (
+            len(part),
+            _executed(facts, part).gtid_count,
+            sorted(_uuid(facts, name) for name in part),
+        ),
+    )
+    joinings = tuple(
+        _best(facts, server, main)
+        for part in known
+        if part != main
+        for server in _entrances(facts, part)
+    )
+    unknown = [part for part in unlinked if part not in known]
+    return Parts(joinings, (main, *unknown) if unknown else ())
+
+
+def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Iterator[Joining]:
+    """Yield servers without a source that receive nothing from an open part: see *How it works*."""
+    peers = {name for group in group_peers(facts.last.values()) for name in group}
+    for server in (name for part in known for name in _entrances(facts, part)):
+        has = _executed(facts, (server,))
+        found: list[Joining] = []
+        for part in facts.islands:
+            channels = [each for name, each in outside_channels(facts.graph) if name in part]
+            if not channels or peers & set(part) or not set(part) <= facts.fully_read.keys():
+                continue
+            executed = _executed(facts, part)
+            uuids = {_uuid(facts, name) for name in part} | {
+                each.source_uuid for each in channels if each.source_uuid is not None
+            }
+            # A copy of the server itself (equal server_uuid) delivers nothing to it.
+            fed = GtidSet.union_of(executed.from_uuid(uuid) for uuid in uuids)
+            fed = fed.without_uuid(_uuid(facts, server))
+            addresses = tuple(sorted({address_of(each) for each in channels}))
+            is_declared = set(addresses) <= facts.policy.external_sources
+            # It has committed for them: after a failover the unread source may receive from it.
+            feeds = bool(executed.from_uuid(_uuid(facts, server)))
+            if fed & has and (fed - has or (is_declared and not feeds)):
+                found.append(replace(_best(facts, server, part), unread=addresses))
+        if found:
+            yield min(found, key=lambda each: (bool(each.purged), _uuid(facts, each.candidate)))
+
+
+def _entrances(facts: ClusterFacts, part: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the servers of a part that have no source; in a ring, the one with the largest set."""
+    without = tuple(name for name in part if not facts.graph.upstream_of(name, stopped_too=True))
+    if without:
+        return without
+    return (max(part, key=lambda name: (_executed(facts, (name,)).gtid_count, _uuid(facts, name))),)
+
+
+def _best(facts: ClusterFacts, server: str, main: tuple[str, ...]) -> Joining:
+    found = [_joining(facts, server, candidate, main) for candidate in main]
+    return min(
+        found,
+        key=lambda each: (
+            bool(each.purged),
+            bool(notable_values(facts.last[each.candidate].notable_settings).keys() & _REFUSES),
+            each.candidate not in _entrances(facts, main),
+            each.ahead.gtid_count,
+            _uuid(facts, each.candidate),
+        ),
+    )
+
+
+def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, ...]) -> Joining:
+    """Compare the sets of two servers between which nothing flows; both parts are evaluated."""
+    has = _executed(facts, (server,))
+    for allowed in facts.policy.allowed_uuids:
+        has = has.without_uuid(allowed)
+    beyond = has - _executed(facts, main)
+    lost = GtidSet.union_of(beyond.from_uuid(_uuid(facts, name)) for name in main)
+    # A replica of the candidate may have followed another cluster for a while.
+    upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.fully_read.keys()
+    receives = _executed(facts, {candidate, *upstream})
+    source, replica = facts.fully_read[candidate], facts.fully_read[server].last
+    unlogged = _never_logged(source.first) | _never_logged(source.last)
+    unlogged -= replica.gtid_executed
+    missing = (source.first.gtid_executed - replica.gtid_executed) | unlogged
+    own = missing.from_uuid(_uuid(facts, server))
+    gone = missing & (source.first.gtid_purged | source.last.gtid_purged)
+    return Joining(
+        candidate=candidate,
+        server=server,
+        missing=missing - own,
+        own=own,
+        # The source compares the whole set that it has purged, regardless of the UUID.
+        purged=gone | (missing & unlogged),
+        is_purged_now=bool(gone),
+        extra=has - receives - lost,
+        lost=lost,
+        ahead=(has & receives) - _executed(facts, (candidate,)),
+    )
+
+
+def _never_logged(source: ReadServer) -> GtidSet:
+    """Return what a server receives and will add to gtid_purged: log_replica_updates is OFF."""
+    if "log_replica_updates" not in notable_values(source.notable_settings):
+        return GtidSet()
+    return (source.gtid_retrieved | source.gtid_owned).without_uuid(source.server_uuid)
+
+
+def _uuid(facts: ClusterFacts, name: str) -> UUID:
+    return facts.fully_read[name].last.server_uuid
+
+
+def _executed(facts: ClusterFacts, names: Iterable[str]) -> GtidSet:
+    readings = (facts.fully_read[name].last for name in names)
+    return GtidSet.union_of(
+        gtid_set for each in readings for gtid_set in (each.gtid_executed, each.gtid_owned)
+    )

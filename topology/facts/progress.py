@@ -1,0 +1,152 @@
+"""Which transactions the appliers of a cluster have passed, and which a replica drops.
+
+applier_facts.py evaluates one channel; this module combines the channels of a replica. It contains
+set algebra only.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from gtid import GtidSet
+from topology.facts.applier_facts import ApplierFacts, ApplierWait, gather_applier_facts
+from topology.facts.applier_workers import SourceLog, commits_in_order
+from topology.facts.graph import Edge, Graph, build_graph
+from topology.policy import Policy
+from topology.readings.same_ids import accepts_own_server_id
+from topology.readings.snapshot import (
+    ClusterSnapshot,
+    ReadServer,
+    ReadTwice,
+    ServerSnapshot,
+    ThreadState,
+)
+
+Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
+"""By replica and channel."""
+
+
+def appliers_of(snapshot: ClusterSnapshot, *, fully_read: Mapping[str, ReadTwice]) -> Appliers:
+    """Return what the two readings show about the applier of every channel of these replicas."""
+    graph = build_graph(snapshot)
+    links = [(edge.source, edge.replica, edge.channel) for edge in graph.edges]
+    links += [("", replica, channel) for replica, channel in graph.outside]
+    return {
+        (replica, channel.name): gather_applier_facts(
+            fully_read[replica].first,
+            fully_read[replica].last,
+            channel,
+            _log_of(fully_read[source].first) if source in fully_read else SourceLog(),
+        )
+        for source, replica, channel in links
+        if replica in fully_read
+    }
+
+
+def _log_of(server: ReadServer) -> SourceLog:
+    """Return what a server logged in ascending GNO order, and what perhaps in another order.
+
+    In order are its own transactions, and those that its only applier commits in the order in which
+    it receives them. The log already has what the server is committing now, so a replica may have
+    it.
+    """
+    made = server.gtid_executed | server.gtid_owned
+    channels = server.channels or ()
+    if len(channels) == 1 and server.group is None and commits_in_order(server, channels[0]):
+        return SourceLog(made, purged=server.gtid_purged)
+    own = made.from_uuid(server.server_uuid)
+    return SourceLog(own, made - own, server.gtid_purged)
+
+
+def behind_appliers(
+    edge: Edge, *, graph: Graph, first: Mapping[str, ServerSnapshot], appliers: Appliers
+) -> tuple[GtidSet, bool]:
+    """Return what the replica will not get from its relay logs, and whether that is proved.
+
+    Three conditions hold. The applier of this channel has passed it. No other channel holds it
+    ahead of its applier. No channel with a running receiver has a source that has it in its logs
+    and has not sent it yet. A source never sends what it has purged, or executed without a log
+    (log_replica_updates = OFF).
+    """
+    mine = appliers[edge.replica, edge.channel.name]
+    # A channel from a server that was not read may still deliver it.
+    is_seen = all(replica != edge.replica for replica, _ in graph.outside)
+    passed, is_proved = mine.passed, mine.passed_is_proved and is_seen
+    for other in graph.edges:
+        if other.replica != edge.replica or other.channel.name == edge.channel.name:
+            continue
+        applier = appliers[other.replica, other.channel.name]
+        passed -= applier.backlog
+        if other.channel.receiver is not ThreadState.STOPPED:
+            to_come = _in_logs(first[other.source])
+            is_proved = is_proved and to_come is not None
+            passed -= (to_come or GtidSet()) - applier.passed
+        is_proved = is_proved and (applier.passed_is_proved or not passed & applier.passed)
+    return passed, is_proved
+
+
+def _in_logs(server: ServerSnapshot) -> GtidSet | None:
+    if server.gtid_executed is None or server.gtid_purged is None:
+        return None
+    return server.gtid_executed - server.gtid_purged
+
+
+def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return what other servers with the replica's server_id committed.
+
+    To the replica, their events look like its own events that came back. It counts them as
+    received, and drops them (sql/rpl_replica.cc, queue_event; seen on 9.7.4 in a chain).
+    """
+    twins = [
+        other
+        for other in last.values()
+        if other.name != replica.name
+        and other.server_id is not None
+        and other.server_id == replica.server_id
+        and other.server_uuid not in (None, replica.server_uuid)
+        and not accepts_own_server_id(replica, other)
+    ]
+    return GtidSet.union_of(
+        (server.gtid_executed or GtidSet()).from_uuid(twin.server_uuid)
+        for twin in twins
+        if twin.server_uuid is not None
+        for server in last.values()
+    )
+
+
+def blocked_by_lock(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
+    """Return the lock wait that is longer than the policy allows."""
+    wait = applier.lock_wait
+    is_long = wait is not None and _is_longer(wait, applier, policy.lock_wait_seconds_max)
+    return wait if is_long else None
+
+
+def stalled(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
+    """Return what has occupied an applier for longer than the policy allows, without a lock."""
+    wait = applier.longest
+    if wait is None or applier.moved or not applier.is_same:
+        return None
+    if blocked_by_lock(applier, policy) is not None:
+        return None
+    return wait if _is_longer(wait, applier, policy.stall_seconds_max) else None
+
+
+def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
+    """Return whether a wait exceeds a limit; an estimated age counts only if nothing moved.
+
+    SOURCE_DELAY holds the coordinator back and increases the lag. A worker that reports when it
+    began its transaction has certainly begun it.
+    """
+    if not applier.backlog or (applier.is_delayed and not wait.is_exact):
+        return False
+    if wait.seconds is None or wait.seconds <= limit:
+        return False
+    return wait.is_exact or (applier.is_same and not applier.moved)
+
+
+def stalls_of(appliers: Appliers, policy: Policy) -> tuple[object, ...]:
+    """Return the appliers that stand still for too long, so that they are read again."""
+    return tuple(
+        (*key, tuple((wait.state, str(wait.gtids)) for wait in applier.waits))
+        for key, applier in sorted(appliers.items(), key=lambda item: item[0])
+        if blocked_by_lock(applier, policy) or stalled(applier, policy)
+    )

@@ -1,0 +1,1 @@
+"""What only binary logs can answer, which servers are asked, and which contents are compared."""

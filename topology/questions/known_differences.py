@@ -1,0 +1,127 @@
+"""Keeps differences that an audit proved until a comparison shows that they are gone. Pure.
+
+How it works
+------------
+An audit finds two transactions under one GTID (E4). Before the next audit one of the servers purges
+its log. The transactions can no longer be compared, but nothing was repaired: the rows still
+differ. So every audit with a memory (compared_restarts.py)
+
+1. keeps each proved difference that does not clear by itself (`LASTING`), with the server_uuids;
+2. compares its GTID again, whatever else is due;
+3. replaces it by the new result, if both logs still hold the GTID: the same difference, or none;
+4. otherwise reports it as it was found, graded likely: a repair since then would not be visible;
+5. drops it if one of the two servers does not have the GTID any more.
+
+The server_uuids identify the servers, whatever names the fleet file now has for them and their
+cluster. If one of them is not there, the difference stays in the file. A server may have been left
+out, or a name may have led to another server. It is reported again when both are back. A server
+that was rebuilt has another server_uuid, and none of these differences.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from gtid import GtidSet
+from topology.questions.contents_to_compare import LASTING, KnownDifference, Looked
+from topology.readings.contents import ContentDifference, ContentReading
+from topology.readings.snapshot import ClusterSnapshot
+
+_NOT_COMPARABLE_NOW: Final = "proved by an earlier audit, and not comparable now"
+
+
+def still_known(
+    snapshot: ClusterSnapshot, known: Iterable[KnownDifference]
+) -> tuple[KnownDifference, ...]:
+    """Return the differences between servers of a snapshot, with their present names."""
+    named = ((each, _named(snapshot, each)) for each in known)
+    return tuple(now for _, now in named if now is not None and not _is_over(snapshot, now))
+
+
+def not_here(
+    snapshots: Sequence[ClusterSnapshot], known: Iterable[KnownDifference]
+) -> tuple[KnownDifference, ...]:
+    """Return the differences whose servers are in none of the snapshots."""
+    return tuple(
+        each for each in known if all(_named(snapshot, each) is None for snapshot in snapshots)
+    )
+
+
+def known_gtids(known: Sequence[KnownDifference]) -> GtidSet:
+    """Return the GTIDs to compare again."""
+    return GtidSet.of(each.difference.gtid for each in known)
+
+
+def with_known(
+    looked: Looked, snapshot: ClusterSnapshot, known: Sequence[KnownDifference]
+) -> tuple[Looked, tuple[KnownDifference, ...]]:
+    """Return a comparison extended by the differences it could not check, and what to remember."""
+    kept = [each for each in known if not _is_answered(looked, each.difference)]
+    found = [] if looked.reading is None else list(looked.reading.differences)
+    remembered = (*kept, *_new(snapshot, found))
+    if not kept:
+        return looked, remembered
+    carried = tuple(
+        replace(
+            each.difference,
+            is_proved=False,
+            is_remembered=True,
+            reason=f"{each.difference.reason}; {_NOT_COMPARABLE_NOW}",
+        )
+        for each in kept
+    )
+    reading = looked.reading
+    if reading is None:
+        moment = max(server.read_ended for server in snapshot.last)
+        reading = ContentReading(moment, 0, (), (), ())
+    reading = replace(reading, differences=(*reading.differences, *carried))
+    return replace(looked, reading=reading), remembered
+
+
+def _named(snapshot: ClusterSnapshot, known: KnownDifference) -> KnownDifference | None:
+    """Return a difference with the present names of its servers; None if they are not there.
+
+    A server whose server_uuid could not be read counts as the one that had its name.
+    """
+    by_uuid = {
+        each.server_uuid: each.name for each in snapshot.last if each.server_uuid is not None
+    }
+    unread = {each.name for each in snapshot.last if each.server_uuid is None}
+    difference = known.difference
+    ends = []
+    for version, uuid in zip(
+        (difference.source, difference.replica), known.server_uuids, strict=True
+    ):
+        name = by_uuid.get(uuid) or (version.server if version.server in unread else None)
+        if name is None:
+            return None
+        ends.append(replace(version, server=name))
+    source, replica = ends
+    return replace(known, difference=replace(difference, source=source, replica=replica))
+
+
+def _is_over(snapshot: ClusterSnapshot, known: KnownDifference) -> bool:
+    """Return whether one of its servers is known not to have the GTID any more."""
+    ends = {known.difference.source.server, known.difference.replica.server}
+    return any(
+        each.gtid_executed is not None and known.difference.gtid not in each.gtid_executed
+        for each in snapshot.last
+        if each.name in ends
+    )
+
+
+def _is_answered(looked: Looked, difference: ContentDifference) -> bool:
+    one, other = sorted((difference.source.server, difference.replica.server))
+    return difference.gtid in looked.answered.get((one, other), GtidSet())
+
+
+def _new(
+    snapshot: ClusterSnapshot, differences: Sequence[ContentDifference]
+) -> Iterator[KnownDifference]:
+    uuids = {server.name: server.server_uuid for server in snapshot.last}
+    for each in differences:
+        source, replica = uuids[each.source.server], uuids[each.replica.server]
+        if each.is_proved and each.difference in LASTING:
+            assert source is not None, "only servers that were read are compared"
+            assert replica is not None, "only servers that were read are compared"
+            yield KnownDifference(each, (source, replica))

@@ -1,0 +1,114 @@
+"""Which open questions binary logs can answer; few servers are asked, and rarely.
+
+How it works
+------------
+A transaction of its source is missing on a replica. The sets do not show whether the applier has
+already passed it, or whether the receiver drops it. The applier passes it after RESET BINARY LOGS
+AND GTIDS with a gtid_purged that is too small, SOURCE_LOG_POS, or a crash of the replica. The
+source's log shows both: it has the position of the transaction, and the channel reports its own
+position in the same log.
+
+* **A search** finds out which of them a channel has passed: log_searches.py.
+* **Commits** of a few transactions. These are read:
+
+  - of losses, both ends of each interval (topology/facts/lost.py)
+  - both ends of each interval that a channel has gone past, and an earlier transaction that its
+    replica has, for their order (reset_signs.py) and their server_id (rules/absent_causes.py)
+  - the first transaction due at a receiver that does not move (topology/facts/receivers.py)
+  - what only the log shows about one edge (commit_questions.py)
+
+* **The first log** of servers that lost transactions, of replicas whose channel has gone past some,
+  and of the sources from which these were received (reset_signs.py). Also of servers that may not
+  have logged what they have purged (topology/facts/unlogged.py).
+* **Changes of gtid_purged** in the error log of servers that have never purged a log. Also the time
+  when the origin committed the newest GTIDs that were set (topology/facts/declared.py).
+* **The order of two origins** in the log of a server whose GTIDs another server has in gtid_purged.
+  Also the first log of that other server (topology/facts/declared_later.py).
+* **The schemas** of a server that has executed nothing, and that no channel links or that has not
+  received what its source has. It is new only if it has no schemas.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.declared import newest_set
+from topology.facts.declared_later import unordered
+from topology.facts.joining import evaluate_parts
+from topology.facts.log_order import received_by
+from topology.facts.loss_history import neighbours_of
+from topology.facts.lost import samples_of
+from topology.facts.receivers import samples_in
+from topology.facts.reset_signs import earlier_samples
+from topology.facts.unlogged import candidates_in, purged_above_a_gap
+from topology.questions.commit_questions import commits_to_look_up
+from topology.questions.log_searches import Search, searches_of
+from topology.readings.history_evidence import ends_of
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuestions:
+    """The questions for one server."""
+
+    first_log: bool = False
+    commits: tuple[GtidSet, ...] = ()
+    searches: tuple[Search, ...] = ()
+    purged_changes: bool = False
+    schemas: bool = False
+
+
+def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
+    """Return the questions for each server; empty if the sets leave none."""
+    asked: dict[str, LogQuestions] = {}
+
+    def ask(name: str, question: LogQuestions) -> None:
+        before = asked.get(name, LogQuestions())
+        asked[name] = LogQuestions(
+            first_log=before.first_log or question.first_log,
+            commits=(*before.commits, *(each for each in question.commits if each)),
+            searches=(*before.searches, *question.searches),
+            purged_changes=before.purged_changes or question.purged_changes,
+            schemas=before.schemas or question.schemas,
+        )
+
+    for lost in facts.lost:
+        if lost.lost:
+            neighbours = neighbours_of(facts, lost)
+            ask(lost.origin, LogQuestions(first_log=True, commits=(neighbours,)))
+            ask(lost.holder, LogQuestions(commits=(neighbours, samples_of(lost))))
+    servers = facts.last
+    for name in (*candidates_in(facts.snapshot), *purged_above_a_gap(facts.snapshot)):
+        ask(name, LogQuestions(first_log=True))
+    for (name, origin), newest in newest_set(facts.snapshot).items():
+        if {name, origin} <= facts.fully_read.keys():
+            ask(name, LogQuestions(purged_changes=True))
+            ask(origin, LogQuestions(commits=(newest,)))
+    for each in unordered(facts.snapshot):
+        if {each.server, each.holder} <= facts.fully_read.keys():
+            ask(each.server, LogQuestions(first_log=True, commits=(each.earlier,)))
+            ask(each.holder, LogQuestions(commits=(each.earlier, *each.samples)))
+    for name, due in samples_in(facts):
+        ask(name, LogQuestions(commits=(due,)))
+    for edge in facts.edges:
+        if edge.expected and not servers[edge.replica].gtid_executed:
+            ask(edge.replica, LogQuestions(schemas=True))
+        for search in searches_of(facts, edge):
+            ask(edge.source, LogQuestions(searches=(search,)))
+        if gone := edge.passed | edge.bypassed:
+            source, replica = servers[edge.source], servers[edge.replica]
+            ask(source.name, LogQuestions(first_log=bool(edge.passed)))
+            received = received_by(edge, replica)
+            earlier = earlier_samples(replica, gone, source=source, received=received)
+            ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
+            ask(source.name, LogQuestions(commits=(_ends(gone), earlier)))
+        for name, gtids in commits_to_look_up(facts, edge):
+            ask(name, LogQuestions(commits=(gtids,)))
+    for joining in evaluate_parts(facts).joinings:
+        if not facts.last[joining.server].logged:
+            ask(joining.server, LogQuestions(schemas=True))
+    return {name: each for name, each in sorted(asked.items()) if each != LogQuestions()}
+
+
+def _ends(gtid_set: GtidSet) -> GtidSet:
+    return GtidSet.union_of(ends_of(gtid_set))

@@ -1,0 +1,89 @@
+"""Which transactions a channel has passed: searches in the log of its source.
+
+A search asks the source for the missing transactions, in the order of its log, up to the
+position of the channel. The channel has passed what ends at that position or before. The server
+sends the first missing transaction, and nothing else if that lies after the position. So a
+replica that is merely stopped costs one transaction. The position is the applier's for what is in
+the relay log and for what a stopped receiver will request again. It is the receiver's for the
+rest. Both are from the first reading: what lies before them was applied, or received, before the
+last reading. gtid-audit searches if the channel is stopped, or uses a file position. It searches
+if sql_replica_skip_counter may skip (gtid_mode is not ON) or may have skipped (the applier did
+not move). It searches if a crash may have left the applier's position after what the crash lost
+(before 8.0.17, relay_log_recovery off). And it searches if the replica's binary logs have no
+earlier transaction of the same origin (a RESET, or a replica that has just been provisioned).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.edge_facts import EdgeFacts
+from topology.facts.reset_signs import has_earlier
+from topology.facts.skipping import can_have_skipped, crash_may_leave_place, may_skip
+from topology.readings.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which of `wanted` are in a server's log before a position of a replica's channel."""
+
+    replica: str
+    channel: str
+    place: LogPosition
+    wanted: GtidSet
+
+
+def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
+    """Yield the searches for one edge."""
+    replica, channel = facts.last[edge.replica], edge.channel
+    before = _channel_of(facts.first[edge.replica], channel)
+    if before is None:
+        return
+    received = edge.queued_below | edge.queued_above
+    # A gap in both readings may have been skipped under another gtid_mode than the current one.
+    stays = bool(edge.queued_below & before.gtid_retrieved)
+    absent = edge.expected if channel.auto_position else edge.expected | edge.bypassed
+    is_stopped = ThreadState.STOPPED in (channel.receiver, channel.applier)
+    if channel.applier is ThreadState.STOPPED:
+        received |= edge.passed  # equal positions prove little: the receiver may have reconnected
+    # For an applier that stands still, or that SOURCE_DELAY holds back, nothing else shows its
+    # position. It may have skipped while gtid_mode permitted it. Before 5.7.6, changing gtid_mode
+    # needs a restart.
+    stays = stays or _stands(facts, edge) or crash_may_leave_place(replica)
+    # A receiver that is not connected will request everything after the applier's position again.
+    asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
+    for gtids, place, is_asked in (
+        (received, before.applied_to, is_stopped or stays or may_skip(facts, edge.edge)),
+        (
+            absent,
+            before.applied_to if asks_again else _read_to(before, channel),
+            is_stopped or not channel.auto_position,
+        ),
+    ):
+        if gtids and place is not None and (is_asked or not has_earlier(replica.logged, gtids)):
+            yield Search(replica.name, channel.name, place, gtids)
+
+
+def _stands(facts: ClusterFacts, edge: EdgeFacts) -> bool:
+    replica, channel = facts.last[edge.replica], edge.channel
+    return can_have_skipped(replica) and not facts.appliers[replica.name, channel.name].moved
+
+
+def _read_to(before: ChannelSnapshot, channel: ChannelSnapshot) -> LogPosition | None:
+    """Return the position up to which the receiver had read, if it is still the same connection."""
+    is_the_same = before.receiver is channel.receiver and (
+        before.received_to is not None
+        and channel.received_to is not None
+        and before.received_to <= channel.received_to
+    )
+    return before.received_to if is_the_same else None
+
+
+def _channel_of(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
+    """Return the channel from another reading, if it has the same source."""
+    for other in server.channels or ():
+        same = (other.name, other.source_host, other.source_port, other.source_uuid)
+        if same == (channel.name, channel.source_host, channel.source_port, channel.source_uuid):
+            return other
+    return None

@@ -1,0 +1,1 @@
+"""What was read from servers and their logs: frozen values, versions and addresses."""

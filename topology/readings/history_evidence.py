@@ -1,0 +1,99 @@
+"""What a server's binary logs show about its history, and about transactions missing elsewhere.
+
+gtid-audit reads it on demand, only where the sets leave a question. It reads the start of the first
+log, the commits of a few transactions, and which transactions lie before the position of a
+replica's channel. topology/questions/log_questions.py asks the questions. topology/facts/lost.py
+and topology/facts/cluster_facts.py evaluate the answers; nothing is evaluated here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from gtid import GtidSet
+
+# The maximum number of intervals of a set that are looked up in the logs: a lost tail has one or
+# two.
+INTERVALS_MAX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LogStart:
+    """The start of a binary log that a server still has."""
+
+    file: str
+    begun_at: datetime  # by the server's clock, truncated to the second
+    previous_gtids: GtidSet
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """One transaction as a server's binary log has it."""
+
+    gtid: GtidSet  # exactly one GTID
+    server_id: int  # of the server that executed it first: replicas preserve it
+    # Of the first commit. Before 8.0.1 (`is_exact` is False), the time of its first event,
+    # truncated to the second.
+    committed_at: datetime
+    is_exact: bool
+    logged_at: datetime | None = None  # when this server committed it; None before 8.0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LogSearch:
+    """Which transactions are in this server's log before the position of a replica's channel.
+
+    The position is the channel's in the first reading of the replica. What lies before it was
+    received (or applied) before the last reading.
+    """
+
+    replica: str
+    channel: str
+    place: str  # file:position
+    wanted: GtidSet  # all of it was searched for
+    before: GtidSet  # the part of it that ends at the position or before
+
+
+@dataclass(frozen=True, slots=True)
+class PurgedChange:
+    """One SET GLOBAL gtid_purged, as the server's error log reports it."""
+
+    at: datetime  # by the server's clock
+    added: GtidSet
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEvidence:
+    """What was read from one server's binary logs and schemas."""
+
+    first_log: LogStart | None  # None: it could not be read
+    commits: tuple[CommitRecord, ...]  # in order of GTID
+    unread: str = ""  # why something could not be read; empty if all was
+    searches: tuple[LogSearch, ...] = ()
+    # In order of time. None: the error log could not be read.
+    purged_changes: tuple[PurgedChange, ...] | None = ()
+    # Without MySQL's own schemas, and only if the executed set is unchanged. None: not queried, or
+    # not known.
+    schemas_count: int | None = None
+
+    def commit_of(self, gtid: GtidSet) -> CommitRecord | None:
+        """Return the record of one GTID, or None if it was not read."""
+        return next((each for each in self.commits if each.gtid == gtid), None)
+
+
+def intervals_of(gtid_set: GtidSet) -> Iterator[GtidSet]:
+    """Yield each interval as a set."""
+    for interval in gtid_set.intervals():
+        yield GtidSet.from_intervals([interval])
+
+
+def ends_of(gtid_set: GtidSet) -> tuple[GtidSet, ...]:
+    """Return both ends of each interval, of at most INTERVALS_MAX intervals."""
+    every = list(gtid_set.intervals())
+    half = INTERVALS_MAX // 2
+    some = every if len(every) <= INTERVALS_MAX else [*every[:half], *every[-half:]]
+    return tuple(
+        GtidSet.from_intervals([(tsid, number, number + 1)])
+        for tsid, start, end in some
+        for number in dict.fromkeys((start, end - 1))
+    )

@@ -7,7 +7,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict, verdict_of
+from topology.catalogue.findings import CONTENT, ClusterAudit, Finding, Unknown, Verdict, verdict_of
 from topology.facts.accepted import Acceptance
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.last_result import keep_last_result
@@ -22,7 +22,6 @@ from topology.suppression import suppress_symptoms
 
 EVERY_SERVER = "every server"  # shown as the server if the whole cluster is unknown
 NAMELESS_SERVER = "a server without a name"
-CONTENT = "content of transactions"
 UNEXPLAINED = "no value is stored, and no reason for its absence"
 
 

@@ -26,7 +26,7 @@ from gtid_audit.output import progress, write
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
-    from gtid_audit.stored_run import StoredQuestion
+    from gtid_audit.tasks.stored_run import StoredQuestion
     from gtid_audit.views.audit_results import AuditOutcome
     from gtid_audit.views.report import Engine
 
@@ -60,14 +60,14 @@ def audit(
         raise UsageProblem("--content is for live servers, not for --snapshots")
     if snapshots is not None:
         asked = _question(snapshots, fleet, max_age)
-        from gtid_audit.stored_audit import answer_of_stored, count_stored
+        from gtid_audit.tasks.stored_audit import answer_of_stored, count_stored
 
         chosen = engine_of(engine, partial(count_stored, snapshots))
         with answer_of_stored(asked, engine=chosen, out=out) as answer:
             return _say(answer, as_json=as_json)
     assert fleet is not None, "one of the two was given"
-    from gtid_audit.fleet_audit import answer_of_fleet
-    from gtid_audit.load_fleet import load
+    from gtid_audit.operands.load_fleet import load
+    from gtid_audit.tasks.fleet_audit import answer_of_fleet
 
     settings = load(fleet, cluster)
     chosen = engine_of(engine, lambda: len(settings.clusters))
@@ -81,8 +81,8 @@ def audit(
 
 def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuestion":
     from gtid_audit import clock
-    from gtid_audit.load_fleet import load_without_accounts
-    from gtid_audit.stored_run import StoredQuestion
+    from gtid_audit.operands.load_fleet import load_without_accounts
+    from gtid_audit.tasks.stored_run import StoredQuestion
     from topology.documents.run_record import AgeLimit
     from topology.policy import Policy
 

@@ -41,8 +41,8 @@ def pair(
     content: CompareContent = None,
 ) -> int:
     """Audit two live servers now, in this process."""
-    from gtid_audit.audited_cluster import read_and_audit
-    from gtid_audit.pair import CLUSTER, pair_to_read, policy_of
+    from gtid_audit.operands.pair import CLUSTER, pair_to_read, policy_of
+    from gtid_audit.tasks.audited_cluster import read_and_audit
     from gtid_audit.views.report import Engine, report_of
 
     seconds, policy = seconds_of(timeout), policy_of(allow_uuid or (), accepted or ())

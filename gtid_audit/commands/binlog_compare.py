@@ -7,15 +7,15 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.logs_from_operands import (
+from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
     LogFiles,
     read_log_operands,
     said_if_unread,
 )
+from gtid_audit.operands.sets_from_operands import read_operands
 from gtid_audit.optional_packages import require_columns
 from gtid_audit.output import progress, write_json
-from gtid_audit.sets_from_operands import read_operands
 
 Left = Annotated[
     str, typer.Argument(metavar="A", help="Its logs: a directory, file, glob, or DSN.")
@@ -61,7 +61,7 @@ def compare(
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
 
     def work() -> int:
-        from gtid_audit.comparing import compare_logs
+        from gtid_audit.tasks.comparing import compare_logs
         from gtid_audit.views.compare_text import document_of, show_comparison
 
         with progress() as line:

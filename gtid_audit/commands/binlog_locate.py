@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 from gtid_audit import exits
 from gtid_audit.commands.log_options import LogSources, WantedSet
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
-from gtid_audit.logs_from_operands import (
+from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,
     read_log_operands,
     said_if_unread,
 )
+from gtid_audit.operands.sets_from_operands import read_operands
 from gtid_audit.optional_packages import require_columns
 from gtid_audit.output import progress, write_json
-from gtid_audit.sets_from_operands import read_operands
 
 if TYPE_CHECKING:
     from binlog.locating.places import Located

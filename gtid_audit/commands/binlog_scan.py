@@ -9,7 +9,7 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.logs_from_operands import (
+from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,
@@ -74,7 +74,7 @@ def scan(
     require_columns()
 
     from binlog.ledger.ledger_columns import LedgerRequest
-    from gtid_audit import ledger_scan
+    from gtid_audit.tasks import ledger_scan
     from gtid_audit.views import ledger_text
 
     if not isinstance(source, LogServer) and (target is not None or form == JSONL):

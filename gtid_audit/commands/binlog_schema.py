@@ -14,7 +14,7 @@ from gtid_audit.commands.fast_start import FastCommand
 from gtid_audit.commands.log_options import LogSources, TrackedServer
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.logs_from_operands import (
+from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,
@@ -77,7 +77,7 @@ def follow(
 
     def work() -> int:
         from binlog.adapters import schema_following
-        from gtid_audit import schema_operands
+        from gtid_audit.operands import schema_operands
         from gtid_audit.views import schema_text
 
         with _opened(store, may_be_new=True) as opened:
@@ -111,7 +111,7 @@ def list_(
 
     def work() -> int:
         from binlog.schema.table_history import State
-        from gtid_audit import schema_operands, tracked_entries
+        from gtid_audit.operands import schema_operands, tracked_entries
         from gtid_audit.views import schema_text
 
         with _opened(store) as opened:
@@ -181,7 +181,7 @@ def update(
     live = _server(dsn, seconds, ask=ask_password) if dsn is not None else None
 
     def work() -> int:
-        from gtid_audit import schema_operands, tracked_entries
+        from gtid_audit.operands import schema_operands, tracked_entries
         from gtid_audit.views import schema_text
 
         key = schema_operands.table_of(table)
@@ -215,7 +215,7 @@ def delete(
     """Delete tracked definitions. To restore one from its backup: `update TABLE --restore`."""
 
     def work() -> int:
-        from gtid_audit import schema_operands, tracked_entries
+        from gtid_audit.operands import schema_operands, tracked_entries
         from gtid_audit.views import schema_text
 
         keys = [schema_operands.table_of(text) for text in tables]
@@ -267,7 +267,7 @@ def compare(
     other = _server(replica, seconds, ask=ask_password) if replica is not None else None
 
     def work() -> int:
-        from gtid_audit import schema_operands
+        from gtid_audit.operands import schema_operands
         from gtid_audit.views import schema_text
         from topology.adapters import compare_definitions as schema_comparing
 
@@ -318,7 +318,7 @@ def _run(work: "Callable[[], int]") -> int:
 
 def _opened(store: str | None, *, may_be_new: bool = False) -> "SchemaStore":
     from binlog.adapters.schema_store import SchemaStore
-    from gtid_audit.schema_operands import store_path
+    from gtid_audit.operands.schema_operands import store_path
 
     return SchemaStore(store_path(store), may_be_new=may_be_new)
 

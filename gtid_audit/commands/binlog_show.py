@@ -10,16 +10,16 @@ import typer
 from gtid_audit.commands.log_options import LogSources, TrackedServer, WantedSet
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.logs_from_operands import (
+from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
     one_source,
     read_log_operands,
     said_if_unread,
 )
-from gtid_audit.sets_from_operands import read_operands
+from gtid_audit.operands.sets_from_operands import read_operands
 
 if TYPE_CHECKING:
-    from gtid_audit.requested_transactions import RequestedTransactions
+    from gtid_audit.tasks.requested_transactions import RequestedTransactions
 
 TRANSACTIONS_SHOWN_MAX: Final = 50
 
@@ -73,15 +73,15 @@ def show(
     source = one_source(read_log_operands(sources, ask=ask_password))
     if server is not None and store is None:
         raise UsageProblem("--server: only with --store")
-    from gtid_audit.definition_options import DefinitionOptions, opened_definitions
-    from gtid_audit.requested_transactions import RequestedTransactions, events_of_source
+    from gtid_audit.operands.definition_options import DefinitionOptions, opened_definitions
+    from gtid_audit.tasks.requested_transactions import RequestedTransactions, events_of_source
 
     options = DefinitionOptions(tuple(definitions or ()), store, server, schema_from)
     with opened_definitions(options, source, seconds, ask=ask_password) as known:
         run = RequestedTransactions(gtids, events_of_source(source, gtids, seconds), known)
         if not (redo or undo):
             return said_if_unread(lambda: _show(run, as_json=as_json))
-        from gtid_audit.replay_output import write_script
+        from gtid_audit.tasks.replay_output import write_script
 
         return said_if_unread(
             lambda: write_script(run, is_undo=undo, keeps_gtids=keep_gtids, as_json=as_json)

@@ -69,10 +69,10 @@ def plan(
     Exit status: 0 the steps cover every warning and critical finding (of those selected with
     --finding), or there is none; 1 at least one has no steps; 3 something could not be read.
     """
-    from gtid_audit.audited_cluster import read_and_audit
-    from gtid_audit.pair import pair_to_read, policy_of
-    from gtid_audit.plan_again import PlanRequest, command_line, repeatable, wanted_by
-    from gtid_audit.planning import make_plan
+    from gtid_audit.operands.pair import pair_to_read, policy_of
+    from gtid_audit.tasks.audited_cluster import read_and_audit
+    from gtid_audit.tasks.plan_again import PlanRequest, command_line, repeatable, wanted_by
+    from gtid_audit.tasks.planning import make_plan
 
     choices = _choices(strategy or ())
     earlier = wanted_by(again) if again is not None else PlanRequest()
@@ -84,7 +84,7 @@ def plan(
         else:
             assert fleet is not None, "one of the two was given"
             assert cluster is not None, "given with the fleet file"
-            from gtid_audit.load_fleet import cluster_to_read
+            from gtid_audit.operands.load_fleet import cluster_to_read
 
             to_read = cluster_to_read(fleet, cluster)
         read = read_and_audit(to_read, content=content, say=line.say)

@@ -29,11 +29,11 @@ def serve(
     import signal
     import threading
 
-    from gtid_audit.compared_restarts import ProcessMemory
-    from gtid_audit.fleet_audit import audit_fleet
-    from gtid_audit.load_fleet import load
+    from gtid_audit.operands.load_fleet import load
     from gtid_audit.service.repeated_audit import AuditService
     from gtid_audit.service.web import WebServer, parse_address
+    from gtid_audit.tasks.compared_restarts import ProcessMemory
+    from gtid_audit.tasks.fleet_audit import audit_fleet
     from gtid_audit.views.report import AuditReport
 
     address = parse_address(listen)

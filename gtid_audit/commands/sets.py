@@ -15,8 +15,8 @@ from gtid import GtidSet, relate
 from gtid_audit import exits
 from gtid_audit.commands.fast_start import FastCommand
 from gtid_audit.commands.options import AsJson
+from gtid_audit.operands.sets_from_operands import read_operands
 from gtid_audit.output import write, write_line
-from gtid_audit.sets_from_operands import read_operands
 from topology.documents.document_version import versioned
 
 Result = GtidSet | bool | int

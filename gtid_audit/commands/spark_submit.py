@@ -235,7 +235,7 @@ def _allowed(fleet: Path | None, uuids: Sequence[str]) -> list[str]:
 
     allowed: set[UUID] = set()
     if fleet is not None:
-        from gtid_audit.load_fleet import load
+        from gtid_audit.operands.load_fleet import load
 
         allowed |= load(fleet, None).policy.allowed_uuids
     for each in uuids:
@@ -250,7 +250,7 @@ def _external(fleet: Path | None) -> list[str]:
     """Return the addresses that the fleet file declares as external, in order."""
     if fleet is None:
         return []
-    from gtid_audit.load_fleet import load
+    from gtid_audit.operands.load_fleet import load
 
     return sorted(load(fleet, None).policy.external_sources)
 
@@ -259,7 +259,7 @@ def _accepted(fleet: Path | None) -> list[str]:
     """Return the repairs that the fleet file accepts, so that the driver need not read plans."""
     if fleet is None:
         return []
-    from gtid_audit.load_fleet import load
+    from gtid_audit.operands.load_fleet import load
 
     return [each.to_text() for each in load(fleet, None).policy.accepted]
 

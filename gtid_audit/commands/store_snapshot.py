@@ -22,9 +22,9 @@ def snapshot(
 
     Exit status: 0 every fact was read; 3 some were not.
     """
-    from gtid_audit.fleet_reading import read_fleet
-    from gtid_audit.load_fleet import load
+    from gtid_audit.operands.load_fleet import load
     from gtid_audit.optional_packages import require_parquet
+    from gtid_audit.tasks.fleet_reading import read_fleet
     from topology.catalogue.findings import Verdict
     from topology.documents.records import time_to_text
 

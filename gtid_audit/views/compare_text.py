@@ -8,9 +8,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.comparing import LogsCompared
 from gtid_audit.output import counted
 from gtid_audit.views.content_text import content_record, remark_lines, result_of
+from gtid_audit.views.logs_compared import LogsCompared
 from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, line_of, rest_of, show, unknown_parts
 from repair.adapters.affected_rows import AffectedRow, AffectedRows, Row
 from topology.documents.records import finding_to_record, time_to_text, unknown_to_record

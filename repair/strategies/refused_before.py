@@ -12,7 +12,7 @@ until the next start, even if the sets match by then:
 No set distinguishes the last cause from the others. After a start in that case, both sides differ
 permanently under equal sets. So the start is planned only if the operator selects it. `--again`
 selects it if a strategy that was selected for the earlier plan ended with it
-(gtid_audit/plan_again.py).
+(gtid_audit/tasks/plan_again.py).
 """
 
 from dataclasses import replace

@@ -29,10 +29,11 @@ from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
 from gtid.binary import encode
-from gtid_audit import clock, ledger_scan
+from gtid_audit import clock
 from gtid_audit.cli import run
-from gtid_audit.ledger_scan import scan
 from gtid_audit.output import Progress
+from gtid_audit.tasks import ledger_scan
+from gtid_audit.tasks.ledger_scan import scan
 from gtid_audit.views.ledger_text import bars, show_summary, size_of
 from tests.binlog.builders import UUID_A, Log
 

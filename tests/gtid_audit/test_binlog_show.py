@@ -18,7 +18,7 @@ from compose.native.provision import provision_clients
 from compose.native.server import Server
 from gtid import GtidSet
 from gtid_audit.cli import run
-from gtid_audit.definition_sources import statements_of
+from gtid_audit.operands.definition_sources import statements_of
 
 TABLE = (
     "CREATE TABLE shown.t (id INT UNSIGNED PRIMARY KEY, name VARCHAR(20), note TEXT CHARACTER SET"

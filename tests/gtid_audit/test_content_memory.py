@@ -13,10 +13,10 @@ from compose import faults, faults_content
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import Gtid, GtidSet
-from gtid_audit import fleet_contents as content_fleet
 from gtid_audit.cli import run
-from gtid_audit.compared_restarts import LOOKS, DirectoryMemory
 from gtid_audit.exits import UsageProblem
+from gtid_audit.tasks import fleet_contents as content_fleet
+from gtid_audit.tasks.compared_restarts import LOOKS, DirectoryMemory
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, with_facts
 from tests.topology.test_compare_contents import NOON, started

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import fleet_contents as content_fleet
-from gtid_audit import fleet_reading, optional_packages
+from gtid_audit import optional_packages
 from gtid_audit.cli import run
 from gtid_audit.commands.audit import SPARK_CLUSTERS_MIN, engine_of
 from gtid_audit.commands.options import EngineChoice
 from gtid_audit.exits import UsageProblem
-from gtid_audit.fleet_audit import answer_of_fleet, audit_fleet
-from gtid_audit.stored_audit import answer_of_stored, count_stored
-from gtid_audit.stored_run import StoredQuestion
+from gtid_audit.tasks import fleet_contents as content_fleet
+from gtid_audit.tasks import fleet_reading
+from gtid_audit.tasks.fleet_audit import answer_of_fleet, audit_fleet
+from gtid_audit.tasks.stored_audit import answer_of_stored, count_stored
+from gtid_audit.tasks.stored_run import StoredQuestion
 from gtid_audit.views.audit_results import InMemory
 from gtid_audit.views.report import Engine
 from tests.contents import alike, differing, unread
@@ -23,8 +24,7 @@ from topology import audit_cluster as evaluating
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import unread_by_defect
 from topology.adapters.inventory.fleet import Cluster, Fleet
-from topology.audit_cluster import CONTENT
-from topology.catalogue.findings import Verdict
+from topology.catalogue.findings import CONTENT, Verdict
 from topology.documents.run_record import AgeLimit
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Looked

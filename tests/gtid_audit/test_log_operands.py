@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import logs_from_operands
 from gtid_audit.exits import UsageProblem
-from gtid_audit.logs_from_operands import (
+from gtid_audit.operands import logs_from_operands
+from gtid_audit.operands.logs_from_operands import (
     LogFiles,
     LogServer,
     one_source,

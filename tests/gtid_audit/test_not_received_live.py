@@ -10,7 +10,7 @@ from compose.faults import await_status, commit, table_on
 from compose.faults_content import hand_made_gtid
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
-from gtid_audit import cluster_contents
+from gtid_audit.tasks import cluster_contents
 from tests.topology.test_faults_live import targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster

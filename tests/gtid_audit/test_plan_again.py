@@ -11,11 +11,11 @@ import pytest
 from compose import faults
 from compose.native.shapes import Pair
 from gtid import GtidSet
-from gtid_audit.audited_cluster import AuditedCluster
 from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
-from gtid_audit.plan_again import PlanRequest, command_line, repeatable, wanted_by, wanted_of
-from gtid_audit.planning import make_plan
+from gtid_audit.tasks.audited_cluster import AuditedCluster
+from gtid_audit.tasks.plan_again import PlanRequest, command_line, repeatable, wanted_by, wanted_of
+from gtid_audit.tasks.planning import make_plan
 from repair import Plan
 from repair.render import render_files
 from tests.gtid_audit.build import holed

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit.audited_cluster import AuditedCluster
 from gtid_audit.exits import UsageProblem
-from gtid_audit.planning import Planned, make_plan
+from gtid_audit.tasks.audited_cluster import AuditedCluster
+from gtid_audit.tasks.planning import Planned, make_plan
 from gtid_audit.views.plan_text import show_plan
 from repair.repair_plan import Afterwards
 from tests.gtid_audit.build import half_read, healthy, holed

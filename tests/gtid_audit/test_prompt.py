@@ -1,7 +1,7 @@
 import pytest
 
 from gtid_audit.exits import UsageProblem
-from gtid_audit.prompt import ask_password
+from gtid_audit.operands.prompt import ask_password
 
 
 def test_no_prompt_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gtid import GtidSet
-from gtid_audit import fleet_reading
 from gtid_audit.cli import run
+from gtid_audit.tasks import fleet_reading
 from gtid_audit.views.trends_text import SPARKS_MAX, sparks
 from repair.render import PLAN
 from tests.gtid_audit.build import half_read, healthy, holed

@@ -7,8 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from gtid_audit import sets_from_operands
 from gtid_audit.cli import run
+from gtid_audit.operands import sets_from_operands
 from tests.gtid_audit.build import GTID_AUDIT, run_cli
 
 U = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

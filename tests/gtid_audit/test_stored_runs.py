@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import clock, fleet_reading
+from gtid_audit import clock
 from gtid_audit.cli import run
-from gtid_audit.compared_restarts import LOOKS, DirectoryMemory
+from gtid_audit.tasks import fleet_reading
+from gtid_audit.tasks.compared_restarts import LOOKS, DirectoryMemory
 from tests.contents import differing
 from tests.gtid_audit.build import healthy, holed
 from tests.snapshots import A
@@ -151,7 +152,9 @@ def read_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         "collect_fleet",
         lambda fleet, **_say: (snapshots[each.name] for each in fleet.clusters),
     )
-    monkeypatch.setattr("gtid_audit.load_fleet.load", lambda _file, cluster: LIVE.only(cluster))
+    monkeypatch.setattr(
+        "gtid_audit.operands.load_fleet.load", lambda _file, cluster: LIVE.only(cluster)
+    )
 
 
 @pytest.mark.usefixtures("read_from_memory")

@@ -246,7 +246,7 @@ TARGETS: Sequence[Target] = (
             *("repair/scripts/server_checks.py", "repair/scripts/around_channels.py"),
             *("repair/scripts/around_empty.py", "repair/scripts/around_rows.py"),
             *("repair/scripts/steps.py", "repair/repair_plan.py", "repair/model/action_content.py"),
-            *("repair/model/semi_sync.py", "gtid_audit/plan_again.py"),
+            *("repair/model/semi_sync.py", "gtid_audit/tasks/plan_again.py"),
         ),
         (
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),

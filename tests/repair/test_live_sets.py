@@ -8,7 +8,7 @@ from compose import faults, faults_after_plan
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
-from gtid_audit.plan_again import wanted_of
+from gtid_audit.tasks.plan_again import wanted_of
 from repair import Plan
 from repair.render import render_files
 from tests.repair.live import (

@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gtid_audit.plan_again import wanted_of
+from gtid_audit.tasks.plan_again import wanted_of
 from repair.choices import UnknownChoice
 from repair.planner import plan_repair
 from repair.repair_plan import Plan

@@ -16,7 +16,7 @@ from compose.native.installation import Installation
 from compose.native.server import Server
 from compose.native.shapes import Link, Pair, Topology, TopologyPlan, wait_for
 from gtid import GtidSet
-from gtid_audit import cluster_contents
+from gtid_audit.tasks import cluster_contents
 from tests.repair.live import examine, run_plan
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster

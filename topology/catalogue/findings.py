@@ -11,8 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 from gtid import GtidSet
+
+CONTENT: Final = "content of transactions"  # the fact of an `Unknown`
 
 
 class Severity(Enum):

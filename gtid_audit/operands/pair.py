@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
-from gtid_audit.audited_cluster import ClusterToRead
 from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.cluster_to_read import ClusterToRead
+from gtid_audit.operands.prompt import ask_password
 from gtid_audit.output import warn
-from gtid_audit.prompt import ask_password
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.accepted_plans import read_accepted
 from topology.adapters.inventory.secrets import environment

@@ -5,16 +5,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.audit_engines import (
+from gtid_audit.exits import UsageProblem
+from gtid_audit.optional_packages import require_parquet
+from gtid_audit.tasks.audit_engines import (
     directory_or_scratch,
     results_in_memory,
     results_on_spark,
     results_stored,
 )
-from gtid_audit.exits import UsageProblem
-from gtid_audit.fleet_reading import PARTIAL
-from gtid_audit.optional_packages import require_parquet
-from gtid_audit.stored_run import StoredQuestion, answer_if_refused, not_in_run
+from gtid_audit.tasks.fleet_reading import PARTIAL
+from gtid_audit.tasks.stored_run import StoredQuestion, answer_if_refused, not_in_run
 from gtid_audit.views.audit_results import AuditOutcome, InResults
 from gtid_audit.views.report import Engine
 

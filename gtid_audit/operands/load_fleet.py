@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gtid_audit.audited_cluster import ClusterToRead
+from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.output import warn
 from topology.adapters.inventory.fleet import Fleet, Roster
 from topology.adapters.inventory.fleet_file import load_fleet, load_roster

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from gtid_audit import exits
-from gtid_audit.audited_cluster import AuditedCluster
 from gtid_audit.exits import UsageProblem
+from gtid_audit.tasks.audited_cluster import AuditedCluster
 from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gtid_audit.audit_engines import directory_or_scratch, results_on_spark, results_stored
-from gtid_audit.compared_restarts import Memory
-from gtid_audit.fleet_reading import place_of, read_fleet
 from gtid_audit.optional_packages import require_spark
+from gtid_audit.tasks.audit_engines import directory_or_scratch, results_on_spark, results_stored
+from gtid_audit.tasks.compared_restarts import Memory
+from gtid_audit.tasks.fleet_reading import place_of, read_fleet
 from gtid_audit.views.audit_results import AuditOutcome, InMemory, InResults
 from gtid_audit.views.report import Engine, report_of
 from topology.adapters.collect_fleet import Say

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gtid import GtidSet
 from gtid_audit import exits
-from gtid_audit.logs_from_operands import LogServer
+from gtid_audit.operands.logs_from_operands import LogServer
 from gtid_audit.output import warn
 from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
     from binlog.scan import EventGroup
-    from gtid_audit.definition_sources import GivenDefinitions
+    from gtid_audit.operands.definition_sources import GivenDefinitions
 
 
 @dataclass(slots=True)

@@ -29,22 +29,21 @@ Why simpler ways fail: log files cannot be compared byte by byte, because a repl
 positions and commit times. Reading all logs of both servers takes too long for a default.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from binlog.adapters.compare_server import ServerCompared
-from binlog.content.compare import Agreement, Comparison
+from binlog.content.compare import Agreement
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
 from gtid import GtidSet
 from gtid_audit import clock
-from gtid_audit.compared_sides import Side, side_of
-from gtid_audit.logs_from_operands import LogOperand, LogServer
+from gtid_audit.operands.logs_from_operands import LogOperand, LogServer
+from gtid_audit.tasks.compared_sides import Side, side_of
+from gtid_audit.views.logs_compared import LogsCompared
 from repair.adapters.affected_rows import AffectedRows, look_up_rows
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
-from topology.audit_cluster import CONTENT
-from topology.catalogue.findings import Finding, Unknown, Verdict, verdict_of
+from topology.catalogue.findings import CONTENT, Unknown
 from topology.readings.contents import ContentReading, UnreadContent
 from topology.rules.content import same_gtid_different_content
 
@@ -56,30 +55,6 @@ NONE_AROUND_RESTARTS: Final = (
     "no GTID was compared: around their restarts, the two logs have no transactions in common that"
     " one of the servers committed; --everywhere compares every GTID that both have"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LogsCompared:
-    """What two logs hold under the same GTIDs, and its evaluation."""
-
-    compared: Compared
-    reading: ContentReading
-    findings: tuple[Finding, ...]
-    unknown: tuple[Unknown, ...]
-    # None if nothing differs, or if not both servers are live.
-    rows: AffectedRows | None
-
-    @property
-    def verdict(self) -> Verdict:
-        """Return the verdict."""
-        return verdict_of(findings=self.findings, unknown=self.unknown)
-
-    @property
-    def differing(self) -> tuple[Comparison, ...]:
-        """Return the comparisons that found a difference, in order of GTID."""
-        return tuple(
-            each for each in self.compared.comparisons if each.agreement is not Agreement.UNKNOWN
-        )
 
 
 def compare_logs(

@@ -27,7 +27,7 @@ from binlog.ledger.ledger_columns import FileLedger, LedgerRequest
 from binlog.ledger.ledger_summary import LedgerSummary
 from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
-from gtid_audit.logs_from_operands import LogServer
+from gtid_audit.operands.logs_from_operands import LogServer
 from gtid_audit.output import Progress
 from gtid_audit.views.ledger_text import size_of
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binlog.adapters.schema_servers import ServerTables
-from gtid_audit.definition_sources import GivenDefinitions, ServerNow, definitions_of_file
 from gtid_audit.exits import UsageProblem
-from gtid_audit.logs_from_operands import LogServer, read_log_operand
+from gtid_audit.operands.definition_sources import GivenDefinitions, ServerNow, definitions_of_file
+from gtid_audit.operands.logs_from_operands import LogServer, read_log_operand
 from gtid_audit.output import warn
 
 if TYPE_CHECKING:
     from binlog.schema.table_definitions import TableDefinition
-    from gtid_audit.definition_sources import TrackedAt
+    from gtid_audit.operands.definition_sources import TrackedAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def opened_definitions(
 
 def _tracked(file: str, server: str | None, held: ExitStack) -> TrackedAt:
     from binlog.adapters.schema_store import SchemaStore, StoreProblem
-    from gtid_audit.schema_operands import server_in, store_path
+    from gtid_audit.operands.schema_operands import server_in, store_path
 
     try:
         store = held.enter_context(SchemaStore(store_path(file), may_be_new=False))

@@ -11,8 +11,8 @@ from uuid import UUID
 from binlog.errors import BinlogMisuse
 from binlog.schema.table_history import Place, TableKey
 from gtid import GtidError, GtidSet
-from gtid_audit.definition_sources import text_within
 from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.definition_sources import text_within
 
 if TYPE_CHECKING:
     from binlog.adapters.schema_store import SchemaStore

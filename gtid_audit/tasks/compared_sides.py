@@ -9,7 +9,7 @@ from pymysql.cursors import DictCursor
 from binlog.adapters.compare_server import ComparedServer, ServerCompared, uuid_or_none
 from binlog.adapters.server_errors import read_answer
 from gtid import GtidSet
-from gtid_audit.logs_from_operands import LogFiles, LogOperand, LogServer
+from gtid_audit.operands.logs_from_operands import LogFiles, LogOperand, LogServer
 
 if TYPE_CHECKING:  # needs more packages than live servers do
     from binlog.adapters.compare_files import FilesCompared

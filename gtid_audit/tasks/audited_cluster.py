@@ -3,27 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gtid_audit.cluster_contents import look_at_contents
-from gtid_audit.refuse_same_server import refuse_same_servers
-from topology.adapters.collect import CollectLimits, collect_cluster
+from gtid_audit.operands.cluster_to_read import ClusterToRead
+from gtid_audit.operands.refuse_same_server import refuse_same_servers
+from gtid_audit.tasks.cluster_contents import look_at_contents
+from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
-from topology.questions.contents_to_compare import QUERY_SECONDS_MAX
 from topology.readings.contents import ContentReading
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterToRead:
-    """A cluster: its servers, with the limits and the policy that apply to it."""
-
-    name: str
-    targets: tuple[ServerTarget, ...]
-    limits: CollectLimits
-    policy: Policy
-    query_seconds_max: float = QUERY_SECONDS_MAX  # for one query while contents are compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from gtid_audit.output import warn, write_json
 from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
-    from gtid_audit.requested_transactions import RequestedTransactions
+    from gtid_audit.tasks.requested_transactions import RequestedTransactions
     from repair.sql.replay import Replayed
 
 SCRIPT_CHARACTERS_MAX: Final = 1024**3

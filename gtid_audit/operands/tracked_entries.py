@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_history import Entry, Place, Source, State, TableKey
 from gtid_audit.exits import UsageProblem
-from gtid_audit.schema_operands import expect_place, text_of
+from gtid_audit.operands.schema_operands import expect_place, text_of
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
-from gtid_audit.cluster_contents import look_at_contents
+from gtid_audit.tasks.cluster_contents import look_at_contents
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import EVERY_SERVER, audit_or_unknown

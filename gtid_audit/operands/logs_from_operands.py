@@ -161,7 +161,7 @@ def order_of(path: Path) -> tuple[str, int, str]:
 
 
 def _accounts(*, ask: bool) -> Callable[[str], ServerTarget]:
-    from gtid_audit.prompt import ask_password
+    from gtid_audit.operands.prompt import ask_password
     from topology.adapters.inventory.dsn import parse_dsn
     from topology.adapters.inventory.secrets import environment
     from topology.adapters.inventory.targets import Accounts

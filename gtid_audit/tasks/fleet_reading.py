@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.compared_restarts import DirectoryMemory, Memory
 from gtid_audit.exits import UsageProblem
-from gtid_audit.fleet_contents import compare_contents
+from gtid_audit.operands.refuse_same_server import refuse_same_servers
 from gtid_audit.optional_packages import require_parquet
-from gtid_audit.refuse_same_server import refuse_same_servers
+from gtid_audit.tasks.compared_restarts import DirectoryMemory, Memory
+from gtid_audit.tasks.fleet_contents import compare_contents
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_or_unknown

@@ -1,0 +1,19 @@
+"""The cluster that a command reads: its servers, its limits and its policy."""
+
+from dataclasses import dataclass
+
+from topology.adapters.collect import CollectLimits
+from topology.policy import Policy
+from topology.questions.contents_to_compare import QUERY_SECONDS_MAX
+from topology.readings.target import ServerTarget
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterToRead:
+    """A cluster, as a command line or a fleet file describes it."""
+
+    name: str
+    targets: tuple[ServerTarget, ...]
+    limits: CollectLimits
+    policy: Policy
+    query_seconds_max: float = QUERY_SECONDS_MAX  # for one query while contents are compared

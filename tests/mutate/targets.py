@@ -252,7 +252,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
             *("tests/repair/test_files.py", "tests/repair/test_data_repair.py"),
             *("tests/repair/test_guards_rows.py", "tests/repair/test_conflicts.py"),
-            *("tests/repair/test_plan_json.py", "tests/repair/test_live_guards.py"),
+            *("tests/repair/test_plan_json.py", "tests/repair/test_guards_live.py"),
             *("tests/repair/test_planner.py", "tests/repair/test_plan_decisions.py"),
             *("tests/gtid_audit/test_plan_again.py", "tests/gtid_audit/test_planning.py"),
             *("tests/repair/test_script_decisions.py", "tests/repair/test_changed_scripts.py"),

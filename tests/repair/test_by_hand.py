@@ -119,21 +119,21 @@ def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
 
 # Every instruction that a finding can lead to, and the test on real servers that does it literally.
 EXECUTED = {
-    "attach": "test_live_by_hand.py::test_an_unlinked_server_is_attached",
-    "configure A4": "test_live_settings.py::test_a_source_gets_its_binary_log_back",
-    "configure A9": "test_live_settings.py::test_a_server_writes_its_log_again",
-    "configure C11": "test_live_settings.py::test_a_server_logs_all_schemas_again",
-    "configure C15": "test_live_settings.py::test_an_applier_that_ignores_errors_is_made_strict",
-    "configure C2": "test_live_by_hand.py::test_a_server_id_of_its_own_brings_what_was_dropped",
-    "configure C4": "test_live_settings.py::test_a_waiting_skip_counter_is_taken_back",
-    "configure C6": "test_live_settings.py::test_a_server_logs_again_what_it_receives",
-    "configure P1": "test_live_settings.py::test_a_server_logs_again_what_it_receives",
-    "donor_refetch": "test_live_by_hand.py::test_a_donor_serves_what_the_source_has_purged",
-    "explain": "test_live_by_hand.py::test_workers_that_report_nothing_but_1756",
-    "kill_blocker": "test_live_blockers.py::test_the_session_that_holds_a_lock_is_killed",
-    "new_server_uuid": "test_live_by_hand.py::test_a_copied_server_gets_a_uuid_of_its_own",
-    "rebuild_position": "test_live_by_hand.py::test_a_replica_follows_the_new_history_of_its_source",
-    "reclone": "test_live_by_hand.py::test_a_server_is_replaced_by_a_copy_of_its_source",
+    "attach": "test_by_hand_live.py::test_an_unlinked_server_is_attached",
+    "configure A4": "test_settings_live.py::test_a_source_gets_its_binary_log_back",
+    "configure A9": "test_settings_live.py::test_a_server_writes_its_log_again",
+    "configure C11": "test_settings_live.py::test_a_server_logs_all_schemas_again",
+    "configure C15": "test_settings_live.py::test_an_applier_that_ignores_errors_is_made_strict",
+    "configure C2": "test_by_hand_live.py::test_a_server_id_of_its_own_brings_what_was_dropped",
+    "configure C4": "test_settings_live.py::test_a_waiting_skip_counter_is_taken_back",
+    "configure C6": "test_settings_live.py::test_a_server_logs_again_what_it_receives",
+    "configure P1": "test_settings_live.py::test_a_server_logs_again_what_it_receives",
+    "donor_refetch": "test_by_hand_live.py::test_a_donor_serves_what_the_source_has_purged",
+    "explain": "test_by_hand_live.py::test_workers_that_report_nothing_but_1756",
+    "kill_blocker": "test_blockers_live.py::test_the_session_that_holds_a_lock_is_killed",
+    "new_server_uuid": "test_by_hand_live.py::test_a_copied_server_gets_a_uuid_of_its_own",
+    "rebuild_position": "test_by_hand_live.py::test_a_replica_follows_the_new_history_of_its_source",
+    "reclone": "test_by_hand_live.py::test_a_server_is_replaced_by_a_copy_of_its_source",
 }
 # They change no server: to wait, to look, to let the audit read more.
 WITHOUT_A_CHANGE = {"wait", "read_again", "add_servers", "check_data", "grant", "configure U1"}

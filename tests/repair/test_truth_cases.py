@@ -1,17 +1,17 @@
 """Every strategy with a script is tried for every code that it answers, on real servers.
 
-The cases are those of test_live_truth.py. What is tried in another file is listed here, with the
+The cases are those of test_truth_live.py. What is tried in another file is listed here, with the
 test; so a new strategy, or a code that it answers from now on, cannot be forgotten.
 """
 
 from pathlib import Path
 
 from repair.strategies.strategy_registry import PLANNERS
-from tests.repair.test_live_truth import CASES
+from tests.repair.test_truth_live import CASES
 from topology.catalogue.strategy_table import strategies_for
 from topology.catalogue.verdict_table import CATALOGUE
 
-# The default of its case in test_live_truth.py: no choice names it there.
+# The default of its case in test_truth_live.py: no choice names it there.
 BY_DEFAULT = {
     ("A1", "position_bypass"),
     ("A7", "start_channel"),
@@ -20,9 +20,9 @@ BY_DEFAULT = {
     ("H8", "refetch"),
 }
 ELSEWHERE = {
-    ("A3", "position_bypass"): ("test_live_by_hand.py::test_workers_that_report_nothing_but_1756"),
-    ("A4", "start_channel"): "test_live_again.py::test_the_start_that_is_left_is_planned",
-    ("E4", "data_repair"): "test_live_rows.py::test_rows_are_made_alike_on_9_7",
+    ("A3", "position_bypass"): ("test_by_hand_live.py::test_workers_that_report_nothing_but_1756"),
+    ("A4", "start_channel"): "test_again_live.py::test_the_start_that_is_left_is_planned",
+    ("E4", "data_repair"): "test_row_repairs_live.py::test_rows_are_made_alike_on_9_7",
 }
 
 

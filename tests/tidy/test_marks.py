@@ -13,9 +13,9 @@ from tests.tidy.test_tidy import ROOT
 
 # Their servers come by an argument, by the parameters of a fixture, by those of a test, by a tuple.
 FILES = (
-    "tests/repair/test_live_sets.py",
-    "tests/repair/test_live_guards.py",
-    "tests/repair/test_live_bypass.py",
+    "tests/repair/test_sets_live.py",
+    "tests/repair/test_guards_live.py",
+    "tests/repair/test_bypass_live.py",
     "tests/repair/test_row_sql_live.py",
     "tests/topology/test_readers.py",
     "tests/spark_audit/test_sources.py",
@@ -40,7 +40,7 @@ def collected(*options: str) -> list[str]:
 def test_tests_on_real_servers_are_marked() -> None:
     without = collected("-m", "not mysql")
     assert [name for name in without if name.startswith("tests/repair/")] == [
-        f"tests/repair/test_live_guards.py::{WITHOUT_SERVERS}"
+        f"tests/repair/test_guards_live.py::{WITHOUT_SERVERS}"
     ]
     assert without[1:], "the readers in memory need no server"
     assert not [name for name in without if "[live" in name]

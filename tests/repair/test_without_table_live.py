@@ -4,7 +4,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from repair.render import render_files
 from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
-from tests.repair.test_live_late import refusals
+from tests.repair.test_late_live import refusals
 
 BY_HAND = "11111111-2222-3333-4444-555555555555:1"
 

@@ -8,7 +8,7 @@ from compose.faults_applier import by_position
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from tests.repair.live import examine, executed, rows, wait_until
-from tests.repair.test_live_late import refusals
+from tests.repair.test_late_live import refusals
 
 
 def purge(server: Server) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from compose.native.shapes import Pair, Topology
 from tests.repair.live import examine, rows, run_plan, run_step
-from tests.repair.test_live_late import refusals
+from tests.repair.test_late_live import refusals
 
 TABLES = (
     "CREATE DATABASE d",

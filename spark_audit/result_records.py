@@ -32,11 +32,10 @@ from spark_audit.summary import (
 )
 from topology.adapters.snapshot_columns import records_of_table
 from topology.catalogue.findings import ClusterAudit, Finding, Severity, Unknown, Verdict
-from topology.documents.json_items import item_text
+from topology.documents.json_items import audit_items
 from topology.documents.records import (
     Record,
     finding_to_record,
-    time_to_text,
     unknown_to_record,
 )
 from topology.policy import Policy
@@ -70,14 +69,7 @@ class LocalResults:
     def report_items(self) -> dict[str, Iterator[str]]:
         """Return the three lists of a report as items (json_items.py), in report order."""
         findings = sorted(_findings(self.audits), key=lambda one: (*one.order, one.id))
-        return {
-            "clusters": map(item_text, map(_cluster_record, self.audits)),
-            "findings": map(item_text, map(finding_to_record, findings)),
-            "unknown": map(
-                item_text,
-                (unknown_to_record(each) for audit in self.audits for each in audit.unknown),
-            ),
-        }
+        return audit_items(self.audits, findings)
 
 
 def results_of(
@@ -217,12 +209,3 @@ def _findings(audits: Iterable[ClusterAudit]) -> Iterator[Finding]:
 
 def _rank(severity: Severity) -> int:
     return SEVERITIES.index(severity)
-
-
-def _cluster_record(audit: ClusterAudit) -> Record:
-    return {
-        "cluster": audit.cluster,
-        "verdict": audit.verdict.value,
-        "servers": list(audit.servers),
-        "read_at": time_to_text(audit.read_at) if audit.read_at else None,
-    }

@@ -16,7 +16,7 @@ from gtid_audit.commands.options import (
     ServerSeconds,
     seconds_of,
 )
-from gtid_audit.output import printable, progress, write_json, write_line
+from gtid_audit.output import printable, progress, write, write_line
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, in the same form.")]
@@ -53,7 +53,8 @@ def pair(
     compared = {} if done.contents is None else {CLUSTER: done.contents}
     contents = None if content is False else compared
     if as_json:
-        write_json(report.to_document(contents))
+        for piece in report.document_pieces(contents):
+            write(piece)
     else:
         from gtid_audit.views.content_text import content_lines
         from gtid_audit.views.report_text import show_report

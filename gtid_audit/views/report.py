@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from gtid_audit.views.content_text import content_records
 from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
 from topology.documents import json_items
-from topology.documents.json_items import item_text
-from topology.documents.records import Record, finding_to_record, time_to_text, unknown_to_record
+from topology.documents.json_items import audit_items, item_text
+from topology.documents.records import Record, time_to_text
 from topology.readings.contents import ContentReading
 
 # The compared contents, by cluster; None: contents were not compared.
@@ -63,28 +63,13 @@ class AuditReport:
 
     def document_pieces(self, contents: Contents = None) -> Iterator[str]:
         """Yield the JSON document of the contract in pieces, to be written one after another."""
-        lists: dict[str, Iterator[Record]] = {
-            "clusters": map(_cluster_record, self.audits),
-            "findings": map(finding_to_record, self.findings),
-            "unknown": map(unknown_to_record, self.unknown),
-        }
         return document_pieces(
             self.engine,
             audited_at=self.audited_at,
             verdict=self.verdict,
-            lists={name: map(item_text, records) for name, records in lists.items()},
+            lists=audit_items(self.audits, self.findings),
             contents=contents,
         )
-
-    def to_document(self, contents: Contents = None) -> dict[str, Any]:
-        """Return the report as plain values, in the order in which they are written."""
-        return {
-            **_head(self.engine, self.audited_at, self.verdict),
-            "clusters": [_cluster_record(audit) for audit in self.audits],
-            "findings": [finding_to_record(finding) for finding in self.findings],
-            "unknown": [unknown_to_record(unknown) for unknown in self.unknown],
-            "contents": None if contents is None else list(content_records(contents)),
-        }
 
 
 def document_pieces(
@@ -98,25 +83,12 @@ def document_pieces(
     """Return the JSON document of an audit whose lists are texts already (json_items.py)."""
     # Null if contents were not compared: equal sets may hide different transactions.
     compared = None if contents is None else map(item_text, content_records(contents))
-    head = _head(engine, audited_at, verdict)
-    return json_items.document_pieces(head, {**lists, "contents": compared})
-
-
-def _head(engine: Engine, audited_at: datetime | None, verdict: Verdict) -> Record:
-    return {
+    head: Record = {
         "audited_at": time_to_text(audited_at) if audited_at else None,
         "engine": engine.value,
         "verdict": verdict.value,
     }
-
-
-def _cluster_record(audit: ClusterAudit) -> Record:
-    return {
-        "cluster": audit.cluster,
-        "verdict": audit.verdict.value,
-        "servers": list(audit.servers),
-        "read_at": time_to_text(audit.read_at) if audit.read_at else None,
-    }
+    return json_items.document_pieces(head, {**lists, "contents": compared})
 
 
 def report_of(engine: Engine, audits: Iterable[ClusterAudit]) -> AuditReport:

@@ -1,8 +1,8 @@
 """A script of every action, cut off behind each of its statements, and run again: the same end.
 
 What a script leaves in its session is gone with it, so each piece runs in a client of its own. That
-a script of rows may be cut off anywhere is in test_row_repairs_live.py, of redone and undone transactions
-in test_contents_live.py.
+a script of rows may be cut off anywhere is in test_row_repairs_live.py, of redone and undone
+transactions in test_contents_live.py.
 """
 
 from collections.abc import Iterator

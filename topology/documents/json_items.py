@@ -5,10 +5,17 @@ distinguish items that executors wrote from items that were written with the res
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from topology.catalogue.findings import ClusterAudit, Finding
 from topology.documents.document_version import versioned
-from topology.documents.records import Plain, Record
+from topology.documents.records import (
+    Plain,
+    Record,
+    finding_to_record,
+    time_to_text,
+    unknown_to_record,
+)
 
 _ITEM_INDENT = " " * 4  # inside a list that is a field of the document
 _STEP = " " * 2
@@ -48,6 +55,28 @@ def _text(value: Plain, indent: str) -> str:
 def items_text(records: Iterable[Record]) -> str:
     """Write several items, with separators."""
     return ",\n".join(map(item_text, records))
+
+
+def audit_items(
+    audits: Sequence[ClusterAudit], findings: Iterable[Finding]
+) -> dict[str, Iterator[str]]:
+    """Return the three lists of an audit's document as items; `findings` in the order given."""
+    unknown = (each for audit in audits for each in audit.unknown)
+    lists: dict[str, Iterator[Record]] = {
+        "clusters": map(_cluster_record, audits),
+        "findings": map(finding_to_record, findings),
+        "unknown": map(unknown_to_record, unknown),
+    }
+    return {name: map(item_text, records) for name, records in lists.items()}
+
+
+def _cluster_record(audit: ClusterAudit) -> Record:
+    return {
+        "cluster": audit.cluster,
+        "verdict": audit.verdict.value,
+        "servers": list(audit.servers),
+        "read_at": time_to_text(audit.read_at) if audit.read_at else None,
+    }
 
 
 def document_pieces(

@@ -59,6 +59,7 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
         emptied_above(case, replica, channel),
         _may_be_passed_beside(case, replica, channel),
         _skips_beside(case, replica, channel),
+        _former_beside(case, replica, channel),
     )
     yield from filter(None, doubts)
     if replica.torn_below:
@@ -112,6 +113,29 @@ def _skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> st
         " the next one (sql_replica_skip_counter). This channel would deliver it after later"
         f" transactions. Wait until {skipping} has skipped it, and audit again"
     )
+
+
+def _former_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return that two histories meet behind this start: a former one, and what replaced it.
+
+    A server upstream has yet to apply what its source no longer has. Behind a single path its rows
+    match. A server that also receives over another path may have newer rows already.
+    """
+    receiving = {replica.name, *below(case.model, replica.name, running=True)}
+    joining = [name for name in sorted(receiving) if len(case.model[name].channels) > 1]
+    if not joining:
+        return None
+    for name in sorted({replica.name, *upstream(case.model, replica.name)}):
+        for other in case.model[name].channels:
+            orphaned = other.orphaned - case.model[name].executed
+            if orphaned and (name, other.name) != (replica.name, channel.name):
+                return (
+                    f"the relay log of {name} has {orphaned.shortened()}, which {other.source} does"
+                    f" not have: it belongs to a former history. {joining[0]} receives over"
+                    " several channels, and may have newer versions of these rows. Wait until"
+                    f" {name} has applied it, compare the rows, then choose with {offered(case)}"
+                )
+    return None
 
 
 def came_beside(

@@ -101,6 +101,35 @@ def test_what_waits_and_is_not_on_the_source_is_not_applied_unasked() -> None:
             assert proposed(start_channel(case)).actions
 
 
+@pytest.mark.parametrize(
+    ("executed", "second", "is_refused"),
+    [
+        ("", ("c",), True),
+        ("c:1-2", ("c",), False),  # applied already: what b sends was compared
+        ("", (), False),  # a single path: what matches on b matches on d
+    ],
+)
+def test_a_former_history_is_not_brought_beside_what_replaced_it(
+    executed: str, second: tuple[str, ...], is_refused: bool
+) -> None:
+    """b has yet to apply what a no longer has, and d receives over c what a has now."""
+    b = server("b", executed, channel("a")).with_channel(
+        "", may_be_former=True, orphaned=gtids("c:1-2")
+    )
+    paths = [channel("b", runs=False), *(channel(each, name=f"from_{each}") for each in second)]
+    servers = model(
+        server("a", "a:1-9"), b, server("c", "a:1-9", channel("a")), server("d", "a:1-9", *paths)
+    )
+    stopped = a_finding("A7", "a:4-9", source="b", replica="d")
+    case = replace(a_case(servers, stopped), is_chosen=False)
+    if is_refused:
+        assert "belongs to a former history. d receives over several" in reason(start_channel(case))
+        done = proposed(start_channel(replace(case, is_chosen=True)))
+        assert any("belongs to a former history" in each for each in done.warnings)
+    else:
+        assert "belongs to a former history" not in repr(start_channel(case))
+
+
 def test_what_waits_around_a_start_of_the_source_is_started_only_if_that_is_selected() -> None:
     waits = replace(channel("a", runs=False), around_start=gtids("a:4-5"))
     servers = model(server("a", "a:1-9"), server("b", "a:1-3", waits))

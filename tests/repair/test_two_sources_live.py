@@ -1,6 +1,11 @@
 """Two sources that write one row: a start of the second one may put an older version back."""
 
+import shutil
+
+import pytest
+
 from compose.faults import commit, table_on
+from compose.faults_applier import await_received
 from compose.native.provision import REPLICATION_USER
 from compose.native.shapes import Topology, wait_for
 from tests.repair.live import examine, rows, run_plan
@@ -26,3 +31,38 @@ def test_a_start_names_rows_that_another_source_changed_back(star97: Topology) -
     assert rows(replica, "shared.t") == []
     run_plan(star97, plan)
     assert rows(replica, "shared.t") == [(5, "two")]
+
+
+@pytest.mark.parametrize("is_restored", [True, False], ids=["restored", "still there"])
+def test_a_former_history_is_not_brought_beside_what_replaced_it(
+    star97: Topology, *, is_restored: bool
+) -> None:
+    """A delayed replica will apply what its source no longer has: a backup was restored there."""
+    source, late, replica = star97["source"], star97["replica1"], star97["replica2"]
+    table_on(source, replica, "shared")
+    wait_for(late, str(source.value("@@GLOBAL.gtid_executed")))
+    backup = source.datadir.with_suffix(".backup")
+    source.stop()
+    shutil.copytree(source.datadir, backup)
+    source.start()
+    change = replica.dialect.change_source_to(
+        host=late.host, port=late.port, user=REPLICATION_USER, auto_position=1
+    )
+    replica.execute("STOP REPLICA", f"{change} FOR CHANNEL 'second'")
+    late.execute(
+        "STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600", "START REPLICA"
+    )
+    await_received(late, commit(source, "INSERT INTO shared.t VALUES (5, 'former')"))
+    if is_restored:
+        source.stop()
+        shutil.rmtree(source.datadir)
+        backup.rename(source.datadir)
+        source.start()
+    replica.execute("START REPLICA FOR CHANNEL ''")
+    wait_for(replica, str(source.value("@@GLOBAL.gtid_executed")))
+    plan = examine(star97).plan()
+    shutil.rmtree(backup, ignore_errors=True)
+    refused = [each for each in plan.not_planned if "belongs to a former history" in each.why]
+    started = [step for step in plan.steps if step.server == "replica2"]
+    assert [each.code for each in refused] == ["A7"] * is_restored
+    assert bool(started) is not is_restored

@@ -54,12 +54,11 @@ def warnings_of_start(case: Case, replica: ModelServer, channel: ModelChannel) -
 
 def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:
     """Yield why rows may be present already, or may differ."""
+    yield from doubts_of_history(case, replica, channel)
     doubts = (
-        may_be_given_again(case, replica, channel),
         emptied_above(case, replica, channel),
         _may_be_passed_beside(case, replica, channel),
         _skips_beside(case, replica, channel),
-        _former_beside(case, replica, channel),
     )
     yield from filter(None, doubts)
     if replica.torn_below:
@@ -77,6 +76,15 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
             " has passed them: their rows may already be there. Answer H8 first; if no H8 is"
             " reported, audit again"
         )
+
+
+def doubts_of_history(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:
+    """Yield why a channel may deliver a history that its source, or one above, no longer has."""
+    doubts = (
+        may_be_given_again(case, replica, channel),
+        _former_beside(case, replica, channel),
+    )
+    yield from filter(None, doubts)
 
 
 def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.doubts.doubted_content import delivered_empty
+from repair.doubts.start_doubts import doubts_of_history
 from repair.model.actions import Action, AutoPositionOn, StartChannel, simulate
 from repair.model.remaining_action import remaining_part
 from repair.model.replication_model import ModelChannel, ModelServer, refused
@@ -51,7 +52,10 @@ def resuming_actions(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
     if (channel.running and not channel.is_stuck) or _refused_still(case, replica, channel):
         return ()
     start = StartChannel(replica.name, channel.name)
-    if not case.is_chosen and misfit_of_waiting(case, start) is not None:
+    if not case.is_chosen and (
+        misfit_of_waiting(case, start) is not None
+        or any(True for _ in doubts_of_history(case, replica, channel))
+    ):
         return ()  # A7 lists what to compare
     return (start,)
 

@@ -13,7 +13,7 @@ from repair.model.actions import AutoPositionOn, InjectEmpty, StartChannel
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case
 from repair.strategies.leaving_out import inject_empty
-from repair.strategies.resuming import misfits_when_resumed
+from repair.strategies.resuming import misfits_when_resumed, resuming_actions
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 from topology.readings.transaction_class import ContentClass
@@ -104,3 +104,12 @@ def test_a_channel_from_a_source_that_was_not_read_is_started_if_that_is_selecte
     servers = model(server("b", "a:1 a:3", by_position))
     assert kinds(a_case(servers, PASSED, is_chosen=False, content=EMPTY)) == [InjectEmpty]
     assert kinds(a_case(servers, PASSED)) == [InjectEmpty, AutoPositionOn]
+
+
+@pytest.mark.parametrize("is_former", [True, False])
+def test_a_channel_with_a_former_history_stays_stopped(*, is_former: bool) -> None:
+    """Its source may have given the GTIDs again: A7 lists what to compare before it is started."""
+    stopped = replace(channel("a", runs=False), may_be_former=is_former)
+    servers = model(server("a", "a:1-3", purged="a:2"), server("b", "a:1 a:3", stopped))
+    case = a_case(servers, a_finding("P1", "a:2"), is_chosen=False)
+    assert bool(resuming_actions(case)) is not is_former

@@ -158,12 +158,20 @@ def _absent_on_origin(truth: Truth, one: Finding) -> str:
     origin = truth.world[str(one.source)]
     for gtid in sorted(members_of(one.gtid_set, truth.world)):
         step = truth.world.absence.get((origin.name, gtid), "")
-        if step not in LOSES:
+        # What the origin lost may be another transaction, which no other server ever had.
+        if step not in LOSES or _is_anothers(truth, str(one.replica), gtid, origin.name):
             step = _elsewhere(truth, gtid)
         if gtid in origin.executed or _names(one, step):
             continue
         return f"{gtid_text(gtid)}: {step or 'nothing known'} is not named"
     return ""
+
+
+def _is_anothers(truth: Truth, holder: str, gtid: Gtid, origin: str) -> bool:
+    """Return whether a session on another server than the origin committed what a holder has."""
+    return gtid in truth.world.by_hand and all(
+        made.origin != origin for made, _ in truth.world[holder].applied if made.gtid == gtid
+    )
 
 
 def _elsewhere(truth: Truth, gtid: Gtid) -> str:

@@ -241,6 +241,17 @@ class RowReader:
             return False
         return source._executed() - has <= but
 
+    def are_after(self, rows: Sequence[NetRow]) -> bool:
+        """Return whether each row is as it was after the last of its transactions."""
+        if any(
+            self.misfit(table) for table in {row.table.name: row.table for row in rows}.values()
+        ):
+            return False
+        try:
+            return all(self._stands(row)[1] for row in rows)
+        except CannotRender:
+            return False
+
     def _executed(self) -> GtidSet:
         with self._connection.cursor(Cursor) as cursor:
             cursor.execute("SELECT @@GLOBAL.gtid_executed")

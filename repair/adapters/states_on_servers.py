@@ -16,20 +16,31 @@ from typing import TYPE_CHECKING
 import pymysql
 
 from binlog.adapters.server_errors import server_words
+from gtid import GtidSet, Tsid
+from repair.adapters.collected_transactions import TRANSACTIONS_REPLAYED_MAX
+from repair.adapters.logged_content import read_content
 from repair.adapters.rows_in_place import RowReader
 from repair.adapters.table_engines import without_rollback
 from repair.adapters.tables_there import TablesThere
-from repair.content.content_questions import EXTRA, HOLES
+from repair.content.content_questions import EXTRA, HOLES, available
 from repair.content.row_versions import RowsRead
-from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
+from repair.content.transaction_content import (
+    NetRow,
+    RowsOn,
+    RowState,
+    TransactionContent,
+    key_condition,
+)
 from topology.readings.transaction_class import ContentClass
+
+# The transactions that are folded to show how rows came to be as they are.
+LATER_READ_MAX = TRANSACTIONS_REPLAYED_MAX
 
 if TYPE_CHECKING:
     from typing import Any
 
     from pymysql.connections import Connection
 
-    from gtid import GtidSet
     from repair.adapters.servers_to_read import ServersToRead
     from topology.catalogue.findings import Finding
 
@@ -97,7 +108,8 @@ def _like_source(
     """Return the servers on which rows, changed by later transactions, equal the source's now.
 
     Only for the source's own log: another server, even the origin, may have another transaction
-    under the GTID.
+    under the GTID. And only if that log shows how the source's rows came to be as they are: a row
+    that was deleted there without a log looks like a later state, too.
     """
     changed = (RowState.CONFLICT, RowState.AS_BEFORE)
     if source not in states or states[source].state not in changed:
@@ -109,7 +121,38 @@ def _like_source(
 
     others = [name for name, on in states.items() if name != source and on.state in changed]
     alike = servers.answers(others, is_like)
+    if not any(alike.values()) or not _is_logged(source, rows, wanted, servers):
+        return {}
     return {name: replace(states[name], is_like_source=True) for name in others if alike.get(name)}
+
+
+def _is_logged(
+    source: str, rows: tuple[NetRow, ...], wanted: GtidSet, servers: ServersToRead
+) -> bool:
+    """Return whether a source's rows may be as its log has left them, from these transactions on.
+
+    A statement, whose rows no log shows, may have changed them. False as well if the log cannot be
+    read, or has more than `LATER_READ_MAX` transactions.
+    """
+    begins: dict[Tsid, int] = {}
+    for tsid, begin, _ in wanted.intervals():
+        begins.setdefault(tsid, begin)
+    earlier = GtidSet.from_intervals((tsid, 1, at) for tsid, at in begins.items() if at > 1)
+    since = available(servers.readings[source]) - earlier
+    if since.gtid_count > LATER_READ_MAX:
+        return False
+    read = read_content(source, since, servers)
+    folded = read.rows if read.rows is not None else read.rows_beside_created
+    if folded is None and read.statements and not (read.is_out_of_order or read.unread):
+        return True
+    places = {_place(row) for row in rows}
+    last = [row for row in folded or read.rows_in_part if _place(row) in places]
+    stand = servers.answers([source], lambda _name, there: RowReader(there).are_after(last))
+    return len(last) == len(places) and stand.get(source, False)
+
+
+def _place(row: NetRow) -> tuple[str, str, str]:
+    return row.table.schema, row.table.table, key_condition(row.table, row.key_image)
 
 
 def _unlike(

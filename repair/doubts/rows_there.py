@@ -11,7 +11,8 @@ servers, and the rows are as they are on the source now:
 The second form requires more: nothing else of the source may be missing on the replica when the
 rows are read (`RowsOn.is_like_source`). What is on its way may change the row, and then it is equal
 on both only by chance. For example, a row that was never inserted looks like one that the source
-has since deleted.
+has since deleted. And the source's log must show how its rows came to be as they are
+(repair/adapters/states_on_servers.py): they may have been changed there without a log.
 """
 
 from gtid import GNO_END, GtidSet

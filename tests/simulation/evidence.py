@@ -107,6 +107,7 @@ def _content(
                 world[name],
                 net,
                 own.get(name),
+                wanted,
                 None if _lags(world[name], alike, wanted) else alike,
             )
             for name in question.servers
@@ -157,7 +158,7 @@ def _lags(server: Server, source: Server | None, wanted: set[Gtid]) -> bool:
 
 
 def _rows_on(
-    server: Server, net: Net, own: set[Gtid] | None, source: Server | None = None
+    server: Server, net: Net, own: set[Gtid] | None, wanted: set[Gtid], source: Server | None
 ) -> RowsOn:
     state = _state_beside(server, net, own)
     if state is not _state(server, net):
@@ -169,9 +170,31 @@ def _rows_on(
         is_like_source=source is not None
         and server is not source
         and RowState.AS_AFTER not in (state, _state(source, net))
-        and all(server.rows.get(key) == source.rows.get(key) for key in net),
+        and all(server.rows.get(key) == source.rows.get(key) for key in net)
+        and _is_logged(source, net, wanted),
         is_in_part=state is RowState.CONFLICT
         and all(server.rows.get(key) in values for key, values in net.items()),
+    )
+
+
+def _is_logged(source: Server, net: Net, wanted: set[Gtid]) -> bool:
+    """Return whether the source's rows are as its log left them; a statement may have."""
+    lowest: dict[tuple[str, str], int] = {}
+    for uuid, tag, number in sorted(wanted, reverse=True):
+        lowest[uuid, tag] = number
+    since: list[Transaction] = []
+    is_opaque = False
+    for made in (entry for log in source.files for entry in log.entries):
+        uuid, tag, number = made.gtid
+        if number < lowest.get((uuid, tag), 0):
+            continue
+        if made.has_statements or any(change.kind in act.DDL for change in made.changes):
+            is_opaque = True
+            break
+        since.append(made)
+    folded = net_changes(since, source)
+    return folded is not None and (
+        is_opaque or all(key in folded and source.rows.get(key) == folded[key][1] for key in net)
     )
 
 

@@ -129,10 +129,10 @@ def _like_source(
 def _is_logged(
     source: str, rows: tuple[NetRow, ...], wanted: GtidSet, servers: ServersToRead
 ) -> bool:
-    """Return whether a source's rows may be as its log has left them, from these transactions on.
+    """Return whether a source's rows are as its log has left them, from these transactions on.
 
-    A statement, whose rows no log shows, may have changed them. False as well if the log cannot be
-    read, or has more than `LATER_READ_MAX` transactions.
+    False as well if a statement may have changed them, whose rows no log shows, if the log cannot
+    be read, or if it has more than `LATER_READ_MAX` transactions.
     """
     begins: dict[Tsid, int] = {}
     for tsid, begin, _ in wanted.intervals():
@@ -143,8 +143,6 @@ def _is_logged(
         return False
     read = read_content(source, since, servers)
     folded = read.rows if read.rows is not None else read.rows_beside_created
-    if folded is None and read.statements and not (read.is_out_of_order or read.unread):
-        return True
     places = {_place(row) for row in rows}
     last = [row for row in folded or read.rows_in_part if _place(row) in places]
     stand = servers.answers([source], lambda _name, there: RowReader(there).are_after(last))

@@ -178,23 +178,21 @@ def _rows_on(
 
 
 def _is_logged(source: Server, net: Net, wanted: set[Gtid]) -> bool:
-    """Return whether the source's rows are as its log left them; a statement may have."""
+    """Return whether the source's rows are as its log left them, up to the first statement."""
     lowest: dict[tuple[str, str], int] = {}
     for uuid, tag, number in sorted(wanted, reverse=True):
         lowest[uuid, tag] = number
     since: list[Transaction] = []
-    is_opaque = False
     for made in (entry for log in source.files for entry in log.entries):
         uuid, tag, number = made.gtid
         if number < lowest.get((uuid, tag), 0):
             continue
         if made.has_statements or any(change.kind in act.DDL for change in made.changes):
-            is_opaque = True
             break
         since.append(made)
     folded = net_changes(since, source)
-    return folded is not None and (
-        is_opaque or all(key in folded and source.rows.get(key) == folded[key][1] for key in net)
+    return folded is not None and all(
+        key in folded and source.rows.get(key) == folded[key][1] for key in net
     )
 
 

@@ -3,7 +3,7 @@
 1. A plan is a value. Its id is a digest of what it does: findings, choices, and each step's action,
    address and SQL. The time of the readings, and texts that depend on it, are not part of the
    digest. So a plan that is made again while nothing has changed has the same id.
-2. This module handles no directories: render.py writes its texts, adapters/files.py its files.
+2. This module handles no directories: render.py writes its texts, plan_files.py its files.
 
 How it works
 ------------

@@ -103,7 +103,7 @@ def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[s
     """Return the columns that must still be read before the rules can report everything.
 
     `has_evidence`: a server has evidence of its history. The rule on it also needs binary logs
-    (topology/without_content.py), and would report nothing without them.
+    (topology/rules/without_content.py), and would report nothing without them.
     """
     if has_evidence or not every_rule_is_known():
         return _OTHERS

@@ -1,7 +1,7 @@
 """Why a stopped channel cannot be started, or should not be started without a decision.
 
-1. A refusal always applies: the connection would fail, an operator set a stop condition, or the
-   server would drop what arrives.
+1. A refusal also applies to a selected start if the connection would fail. A stop condition and an
+   equal server_id refuse the default only.
 2. A doubt prevents the start by default. An operator who selects the start gets it as a warning.
 3. starting.py evaluates the rows of what waits.
 """

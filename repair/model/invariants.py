@@ -5,8 +5,8 @@ the plan reports it to the operator who selected it.
 
 How it works
 ------------
-model.py predicts the effect of an action, and the checks below compare the model before it with the
-model after it. The state of a server is small:
+actions.py predicts the effect of an action, and the checks below compare the model before it with
+the model after it. The state of a server is small:
 
     executed, purged    gtid_executed and gtid_purged; purged <= executed
     per channel         source, running, auto_position, retrieved (Retrieved_Gtid_Set), and the sets

@@ -50,9 +50,8 @@ class Guard:
         """Return the statements that end the script if the condition is false.
 
         They set `completion_type` to itself, or to the message, which the server refuses with error
-        1231. The client stops there. If the client does not stop at errors (--force, `source`), @go
-              is
-        0 and no later statement of the script changes anything.
+        1231. The client stops there. If it does not stop at errors (--force, `source`), @go is 0
+        and no later statement of the script changes anything.
         """
         message = quote_string(self.message)
         if self.detail:

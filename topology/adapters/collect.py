@@ -34,7 +34,7 @@ Invariants:
 * Every first reading ends before any last reading begins. `_read_all` returns only after each
   server has answered or is given up. A late answer to phase 1 is discarded, not used in phase 2.
 * gtid_executed of one server only grows between its readings. A server for which it shrank was
-  reset or restarted; tearing.py excludes it (U2).
+  reset or restarted; torn_readings.py excludes it (U2).
 * Within one reading, the order of the statements matters as well: see adapters/mysql.py.
 * The first readings are never repeated, so a repetition can only remove differences that are due to
   timing. Repeating both readings would start the comparison again each time.

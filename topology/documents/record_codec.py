@@ -253,7 +253,7 @@ _TIME_TEXT = through_text(
     parse=time_from_text,
     expected="a UTC time like 2026-01-02T03:04:05.000006Z",
 )
-# A column of times needs no intermediate text: see readings_of_table in adapters/columns.py.
+# A column of times needs no intermediate text: see readings_of_table in snapshot_columns.py.
 TIME = Codec(_TIME_TEXT.write, _TIME_TEXT.read, PlainType(PlainKind.TIME), datetime)
 
 

@@ -20,7 +20,7 @@ The audit reports everything else about the two servers as before. GTIDs of the 
 plan empties stay in the finding; its set omits the accepted ones.
 
 A GTID set that a plan appended to gtid_purged is in no log: there is no second version, and only
-the first condition is checked (rules/unlogged.py reports such sets). Rows that a script wrote or
+the first condition is checked (without_content.py reports such sets). Rows that a script wrote or
 took back without logging are not accepted: no state of a server shows that the operator ran the
 script.
 

@@ -8,7 +8,7 @@ Every server is read twice, and all first readings end before any last reading b
     missing = what the source had in its first reading - what the replica has in its last one
     extra   = what the replica had in its first reading - what the source has in its last one
 
-gtid_executed only grows (tearing.py excludes a server that was reset or restarted between the
+gtid_executed only grows (torn_readings.py excludes a server that was reset or restarted between the
 readings). So each difference can only shrink with time, and the order of reading cannot create one.
 
 `missing` is divided by the question where each GTID is now. Each step takes its part from what the

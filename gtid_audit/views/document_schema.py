@@ -1,8 +1,8 @@
 """The JSON Schema of an audit's document: what `pair` and `audit` print with `--json`.
 
 Fields of findings and unread facts are those of their records (topology/documents/records.py). The
-rest is declared here, beside the functions that write it (report.py, content_text.py). `python -m
-gtid_audit.views.document_schema` prints the schema; `make docs` stores it.
+rest is declared here; report.py, content_text.py and topology/documents/json_items.py write it.
+`python -m gtid_audit.views.document_schema` prints the schema; `make docs` stores it.
 """
 
 import json

@@ -242,10 +242,13 @@ class RowReader:
         return source._executed() - has <= but
 
     def are_after(self, rows: Sequence[NetRow]) -> bool:
-        """Return whether each row is as it was after the last of its transactions."""
-        if any(
-            self.misfit(table) for table in {row.table.name: row.table for row in rows}.values()
-        ):
+        """Return whether each row is as it was after the last of its transactions.
+
+        False as well if the log does not contain the whole row, or the table is another one now.
+        """
+        tables = {row.table.name: row.table for row in rows}.values()
+        is_cut = any(row.after is not None and ABSENT in row.after for row in rows)
+        if is_cut or any(self.misfit(table) for table in tables):
             return False
         try:
             return all(self._stands(row)[1] for row in rows)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pymysql
 
@@ -29,12 +29,8 @@ from repair.content.transaction_content import (
     RowsOn,
     RowState,
     TransactionContent,
-    key_condition,
 )
 from topology.readings.transaction_class import ContentClass
-
-# The transactions that are folded to show how rows came to be as they are.
-LATER_READ_MAX = TRANSACTIONS_REPLAYED_MAX
 
 if TYPE_CHECKING:
     from typing import Any
@@ -43,6 +39,9 @@ if TYPE_CHECKING:
 
     from repair.adapters.servers_to_read import ServersToRead
     from topology.catalogue.findings import Finding
+
+# The transactions that are folded to show how rows came to be as they are.
+LATER_READ_MAX: Final = TRANSACTIONS_REPLAYED_MAX
 
 
 def with_states(
@@ -143,14 +142,12 @@ def _is_logged(
         return False
     read = read_content(source, since, servers)
     folded = read.rows if read.rows is not None else read.rows_beside_created
-    places = {_place(row) for row in rows}
-    last = [row for row in folded or read.rows_in_part if _place(row) in places]
+    places = {row.place for row in rows}
+    last = [row for row in folded or read.rows_in_part if row.place in places]
+    if len(last) < len(places):
+        return False
     stand = servers.answers([source], lambda _name, there: RowReader(there).are_after(last))
-    return len(last) == len(places) and stand.get(source, False)
-
-
-def _place(row: NetRow) -> tuple[str, str, str]:
-    return row.table.schema, row.table.table, key_condition(row.table, row.key_image)
+    return stand.get(source, False)
 
 
 def _unlike(

@@ -83,6 +83,11 @@ class NetRow:
         images = (self.before, self.after, *self.between)
         return next(image for image in images if image is not None)
 
+    @property
+    def place(self) -> tuple[str, str, Image]:
+        """Return what identifies the row: schema, table and the values of its key."""
+        return _place(self.table, self.key_image)
+
 
 def key_condition(table: RowTable, image: Image) -> str:
     """Return the condition that finds a row by its key. Raises CannotRender."""
@@ -153,7 +158,7 @@ def _fold(
 ) -> None:
     image = before if before is not None else after
     assert image is not None, "a change has a row"
-    place = (table.schema, table.table, _key(table, image))
+    place = _place(table, image)
     if place not in net:
         net[place] = NetRow(table, before, after), []
         return
@@ -194,6 +199,10 @@ def _check(table: RowTable, *images: Image | None) -> None:
 
 def _same_key(table: RowTable, left: Image | None, right: Image | None) -> bool:
     return left is not None and right is not None and _key(table, left) == _key(table, right)
+
+
+def _place(table: RowTable, image: Image) -> tuple[str, str, Image]:
+    return table.schema, table.table, _key(table, image)
 
 
 def _key(table: RowTable, image: Image) -> tuple[Value, ...]:

@@ -9,9 +9,8 @@
 
 from collections.abc import Iterator
 
-from binlog.rows.values import Value
 from repair.content.row_versions import RowVersions, by_table
-from repair.content.transaction_content import NetRow, RowState, TransactionContent
+from repair.content.transaction_content import RowState, TransactionContent
 from repair.model.actions import Action, MakeRowsAlike, StartChannel
 from repair.model.replication_model import ModelChannel, ModelServer, below, delivery
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
@@ -229,7 +228,7 @@ def _unfit_behind(
         return
     why = state.why or "some were not compared"
     if state.off is not None:
-        left = {_place(row) for row in state.off} - {_place(row) for row in content.rows or ()}
+        left = {row.place for row in state.off} - {row.place for row in content.rows or ()}
         if not left:
             return
         why = (
@@ -244,11 +243,6 @@ def _unfit_behind(
         " LOGS AND GTIDS), it applied all of these before, and may apply rows a second time:"
         " compare them first"
     )
-
-
-def _place(row: NetRow) -> tuple[str, str, tuple[Value, ...]]:
-    table = row.table
-    return table.schema, table.table, tuple(row.key_image[at] for at in table.key or ())
 
 
 def _receiving(case: Case, replica: ModelServer, content: TransactionContent) -> Iterator[str]:

@@ -54,7 +54,7 @@ def resuming_actions(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
     start = StartChannel(replica.name, channel.name)
     if not case.is_chosen and (
         misfit_of_waiting(case, start) is not None
-        or any(True for _ in doubts_of_history(case, replica, channel))
+        or next(doubts_of_history(case, replica, channel), None) is not None
     ):
         return ()  # A7 lists what to compare
     return (start,)

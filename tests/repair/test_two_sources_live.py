@@ -61,7 +61,8 @@ def test_a_former_history_is_not_brought_beside_what_replaced_it(
     replica.execute("START REPLICA FOR CHANNEL ''")
     wait_for(replica, str(source.value("@@GLOBAL.gtid_executed")))
     plan = examine(star97).plan()
-    shutil.rmtree(backup, ignore_errors=True)
+    if backup.exists():
+        shutil.rmtree(backup)
     refused = [each for each in plan.not_planned if "belongs to a former history" in each.why]
     started = [step for step in plan.steps if step.server == "replica2"]
     assert [each.code for each in refused] == ["A7"] * is_restored

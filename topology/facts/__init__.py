@@ -1,4 +1,4 @@
 """What readings prove about a cluster: set algebra, and the positions of threads.
 
-cluster_facts.py joins all facts of a cluster. Facts contain no verdict: topology/rules/ decides.
+cluster_facts.py joins all facts of a cluster. Facts contain no finding: topology/rules/ decides.
 """

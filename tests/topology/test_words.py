@@ -21,7 +21,13 @@ from topology.adapters.status import (
     workers_by_channel,
     workers_of_processlist,
 )
-from topology.readings.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
+from topology.readings.dialect import (
+    FILTER_COLUMNS,
+    SETTINGS,
+    STATUS_COLUMNS,
+    Dialect,
+    dialect_of,
+)
 from topology.readings.snapshot import ROW_LOCK_RETRY, ROW_LOCK_WAIT, LogPosition, ThreadState
 from topology.readings.target import NO_PASSWORD, Secret, ServerTarget
 from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
@@ -215,9 +221,9 @@ NEW_ROW: dict[str, Any] = {
     "Until_Log_File": "binlog.000009",
     "Until_Log_Pos": 4,
     "Channel_Name": "from_b",
+    **dict.fromkeys(FILTER_COLUMNS, ""),
     "Replicate_Do_DB": "shop",
     "Replicate_Wild_Ignore_Table": "shop.tmp%",
-    "Replicate_Ignore_DB": "",
 }
 OLD_NAMES = {name: names[-1] for names in STATUS_COLUMNS.values() for name in names}
 
@@ -383,6 +389,22 @@ def test_a_row_that_is_none_is_refused(change: dict[str, Any], message: str) -> 
     row = {name: value for name, value in (NEW_ROW | change).items() if value is not ...}
     with pytest.raises(ValueError, match=message):
         channel_from_row(row, {})
+
+
+@pytest.mark.parametrize("column", [name for name in NEW_ROW if name != "Channel_Name"])
+def test_a_column_that_is_missing_is_no_value(column: str) -> None:
+    """A version that renames a column must not hide a filter, a delay or a condition."""
+    row = {name: value for name, value in NEW_ROW.items() if name != column}
+    if column.startswith("Until_Log_"):
+        row["Until_Condition"] = "Source"
+    with pytest.raises(ValueError, match=f"SHOW REPLICA STATUS has no.*{column}"):
+        channel_from_row(row, {})
+
+
+def test_only_5_6_shows_no_rewritten_databases() -> None:
+    row = {**NEW_ROW}
+    del row["Channel_Name"], row["Replicate_Rewrite_DB"]
+    assert channel_from_row(row, {}).filters == channel_from_row(NEW_ROW, {}).filters
 
 
 def test_a_set_or_a_gtid_that_cannot_be_read_is_refused() -> None:

@@ -13,7 +13,13 @@ from uuid import UUID
 
 from binlog.log_times import EPOCH
 from gtid import Gtid, GtidSet, MalformedGtidSet
-from topology.readings.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES, UNTIL_REACHED
+from topology.readings.dialect import (
+    FILTER_COLUMNS,
+    REWRITES,
+    STATUS_COLUMNS,
+    UNTIL_PLACES,
+    UNTIL_REACHED,
+)
 from topology.readings.hidden_passwords import without_secrets
 from topology.readings.snapshot import (
     IDLE_WORKER,
@@ -44,10 +50,10 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
     Raises:
         ValueError: a column is missing or has an impossible value.
     """
-    name = str(_get(row, "channel", default=""))
-    uuid_text = str(_get(row, "source_uuid", default=""))
-    lag = _get(row, "lag_seconds", default=None)
-    remaining = _get(row, "delay_remaining_seconds", default=None)
+    name = str(next((row[column] for column in STATUS_COLUMNS["channel"] if column in row), ""))
+    uuid_text = str(_get(row, "source_uuid"))
+    lag = _get(row, "lag_seconds")
+    remaining = _get(row, "delay_remaining_seconds")
     threads = workers.get(name, ())
     queued = threads[0] if threads else {}
     return ChannelSnapshot(
@@ -60,26 +66,26 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         receiver=ThreadState(_get(row, "receiver_running")),
         receiver_errno=int(_get(row, "receiver_errno")),
         receiver_error=str(_get(row, "receiver_error")),
-        receiver_error_at=str(_get(row, "receiver_error_at", default="")),
+        receiver_error_at=str(_get(row, "receiver_error_at")),
         applier=ThreadState(_get(row, "applier_running")),
         applier_errno=int(_get(row, "applier_errno")),
         # The text quotes the statement, and a snapshot is stored and shown.
         applier_error=without_secrets(str(_get(row, "applier_error"))),
-        applier_error_at=str(_get(row, "applier_error_at", default="")),
+        applier_error_at=str(_get(row, "applier_error_at")),
         received_to=_position(row, "received"),
         applied_to=_position(row, "applied"),
         lag_seconds=None if lag is None else int(lag),
-        filters=tuple(f"{column}={row[column]}" for column in FILTER_COLUMNS if row.get(column)),
+        filters=_filters(row),
         workers=tuple(_worker(each) for each in threads if each["worker_id"] is not None),
-        applier_state=str(_get(row, "applier_state", default="") or ""),
-        receiver_state=str(_get(row, "receiver_state", default="") or ""),
+        applier_state=str(_get(row, "applier_state") or ""),
+        receiver_state=str(_get(row, "receiver_state") or ""),
         relay_applied_to=_position(row, "relay_applied"),
-        delay_seconds=int(_get(row, "delay_seconds", default=0)),
+        delay_seconds=int(_get(row, "delay_seconds")),
         delay_remaining_seconds=None if remaining is None else int(remaining),
-        source_server_id=int(_get(row, "source_server_id", default=0)) or None,
-        ignored_server_ids=_server_ids(str(_get(row, "ignored_server_ids", default="") or "")),
+        source_server_id=int(_get(row, "source_server_id")) or None,
+        ignored_server_ids=_server_ids(str(_get(row, "ignored_server_ids") or "")),
         until=_until(row),
-        skip_counter=int(_get(row, "skip_counter", default=0)),
+        skip_counter=int(_get(row, "skip_counter")),
         last_queued=_gtid(queued.get("queued")),
         last_queued_committed_at=_time(queued.get("queued_committed_at")),
         last_applied=GtidSet.union_of(_gtid(each.get("applied")) for each in threads),
@@ -128,7 +134,7 @@ def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict
     truncates states after 64 characters. Without the PROCESS privilege there are no rows.
     """
     known = {
-        str(_get(status, state, default=""))[:_PROCESSLIST_STATE_CHARS]
+        str(_get(status, state))[:_PROCESSLIST_STATE_CHARS]
         for status in statuses
         for state in ("applier_state", "receiver_state")
     }
@@ -175,6 +181,23 @@ def hides_workers(rows: Sequence[Row], statuses: Sequence[Row]) -> bool:
     )
 
 
+def _filters(row: Row) -> tuple[str, ...]:
+    """Return the filters as `column=list`.
+
+    A column that is missing would hide a filter, so the row cannot be read. Only 5.6 has no column
+    for rewritten databases; it has none for channels either.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    has_rewrites = any(name in row for name in STATUS_COLUMNS["channel"])
+    due = [column for column in FILTER_COLUMNS if has_rewrites or column != REWRITES]
+    missing = [column for column in due if column not in row]
+    if missing:
+        raise ValueError(f"SHOW REPLICA STATUS has no column {', '.join(missing)}")
+    return tuple(f"{column}={row[column]}" for column in due if row[column])
+
+
 def _server_ids(text: str) -> tuple[int, ...]:
     """Parse Replicate_Ignore_Server_Ids: server_ids separated by commas."""
     return tuple(sorted(int(number) for number in text.split(",") if number.strip()))
@@ -186,7 +209,7 @@ def _until(row: Row) -> str:
     The position counts only for a condition that has one: other conditions keep the position of an
     earlier statement (seen on 5.6.24).
     """
-    kind = str(_get(row, "until_condition", default="None") or "None")
+    kind = str(_get(row, "until_condition"))
     if kind in UNTIL_PLACES:
         file, position = _get(row, "until_file"), _get(row, "until_position")
         return f"{UNTIL_PLACES[kind]} {file}:{position}"
@@ -228,13 +251,9 @@ def _position(row: Row, prefix: str) -> LogPosition | None:
     )
 
 
-_REQUIRED = object()
-
-
-def _get(row: Row, ours: str, *, default: Any = _REQUIRED) -> Any:  # noqa: ANN401 - a column
+def _get(row: Row, ours: str) -> Any:  # noqa: ANN401 - a column
+    """Return a column that all versions have: a default would hide one that was renamed."""
     for name in STATUS_COLUMNS[ours]:
         if name in row:
             return row[name]
-    if default is _REQUIRED:
-        raise ValueError(f"SHOW REPLICA STATUS has none of {', '.join(STATUS_COLUMNS[ours])}")
-    return default
+    raise ValueError(f"SHOW REPLICA STATUS has none of {', '.join(STATUS_COLUMNS[ours])}")

@@ -99,6 +99,21 @@ def purged_of(connect: Connect) -> GtidSet:
         return GtidSet.parse(_text(purged))
 
 
+def logged_before(connect: Connect, wanted: GtidSet) -> GtidSet:
+    """Return what a server logged in the files before the one in which `wanted` begins.
+
+    What it has purged is included. Transactions that are in that file before the first wanted one
+    are not. Raises StatementRefused, DumpBroken.
+    """
+    with closing(_connected(connect)) as connection:
+        heads = ServerHeads(connection)
+        for number in reversed(range(len(heads.facts.files))):
+            previous = heads.previous_gtids_of(number) or GtidSet()
+            if not previous & wanted:
+                return previous
+    return GtidSet()
+
+
 def locate_on_server(
     connect: Connect,
     wanted: GtidSet,

@@ -13,6 +13,8 @@ A plan depends on two kinds of content:
    following must hold:
 
        no receiving server has a transaction that the source's side does not have
+       no receiving server committed one that the source logged behind what waits, or beside it:
+           in a ring or a dual-primary pair both may have changed a row (`beside`)
        no transaction arrives after a later one of the same origin (no gap is filled)
        no downstream server has only some of them: it may have other transactions under these GTIDs
        every origin is a server that was read: a rebuilt server drops what it once committed itself
@@ -48,10 +50,20 @@ class ContentQuestion:
     wanted: GtidSet
     holders: tuple[str, ...]  # read from the first of those that have most of them
     servers: tuple[str, ...]
-    # What arrives follows in the order of one source's log: rows need not be comparable.
+    # What arrives follows in the order of one source's log: see `arrives_in_order`.
     is_in_order: bool = False
+    source: str = ""  # of the channel
+    # What receiving servers committed, and the source still has in its log.
+    beside: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     # What receiving servers have and the source's side does not: it may have changed the same rows.
     own: tuple[tuple[str, GtidSet], ...] = ()
+
+    def arrives_in_order(self, logged_before: GtidSet) -> bool:
+        """Return whether rows need not be comparable: the order of one log shows that they match.
+
+        `logged_before` is what the source logged before the file in which `wanted` begins.
+        """
+        return self.is_in_order and self.beside <= logged_before
 
 
 def question_of(
@@ -123,11 +135,13 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
         for name in receivers
     )
     own = {name: _own_work(name, known[name], servers) for name in receivers}
+    committed = (_committed(servers[name]) for name in receivers if name != source)
+    beside = available(servers[source]) & GtidSet.union_of(committed)
     if not wanted:
         return None
     if is_in_order and edge.channel.filters:
         # Rows of filtered tables are never as the source's log has them.
-        return ContentQuestion(wanted, (), (), is_in_order)
+        return ContentQuestion(wanted, (), (), is_in_order, source, beside)
     concerned = dict.fromkeys((replica, source, *receivers))
     # The source's log has them in the order in which they will arrive.
     holders = dict.fromkeys((source, *_holders(wanted, (), servers)))
@@ -136,6 +150,8 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
         tuple(holders),
         tuple(concerned),
         is_in_order,
+        source,
+        beside,
         tuple((name, gtids) for name, gtids in own.items() if gtids),
     )
 
@@ -168,6 +184,11 @@ def _may_conflict(
         or of_no_server
         or len(server.channels or ()) > 1
     )
+
+
+def _committed(server: ServerSnapshot) -> GtidSet:
+    own = server.server_uuid
+    return GtidSet() if own is None else _executed(server).from_uuid(own)
 
 
 def _has_a_part(server: ServerSnapshot, wanted: GtidSet) -> bool:

@@ -274,6 +274,8 @@ class TransactionContent:
     doubtful: Mapping[str, GtidSet] = field(default_factory=dict)
     # By server: schema, table and engine of the nontransactional tables.
     no_rollback_on: Mapping[str, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
+    # What the source of the channel logged before the file in which they begin.
+    logged_before: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     # By the server_id of their events: a receiver drops events with its own server_id.
     server_ids: Mapping[int, GtidSet] = field(default_factory=dict)
 

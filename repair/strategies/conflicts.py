@@ -235,7 +235,7 @@ def _unfit_behind(
             f"{len(left)} other {'row is' if len(left) == 1 else 'rows are'} not as these"
             " transactions expect"
         )
-    elif question.is_in_order:
+    elif question.arrives_in_order(arriving.logged_before):
         return
     yield (
         f"once replication runs on {replica.name}, what waits may overwrite rows: rows of"

@@ -10,7 +10,7 @@ receives anything:
 1. content_questions.py lists the transactions that wait on each stopped channel. Their content was
    read, and their rows were compared on every server that would apply them.
 2. Rows must be as before the transactions. If they could not be compared, the start is refused,
-   unless everything arrives in the order of one source's log (`is_in_order`).
+   unless everything arrives in the order of one source's log (`arrives_in_order`).
 3. What fills a gap must also be the last change of its rows on the source: a later transaction that
    is already executed may have restored a row.
 4. A receiver drops events with its own server_id: a rebuilt server would never get them.
@@ -193,14 +193,15 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         why = why or misfit_unless_executed(content, here, by_another_way)
         return Proposal((action,), () if why is None else (why,))
     rows = content.rows_of_old_tables or content.rows_in_part
-    if not rows and question.is_in_order:
+    in_order = question.arrives_in_order(content.logged_before)
+    if not rows and in_order:
         return Proposal((_in_order(action),), warnings)
     waiting = after[action.server].executed - here.executed
     compared = replace(
         action,
         rows=rows,
         waiting=waiting,
-        in_order=question.is_in_order,
+        in_order=in_order,
     )
     return Proposal((compared,), (*warnings, *filter(None, (moving,))))
 
@@ -300,8 +301,9 @@ def _misfit_of(
     question = case.waiting[place]
     content = case.arrivals.get(place) or nothing_read(question.wanted, "no log was read")
     held = question.wanted & case.snapshot_executed[server.name]
-    why = misfit(content, server, part, must_fit=not question.is_in_order)
-    if why is None and not question.is_in_order and content.needing_decision(held):
+    in_order = question.arrives_in_order(content.logged_before)
+    why = misfit(content, server, part, must_fit=not in_order)
+    if why is None and not in_order and content.needing_decision(held):
         # A session executed it there, perhaps with another content: what follows may not match.
         return f"{server.name} has already executed {held.shortened()} of them, in another order"
     return why

@@ -38,7 +38,9 @@ def waiting(*servers: ServerSnapshot) -> ContentQuestion | None:
 
 def test_what_waits_on_a_stopped_channel_is_read_from_its_source() -> None:
     question = waiting(one("a", "a:1-5"), one("b", "a:1-2", "a", **STOPPED))
-    assert question == ContentQuestion(gtids("a:3-5"), ("a", "b"), ("b", "a"), is_in_order=True)
+    assert question == ContentQuestion(
+        gtids("a:3-5"), ("a", "b"), ("b", "a"), is_in_order=True, source="a"
+    )
 
 
 @pytest.mark.parametrize("thread", ["receiver", "applier"])
@@ -119,6 +121,16 @@ def test_in_a_ring_a_server_has_its_own_part_of_what_arrives() -> None:
     question = waiting(*ring, one("b", "a:1 c:1", "a", **STOPPED))
     assert question is not None
     assert (question.wanted, question.is_in_order) == (gtids("a:2-3 c:2"), True)
+
+
+def test_own_work_that_the_source_logged_behind_what_waits_is_not_in_order() -> None:
+    """b committed b:2 while it was stopped, and a received it: before a:2 or behind it."""
+    first = replace(one("a", "a:1-3 b:1-2", "b"), gtid_purged=gtids("b:1"))
+    question = waiting(first, one("b", "a:1 b:1-2", "a", **STOPPED))
+    assert question is not None
+    assert (question.source, question.beside) == ("a", gtids("b:2"))
+    assert not question.arrives_in_order(gtids("a:1 b:1"))
+    assert question.arrives_in_order(gtids("a:1 b:1-2"))
 
 
 def test_in_a_ring_the_server_behind_the_replica_may_have_a_part_of_what_arrives() -> None:

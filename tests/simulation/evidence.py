@@ -113,8 +113,16 @@ def _content(
             for name in question.servers
         },
         doubtful={name: gtids(members) for name, members in doubtful.items() if members},
+        logged_before=_logged_before(world, question.source, wanted),
         server_ids={each: gtids(members) for each, members in server_ids.items()},
     )
+
+
+def _logged_before(world: World, source: str, wanted: set[Gtid]) -> GtidSet:
+    """Return what the header of a source's last file lists that is not before the wanted ones."""
+    files = world[source].files if source in world.servers else []
+    heads = (each.previous for each in reversed(files) if not set(each.previous) & wanted)
+    return gtids(next(heads, ()))
 
 
 def _shows_empty(server: Server, gtid: Gtid) -> bool:

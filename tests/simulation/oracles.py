@@ -502,16 +502,21 @@ def is_forgotten(world: World, works: set[Transaction]) -> bool:
     """Return whether RESET BINARY LOGS AND GTIDS removed the only record of these works.
 
     No log has them, and their GTIDs are free or belong to other work: neither sets nor contents
-    show that they were ever done.
+    show that they were ever done. A server that has them and purged their log still shows them.
     """
     logs = [
         each for server in world.servers.values() for log in server.files for each in log.entries
     ]
     relays = [each.transaction for _, channel in world.paths() for each in channel.relay]
     listed = {each.work for each in (*logs, *relays)}
-    purged = set().union(*(server.purged for server in world.servers.values()))
+    purged = {
+        made.work
+        for server in world.servers.values()
+        for made, _ in server.applied
+        if made.gtid in server.purged
+    }
     return bool(works) and all(
-        each.work not in listed and each.gtid not in purged for each in works
+        each.work not in listed and each.work not in purged for each in works
     )
 
 

@@ -205,17 +205,24 @@ def purge_under_stopped_replica(
     there.execute(there.dialect.stop_replica)
     purged = commit(here, *["INSERT INTO purged.t () VALUES ()"] * purged_count)
     here.execute("FLUSH BINARY LOGS")
-    current, _ = here.binary_log_position()
-
-    def gone() -> bool:
-        # A log that the replica's ended session still holds open is not purged: repeat it.
-        here.execute(f"PURGE BINARY LOGS TO '{current}'")
-        return bool(here.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [purged])[0][0])
-
-    _await(gone, lambda: f"{here.name} does not purge {purged}")
+    purge_until_gone(here, purged)
     there.execute(there.dialect.start_replica)
     await_status(there, _source_refused)
     return PurgedUnderReplica(source=here, replica=there, purged=purged)
+
+
+def purge_until_gone(server: Server, gtids: str) -> None:
+    """Purge all logs before the newest, until the GTIDs are in gtid_purged.
+
+    A log that a session still holds open is not purged, so this repeats.
+    """
+    current, _ = server.binary_log_position()
+
+    def gone() -> bool:
+        server.execute(f"PURGE BINARY LOGS TO '{current}'")
+        return bool(server.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [gtids])[0][0])
+
+    _await(gone, lambda: f"{server.name} does not purge {gtids}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,33 +313,6 @@ def hung_server(server: Server) -> Iterator[Server]:
         yield server
     finally:
         server.thaw()
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateServerUuid:
-    """``copied_to`` runs with the ``server_uuid`` of ``copied_from``."""
-
-    copied_from: Server
-    copied_to: Server
-    server_uuid: str
-
-
-def duplicate_server_uuid(
-    topology: Topology, *, copied_from: str = "a", copied_to: str = "b"
-) -> DuplicateServerUuid:
-    """Copy a server_uuid to another server, as cloning a data directory with its auto.cnf does.
-
-    Afterwards: both run. Receivers between the two stop with an error about the equal UUIDs. Two
-    replicas of one source with one UUID keep disconnecting each other.
-    """
-    first, second = topology[copied_from], topology[copied_to]
-    server_uuid = str(first.value("@@GLOBAL.server_uuid"))
-    second.kill()  # a shutdown may take 10 s: see Server.stop
-    (second.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={server_uuid}\n")
-    second.start()
-    if Link(source=copied_from, replica=copied_to) in topology.links:
-        await_status(second, lambda status: "equal MySQL server UUIDs" in status["Last_IO_Error"])
-    return DuplicateServerUuid(copied_from=first, copied_to=second, server_uuid=server_uuid)
 
 
 # ---- helpers ----------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""Faults of identity and log position that no error shows, on real servers: see faults.py."""
+"""Faults of identity and log position, on real servers: see faults.py."""
 
 from dataclasses import dataclass
 
 from compose.faults import await_status, await_uptime, commit, table_on
 from compose.native.server import Server
-from compose.native.shapes import Topology, wait_for
+from compose.native.shapes import Link, Topology, wait_for
 
 _SCHEMA = "identity"
 _INSERT = f"INSERT INTO {_SCHEMA}.t () VALUES ()"
@@ -78,3 +78,30 @@ def purged_before_position(
     )
     wait_for(there, commit(here, _INSERT))
     return PurgedBefore(source=here, replica=there, missing=missing)
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateServerUuid:
+    """``copied_to`` runs with the ``server_uuid`` of ``copied_from``."""
+
+    copied_from: Server
+    copied_to: Server
+    server_uuid: str
+
+
+def duplicate_server_uuid(
+    topology: Topology, *, copied_from: str = "a", copied_to: str = "b"
+) -> DuplicateServerUuid:
+    """Copy a server_uuid to another server, as cloning a data directory with its auto.cnf does.
+
+    Afterwards: both run. Receivers between the two stop with an error about the equal UUIDs. Two
+    replicas of one source with one UUID keep disconnecting each other.
+    """
+    first, second = topology[copied_from], topology[copied_to]
+    server_uuid = str(first.value("@@GLOBAL.server_uuid"))
+    second.kill()  # a shutdown may take 10 s: see Server.stop
+    (second.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={server_uuid}\n")
+    second.start()
+    if Link(source=copied_from, replica=copied_to) in topology.links:
+        await_status(second, lambda status: "equal MySQL server UUIDs" in status["Last_IO_Error"])
+    return DuplicateServerUuid(copied_from=first, copied_to=second, server_uuid=server_uuid)

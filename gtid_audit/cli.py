@@ -20,6 +20,7 @@ from gtid_audit.commands import (
     audit_pair,
     binlog,
     explain,
+    handshake,
     plan,
     serve,
     sets,
@@ -82,6 +83,7 @@ app.add_typer(sets.commands(PLAIN), name="sets")
 app.command("pair", cls=FastCommand)(audit_pair.pair)
 app.command("audit")(audit.audit)
 app.command("snapshot")(store_snapshot.snapshot)
+app.command("handshake")(handshake.handshake)
 app.command("explain", cls=FastCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(plan.commands(PLAIN), name="repair")

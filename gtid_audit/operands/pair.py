@@ -1,4 +1,4 @@
-"""Makes a cluster of two DSNs, from the command line alone."""
+"""Makes a cluster of DSNs, from the command line alone: a pair, or any number of servers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +11,12 @@ from gtid_audit.output import warn
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.accepted_plans import read_accepted
 from topology.adapters.inventory.secrets import environment
-from topology.adapters.inventory.targets import Accounts, pair_targets
+from topology.adapters.inventory.targets import Accounts, pair_targets, targets_of
 from topology.policy import Policy
+from topology.readings.target import ServerTarget
 
 CLUSTER = "pair"
+SERVERS = "servers"
 
 
 def pair_to_read(
@@ -24,12 +26,28 @@ def pair_to_read(
 
     `seconds_max` is the requested time for one server; None: the defaults.
     """
-    typed = ask_password() if ask else None
-    targets = pair_targets(dsn_a, dsn_b, Accounts(environment(), warn, typed))
+    targets = pair_targets(dsn_a, dsn_b, _accounts(ask=ask))
+    return _to_read(CLUSTER, targets, seconds_max, policy)
+
+
+def servers_to_read(
+    dsns: Sequence[str], *, ask: bool, seconds_max: float | None, policy: Policy
+) -> ClusterToRead:
+    """Return the servers with their accounts. Raises UsageProblem, InventoryProblem."""
+    return _to_read(SERVERS, targets_of(dsns, _accounts(ask=ask)), seconds_max, policy)
+
+
+def _accounts(*, ask: bool) -> Accounts:
+    return Accounts(environment(), warn, ask_password() if ask else None)
+
+
+def _to_read(
+    name: str, targets: tuple[ServerTarget, ...], seconds_max: float | None, policy: Policy
+) -> ClusterToRead:
     if seconds_max is None:
-        return ClusterToRead(CLUSTER, targets, CollectLimits(), policy)
+        return ClusterToRead(name, targets, CollectLimits(), policy)
     limits = CollectLimits(server_seconds_max=seconds_max)
-    return ClusterToRead(CLUSTER, targets, limits, policy, seconds_max)
+    return ClusterToRead(name, targets, limits, policy, seconds_max)
 
 
 def policy_of(allowed: Sequence[str], accepted: Sequence[str]) -> Policy:

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import pymysql
 from pymysql.connections import Connection
 
+from binlog.adapters.heads_server import logged_before
 from binlog.adapters.stream import ServerLogs
+from binlog.errors import BinlogError
 from gtid import GtidSet
 from topology.adapters.connection import connect, way_to
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
@@ -50,6 +52,18 @@ class ServersToRead:
     def logs(self, name: str) -> ServerLogs:
         """Return the binary logs of a server."""
         return logs_of(self.targets[name], seconds_max=self.seconds_max)
+
+    def logged_before(self, name: str, wanted: GtidSet) -> GtidSet:
+        """Return what a server logged before the file in which `wanted` begins.
+
+        Nothing if that cannot be read: then the order is not known.
+        """
+        if name not in self.targets:
+            return GtidSet()
+        try:
+            return logged_before(lambda: self.connect(name), wanted)
+        except BinlogError:
+            return GtidSet()
 
     def answers(
         self, names: Iterable[str], ask: Callable[[str, Connection[Any]], _Answer]

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from binlog.adapters.heads_server import logged_before
-from binlog.errors import BinlogError
 from gtid import GtidSet
 from repair.adapters.failing_transaction import failing_transaction
 from repair.adapters.logged_content import read_content
@@ -107,21 +105,13 @@ def _content(
         classes={**read.classes, ContentClass.UNREAD: unread},
         unread="; ".join(reasons),
     )
-    read = replace(read, logged_before=_logged_before(question, servers))
+    if question.beside and question.is_in_order:
+        before = servers.logged_before(question.source, question.wanted)
+        read = replace(read, logged_before=before)
     read = doubted(read, _elsewhere(read, question, servers))
     names = [name for name in question.servers if name in servers.targets]
     read, conflicting = with_states(read, names, finding, servers)
     return disturbed(read, _own_work(question, servers)), conflicting
-
-
-def _logged_before(question: ContentQuestion, servers: ServersToRead) -> GtidSet:
-    """Return what the channel's source logged before what waits; empty if it was not read."""
-    if not (question.beside and question.is_in_order) or question.source not in servers.targets:
-        return GtidSet()
-    try:
-        return logged_before(lambda: servers.connect(question.source), question.wanted)
-    except BinlogError:
-        return GtidSet()  # then their order is not known
 
 
 def _elsewhere(

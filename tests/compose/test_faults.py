@@ -6,7 +6,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from compose import faults
+from compose import faults, faults_identity
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
 
@@ -142,7 +142,7 @@ def test_hung_server_says_nothing_and_comes_back(mysql97: Server) -> None:
 
 
 def _check_duplicate_uuid(pair: Pair) -> None:
-    fault = faults.duplicate_server_uuid(pair)
+    fault = faults_identity.duplicate_server_uuid(pair)
     assert pair.a.value("@@GLOBAL.server_uuid") == fault.server_uuid
     assert pair.b.value("@@GLOBAL.server_uuid") == fault.server_uuid
     status = pair.b.replica_status()

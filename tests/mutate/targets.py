@@ -26,6 +26,17 @@ class Target:
 
 TARGETS: Sequence[Target] = (
     Target(
+        "handshake",
+        (
+            "topology/handshake/matrix.py",
+            "topology/handshake/promotion.py",
+            "topology/handshake/promotion_steps.py",
+            "topology/handshake/refusal_texts.py",
+            "topology/handshake/source_answer.py",
+        ),
+        ("tests/topology/test_handshake.py", "tests/gtid_audit/test_handshake_command.py"),
+    ),
+    Target(
         "facts and rules",
         (
             *(

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from compose import faults, faults_applier, faults_filters, faults_history
+from compose import faults, faults_applier, faults_filters, faults_history, faults_identity
 from compose.faults import commit, table_on
 from compose.faults_content import restart_with
 from compose.native.server import Server
@@ -195,7 +195,7 @@ def test_an_unlinked_server_is_attached(pair97: Pair) -> None:
 
 
 def test_a_copied_server_gets_a_uuid_of_its_own(pair97: Pair) -> None:
-    faults.duplicate_server_uuid(pair97)
+    faults_identity.duplicate_server_uuid(pair97)
     plan = examine(pair97).plan()
     assert not plan.steps
     text = _instruction(plan, "C1", "new_server_uuid")

@@ -20,7 +20,7 @@ OF_OTHERS = {
         *("--defaults-extra-file", "--force", "--host", "--login-path"),
         *("--port", "--protocol", "--skip-comments", "--socket"),
     ),
-    "mysqld": ("--skip-log-bin",),
+    "mysqld": ("--replicate-same-server-id", "--skip-log-bin"),
     "mysqldump": ("--no-data",),
     "mysqlbinlog": ("--raw", "--read-from-remote-server"),
     "spark-submit": ("--archives", "--name", "--py-files"),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compose import faults, faults_channels
+from compose import faults, faults_channels, faults_identity
 from compose.native import load
 from compose.native.installation import Clients
 from compose.native.server import Server
@@ -141,7 +141,7 @@ def test_a_tail_gap_is_t1_and_no_alarm(pair97: Pair) -> None:
 
 
 def test_a_duplicate_server_uuid_is_c1(pair97: Pair) -> None:
-    faults.duplicate_server_uuid(pair97)
+    faults_identity.duplicate_server_uuid(pair97)
     assert only(audited(pair97)).code == "C1"
 
 

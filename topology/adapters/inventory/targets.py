@@ -4,7 +4,7 @@ This module combines a `Dsn` with its secret. `pair` uses it; fleet_file.py does
 fleet.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from topology.adapters.inventory.dsn import Dsn, parse_dsn
@@ -57,6 +57,17 @@ def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarg
         enable_cleartext_plugin=dsn.enable_cleartext_plugin,
         get_server_public_key=dsn.get_server_public_key,
     )
+
+
+def targets_of(dsns: Sequence[str], accounts: Accounts) -> tuple[ServerTarget, ...]:
+    """Return servers with their addresses as names, in this order. Raises InventoryProblem."""
+    parsed = [_parsed(str(number), text) for number, text in enumerate(dsns, start=1)]
+    seen: set[object] = set()
+    for each in parsed:
+        if each.identity in seen:
+            raise InventoryProblem(f"two DSNs refer to the same server: {each.endpoint}")
+        seen.add(each.identity)
+    return tuple(accounts.target(each.endpoint, each) for each in parsed)
 
 
 def pair_targets(dsn_a: str, dsn_b: str, accounts: Accounts) -> tuple[ServerTarget, ServerTarget]:

@@ -1,0 +1,195 @@
+"""Shows who could replicate from whom: one table, then what is behind each cell that is not clean.
+
+1. A row is what connects, a column the source that answers.
+2. Of two equal answers of one source, the second is not explained again.
+3. This module evaluates nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gtid_audit.output import counted, printable
+from gtid_audit.views.handshakes import Handshakes
+from gtid_audit.views.report_text import (
+    QUIET,
+    VERDICT_STYLE,
+    labelled,
+    line_of,
+    moment_of,
+    rest_of,
+    show,
+)
+from topology.handshake.source_answer import FailedCheck, Outcome, SourceAnswer
+
+SOURCES_SHOWN_MAX: Final = 8
+EXPLAINED_MAX: Final = 20
+
+_STYLE: Final = {
+    Outcome.SERVED: "green",
+    Outcome.DIVERGED: "bold yellow",
+    Outcome.INCOMPLETE: "bold yellow",
+    Outcome.REFUSED: "bold red",
+    Outcome.UNKNOWN: "bold magenta",
+}
+_REFUSED: Final = {
+    FailedCheck.VERSIONS: "versions",
+    FailedCheck.NO_SERVER_ID: "server_id 0",
+    FailedCheck.SAME_SERVER_ID: "same server_id",
+    FailedCheck.SOURCE_MODE: "gtid_mode",
+    FailedCheck.SAME_SERVER_UUID: "same UUID",
+    FailedCheck.NO_BINARY_LOG: "no binary log",
+    FailedCheck.MORE_GTIDS: "1236 has more",
+    FailedCheck.PURGED: "1236 purged",
+}
+
+
+def show_handshakes(shown: Handshakes) -> None:
+    """Show the verdict, the table, the explanations, and the steps of a promotion."""
+    parts: list[RenderableType] = [_verdict_line(shown), Text(), _table(shown)]
+    for server, reason in shown.matrix.unread:
+        parts.append(line_of(f"  {server} was not read: {reason}"))
+    answers = shown.matrix.answers
+    if shown.promotion is not None:
+        answers = shown.matrix.of_source(shown.promotion.candidate)
+    explained = [each for each in answers if _needs_words(each)]
+    for answer in explained[:EXPLAINED_MAX]:
+        parts += [Text(), Text(f"{answer.replica} ◀── {answer.source}", style="bold")]
+        parts.append(labelled(_rows(answer)))
+    parts += rest_of(len(explained), EXPLAINED_MAX, "answers")
+    parts += _promotion(shown)
+    show(*parts)
+
+
+def _verdict_line(shown: Handshakes) -> Text:
+    line = Text(f" {shown.verdict.value} ", style=VERDICT_STYLE[shown.verdict])
+    about = [shown.matrix.cluster, counted(len(shown.matrix.servers), "server")]
+    if shown.promotion is not None:
+        about.append(f"promote {shown.promotion.candidate}")
+    if shown.offered is not None:
+        about.append(f"offered: {counted(shown.offered.gtid_count, 'GTID')}")
+    if shown.read_at is not None:
+        about.append(f"read {moment_of(shown.read_at)}")
+    return line.append("  " + " · ".join(printable(each) for each in about), style="default")
+
+
+def _table(shown: Handshakes) -> RenderableType:
+    matrix = shown.matrix
+    if shown.offered is not None:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
+        table.add_column("source")
+        table.add_column("its answer")
+        for answer in matrix.answers:
+            table.add_row(Text(printable(answer.source)), _cell(answer))
+        return Padding(table, (0, 0, 0, 2))
+    sources = matrix.servers
+    if shown.promotion is not None:
+        sources = (shown.promotion.candidate,)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
+    table.add_column("from")
+    for source in sources[:SOURCES_SHOWN_MAX]:
+        table.add_column(Text(printable(source)))
+    for replica in matrix.servers:
+        cells = [
+            Text("-", style=QUIET)
+            if replica == source
+            else _cell(matrix.answer(replica=replica, source=source))
+            for source in sources[:SOURCES_SHOWN_MAX]
+        ]
+        if shown.promotion is None or replica != shown.promotion.candidate:
+            table.add_row(Text(printable(replica)), *cells)
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _cell(answer: SourceAnswer) -> Text:
+    style = _STYLE[answer.outcome]
+    if answer.refusal is not None:
+        return Text(_REFUSED[answer.refusal], style=style)
+    if answer.outcome is Outcome.UNKNOWN:
+        return Text("unknown", style=style)
+    if answer.outcome is Outcome.DIVERGED:
+        hidden = answer.gtid_set | answer.unlike
+        return Text(f"hides {hidden.gtid_count:,}", style=style)
+    if answer.outcome is Outcome.INCOMPLETE:
+        return Text(f"loses {answer.dropped.gtid_count:,}", style=style)
+    count = answer.fetched.gtid_count
+    return Text(f"yes, +{count:,}" if count else "yes", style=style)
+
+
+def _needs_words(answer: SourceAnswer) -> bool:
+    return answer.outcome is not Outcome.SERVED or bool(answer.doubts)
+
+
+def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
+    source, replica = answer.source, answer.replica
+    if answer.outcome is Outcome.UNKNOWN:
+        yield "what", line_of(f"Not known: {answer.unread} could not be read.")
+    if answer.refusal is FailedCheck.PURGED:
+        yield "what", line_of(f"{source} has purged transactions that {replica} needs.")
+    elif answer.refusal is FailedCheck.MORE_GTIDS:
+        yield (
+            "what",
+            line_of(
+                f"{replica} has transactions of {source} that {source} does not have any more."
+            ),
+        )
+    elif answer.refusal is not None:
+        yield "what", line_of(_WHY[answer.refusal].format(source=source, replica=replica))
+    elif answer.gtid_set:
+        yield (
+            "what",
+            line_of(
+                f"{source} would accept the connection. {replica} has transactions that {source}"
+                " does not have and will not receive: no server reports that."
+            ),
+        )
+    if answer.gtid_set:
+        yield "set", Text(answer.gtid_set.shortened())
+    if answer.unlike:
+        yield "E4", line_of(f"another content on both: {answer.unlike.shortened()}")
+    if answer.dropped:
+        yield (
+            "lost",
+            line_of(
+                f"{replica} committed {answer.dropped.shortened()} itself and lost them. Its"
+                " receiver drops them: they do not return."
+            ),
+        )
+    if answer.text is not None:
+        yield "error", line_of(f"{answer.text.errno}: {answer.text.text}")
+        if answer.text.seen_on is None:
+            yield "", line_of("The words of these versions may differ.")
+    for doubt in answer.doubts:
+        yield "but", line_of(f"{doubt}.")
+
+
+_WHY: Final = {
+    FailedCheck.VERSIONS: (
+        "The versions of {source} and {replica} cannot connect to each other (errors 2026 and"
+        " 2059)."
+    ),
+    FailedCheck.NO_SERVER_ID: "One of {source} and {replica} has server_id 0.",
+    FailedCheck.SAME_SERVER_ID: "{source} and {replica} have the same server_id.",
+    FailedCheck.SOURCE_MODE: "gtid_mode is not ON on {source}: it refuses auto-position.",
+    FailedCheck.SAME_SERVER_UUID: "{source} and {replica} have the same server_uuid.",
+    FailedCheck.NO_BINARY_LOG: "{source} has no open binary log.",
+}
+
+
+def _promotion(shown: Handshakes) -> list[RenderableType]:
+    promotion = shown.promotion
+    if promotion is None:
+        return []
+    parts: list[RenderableType] = [Text()]
+    if promotion.best is not None:
+        parts += [line_of(f"{promotion.best} would be the better candidate."), Text()]
+    parts.append(Text("in this order", style="bold"))
+    for number, step in enumerate(shown.steps, start=1):
+        where = f"{step.server}: " if step.server else ""
+        parts.append(line_of(f"{number:>3}. {where}{step.what}"))
+        parts += [Text(f"       {printable(each)}", style=QUIET) for each in step.statements]
+    return parts

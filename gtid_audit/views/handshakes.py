@@ -1,0 +1,115 @@
+"""The result of `handshake`: the source of its text and of its JSON document.
+
+Pure: the same readings give the same document.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gtid import GtidSet
+from gtid_audit.exits import UsageProblem
+from topology.catalogue.findings import ClusterAudit, Verdict
+from topology.documents.document_version import versioned
+from topology.documents.records import time_to_text
+from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
+from topology.handshake.promotion import Promotion, promotion_of
+from topology.handshake.promotion_steps import PromotionStep, promotion_steps
+from topology.handshake.source_answer import SourceAnswer
+from topology.policy import Policy
+from topology.readings.snapshot import ClusterSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Handshakes:
+    """The answers of one cluster, and what was asked of them."""
+
+    matrix: HandshakeMatrix
+    read_at: datetime | None
+    offered: GtidSet | None = None
+    promotion: Promotion | None = None
+    steps: tuple[PromotionStep, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict on the question that was asked."""
+        return self.matrix.verdict if self.promotion is None else self.promotion.verdict
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return versioned(
+            {
+                "cluster": self.matrix.cluster,
+                "read_at": time_to_text(self.read_at) if self.read_at else None,
+                "verdict": self.verdict.value,
+                "servers": list(self.matrix.servers),
+                "offered": None if self.offered is None else str(self.offered),
+                "answers": [_answer(each) for each in self.matrix.answers],
+                "promotion": None if self.promotion is None else self._promotion(self.promotion),
+                "unknown": [
+                    {"server": server, "reason": reason} for server, reason in self.matrix.unread
+                ],
+            }
+        )
+
+    def _promotion(self, promotion: Promotion) -> dict[str, Any]:
+        return {
+            "candidate": promotion.candidate,
+            "best": promotion.best or promotion.candidate,
+            "arrives": str(promotion.arrives),
+            "missing": [
+                {"gtid_set": str(each.gtid_set), "donor": each.donor} for each in promotion.missing
+            ],
+            "breaks": [
+                {"server": each.answer.replica, "donor": each.donor} for each in promotion.obstacles
+            ],
+            "steps": [
+                {"server": each.server or None, "what": each.what, "sql": list(each.statements)}
+                for each in self.steps
+            ],
+        }
+
+
+def handshakes_of(
+    snapshot: ClusterSnapshot,
+    audit: ClusterAudit,
+    policy: Policy,
+    *,
+    offered: GtidSet | None,
+    promote: str | None,
+) -> Handshakes:
+    """Evaluate one cluster. Raises UsageProblem if it has no server of the name `promote`."""
+    if offered is not None:
+        matrix = answers_to_set(snapshot, audit, policy, offered)
+        return Handshakes(matrix, snapshot.read_ended, offered)
+    matrix = handshake_matrix(snapshot, audit, policy)
+    if promote is None:
+        return Handshakes(matrix, snapshot.read_ended)
+    if promote not in matrix.servers:
+        raise UsageProblem(
+            f"--promote: no server {promote!r}; the servers are {', '.join(matrix.servers)}"
+        )
+    promotion = promotion_of(matrix, promote)
+    steps = promotion_steps(promotion, snapshot)
+    return Handshakes(matrix, snapshot.read_ended, None, promotion, steps)
+
+
+def _answer(answer: SourceAnswer) -> Mapping[str, Any]:
+    return {
+        "source": answer.source,
+        "replica": answer.replica,
+        "outcome": answer.outcome.value,
+        "refusal": None if answer.refusal is None else answer.refusal.value,
+        "gtid_set": str(answer.gtid_set),
+        "gtid_count": answer.gtid_set.gtid_count,
+        "different_content": str(answer.unlike),
+        "fetched": str(answer.fetched),
+        "dropped": str(answer.dropped),
+        "ahead": str(answer.ahead),
+        "errno": None if answer.text is None else answer.text.errno,
+        "text": None if answer.text is None else answer.text.text,
+        "text_seen_on": None if answer.text is None else answer.text.seen_on,
+        "doubts": list(answer.doubts),
+        "unread": answer.unread or None,
+    }

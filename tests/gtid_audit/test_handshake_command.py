@@ -1,0 +1,116 @@
+"""`handshake` without servers: what it refuses, and what it shows of three servers that differ."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gtid_audit import exits
+from gtid_audit.cli import run
+from gtid_audit.exits import UsageProblem
+from gtid_audit.views.handshake_text import show_handshakes
+from gtid_audit.views.handshakes import Handshakes, handshakes_of
+from tests.snapshots import a_cluster, an_unread
+from tests.topology.test_handshake import one, sets
+from topology.audit_cluster import audit_cluster
+from topology.policy import Policy
+from topology.readings.snapshot import ServerSnapshot
+
+THREE = (
+    one("a", "a:1-5", purged="a:1-4"),
+    one("b", "a:1-7 b:1"),
+    one("c", "a:1-2"),
+)
+
+
+def shown(
+    *servers: ServerSnapshot, offered: str | None = None, promote: str | None = None
+) -> Handshakes:
+    snapshot = a_cluster("shop", *servers)
+    audit = audit_cluster(snapshot)
+    gtids = None if offered is None else sets(offered)
+    return handshakes_of(snapshot, audit, Policy(), offered=gtids, promote=promote)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "needs either DSNs or --fleet FILE --cluster NAME"),
+        (["mysql://root@127.0.0.1:1/"], "at least two DSNs"),
+        (["mysql://root@127.0.0.1:1/", "--fleet", "fleet.yaml"], "needs either DSNs or"),
+        (["--fleet", "fleet.yaml"], "--fleet and --cluster must be used together"),
+        (["--cluster", "shop", "mysql://root@127.0.0.1:1/"], "must be used together"),
+        (
+            ["mysql://root@127.0.0.1:1/", "--offered", "", "--promote", "b"],
+            "--offered and --promote are two questions",
+        ),
+        (["mysql://root@127.0.0.1:1/", "--offered", "x"], "operand A"),
+        (["mysql://root@127.0.0.1:1/"] * 2, "two DSNs refer to the same server: 127.0.0.1:1"),
+    ],
+)
+def test_wrong_usage_is_refused_with_the_reason(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["handshake", *arguments]) == exits.USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_the_table_has_a_row_for_each_replica(capsys: pytest.CaptureFixture[str]) -> None:
+    show_handshakes(shown(*THREE))
+    text = capsys.readouterr().out
+    rows = [line.split("  ") for line in text.splitlines() if line.startswith("  ")][:4]
+    assert [[cell.strip() for cell in row if cell.strip()] for row in rows] == [
+        ["from", "a", "b", "c"],
+        ["a", "-", "loses 2", "hides 3"],
+        ["b", "1236 has more", "-", "hides 6"],
+        ["c", "1236 purged", "yes, +6", "-"],
+    ]
+    assert "b ◀── a" in text
+    assert "Got fatal error 1236 from source" in text
+
+
+def test_a_promotion_shows_what_breaks_and_the_order(capsys: pytest.CaptureFixture[str]) -> None:
+    show_handshakes(shown(*THREE, promote="a"))
+    text = capsys.readouterr().out
+    assert text.startswith(" CRITICAL   shop · 3 servers · promote a")
+    assert "b would be the better candidate." in text
+    assert "  1. Stop all writes of clients" in text
+    assert "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'b.example'" in text
+
+
+def test_an_offered_set_shows_one_answer_for_each_server(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_handshakes(shown(*THREE, an_unread("d"), offered="a:1-2"))
+    text = capsys.readouterr().out
+    assert text.startswith(" UNKNOWN   shop · 4 servers · offered: 2 GTIDs")
+    assert "d was not read: connection: no answer" in text
+    assert "1236 purged" in text
+
+
+def test_the_document_has_all_of_it() -> None:
+    document = json.loads(json.dumps(shown(*THREE, promote="a").document()))
+    assert list(document) == [
+        "schema_version",
+        "cluster",
+        "read_at",
+        "verdict",
+        "servers",
+        "offered",
+        "answers",
+        "promotion",
+        "unknown",
+    ]
+    assert len(document["answers"]) == 6
+    [refused] = [each for each in document["answers"] if each["refusal"] == "more_gtids"]
+    assert (refused["source"], refused["replica"], refused["errno"]) == ("a", "b", 13114)
+    assert (refused["gtid_set"], refused["gtid_count"]) == (str(sets("a:6-7")), 2)
+    assert document["promotion"]["missing"][-1]["donor"] is None
+    assert document["promotion"]["best"] == "b"
+    assert shown(*THREE, promote="a").document() == shown(*THREE, promote="a").document()
+
+
+def test_a_name_that_is_no_server_is_refused() -> None:
+    with pytest.raises(UsageProblem, match="no server 'z'; the servers are a, b, c"):
+        shown(*THREE, promote="z")

@@ -1,0 +1,279 @@
+"""The answers of sources, without servers: which check decides, and what follows an acceptance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtid import GtidSet
+from tests.hypothesis_profiles import laws
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Verdict
+from topology.handshake.matrix import (
+    OFFERED,
+    HandshakeMatrix,
+    answers_to_set,
+    handshake_matrix,
+)
+from topology.handshake.promotion import promotion_of
+from topology.handshake.promotion_steps import promotion_steps
+from topology.handshake.refusal_texts import more_gtids_text, purged_text
+from topology.handshake.source_answer import FailedCheck, Outcome
+from topology.policy import Policy
+from topology.readings.snapshot import BinaryLog, ServerSnapshot, ThreadState
+from topology.readings.version import ServerVersion
+
+NEW, OLD, EIGHT = ServerVersion(9, 7, 4), ServerVersion(5, 6, 24), ServerVersion(8, 0, 36)
+UUID_OF = {"a": A, "b": B, "c": C}
+
+
+def sets(text: str) -> GtidSet:
+    """Parse `a:1-3 b:1`, with letters for the servers' UUIDs."""
+    parts = (part.partition(":") for part in text.split())
+    return GtidSet.parse(",".join(f"{UUID_OF[name]}:{rest}" for name, _, rest in parts))
+
+
+def one(name: str, executed: str, *, purged: str = "", **facts: Any) -> ServerSnapshot:
+    made = a_server(name, UUID_OF[name], sets(executed))
+    return replace(made, gtid_purged=sets(purged), **facts)
+
+
+def matrix(*servers: ServerSnapshot, policy: Policy | None = None) -> HandshakeMatrix:
+    snapshot = a_cluster("cluster", *servers)
+    policy = policy or Policy()
+    return handshake_matrix(snapshot, audit_cluster(snapshot, policy), policy)
+
+
+def settings(**changed: str) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted({"gtid_mode": "ON", **changed}.items()))
+
+
+# -- one answer -----------------------------------------------------------------------------------
+
+
+def test_equal_servers_serve_each_other() -> None:
+    found = matrix(one("a", "a:1-3"), one("b", "a:1-3"))
+    assert found.verdict is Verdict.OK
+    assert all(each.attaches and not each.fetched for each in found.answers)
+
+
+def test_what_is_missing_is_fetched() -> None:
+    answer = matrix(one("a", "a:1-5"), one("b", "a:1-3")).answer(replica="b", source="a")
+    assert (answer.outcome, answer.fetched) == (Outcome.SERVED, sets("a:4-5"))
+
+
+def test_a_source_that_lost_its_own_refuses() -> None:
+    found = matrix(one("a", "a:1-3"), one("b", "a:1-5"))
+    answer = found.answer(replica="b", source="a")
+    assert (answer.refusal, answer.gtid_set) == (FailedCheck.MORE_GTIDS, sets("a:4-5"))
+    back = found.answer(replica="a", source="b")
+    assert (back.outcome, back.dropped) == (Outcome.INCOMPLETE, sets("a:4-5"))
+    assert found.verdict is Verdict.CRITICAL
+
+
+def test_a_commit_under_way_is_not_lost() -> None:
+    found = matrix(one("a", "a:1-3", gtid_owned=sets("a:4")), one("b", "a:1-4"))
+    assert found.answer(replica="b", source="a").attaches
+
+
+def test_a_source_that_purged_refuses_unless_the_relay_log_has_it() -> None:
+    source = one("a", "a:1-5", purged="a:1-4")
+    answer = matrix(source, one("b", "a:1-3")).answer(replica="b", source="a")
+    assert (answer.refusal, answer.gtid_set) == (FailedCheck.PURGED, sets("a:4"))
+    received = a_channel("a", A, gtid_retrieved=sets("a:4"))
+    answer = matrix(source, one("b", "a:1-3", channels=(received,))).answer(replica="b", source="a")
+    assert answer.attaches
+
+
+def test_an_errant_transaction_is_hidden_and_an_allowed_one_is_not() -> None:
+    pair = (one("a", "a:1-3"), one("b", "a:1-3 b:1"))
+    answer = matrix(*pair).answer(replica="b", source="a")
+    assert (answer.outcome, answer.gtid_set) == (Outcome.DIVERGED, sets("b:1"))
+    allowed = Policy(allowed_uuids=frozenset({B}))
+    assert matrix(*pair, policy=allowed).answer(replica="b", source="a").attaches
+
+
+def test_what_is_on_its_way_to_the_source_is_not_hidden() -> None:
+    """b applies what it received from a; a stopped applier never will."""
+    channel = a_channel("a", A, gtid_retrieved=sets("a:1-5"), applied_to=None)
+    behind = one("b", "a:1-4", channels=(channel,))
+    answer = matrix(one("a", "a:1-5"), behind).answer(replica="a", source="b")
+    assert answer.refusal is None
+    stopped = replace(channel, applier=ThreadState.STOPPED)
+    answer = matrix(one("a", "a:1-5"), replace(behind, channels=(stopped,))).answer(
+        replica="a", source="b"
+    )
+    assert (answer.outcome, answer.gtid_set) == (Outcome.DIVERGED, sets("a:5"))
+
+
+@pytest.mark.parametrize(
+    ("source", "replica", "refusal"),
+    [
+        ({"settings": settings(log_bin="OFF")}, {}, FailedCheck.NO_BINARY_LOG),
+        ({"settings": settings(gtid_mode="ON_PERMISSIVE")}, {}, FailedCheck.SOURCE_MODE),
+        ({"server_id": 7}, {"server_id": 7}, FailedCheck.SAME_SERVER_ID),
+        ({"server_id": 0}, {}, FailedCheck.NO_SERVER_ID),
+        ({}, {"server_id": 0}, FailedCheck.NO_SERVER_ID),
+        ({"server_uuid": B}, {}, FailedCheck.SAME_SERVER_UUID),
+        ({"version": OLD}, {}, FailedCheck.VERSIONS),
+        ({}, {"version": OLD}, FailedCheck.VERSIONS),
+    ],
+)
+def test_settings_and_identity_refuse(
+    source: dict[str, Any], replica: dict[str, Any], refusal: FailedCheck
+) -> None:
+    found = matrix(one("a", "a:1", **source), one("b", "a:1", **replica))
+    assert found.answer(replica="b", source="a").refusal is refusal
+
+
+def test_a_server_without_readings_or_settings_is_unknown() -> None:
+    found = matrix(one("a", "a:1"), an_unread("b"))
+    assert {each.outcome for each in found.answers} == {Outcome.UNKNOWN}
+    assert [name for name, _ in found.unread] == ["b"]
+    assert found.verdict is Verdict.UNKNOWN
+    found = matrix(one("a", "a:1"), one("b", "a:1", settings=None, notable_settings=None))
+    assert found.answer(replica="a", source="b").unread == "the settings of b"
+    assert found.verdict is Verdict.UNKNOWN
+
+
+def test_a_log_that_the_server_cannot_open_is_a_doubt() -> None:
+    logs = (BinaryLog("binlog.000001", 0), BinaryLog("binlog.000002", 900))
+    found = matrix(one("a", "a:1-2", binary_logs=logs), one("b", "a:1"))
+    [doubt] = found.answer(replica="b", source="a").doubts
+    assert "cannot open its binary log binlog.000001" in doubt
+
+
+numbers = st.frozensets(st.integers(1, 5))
+
+
+@laws()
+@given(numbers, numbers, numbers, numbers)
+def test_the_answer_agrees_with_the_checks_of_the_server(
+    has: frozenset[int], gone: frozenset[int], own: frozenset[int], other: frozenset[int]
+) -> None:
+    """Source: it lost `own - has`; purged is part of executed. Read from check_start_file."""
+    purged = has & gone
+    executed = {"a": has, "b": frozenset({1})}
+    sent = {"a": own, "b": other}
+
+    def as_set(numbers_of: dict[str, frozenset[int]]) -> GtidSet:
+        texts = [
+            f"{UUID_OF[name]}:{':'.join(map(str, sorted(ns)))}"
+            for name, ns in numbers_of.items()
+            if ns
+        ]
+        return GtidSet.parse(",".join(texts))
+
+    source = replace(
+        a_server("a", A, as_set(executed)), gtid_purged=as_set({"a": purged, "b": frozenset()})
+    )
+    answer = matrix(source, a_server("b", B, as_set(sent))).answer(replica="b", source="a")
+    if own - has:
+        assert answer.refusal is FailedCheck.MORE_GTIDS
+    elif purged - own:
+        assert answer.refusal is FailedCheck.PURGED
+    elif other - {1}:
+        assert answer.outcome is Outcome.DIVERGED
+    elif 1 not in other:
+        assert answer.outcome is Outcome.INCOMPLETE
+    else:
+        assert answer.outcome is Outcome.SERVED
+
+
+# -- a set ----------------------------------------------------------------------------------------
+
+
+def test_a_set_is_answered_by_every_server() -> None:
+    servers = (one("a", "a:1-5", purged="a:1-3"), one("b", "a:1-5"), one("c", "a:1-5 c:1"))
+    snapshot = a_cluster("cluster", *servers)
+    found = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), sets("a:1-2"))
+    assert [(each.source, each.replica, each.refusal) for each in found.answers] == [
+        ("a", OFFERED, FailedCheck.PURGED),
+        ("b", OFFERED, None),
+        ("c", OFFERED, None),
+    ]
+    assert found.verdict is Verdict.WARNING
+    found = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), sets("c:1-2"))
+    assert found.answers[2].refusal is FailedCheck.MORE_GTIDS
+
+
+# -- promotion ------------------------------------------------------------------------------------
+
+
+def test_a_promotion_lists_what_to_fetch_and_from_where() -> None:
+    found = matrix(one("a", "a:1-5", purged="a:1-4"), one("b", "a:1-5 b:1"), one("c", "a:1-2"))
+    promotion = promotion_of(found, "a")
+    assert promotion.verdict is Verdict.WARNING
+    assert [(each.gtid_set, each.donor) for each in promotion.missing] == [(sets("b:1"), "b")]
+    assert [(each.answer.replica, each.donor) for each in promotion.obstacles] == [
+        ("b", None),
+        ("c", "b"),
+    ]
+    assert promotion.best == "b"
+    assert promotion_of(found, "b").verdict is Verdict.OK
+    assert promotion_of(found, "b").best is None
+
+
+def test_a_promotion_that_strands_a_server_is_critical() -> None:
+    found = matrix(
+        one("a", "a:1-5", purged="a:1-4"), one("b", "a:1-5", purged="a:1-4"), one("c", "")
+    )
+    promotion = promotion_of(found, "a")
+    assert promotion.verdict is Verdict.CRITICAL
+    assert [(each.answer.replica, each.donor) for each in promotion.obstacles] == [("c", None)]
+
+
+def test_a_promotion_with_an_unread_server_is_unknown() -> None:
+    assert promotion_of(matrix(one("a", "a:1"), an_unread("b")), "a").verdict is Verdict.UNKNOWN
+    with pytest.raises(KeyError):
+        promotion_of(matrix(one("a", "a:1"), one("b", "a:1")), "z")
+
+
+def test_the_steps_use_the_channels_addresses_and_the_words_of_each_version() -> None:
+    channel = a_channel("inside-a", A)
+    servers = (
+        one("a", "a:1"),
+        one("b", "a:1", channels=(channel,)),
+        one("c", "a:1", version=EIGHT),
+    )
+    snapshot = a_cluster("cluster", *servers)
+    found = handshake_matrix(snapshot, audit_cluster(snapshot), Policy())
+    change = (
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'inside-a.example', SOURCE_PORT = 3306,"
+        " SOURCE_AUTO_POSITION = 1;"
+    )
+    stop, b, c = promotion_steps(promotion_of(found, "a"), snapshot)
+    assert "Stop all writes" in stop.what
+    assert b.statements == (
+        "STOP REPLICA;",
+        change,
+        "START REPLICA;",
+    )
+    assert c.server == "c"
+
+
+# -- texts ----------------------------------------------------------------------------------------
+
+
+def test_texts_of_versions_that_were_not_seen_say_so() -> None:
+    assert more_gtids_text(NEW, NEW).seen_on == "9.7.4"
+    assert more_gtids_text(OLD, OLD).seen_on == "5.6.24"
+    assert more_gtids_text(EIGHT, EIGHT).seen_on is None
+    assert more_gtids_text(OLD, NEW).seen_on is None
+
+
+def test_the_sets_of_a_purged_text_are_printed_as_the_server_prints_them() -> None:
+    both = purged_text(NEW, NEW, sent=sets("a:1 b:1"), missing=sets("a:2"))
+    assert f"'{A}:1,\n{B}:1', and the missing transactions are '{A}:2'" in both.text
+    assert (both.errno, both.seen_on) == (13114, "9.7.4")
+    old = purged_text(OLD, OLD, sent=sets("a:1"), missing=sets("a:2"))
+    assert old.errno == 1236
+    assert str(A) not in old.text
+    master = purged_text(EIGHT, EIGHT, sent=sets("a:1"), missing=sets("a:2"))
+    assert "because the master purged" in master.text
+    assert master.text.startswith("Got fatal error 1236 from master")

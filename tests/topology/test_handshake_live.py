@@ -1,0 +1,229 @@
+"""What `handshake` predicts, held against what real servers do: every server pointed to every other.
+
+The texts are compared character by character, in both versions.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import permutations
+
+import pytest
+
+from compose.faults import commit
+from compose.faults_content import restart_with
+from compose.faults_handshake import four_that_differ
+from compose.native.installation import Installation
+from compose.native.provision import REPLICATION_USER
+from compose.native.server import Server
+from compose.native.shapes import Link, Topology, TopologyPlan, follow, running, wait_for
+from gtid import GtidSet
+from topology.adapters.collect import collect_cluster
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Verdict
+from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
+from topology.handshake.promotion import promotion_of
+from topology.handshake.promotion_steps import promotion_steps
+from topology.handshake.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.policy import Policy
+from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.target import ServerTarget
+
+_ANSWER_SECONDS_MAX = 20.0
+_NAMES = ("source", "one", "two", "three")
+_FOUR = TopologyPlan(
+    names=_NAMES, links=tuple(Link(source="source", replica=name) for name in _NAMES[1:])
+)
+
+
+@pytest.fixture(params=["installation97", "installation56"])
+def installation(request: pytest.FixtureRequest) -> Installation:
+    found: Installation = request.getfixturevalue(request.param)
+    return found
+
+
+@contextmanager
+def two_servers(installation: Installation) -> Iterator[Topology]:
+    with running(installation, TopologyPlan(names=("a", "b"), links=())) as two:
+        yield two
+
+
+def read(topology: Topology) -> ClusterSnapshot:
+    targets = [
+        ServerTarget(name=name, host=server.host, port=server.port, user="root")
+        for name, server in topology.servers.items()
+    ]
+    return collect_cluster("four", targets)
+
+
+def matrix_of(snapshot: ClusterSnapshot) -> HandshakeMatrix:
+    return handshake_matrix(snapshot, audit_cluster(snapshot), Policy())
+
+
+def point(replica: Server, source: Server) -> None:
+    """Point a replica to a source and start its receiver alone: nothing is applied."""
+    words = replica.dialect
+    receiver = f"{words.start_replica} IO_THREAD"
+    replica.execute(words.stop_replica)
+    replica.execute(
+        words.change_source_to(
+            host=source.host,
+            port=source.port,
+            user=REPLICATION_USER,
+            auto_position=1,
+            connect_retry=1,
+            retry_count=10,
+        ),
+        receiver,
+    )
+
+
+def outcome_of(replica: Server) -> tuple[int, str]:
+    """Wait for the answer of the source: an error, or (0, "") once it sends."""
+    deadline = time.monotonic() + _ANSWER_SECONDS_MAX
+    while time.monotonic() < deadline:
+        status = replica.replica_status()
+        state = status.get("Replica_IO_State") or status.get("Slave_IO_State") or ""
+        if status["Last_IO_Errno"]:
+            return int(status["Last_IO_Errno"]), str(status["Last_IO_Error"])
+        if state.startswith("Waiting for") and "send event" in state:
+            return 0, ""
+        time.sleep(0.05)
+    raise AssertionError(f"{replica} got no answer: {status}")
+
+
+def expected_of(answer: SourceAnswer) -> tuple[int, str]:
+    return (answer.text.errno, answer.text.text) if answer.text is not None else (0, "")
+
+
+def hold_against_servers(topology: Topology, matrix: HandshakeMatrix) -> None:
+    for replica, source in permutations(topology.servers, 2):
+        answer = matrix.answer(replica=replica, source=source)
+        assert answer.outcome is not Outcome.UNKNOWN
+        point(topology[replica], topology[source])
+        found = outcome_of(topology[replica])
+        assert found == expected_of(answer), (replica, source)
+        if answer.outcome is not Outcome.REFUSED:
+            missing = GtidSet.parse(topology[source].value("@@GLOBAL.gtid_executed"))
+            missing -= GtidSet.parse(topology[replica].value("@@GLOBAL.gtid_executed"))
+            assert missing == answer.fetched | answer.dropped
+
+
+def test_all_directions_between_four_servers_are_answered_as_predicted(
+    installation: Installation,
+) -> None:
+    with running(installation, _FOUR) as four:
+        fault = four_that_differ(four)
+        snapshot = read(four)
+        matrix = matrix_of(snapshot)
+        assert matrix.verdict is Verdict.CRITICAL  # no server gets "source" its own back
+        lost = GtidSet.parse(fault.lost)
+        refused = matrix.answer(replica="one", source="source")
+        assert (refused.refusal, refused.gtid_set) == (FailedCheck.MORE_GTIDS, lost)
+        assert matrix.answer(replica="three", source="one").refusal is FailedCheck.PURGED
+        own = matrix.answer(replica="source", source="one")
+        assert (own.outcome, own.dropped) == (Outcome.INCOMPLETE, lost)
+        hidden = matrix.answer(replica="two", source="one")
+        assert (hidden.outcome, hidden.gtid_set) == (Outcome.DIVERGED, GtidSet.parse(fault.errant))
+        hold_against_servers(four, matrix)
+        promotion = promotion_of(matrix, "one")
+        assert promotion.verdict is Verdict.WARNING
+        assert [(str(each.gtid_set), each.donor) for each in promotion.missing] == [
+            (fault.errant, "two")
+        ]
+        assert {each.answer.replica: each.donor for each in promotion.obstacles} == {
+            "source": None,
+            "two": None,
+            "three": "two",
+        }
+        carry_out(four, snapshot, promote="one")
+        after = matrix_of(read(four))
+        # Only what the steps leave to `repair plan` is left: the source's own lost transactions.
+        left = {each.replica: each.outcome for each in after.of_source("one")}
+        assert left == {
+            "source": Outcome.INCOMPLETE,
+            "two": Outcome.SERVED,
+            "three": Outcome.SERVED,
+        }
+        hold_against_servers(four, after)
+
+
+def carry_out(topology: Topology, snapshot: ClusterSnapshot, *, promote: str) -> None:
+    """Run the steps of a promotion literally; wait for what each fetches before the next begins."""
+    for step in promotion_steps(promotion_of(matrix_of(snapshot), promote), snapshot):
+        for statement in step.statements:
+            topology[step.server].execute(statement)
+        if step.statements and "replicate from two" in step.what:
+            wait_for(topology[step.server], topology["two"].value("@@GLOBAL.gtid_executed"))
+    everything = topology[promote].value("@@GLOBAL.gtid_executed")
+    for name in ("two", "three"):
+        wait_for(topology[name], everything)
+
+
+def test_a_set_is_served_by_the_servers_that_have_not_purged(installation97: Installation) -> None:
+    with running(installation97, _FOUR) as four:
+        four_that_differ(four)
+        snapshot = read(four)
+        offered = GtidSet.parse(four["three"].value("@@GLOBAL.gtid_executed"))
+        answers = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), offered)
+        assert answers.verdict is Verdict.WARNING
+        assert {each.source: each.refusal for each in answers.answers} == {
+            "source": FailedCheck.PURGED,
+            "one": FailedCheck.PURGED,
+            "two": None,
+            "three": None,
+        }
+
+
+def test_settings_that_refuse_are_predicted_with_their_text(installation97: Installation) -> None:
+    with two_servers(installation97) as two:
+        a, b = two["a"], two["b"]
+        commit(a, "CREATE DATABASE settings")
+        follow(b, a)
+        wait_for(b, a.value("@@GLOBAL.gtid_executed"))
+
+        def hold(refusal: FailedCheck | None) -> None:
+            answer = matrix_of(read(two)).answer(replica="b", source="a")
+            assert answer.refusal is refusal
+            point(b, a)
+            assert outcome_of(b) == expected_of(answer)
+
+        hold(None)
+        a.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+        hold(FailedCheck.SOURCE_MODE)
+        a.execute("SET GLOBAL gtid_mode = ON")
+        own = b.value("@@GLOBAL.server_id")
+        b.execute(f"SET GLOBAL server_id = {a.value('@@GLOBAL.server_id')}")
+        hold(FailedCheck.SAME_SERVER_ID)
+        b.execute(f"SET GLOBAL server_id = {own}")
+        own = a.value("@@GLOBAL.server_id")
+        a.execute("SET GLOBAL server_id = 0")
+        hold(FailedCheck.NO_SERVER_ID)
+        a.execute(f"SET GLOBAL server_id = {own}")
+        restart_with(a, "--skip-log-bin")
+        hold(FailedCheck.NO_BINARY_LOG)
+        (b.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={a.value('@@server_uuid')}\n")
+        b.restart()
+        hold(FailedCheck.SAME_SERVER_UUID)
+
+
+@pytest.mark.parametrize("digits", [12, 13])
+def test_sets_that_do_not_fit_the_message_are_left_out(
+    installation97: Installation, digits: int
+) -> None:
+    """The text with both sets has 512 bytes with 12 digits, and one more with 13."""
+    uuids = [f"{number:08d}-1111-1111-1111-111111111111" for number in (1, 2, 3)]
+    with two_servers(installation97) as two:
+        sent = ",".join(f"{uuid}:1-3" for uuid in uuids[:2])
+        purged = f"{uuids[0]}:1-5,{uuids[1]}:1-5,{uuids[2]}:1-{10**digits + 9}"
+        for server, gtids in ((two["a"], purged), (two["b"], sent)):
+            server.execute(
+                server.dialect.words.reset_binary_logs_and_gtids,
+                f"SET GLOBAL gtid_purged = '{gtids}'",
+            )
+        answer = matrix_of(read(two)).answer(replica="b", source="a")
+        assert answer.refusal is FailedCheck.PURGED
+        assert answer.text is not None
+        assert ("too long to print" in answer.text.text) is (digits == 13)
+        point(two["b"], two["a"])
+        assert outcome_of(two["b"]) == expected_of(answer)

@@ -1,0 +1,139 @@
+"""The order of repair before a failover, as steps with the statements of each server's version.
+
+1. The address of a source is the one that an existing channel uses for it, otherwise the one from
+   which it was audited: replicas may need another.
+2. Accounts and passwords are not part of the statements. A channel keeps those that it has.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from binlog.quoting import quote_channel, quote_number, quote_string
+from topology.facts.graph import build_graph
+from topology.handshake.promotion import Missing, Obstacle, Promotion
+from topology.handshake.source_answer import FailedCheck
+from topology.readings.dialect import Dialect, dialect_of
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionStep:
+    """One step: on which server, what, and the statements, if statements can do it."""
+
+    server: str  # "" for all servers
+    what: str
+    statements: tuple[str, ...] = ()
+
+
+def promotion_steps(promotion: Promotion, snapshot: ClusterSnapshot) -> tuple[PromotionStep, ...]:
+    """Return the steps in order; nothing but to audit again if the candidate was not read."""
+    servers = {server.name: server for server in snapshot.last}
+    if promotion.candidate in promotion.unread:
+        return (PromotionStep(promotion.candidate, "It was not read: audit again first."),)
+    addresses = {server.name: (server.host, server.port) for server in snapshot.last}
+    for edge in build_graph(snapshot).edges:
+        addresses[edge.source] = (edge.channel.source_host, edge.channel.source_port)
+    return tuple(_Steps(promotion, servers, addresses).in_order())
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    promotion: Promotion
+    servers: dict[str, ServerSnapshot]
+    addresses: dict[str, tuple[str, int]]
+
+    def in_order(self) -> Iterator[PromotionStep]:
+        candidate = self.servers[self.promotion.candidate]
+        yield PromotionStep(
+            "", "Stop all writes of clients, and run this again: the sets must not change any more."
+        )
+        if self.promotion.arrives:
+            yield PromotionStep(
+                candidate.name,
+                "Wait until it has applied what is on its way.",
+                (_wait(candidate, str(self.promotion.arrives)),),
+            )
+        for missing in self.promotion.missing:
+            yield self._fetch(candidate, missing)
+        for obstacle in self.promotion.obstacles:
+            yield from self._clear(candidate, obstacle)
+        for name, server in sorted(self.servers.items()):
+            if name in self.promotion.unread:
+                yield PromotionStep(name, "It was not read: audit again before it follows.")
+            elif name != candidate.name:
+                yield self._point(server, candidate.name, f"Point it to {candidate.name}.")
+
+    def _fetch(self, candidate: ServerSnapshot, missing: Missing) -> PromotionStep:
+        what = missing.gtid_set.shortened()
+        if missing.donor is None:
+            return PromotionStep(
+                candidate.name,
+                f"No server can send it {what}: plan the repair (repair plan) before the failover,"
+                " or these transactions are lost.",
+            )
+        return self._point(
+            candidate,
+            missing.donor,
+            f"It misses {what}. If their content is needed, let it replicate from {missing.donor}"
+            " first; if it is not, plan the repair (repair plan).",
+        )
+
+    def _clear(self, candidate: ServerSnapshot, obstacle: Obstacle) -> Iterator[PromotionStep]:
+        answer = obstacle.answer
+        server, gone = self.servers[answer.replica], answer.gtid_set
+        if answer.refusal is FailedCheck.PURGED and obstacle.donor is None:
+            yield PromotionStep(
+                server.name,
+                f"{candidate.name} has purged {gone.shortened()}, and no server can send it:"
+                " rebuild this server from a backup or a clone.",
+            )
+        elif answer.refusal is FailedCheck.PURGED and obstacle.donor is not None:
+            step = self._point(
+                server,
+                obstacle.donor,
+                f"{candidate.name} has purged {gone.shortened()}: let this server replicate from"
+                f" {obstacle.donor} until it has them.",
+            )
+            waits = (*step.statements, _wait(server, str(gone))) if step.statements else ()
+            yield PromotionStep(step.server, step.what, waits)
+        elif answer.refusal not in (None, FailedCheck.MORE_GTIDS):
+            yield PromotionStep(
+                server.name, f"{candidate.name} would refuse it: {answer.refusal.value}."
+            )
+        if answer.dropped:
+            yield PromotionStep(
+                server.name,
+                f"It committed {answer.dropped.shortened()} itself and lost them, and its receiver"
+                " drops them: plan the repair (repair plan).",
+            )
+        if answer.unlike:
+            yield PromotionStep(
+                server.name,
+                f"{answer.unlike.shortened()} has another content than on {candidate.name}: plan"
+                " the repair (repair plan).",
+            )
+
+    def _point(self, replica: ServerSnapshot, source: str, what: str) -> PromotionStep:
+        channels = replica.channels or ()
+        if len(channels) > 1:
+            return PromotionStep(
+                replica.name, f"{what} It has {len(channels)} channels: choose the one to change."
+            )
+        words, (host, port) = _dialect(replica), self.addresses[source]
+        channel = words.for_channel(quote_channel(channels[0].name) if channels else None)
+        prefix = words.option_prefix
+        change = (
+            f"{words.change_source} {prefix}HOST = {quote_string(host)},"
+            f" {prefix}PORT = {quote_number(port)}, {prefix}AUTO_POSITION = 1{channel};"
+        )
+        statements = (f"{words.stop_replica}{channel};", change, f"{words.start_replica}{channel};")
+        return PromotionStep(replica.name, what, statements)
+
+
+def _wait(server: ServerSnapshot, gtid_text: str) -> str:
+    return f"SELECT {_dialect(server).wait_for_gtids}({quote_string(gtid_text)});"
+
+
+def _dialect(server: ServerSnapshot) -> Dialect:
+    assert server.version is not None, "a server that was read has a version"
+    return dialect_of(server.version)

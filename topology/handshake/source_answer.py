@@ -1,0 +1,244 @@
+"""What one source would answer to one replica that connects with auto-position, and what follows.
+
+How it works
+------------
+A receiver connects in this order, and the first check that fails is what SHOW REPLICA STATUS prints
+(sql/rpl_replica.cc, sql/rpl_binlog_sender.cc; seen on 5.6.24 and 9.7.4):
+
+1. The replica: it has a server_id. Servers with gtid_mode OFF or OFF_PERMISSIVE are not evaluated.
+2. The replica asks the source: server_ids differ, gtid_mode is ON, server_uuids differ.
+3. The source: its binary log is open, its server_id is not 0.
+4. The source, about its own server_uuid only: it has executed (or owns) all that the replica sends.
+   Otherwise the replica has transactions that the source lost.
+5. The source: the replica sends all that it has purged.
+
+A replica that is pointed to another source sends what it has executed: its relay log is deleted. On
+its present channel it also sends what it has received.
+
+What the source does not check is the more dangerous part. It accepts transactions of other UUIDs
+that only the replica has, and transactions that have another content on the source (E4), and never
+mentions them again: the answer is DIVERGED. What the source is about to receive does not count
+(`ahead`). A receiver drops events with its own server_id, so a server never gets back its own
+transactions that it lost: INCOMPLETE, with `dropped`.
+
+The first reading of the replica is compared with the last one of the source, so that timing cannot
+make a transaction extra (collect.py).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from gtid import GtidSet
+from topology.handshake.refusal_texts import (
+    RefusalText,
+    mode_text,
+    more_gtids_text,
+    no_log_text,
+    no_server_id_text,
+    purged_text,
+    same_id_text,
+    same_uuid_text,
+)
+from topology.readings.dialect import BINARY_LOG
+from topology.readings.notable_settings import notable_values
+from topology.readings.snapshot import ReadServer, ReadTwice
+from topology.readings.version import ServerVersion, follows
+
+_NO_NAME: Final = ServerVersion(0, 0)
+_OLDEST: Final = ServerVersion(5, 7, 0)
+_NEWEST: Final = ServerVersion(9, 7, 0)
+
+
+class Outcome(Enum):
+    """What becomes of the connection."""
+
+    SERVED = "served"  # accepted, and the replica gets all that it misses
+    DIVERGED = "diverged"  # accepted, although only the replica has some transactions
+    INCOMPLETE = "incomplete"  # accepted, and the replica does not get back own ones that it lost
+    REFUSED = "refused"
+    UNKNOWN = "unknown"  # a fact that decides it was not read
+
+
+class FailedCheck(Enum):
+    """The check that fails, in the order of the checks."""
+
+    VERSIONS = "versions"
+    NO_SERVER_ID = "no_server_id"
+    SAME_SERVER_ID = "same_server_id"
+    SOURCE_MODE = "gtid_mode"
+    SAME_SERVER_UUID = "same_server_uuid"
+    NO_BINARY_LOG = "no_binary_log"
+    MORE_GTIDS = "more_gtids"
+    PURGED = "purged"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAnswer:
+    """What `source` would answer to `replica`."""
+
+    source: str
+    replica: str
+    outcome: Outcome
+    refusal: FailedCheck | None = None
+    # The GTIDs that decide it: purged ones, lost ones, or those that only the replica has.
+    gtid_set: GtidSet = GtidSet()  # noqa: RUF009 - immutable
+    unlike: GtidSet = GtidSet()  # noqa: RUF009 - immutable; both have other content under these
+    fetched: GtidSet = GtidSet()  # noqa: RUF009 - immutable; what the replica would receive
+    dropped: GtidSet = GtidSet()  # noqa: RUF009 - immutable; sent, and dropped by its receiver
+    ahead: GtidSet = GtidSet()  # noqa: RUF009 - immutable; the source is about to receive these
+    text: RefusalText | None = None  # None: not refused, or by an error before replication begins
+    doubts: tuple[str, ...] = ()  # why it may be otherwise
+    unread: str = ""  # what was not read, if it is not known
+
+    @property
+    def attaches(self) -> bool:
+        """Return whether the replica could replicate from the source without losing anything."""
+        return self.outcome is Outcome.SERVED
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What connects: a server, or only a set (a consumer, a backup, a clone)."""
+
+    name: str
+    executed: GtidSet  # for a server: its first reading
+    sent: GtidSet  # for a server: its last reading, and what its channel to this source received
+    server: ReadServer | None = None
+
+
+def source_answer(
+    offer: Offer,
+    source_name: str,
+    source: ReadTwice,
+    *,
+    committing: GtidSet,
+    arriving: GtidSet,
+    allowed: GtidSet,
+    unlike: GtidSet,
+) -> SourceAnswer:
+    """Return what a source would answer.
+
+    Args:
+        offer: what connects.
+        source_name: the source's name.
+        source: its two readings.
+        committing: what the source is about to list as executed.
+        arriving: what the source is about to receive.
+        allowed: what may be extra on the replica by policy.
+        unlike: GTIDs under which the two are known to have different transactions.
+    """
+    last = source.last
+    unread = _unread(offer, last)
+    if unread:
+        return SourceAnswer(source_name, offer.name, Outcome.UNKNOWN, unread=unread)
+    refused = _refused_by_settings(offer, last)
+    if refused is not None:
+        refusal, text = refused
+        return SourceAnswer(source_name, offer.name, Outcome.REFUSED, refusal, text=text)
+    has = last.gtid_executed | last.gtid_owned | committing
+    own, here = last.server_uuid, last.version or _NO_NAME
+    there = (offer.server.version if offer.server is not None else here) or here
+    more = offer.executed.from_uuid(own) - has
+    if more:
+        return SourceAnswer(
+            source_name,
+            offer.name,
+            Outcome.REFUSED,
+            FailedCheck.MORE_GTIDS,
+            gtid_set=more,
+            text=more_gtids_text(here, there),
+        )
+    purged = last.gtid_purged - offer.sent
+    if purged:
+        return SourceAnswer(
+            source_name,
+            offer.name,
+            Outcome.REFUSED,
+            FailedCheck.PURGED,
+            gtid_set=purged,
+            text=purged_text(here, there, sent=offer.sent, missing=purged),
+        )
+    beyond = offer.executed - has - allowed
+    fetched = last.gtid_executed - offer.sent
+    dropped = GtidSet()
+    if offer.server is not None:
+        dropped = fetched.from_uuid(offer.server.server_uuid)
+    hidden, unlike = beyond - arriving, unlike & offer.executed
+    outcome = Outcome.INCOMPLETE if dropped else Outcome.SERVED
+    return SourceAnswer(
+        source_name,
+        offer.name,
+        Outcome.DIVERGED if hidden or unlike else outcome,
+        gtid_set=hidden,
+        unlike=unlike,
+        fetched=fetched - dropped,
+        dropped=dropped,
+        ahead=beyond & arriving,
+        doubts=tuple(_doubts(offer, last, fetched)),
+    )
+
+
+def _unread(offer: Offer, source: ReadServer) -> str:
+    servers = [source] if offer.server is None else [source, offer.server]
+    names = [each.name for each in servers if each.notable_settings is None]
+    return f"the settings of {' and '.join(names)}" if names else ""
+
+
+def _refused_by_settings(
+    offer: Offer, source: ReadServer
+) -> tuple[FailedCheck, RefusalText | None] | None:
+    """Return the first check about identity, settings and logs that fails, with the text."""
+    replica, here = offer.server, source.version or _NO_NAME
+    there = (replica.version if replica is not None else here) or here
+    if replica is not None:
+        if _refuse_each_other(here, there):
+            return FailedCheck.VERSIONS, None
+        mode = notable_values(source.notable_settings).get("gtid_mode")
+        if replica.server_id == 0:
+            return FailedCheck.NO_SERVER_ID, None
+        if replica.server_id == source.server_id is not None:
+            return FailedCheck.SAME_SERVER_ID, same_id_text(there)
+        if mode is not None:
+            return FailedCheck.SOURCE_MODE, mode_text(mode, there)
+        if replica.server_uuid == source.server_uuid:
+            return FailedCheck.SAME_SERVER_UUID, same_uuid_text(there)
+    notable = notable_values(source.notable_settings)
+    if "log_bin" in notable or BINARY_LOG in notable:
+        return FailedCheck.NO_BINARY_LOG, no_log_text(here, there)
+    if source.server_id == 0 and here >= _OLDEST:  # 5.6.24 serves with server_id 0
+        return FailedCheck.NO_SERVER_ID, no_server_id_text(here, there)
+    if "gtid_mode" in notable:
+        return FailedCheck.SOURCE_MODE, None
+    return None
+
+
+def _refuse_each_other(here: ServerVersion, there: ServerVersion) -> bool:
+    """Return whether two versions cannot connect: 5.6 and 9.7 (errors 2026 and 2059; seen)."""
+    older, newer = sorted((here, there))
+    return older < _OLDEST and newer >= _NEWEST
+
+
+def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
+    doubts: list[str] = []
+    gone = [each.name for each in source.binary_logs or () if each.size_bytes == 0]
+    if gone and fetched:
+        doubts.append(
+            f"{source.name} cannot open its binary log {gone[0]}: if {offer.name} needs"
+            " transactions from there, it is refused with error 1236"
+        )
+    received = source.gtid_retrieved - source.gtid_executed
+    if received and "log_replica_updates" in notable_values(source.notable_settings):
+        doubts.append(
+            f"{source.name} does not log what it receives (log_replica_updates = OFF): it refuses"
+            " with error 1236 as soon as it has applied what it received"
+        )
+    here, replica = source.version, offer.server
+    if replica is not None and here is not None and replica.version is not None:
+        there = replica.version
+        if not follows(there, here):
+            doubts.append(
+                f"{source.name} runs {here} and {replica.name} {there}: MySQL supports a replica of"
+                " its source's release series or the next one"
+            )
+    return doubts

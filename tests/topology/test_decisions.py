@@ -143,14 +143,17 @@ def test_a_stopped_channel_names_all_that_waits(part: str) -> None:
     assert "Until_Condition" not in [each.fact for each in found.evidence]
 
 
-@pytest.mark.parametrize(("stopped", "names_it"), [("applier", True), ("receiver", False)])
-def test_a_condition_of_until_is_named_where_the_applier_stopped(
-    stopped: str, *, names_it: bool
-) -> None:
+@pytest.mark.parametrize(
+    ("stopped", "text"),
+    [("applier", "Find out why before you start it"), ("receiver", "runs with START REPLICA UNTIL")],
+)
+def test_a_condition_of_until_is_named_once_for_a_channel(stopped: str, text: str) -> None:
     facts = of_pair(**{stopped: STOPPED, "until": "SQL_AFTER_GTIDS"})
     [found] = threads.replication_not_running(facts)
-    assert ("Until_Condition" in [each.fact for each in found.evidence]) is names_it
-    assert ("SQL_AFTER_GTIDS" in found.explanation) is names_it
+    assert "Until_Condition" in [each.fact for each in found.evidence]
+    assert "SQL_AFTER_GTIDS" in found.explanation
+    assert text in found.explanation
+    assert list(threads.stops_at_until(facts)) == []
 
 
 def test_errant_transactions_are_those_of_this_edge() -> None:

@@ -137,15 +137,9 @@ def has_closed_log(server: ServerSnapshot) -> bool:
 def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield A7: a thread that an operator stopped."""
     for source, replica, channel in _channels(facts):
-        is_by_hand = channel.receiver is ThreadState.STOPPED and not _has_receiver_error(channel)
-        if channel.has_error and not is_by_hand:
-            continue
-        stopped = ["receiver"] if channel.receiver is ThreadState.STOPPED else []
-        # An applier with an error of its own is A1, A2 or A3; its stopped receiver is still
-        # reported.
-        if channel.applier is ThreadState.STOPPED and not channel.has_error:
-            stopped.append("applier")
-        stops = "applier" in stopped and bool(channel.until)
+        stopped = _stopped_by_hand(channel)
+        is_applied = channel.applier is ThreadState.RUNNING or "applier" in stopped
+        has_condition = bool(channel.until) and is_applied
         if stopped:
             yield finding(
                 facts,
@@ -159,16 +153,48 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("receiver", channel.receiver.value, replica),
                     evidence("applier", channel.applier.value, replica),
                     *_address(channel, replica),
-                    *((evidence("Until_Condition", channel.until, replica),) if stops else ()),
+                    *(
+                        (evidence("Until_Condition", channel.until, replica),)
+                        if has_condition
+                        else ()
+                    ),
                 ),
                 explanation=f"{replica.name} is not replicating: its {' and '.join(stopped)} "
                 + ("are" if len(stopped) > 1 else "is")
                 + " stopped, without an error."
-                + (_until(channel.until) if stops else "")
+                + (_condition(channel, replica) if has_condition else "")
                 + _written_below(facts, source=source, replica=replica.name)
                 + _gone_logs(facts, source=source, replica=replica.name)
                 + (emptied_text(replica, channel) if _had_any(facts, replica, channel) else ""),
             )
+
+
+def _stopped_by_hand(channel: ChannelSnapshot) -> list[str]:
+    """Return the threads that an operator stopped.
+
+    An applier with an error of its own is A1, A2 or A3; its stopped receiver is still reported.
+    """
+    is_by_hand = channel.receiver is ThreadState.STOPPED and not _has_receiver_error(channel)
+    if channel.has_error and not is_by_hand:
+        return []
+    stopped = ["receiver"] if channel.receiver is ThreadState.STOPPED else []
+    if channel.applier is ThreadState.STOPPED and not channel.has_error:
+        stopped.append("applier")
+    return stopped
+
+
+def _condition(channel: ChannelSnapshot, replica: ServerSnapshot) -> str:
+    """Explain the condition of START REPLICA UNTIL: it was reached, or the applier still runs."""
+    if channel.applier is ThreadState.STOPPED:
+        return _until(channel.until)
+    return f" {_will_stop(channel, replica)}"
+
+
+def _will_stop(channel: ChannelSnapshot, replica: ServerSnapshot) -> str:
+    return (
+        f"The applier of {replica.name} runs with START REPLICA UNTIL {channel.until}: it stops"
+        " there, and then applies nothing more."
+    )
 
 
 def _gone_logs(facts: ClusterFacts, *, source: str | None, replica: str) -> str:
@@ -214,9 +240,13 @@ def _had_any(facts: ClusterFacts, replica: ServerSnapshot, channel: ChannelSnaps
 
 
 def stops_at_until(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield A7 as info: a running applier that will stop at a position set by an operator."""
+    """Yield A7 as info: a running applier that will stop at a position set by an operator.
+
+    If the receiver was stopped by hand, that A7 says it as well.
+    """
     for source, replica, channel in _channels(facts):
-        if channel.until and channel.applier is ThreadState.RUNNING:
+        is_running = channel.applier is ThreadState.RUNNING
+        if channel.until and is_running and not _stopped_by_hand(channel):
             found = finding(
                 facts,
                 "A7",
@@ -230,8 +260,7 @@ def stops_at_until(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("applier", channel.applier.value, replica),
                     evidence("Until_Condition", channel.until, replica),
                 ),
-                explanation=f"The applier of {replica.name} runs with START REPLICA UNTIL"
-                f" {channel.until}: it stops there, and then applies nothing more.",
+                explanation=_will_stop(channel, replica),
             )
             yield replace(found, name=_UNTIL_NAME)  # it has not stopped, unlike the catalogue's A7
 

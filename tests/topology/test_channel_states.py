@@ -1,0 +1,57 @@
+"""Every combination of what SHOW REPLICA STATUS shows of two threads: each fact has one finding."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from topology.audit_cluster import audit_cluster
+from topology.readings.snapshot import ThreadState
+
+RECEIVERS: tuple[dict[str, Any], ...] = (
+    {"receiver": ThreadState.RUNNING},
+    {"receiver": ThreadState.STOPPED},
+    {"receiver": ThreadState.CONNECTING, "receiver_errno": 2003, "receiver_error": "no answer"},
+    {
+        "receiver": ThreadState.STOPPED,
+        "receiver_errno": 13114,
+        "receiver_error": "fatal error 1236",
+    },
+)
+APPLIERS: tuple[dict[str, Any], ...] = (
+    {"applier": ThreadState.RUNNING},
+    {"applier": ThreadState.STOPPED},
+    {"applier": ThreadState.STOPPED, "applier_errno": 1062, "applier_error": "Duplicate entry"},
+)
+CONDITIONS = ("", "SQL_BEFORE_GTIDS", "SOURCE_LOG_POS binlog.000009:4", "SQL_AFTER_MTS_GAPS")
+SETS = (("1-5", "1-5", "1-5"), ("1-9", "1-5", "1-7"), ("1-9", "1-4:6", "1-6"))
+
+
+@pytest.mark.parametrize("auto_position", [True, False])
+@pytest.mark.parametrize("skip_counter", [0, 1])
+def test_every_combination_of_states_is_evaluated(auto_position: bool, skip_counter: int) -> None:
+    for receiver, applier, until, (source, here, received) in product(
+        RECEIVERS, APPLIERS, CONDITIONS, SETS
+    ):
+        channel = a_channel(
+            "a",
+            A,
+            **receiver,
+            **applier,
+            until=until,
+            auto_position=auto_position,
+            skip_counter=skip_counter,
+            gtid_retrieved=GtidSet.parse(f"{A}:{received}"),
+        )
+        replica = a_server("b", B, f"{A}:{here}", channels=(channel,))
+        audit = audit_cluster(a_cluster("pair", a_server("a", A, f"{A}:{source}"), replica))
+        about = [each for each in audit.findings if each.code == "A7"]
+        # No exception, and one A7 for a channel at most: it says what UNTIL will do as well.
+        assert len(about) <= 1
+        for found in about:
+            shows_condition = bool(until) and applier != APPLIERS[2]
+            assert ("START REPLICA UNTIL" in found.explanation) is shows_condition

@@ -145,7 +145,10 @@ def test_a_stopped_channel_names_all_that_waits(part: str) -> None:
 
 @pytest.mark.parametrize(
     ("stopped", "text"),
-    [("applier", "Find out why before you start it"), ("receiver", "runs with START REPLICA UNTIL")],
+    [
+        ("applier", "Find out why before you start it"),
+        ("receiver", "runs with START REPLICA UNTIL"),
+    ],
 )
 def test_a_condition_of_until_is_named_once_for_a_channel(stopped: str, text: str) -> None:
     facts = of_pair(**{stopped: STOPPED, "until": "SQL_AFTER_GTIDS"})

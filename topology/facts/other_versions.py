@@ -23,11 +23,13 @@ The sets look as if the replica were merely behind, and the waiting transactions
 rows. The lowest and the highest GTID that both have in their logs show it, because the first commit
 of one transaction has one time.
 
-**A source's own GTIDs that wait for a stopped applier.** The receiver may have received a
-transaction before a crash in which the source lost it. The source may have reused its GTID since.
-The relay log then has the former transaction, and no set or position shows that. This is possible
-only if the source restarted between two commits: that of the last transaction that both have
-executed, and that of the last one that waits.
+**A source's own GTIDs that wait in a relay log.** The receiver may have received a transaction
+before a crash in which the source lost it, or before an older copy of the source was restored. The
+source may have reused its GTID since. The relay log then has the former transaction, and no set or
+position shows that. This is possible only if the source restarted between two commits: that of the
+last transaction that both have executed, and that of the last one that waits. An applier that is
+stopped, delayed (SOURCE_DELAY) or far behind may have such a relay log. If its lag is shorter than
+the source's uptime, it applies what was committed since the restart.
 """
 
 from collections.abc import Mapping
@@ -117,14 +119,14 @@ def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet
 
 
 def around_start_samples(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return a source's highest own GTIDs that a stopped applier has, and has not, applied."""
+    """Return a source's highest own GTIDs that an applier has, and has not, applied."""
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
     return _newest(waiting) | _newest(applied) if waiting and applied else GtidSet()
 
 
 def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return what waits for a stopped applier, if the source restarted between the commits.
+    """Return what waits for an applier, if the source restarted between the commits.
 
     Return an empty set where the commits show that the restart was before or after all of it, where
     the source has had one log only, and where the replica has applied none of it: every new server
@@ -156,10 +158,18 @@ def _applied(source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:
 
 def _waiting(edge: Edge, *, source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:
     assert source.server_uuid is not None, "only servers that were read are linked"
-    if edge.channel.applier is not ThreadState.STOPPED:
+    if not _may_precede_start(edge.channel, source):
         return GtidSet()
     waiting = edge.channel.gtid_retrieved.from_uuid(source.server_uuid) & source.logged
     return waiting - (replica.gtid_executed or GtidSet())
+
+
+def _may_precede_start(channel: ChannelSnapshot, source: ServerSnapshot) -> bool:
+    """Return whether what waits may have been received before the source's last restart."""
+    lag, uptime = channel.lag_seconds, source.uptime_seconds
+    if channel.applier is ThreadState.STOPPED or lag is None or uptime is None:
+        return True
+    return lag + START_SLACK.total_seconds() >= uptime
 
 
 def _record(server: ServerSnapshot, gtid: GtidSet) -> CommitRecord | None:

@@ -7,7 +7,7 @@
 * The end of each gap that may have been skipped, and what follows it (log_order.py).
 * A replica's own GTIDs that one of its sources has and another does not, the lowest and highest
   own GTID of a source that a replica with a stopped receiver also has, and the highest own GTIDs
-  that a stopped applier has, and has not, applied (other_versions.py).
+  that an applier has, and has not, applied (other_versions.py).
 """
 
 from collections.abc import Iterator

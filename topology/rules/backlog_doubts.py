@@ -14,6 +14,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.facts.graph import is_at_address
 from topology.facts.half_received import asks_for_last_again, may_be_half_received
+from topology.facts.other_versions import received_around_start
 from topology.facts.progress import blocked_by_lock
 from topology.facts.reset_signs import has_earlier
 from topology.facts.skipping import can_have_skipped, crash_may_leave_place, why_it_may_skip
@@ -21,6 +22,7 @@ from topology.facts.unseen import address_of
 from topology.readings.snapshot import ThreadState
 from topology.rules.backlog_facts import Backlog, is_to_come, may_be_below, owned_unreceived
 from topology.rules.backlog_words import (
+    AROUND_START,
     ASKS_AGAIN,
     AT_BEGIN,
     BELOW,
@@ -75,6 +77,14 @@ def doubts_of(backlog: Backlog) -> Doubts:
 def _overtaken(backlog: Backlog) -> str:
     found = backlog.gtids & backlog.applier.overtaken
     return OVERTAKEN.format(what=many(found)) if found else ""
+
+
+def _around_start(backlog: Backlog) -> str:
+    """Explain that the relay log may have other transactions than the source has."""
+    edge, servers = backlog.edge, backlog.facts.last
+    if not backlog.gtids & received_around_start(edge.edge, servers=servers):
+        return ""
+    return AROUND_START.format(source=edge.source, replica=backlog.replica.name)
 
 
 def _below(backlog: Backlog) -> str:
@@ -215,6 +225,7 @@ class _Row:
 _RESET: Final = "RESET BINARY LOGS AND GTIDS"
 _ROWS: Final = (
     _Row(("T2",), _overtaken),
+    _Row(("T1", "T2"), _around_start),
     _Row(("T1", "T2"), _below),
     _Row(("T1", "T2"), _other),
     _Row(("T2",), _locked),

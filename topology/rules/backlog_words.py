@@ -13,6 +13,13 @@ OVERTAKEN: Final = (
     " applied. A worker may still be applying them. Audit again when the applier has less to do."
 )
 
+AROUND_START: Final = (
+    " {source} was restarted after it committed what {replica} has executed of it, and before it"
+    " committed the last of these. If it lost its last transactions (a crash, or an older copy was"
+    " restored), it has reused their GTIDs, and the relay log has the former transactions: they may"
+    " be the last copy. Audits compare the content only after {replica} has applied them."
+)
+
 BELOW: Final = (
     " The channel runs by file position: if an operator moved its applier (RELAY_LOG_POS), it may"
     " have skipped {what} of these. Audit again when the applier has nothing left to do."

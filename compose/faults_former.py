@@ -10,7 +10,7 @@ from compose.native.provision import copy_data_directory
 from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
 
-_CLOCK_SECONDS = 1.1  # a restart in the second of a commit cannot be told from one before it
+_CLOCK_SECONDS = 1.1  # a restart in the second of a commit looks like one before it
 _DELAY_SECONDS = 3_600
 
 

@@ -503,3 +503,17 @@ def test_a_gtid_purged_of_another_uuid_is_among_the_causes_of_e2(
     found = {each.code: each for each in audited(pair).findings}
     assert (found["E2"].grade, found["E2"].gtid_set) == (Grade.LIKELY, GtidSet.parse(typed))
     assert "gtid_purged (with another UUID than was meant)" in found["E2"].explanation
+
+
+def test_a_middle_server_that_was_detached_has_not_proved_that_its_source_diverged(
+    chain97: Topology,
+) -> None:
+    """b and its replica are the larger part, and all that they have is on a."""
+    first, middle = chain97["first"], chain97["middle"]
+    first.execute("CREATE DATABASE detached", "CREATE TABLE detached.t (id INT PRIMARY KEY)")
+    chain97.settle()
+    middle.execute(middle.dialect.stop_replica, middle.dialect.reset_replica)
+    first.execute("INSERT INTO detached.t VALUES (1)")
+    found = only(audited(chain97))
+    assert (found.code, found.replica, found.grade) == ("J3", "first", Grade.LIKELY)
+    assert "middle can replicate from first" in found.explanation

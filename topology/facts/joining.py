@@ -15,6 +15,11 @@ them and each server of the main part, the handshake's sets decide, in MySQL She
   own UUID that the server lost count as well: the candidate compares everything that it has purged.
 * neither: it can join (J1); it is new, identical or recoverable.
 
+The largest part need not be the topology: a server that was detached with its replicas is one too.
+If the other server has everything that the part has (`has_all`), the part could as well join it,
+and nothing has diverged. Sets do not separate that from a former source that returned with
+transactions of its own, so J3 is `likely` there.
+
 The finding reports the best candidate: one that has purged nothing that is missing, among these one
 that accepts auto-position, and among these one from which the others replicate. A part with a
 source outside the audit may be linked through that source, and members of a group are linked
@@ -60,6 +65,7 @@ class Joining:
     lost: GtidSet  # no server of that part has these GTIDs of its own UUIDs: a loss
     ahead: GtidSet  # the server has it; one of the candidate's sources does, the candidate not yet
     unread: tuple[str, ...] = ()  # the candidate's sources outside the audit: a possible link
+    has_all: bool = False  # the server has everything that the candidate's part has
 
     @property
     def state(self) -> str:
@@ -186,6 +192,7 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
         extra=has - receives - lost,
         lost=lost,
         ahead=(has & receives) - _executed(facts, (candidate,)),
+        has_all=_executed(facts, main) <= _executed(facts, (server,)),
     )
 
 

@@ -116,7 +116,17 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
                 )
             if joining.purged:
                 text += f" {candidate} has also purged {many(joining.purged)} that {server} needs."
-            yield _on(facts, "J3", joining, text)
+            if joining.has_all:
+                text += _REVERSED.format(server=server, candidate=candidate)
+            yield _on(facts, "J3", joining, text, likely=joining.has_all)
+
+
+_REVERSED: Final = (
+    " {server} also has everything that {candidate} and its replicas have. If {candidate} was"
+    " detached from it (RESET REPLICA ALL) and no failover took place, nothing has diverged:"
+    " {candidate} can replicate from {server}. Do not undo transactions on {server} before you know"
+    " which of the two is the source."
+)
 
 
 def _have_nothing_in_common(facts: ClusterFacts, joining: Joining) -> bool:

@@ -67,7 +67,10 @@ def _if_rows_fit(fetch: Fetch) -> Outcome:
         return _refusal_until_compared(case, conflict)
     may_be_a_copy = tuple(may_ask_a_copy(case))
     if conflict is not None:
-        why = f"{conflict}: fetched again, they may stop the applier or overwrite rows"
+        why = (
+            f"{conflict}: fetched again, they may stop the applier or overwrite rows. In a table"
+            " without a key they may add rows a second time"
+        )
         return Proposal((fetch.switch,), (why, *may_be_a_copy))
     compared = (*compared_fetched(fetch), *compared_waiting(case, fetch.replica, fetch.channel))
     switch = replace(

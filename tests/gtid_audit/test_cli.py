@@ -228,3 +228,13 @@ def test_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
     done = run_cli("explain", "E1", environment={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert done.stdout.startswith("E1")
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gtid_audit", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("gtid-audit ")

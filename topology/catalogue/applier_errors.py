@@ -14,7 +14,7 @@ from typing import Final
 from topology.catalogue.error_row import ErrorText
 
 RELAY_LOG_UNREADABLE: Final = "the relay log cannot be read"
-_INTERRUPTED: Final = "the applier was interrupted"
+_INTERRUPTED: Final = "a replication thread was interrupted"
 _WAITED: Final = "the applier waited too long for a lock"
 _NO_SPACE: Final = "no space is left on the replica"
 _DENIED: Final = "the applier is missing a privilege"
@@ -60,9 +60,15 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         _INTERRUPTED,  # seen on 9.7.4
         r"(?:Query execution was interrupted|Connection was killed|Server shutdown in progress)",
         "A3",
-        "An operator or a program ended the applier thread (KILL), or the server was shut down. The"
-        " transaction was rolled back.",
-        ("START REPLICA applies it again. Find out what kills threads on the replica.",),
+        "An operator or a program ended the thread or its connection (KILL), or a server was shut"
+        " down: the replica, or the source while a receiver connected. An applier rolled its"
+        " transaction back.",
+        (
+            (
+                "START REPLICA continues: the applier applies the transaction again. Find out what"
+                " kills threads or shuts servers down."
+            ),
+        ),
     ),
     ErrorText(
         _WAITED,

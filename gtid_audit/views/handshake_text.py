@@ -127,7 +127,7 @@ def _needs_words(answer: SourceAnswer) -> bool:
 def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
     source, replica = answer.source, answer.replica
     if answer.outcome is Outcome.UNKNOWN:
-        yield "what", line_of(f"Not known: {answer.unread} could not be read.")
+        yield "what", line_of(f"Not known: {answer.unread}. Run it again, or audit the servers.")
     if answer.refusal is FailedCheck.PURGED:
         yield "what", line_of(f"{source} has purged transactions that {replica} needs.")
     elif answer.refusal is FailedCheck.MORE_GTIDS:

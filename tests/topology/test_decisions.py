@@ -179,7 +179,12 @@ def test_a_server_joins_only_with_nothing_extra_purged_or_lost(
 
     def codes(**sets: GtidSet) -> list[Finding]:
         found = Joining(
-            candidate="a", server="b", is_purged_now=True, unread=(), **{**nothing, **sets}
+            candidate="a",
+            server="b",
+            is_purged_now=True,
+            unread=(),
+            has_all=False,
+            **{**nothing, **sets},
         )
         monkeypatch.setattr(joining, "evaluate_parts", lambda _facts: Parts((found,), ()))
         return list(joining.can_join(facts))

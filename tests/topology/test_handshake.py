@@ -25,7 +25,7 @@ from topology.handshake.promotion_steps import promotion_steps
 from topology.handshake.refusal_texts import more_gtids_text, purged_text
 from topology.handshake.source_answer import FailedCheck, Outcome
 from topology.policy import Policy
-from topology.readings.snapshot import BinaryLog, ServerSnapshot, ThreadState
+from topology.readings.snapshot import BinaryLog, LogPosition, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
 
 NEW, OLD, EIGHT = ServerVersion(9, 7, 4), ServerVersion(5, 6, 24), ServerVersion(8, 0, 36)
@@ -109,6 +109,18 @@ def test_what_is_on_its_way_to_the_source_is_not_hidden() -> None:
         replica="a", source="b"
     )
     assert (answer.outcome, answer.gtid_set) == (Outcome.DIVERGED, sets("a:5"))
+
+
+def test_what_is_only_likely_to_arrive_leaves_the_answer_open() -> None:
+    """The receiver runs and received nothing between the readings (T3, likely)."""
+    at = LogPosition.of(file="binlog.000003", position=4000)
+    channel = a_channel("a", A, received_to=at, applied_to=at)
+    behind = one("b", "a:1-4", channels=(channel,))
+    answer = matrix(one("a", "a:1-5"), behind).answer(replica="a", source="b")
+    assert (answer.outcome, answer.unread) == (
+        Outcome.UNKNOWN,
+        f"whether {A}:5 arrives on b",
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from compose.faults import commit
 from compose.faults_content import restart_with
 from compose.faults_handshake import four_that_differ
 from compose.native.installation import Installation
+from compose.native.load import write_load
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
-from compose.native.shapes import Link, Topology, TopologyPlan, follow, running, wait_for
+from compose.native.shapes import Link, Pair, Topology, TopologyPlan, follow, running, wait_for
 from gtid import GtidSet
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
@@ -158,6 +159,15 @@ def carry_out(topology: Topology, snapshot: ClusterSnapshot, *, promote: str) ->
     everything = topology[promote].value("@@GLOBAL.gtid_executed")
     for name in ("two", "three"):
         wait_for(topology[name], everything)
+
+
+def test_a_busy_pair_hides_and_refuses_nothing(pair97: Pair) -> None:
+    with write_load([pair97.a, pair97.b]):
+        for _ in range(10):
+            outcomes = {each.outcome for each in matrix_of(read(pair97)).answers}
+            assert outcomes <= {Outcome.SERVED, Outcome.UNKNOWN}
+    pair97.settle()
+    assert matrix_of(read(pair97)).verdict is Verdict.OK
 
 
 def test_a_set_is_served_by_the_servers_that_have_not_purged(installation97: Installation) -> None:

@@ -125,13 +125,14 @@ class _Cluster:
             source,
             self.readings[source],
             committing=self._committing_on(source),
-            arriving=self._arriving_on(source),
+            arriving=self._arriving_on(source, Grade.PROVED),
+            may_arrive=self._arriving_on(source, Grade.LIKELY),
             allowed=allowed,
             unlike=self._unlike(offer.name, source),
         )
 
-    def _arriving_on(self, name: str) -> GtidSet:
-        """Return what the audit proves to be on its way to a server, over any number of hops.
+    def _arriving_on(self, name: str, grade: Grade) -> GtidSet:
+        """Return what is on its way to a server, over any number of hops, with this grade.
 
         Only the rules of T1 to T3 separate it from a hole, which never arrives. They propose to
         wait, unless a stopped thread or UNTIL keeps it.
@@ -141,7 +142,7 @@ class _Cluster:
             finding.gtid_set
             for finding in self.audit.findings
             if finding.code in _ON_ITS_WAY
-            and finding.grade is Grade.PROVED
+            and finding.grade is grade
             and any(each.name == "wait" for each in finding.strategies)
             and finding.replica in upstream
         )

@@ -18,8 +18,9 @@ its present channel it also sends what it has received.
 What the source does not check is the more dangerous part. It accepts transactions of other UUIDs
 that only the replica has, and transactions that have another content on the source (E4), and never
 mentions them again: the answer is DIVERGED. What the source is about to receive does not count
-(`ahead`). A receiver drops events with its own server_id, so a server never gets back its own
-transactions that it lost: INCOMPLETE, with `dropped`.
+(`ahead`). What it is only likely to receive leaves the answer open: UNKNOWN. A receiver drops
+events with its own server_id, so a server never gets back its own transactions that it lost:
+INCOMPLETE, with `dropped`.
 
 The first reading of the replica is compared with the last one of the source, so that timing cannot
 make a transaction extra (collect.py).
@@ -114,6 +115,7 @@ def source_answer(
     *,
     committing: GtidSet,
     arriving: GtidSet,
+    may_arrive: GtidSet,
     allowed: GtidSet,
     unlike: GtidSet,
 ) -> SourceAnswer:
@@ -124,7 +126,8 @@ def source_answer(
         source_name: the source's name.
         source: its two readings.
         committing: what the source is about to list as executed.
-        arriving: what the source is about to receive.
+        arriving: what the source is about to receive, as the audit proved.
+        may_arrive: what it is likely to receive.
         allowed: what may be extra on the replica by policy.
         unlike: GTIDs under which the two are known to have different transactions.
     """
@@ -164,7 +167,10 @@ def source_answer(
     dropped = GtidSet()
     if offer.server is not None:
         dropped = fetched.from_uuid(offer.server.server_uuid)
-    hidden, unlike = beyond - arriving, unlike & offer.executed
+    hidden, unlike = beyond - arriving - may_arrive, unlike & offer.executed
+    if not (hidden or unlike) and (open_ones := beyond - arriving):
+        what = f"whether {open_ones.shortened()} arrives on {source_name}"
+        return SourceAnswer(source_name, offer.name, Outcome.UNKNOWN, unread=what)
     outcome = Outcome.INCOMPLETE if dropped else Outcome.SERVED
     return SourceAnswer(
         source_name,

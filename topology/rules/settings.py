@@ -167,7 +167,8 @@ _MAYBE_OWN: Final = (
 
 _AS_EARLIER_ONES: Final = (
     " The receiver of {name} has read past earlier transactions of the same origin (H8). If a"
-    " server with the server_id of {name} committed them, it drops these as well."
+    " server with the server_id of {name} committed them, it drops these as well. If {name} forgot"
+    " them (RESET BINARY LOGS AND GTIDS), these may be among what it forgot: their rows are there."
 )
 
 

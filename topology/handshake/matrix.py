@@ -15,7 +15,13 @@ from gtid import GtidSet
 from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.cluster_readings import read_twice
-from topology.handshake.source_answer import Offer, Outcome, SourceAnswer, source_answer
+from topology.handshake.source_answer import (
+    AnsweringSource,
+    Offer,
+    Outcome,
+    SourceAnswer,
+    source_answer,
+)
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ReadTwice
 
@@ -120,15 +126,15 @@ class _Cluster:
         allowed = GtidSet.union_of(
             offer.executed.from_uuid(uuid) for uuid in self.facts.policy.allowed_uuids
         )
-        return source_answer(
-            offer,
+        answering = AnsweringSource(
             source,
-            self.readings[source],
+            self.readings[source].last,
             committing=self._committing_on(source),
             arriving=self._arriving_on(source, Grade.PROVED),
             may_arrive=self._arriving_on(source, Grade.LIKELY),
-            allowed=allowed,
-            unlike=self._unlike(offer.name, source),
+        )
+        return source_answer(
+            offer, answering, allowed=allowed, unlike=self._unlike(offer.name, source)
         )
 
     def _arriving_on(self, name: str, grade: Grade) -> GtidSet:

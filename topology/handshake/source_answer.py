@@ -43,10 +43,10 @@ from topology.handshake.refusal_texts import (
 )
 from topology.readings.dialect import BINARY_LOG
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import ReadServer, ReadTwice
+from topology.readings.snapshot import ReadServer
 from topology.readings.version import ServerVersion, follows
 
-_NO_NAME: Final = ServerVersion(0, 0)
+_UNKNOWN_VERSION: Final = ServerVersion(0, 0)
 _OLDEST: Final = ServerVersion(5, 7, 0)
 _NEWEST: Final = ServerVersion(9, 7, 0)
 
@@ -108,81 +108,94 @@ class Offer:
     server: ReadServer | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweringSource:
+    """The source: its last reading, and what the audit knows to be on its way to it."""
+
+    name: str
+    last: ReadServer
+    committing: GtidSet  # it is about to list these as executed (T4)
+    arriving: GtidSet  # it is about to receive these, as the audit proved
+    may_arrive: GtidSet  # it is likely to receive these
+
+    @property
+    def has(self) -> GtidSet:
+        """Return what the source counts as its own transactions or as executed."""
+        return self.last.gtid_executed | self.last.gtid_owned | self.committing
+
+
 def source_answer(
-    offer: Offer,
-    source_name: str,
-    source: ReadTwice,
-    *,
-    committing: GtidSet,
-    arriving: GtidSet,
-    may_arrive: GtidSet,
-    allowed: GtidSet,
-    unlike: GtidSet,
+    offer: Offer, source: AnsweringSource, *, allowed: GtidSet, unlike: GtidSet
 ) -> SourceAnswer:
     """Return what a source would answer.
 
     Args:
         offer: what connects.
-        source_name: the source's name.
-        source: its two readings.
-        committing: what the source is about to list as executed.
-        arriving: what the source is about to receive, as the audit proved.
-        may_arrive: what it is likely to receive.
+        source: the source.
         allowed: what may be extra on the replica by policy.
         unlike: GTIDs under which the two are known to have different transactions.
     """
-    last = source.last
-    unread = _unread(offer, last)
+    unread = _unread(offer, source.last)
     if unread:
-        return SourceAnswer(source_name, offer.name, Outcome.UNKNOWN, unread=unread)
-    refused = _refused_by_settings(offer, last)
+        return SourceAnswer(source.name, offer.name, Outcome.UNKNOWN, unread=unread)
+    refused = _refused_by_settings(offer, source.last)
     if refused is not None:
-        refusal, text = refused
-        return SourceAnswer(source_name, offer.name, Outcome.REFUSED, refusal, text=text)
-    has = last.gtid_executed | last.gtid_owned | committing
-    own, here = last.server_uuid, last.version or _NO_NAME
-    there = (offer.server.version if offer.server is not None else here) or here
-    more = offer.executed.from_uuid(own) - has
-    if more:
-        return SourceAnswer(
-            source_name,
-            offer.name,
-            Outcome.REFUSED,
-            FailedCheck.MORE_GTIDS,
-            gtid_set=more,
-            text=more_gtids_text(here, there),
-        )
+        check, text = refused
+        return SourceAnswer(source.name, offer.name, Outcome.REFUSED, check, text=text)
+    return _refused_by_sets(offer, source) or _accepted(
+        offer, source, allowed=allowed, unlike=unlike & offer.executed
+    )
+
+
+def _refused_by_sets(offer: Offer, source: AnsweringSource) -> SourceAnswer | None:
+    last = source.last
+    here, there = _versions(offer, last)
+    more = offer.executed.from_uuid(last.server_uuid) - source.has
     purged = last.gtid_purged - offer.sent
-    if purged:
-        return SourceAnswer(
-            source_name,
-            offer.name,
-            Outcome.REFUSED,
-            FailedCheck.PURGED,
-            gtid_set=purged,
-            text=purged_text(here, there, sent=offer.sent, missing=purged),
-        )
-    beyond = offer.executed - has - allowed
-    fetched = last.gtid_executed - offer.sent
+    if more:
+        check, text = FailedCheck.MORE_GTIDS, more_gtids_text(here, there)
+    elif purged:
+        check = FailedCheck.PURGED
+        text = purged_text(here, there, sent=offer.sent, missing=purged)
+    else:
+        return None
+    return SourceAnswer(
+        source.name, offer.name, Outcome.REFUSED, check, gtid_set=more or purged, text=text
+    )
+
+
+def _accepted(
+    offer: Offer, source: AnsweringSource, *, allowed: GtidSet, unlike: GtidSet
+) -> SourceAnswer:
+    """Return what follows once the source has accepted the connection."""
+    beyond = offer.executed - source.has - allowed
+    hidden = beyond - source.arriving - source.may_arrive
+    left_open = beyond - source.arriving
+    if left_open and not (hidden or unlike):
+        what = f"whether {left_open.shortened()} arrives on {source.name}"
+        return SourceAnswer(source.name, offer.name, Outcome.UNKNOWN, unread=what)
+    fetched = source.last.gtid_executed - offer.sent
     dropped = GtidSet()
     if offer.server is not None:
         dropped = fetched.from_uuid(offer.server.server_uuid)
-    hidden, unlike = beyond - arriving - may_arrive, unlike & offer.executed
-    if not (hidden or unlike) and (open_ones := beyond - arriving):
-        what = f"whether {open_ones.shortened()} arrives on {source_name}"
-        return SourceAnswer(source_name, offer.name, Outcome.UNKNOWN, unread=what)
     outcome = Outcome.INCOMPLETE if dropped else Outcome.SERVED
     return SourceAnswer(
-        source_name,
+        source.name,
         offer.name,
         Outcome.DIVERGED if hidden or unlike else outcome,
         gtid_set=hidden,
         unlike=unlike,
         fetched=fetched - dropped,
         dropped=dropped,
-        ahead=beyond & arriving,
-        doubts=tuple(_doubts(offer, last, fetched)),
+        ahead=beyond & source.arriving,
+        doubts=tuple(_doubts(offer, source.last, fetched)),
     )
+
+
+def _versions(offer: Offer, source: ReadServer) -> tuple[ServerVersion, ServerVersion]:
+    """Return the versions of the source and of the replica; a set has that of the source."""
+    here = source.version or _UNKNOWN_VERSION
+    return here, (offer.server.version if offer.server is not None else here) or here
 
 
 def _unread(offer: Offer, source: ReadServer) -> str:
@@ -195,8 +208,8 @@ def _refused_by_settings(
     offer: Offer, source: ReadServer
 ) -> tuple[FailedCheck, RefusalText | None] | None:
     """Return the first check about identity, settings and logs that fails, with the text."""
-    replica, here = offer.server, source.version or _NO_NAME
-    there = (replica.version if replica is not None else here) or here
+    replica = offer.server
+    here, there = _versions(offer, source)
     if replica is not None:
         if _refuse_each_other(here, there):
             return FailedCheck.VERSIONS, None

@@ -64,7 +64,8 @@ def test_version() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *["", "sets", "sets diff", "pair", "audit", "snapshot", "explain", "repair plan", "serve"],
+        *["", "sets", "sets diff", "pair", "audit", "snapshot", "handshake", "explain", "serve"],
+        "repair plan",
         *["spark", "spark trends", "spark package", "spark command", "spark submit"],
     ],
 )

@@ -10,6 +10,7 @@ import typer
 
 from gtid_audit.commands import (
     binlog_compare,
+    binlog_cover,
     binlog_locate,
     binlog_scan,
     binlog_schema,
@@ -24,6 +25,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     family.callback()(_binlog)
     family.command("scan", cls=FastCommand)(binlog_scan.scan)
     family.command("locate", cls=FastCommand)(binlog_locate.locate)
+    family.command("cover", cls=FastCommand)(binlog_cover.cover)
     family.command("show", cls=FastCommand)(binlog_show.show)
     family.command("compare", cls=FastCommand)(binlog_compare.compare)
     family.add_typer(binlog_schema.commands(settings), name="schema")

@@ -1,0 +1,76 @@
+"""Whether an archive of binary logs is complete from a GTID set on: else the hole.
+
+How it works
+------------
+The header of each file lists what its server had logged before it. So whatever any header lists,
+and whatever any file contains, was executed by the server that wrote the archive. What of that is
+neither in the given set nor in a file is the hole:
+
+    hole = (previous GTIDs of all files) - from - (GTIDs in all files)
+
+A file that is missing in the middle shows in the headers behind it. A file that is missing at the
+end shows nowhere: `end` is where the archive ends. Files of several servers may be mixed.
+
+Transactions without a GTID are in no set. A file that could not be read to its end may hold what
+seems to be missing, or be followed by nothing that shows it: then the answer is not known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from binlog.errors import BinlogError, TruncatedBinlog
+from gtid import GtidSet
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedLog:
+    """What one file of an archive contains."""
+
+    file: str
+    previous_gtids: GtidSet | None  # None: its header could not be read, or has none
+    gtids: GtidSet
+    anonymous_count: int = 0  # transactions without a GTID
+    error: BinlogError | None = None
+
+    @property
+    def is_unread(self) -> bool:
+        """Return whether something of the file is not known.
+
+        The last event of a file that a server still writes may be incomplete.
+        """
+        if self.previous_gtids is None or self.anonymous_count:
+            return True
+        error = self.error
+        return error is not None and not (isinstance(error, TruncatedBinlog) and error.in_use)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveCover:
+    """The answer for one archive and one set."""
+
+    start: GtidSet
+    files: tuple[ArchivedLog, ...]  # in log order
+    end: GtidSet  # what its servers had executed at its end
+    hole: GtidSet
+
+    @property
+    def needed(self) -> tuple[ArchivedLog, ...]:
+        """Return the files with anything that is not in the given set."""
+        return tuple(each for each in self.files if each.gtids - self.start)
+
+    @property
+    def beyond(self) -> GtidSet:
+        """Return what the set has and the archive does not know: of later, or another server's."""
+        return self.start - self.end
+
+    @property
+    def unread(self) -> tuple[ArchivedLog, ...]:
+        """Return the files of which something is not known."""
+        return tuple(each for each in self.files if each.is_unread)
+
+
+def cover_of(start: GtidSet, files: Sequence[ArchivedLog]) -> ArchiveCover:
+    """Return whether files continue a set without a hole. Pure."""
+    inside = GtidSet.union_of(each.gtids for each in files)
+    before = GtidSet.union_of(each.previous_gtids or GtidSet() for each in files)
+    return ArchiveCover(start, tuple(files), before | inside, before - start - inside)

@@ -1,0 +1,68 @@
+"""`gtid-audit binlog cover`: whether an archive of logs is complete from a set on."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson
+from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.logs_from_operands import (
+    LogServer,
+    paths_of,
+    read_log_operands,
+    said_if_unread,
+)
+from gtid_audit.operands.sets_from_operands import read_operands
+from gtid_audit.optional_packages import require_columns
+from gtid_audit.output import progress, write_json
+
+if TYPE_CHECKING:
+    from binlog.locating.cover import ArchiveCover
+
+Start = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="SET",
+        help="What is there already: of a backup or a consumer. Text, @file, or -.",
+    ),
+]
+Archive = Annotated[
+    list[str], typer.Argument(metavar="PATH...", help="Files, a directory, an index, or a glob.")
+]
+
+
+def cover(paths: Archive, *, start: Start, as_json: AsJson = False) -> int:
+    """Show whether an archive of binary logs is complete from a GTID set on, else the hole.
+
+    Exit status: 0 it is complete; 1 it is, but the set has GTIDs that the archive does not know;
+    2 there is a hole; 3 a file could not be read to its end, or has transactions without a GTID.
+    """
+    [gtids] = read_operands((start,))
+    operands = read_log_operands(paths)
+    if any(isinstance(each, LogServer) for each in operands):
+        raise UsageProblem(
+            "binlog cover reads files; for a live server, use handshake --offered SET DSN"
+        )
+    files = paths_of(operands)
+    require_columns()
+
+    def covered() -> "ArchiveCover":
+        from binlog.adapters.archived_logs import archived_logs
+        from binlog.locating.cover import cover_of
+
+        with progress() as line:
+            return cover_of(gtids, tuple(archived_logs(files, say=line.say)))
+
+    def work() -> int:
+        from gtid_audit.views.cover_text import document_of, show_cover, verdict_of
+
+        found = covered()
+        if as_json:
+            write_json(document_of(found))
+        else:
+            show_cover(found)
+        return exits.status_of(verdict_of(found))
+
+    return said_if_unread(work)

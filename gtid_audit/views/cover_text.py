@@ -1,0 +1,103 @@
+"""Shows whether an archive of logs is complete from a set on: to the operator, and as a document.
+
+This module only shows; binlog.locating.cover finds the hole.
+"""
+
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from binlog.locating.cover import ArchiveCover, ArchivedLog
+from gtid import GtidSet
+from gtid_audit.output import counted, printable
+from gtid_audit.views.locate_text import error_document
+from gtid_audit.views.report_text import VERDICT_STYLE, labelled, line_of, rest_of, show
+from topology.catalogue.findings import Verdict
+from topology.documents.document_version import versioned
+
+UNREAD_SHOWN_MAX: Final = 10
+
+
+def verdict_of(cover: ArchiveCover) -> Verdict:
+    """Return the verdict. What could not be read may be the hole, so it outweighs it."""
+    if cover.unread:
+        return Verdict.UNKNOWN
+    if cover.hole:
+        return Verdict.CRITICAL
+    return Verdict.WARNING if cover.beyond else Verdict.OK
+
+
+def document_of(cover: ArchiveCover) -> dict[str, Any]:
+    """Return the result as a JSON document."""
+    return versioned(
+        {
+            "verdict": verdict_of(cover).value,
+            "from": str(cover.start),
+            "end": str(cover.end),
+            "hole": str(cover.hole),
+            "hole_count": cover.hole.gtid_count,
+            "beyond": str(cover.beyond),
+            "files": [each.file for each in cover.files],
+            "needed": [each.file for each in cover.needed],
+            "unread": [_unread(each) for each in cover.unread],
+        }
+    )
+
+
+def _unread(log: ArchivedLog) -> dict[str, Any]:
+    return {
+        "file": log.file,
+        "has_previous_gtids": log.previous_gtids is not None,
+        "anonymous_count": log.anonymous_count,
+        "error": None if log.error is None else error_document(log.error),
+    }
+
+
+def show_cover(cover: ArchiveCover) -> None:
+    """Show the result to the operator."""
+    verdict = verdict_of(cover)
+    line = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
+    parts: list[RenderableType] = [
+        line.append(f"  {_headline(cover)}", style="default"),
+        Text(),
+        labelled((name, line_of(text)) for name, text in _rows(cover)),
+    ]
+    for log in cover.unread[:UNREAD_SHOWN_MAX]:
+        parts.append(line_of(f"{log.file}: {_why(log)}"))
+    parts += rest_of(len(cover.unread), UNREAD_SHOWN_MAX, "files")
+    show(*parts)
+
+
+def _headline(cover: ArchiveCover) -> str:
+    files = counted(len(cover.files), "file")
+    if cover.unread:
+        return f"{files}, of which {len(cover.unread):,} could not be evaluated"
+    if cover.hole:
+        return f"{files}, and {counted(cover.hole.gtid_count, 'GTID')} in none of them"
+    return f"{files}, complete from this set on"
+
+
+def _rows(cover: ArchiveCover) -> list[tuple[str, str]]:
+    rows = [("from", _short(cover.start)), ("end", _short(cover.end))]
+    if cover.hole:
+        rows.append(("hole", _short(cover.hole)))
+    needed = cover.needed
+    if needed:
+        last = f" to {needed[-1].file}" if len(needed) > 1 else ""
+        rows.append(("read", printable(f"{needed[0].file}{last}")))
+    if cover.beyond:
+        rows.append(("but", f"the set has {_short(cover.beyond)}, which the archive does not know"))
+    return rows
+
+
+def _why(log: ArchivedLog) -> str:
+    if log.error is not None:
+        return str(log.error)
+    if log.previous_gtids is None:
+        return "its header lists no previous GTIDs"
+    return f"{counted(log.anonymous_count, 'transaction')} without a GTID: no set covers them"
+
+
+def _short(gtids: GtidSet) -> str:
+    return gtids.shortened() or "(empty)"

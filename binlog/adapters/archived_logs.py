@@ -1,4 +1,8 @@
-"""Reads the files of an archive for `cover`: header and GTIDs of each, one file at a time."""
+"""Reads the files of an archive for `cover`: header and GTIDs of each, one file at a time.
+
+A transaction whose end is not in the file does not count: a copy that was made while the server
+wrote, or a cut file, has only a part of it.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,7 +22,7 @@ def archived_logs(
         yield ArchivedLog(
             path.name,
             None if ledger.head is None else ledger.head.previous_gtids,
-            gtids_of(ledger.rows),
+            gtids_of(ledger.rows.filter(ledger.rows["is_complete"])),
             anonymous_count=ledger.rows["uuid"].null_count,
             error=ledger.error,
         )

@@ -1,7 +1,7 @@
 """Shows who could replicate from whom: one table, then what is behind each cell that is not clean.
 
 1. A row is what connects, a column the source that answers.
-2. Of two equal answers of one source, the second is not explained again.
+2. Columns and explanations beyond the limits are counted; `--json` has all.
 3. This module evaluates nothing.
 """
 
@@ -51,6 +51,7 @@ _REFUSED: Final = {
 def show_handshakes(shown: Handshakes) -> None:
     """Show the verdict, the table, the explanations, and the steps of a promotion."""
     parts: list[RenderableType] = [_verdict_line(shown), Text(), _table(shown)]
+    parts += rest_of(len(_sources(shown)), SOURCES_SHOWN_MAX, "sources")
     for server, reason in shown.matrix.unread:
         parts.append(line_of(f"  {server} was not read: {reason}"))
     answers = shown.matrix.answers
@@ -86,23 +87,24 @@ def _table(shown: Handshakes) -> RenderableType:
         for answer in matrix.answers:
             table.add_row(Text(printable(answer.source)), _cell(answer))
         return Padding(table, (0, 0, 0, 2))
-    sources = matrix.servers
-    if shown.promotion is not None:
-        sources = (shown.promotion.candidate,)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
     table.add_column("from")
-    for source in sources[:SOURCES_SHOWN_MAX]:
+    sources = _sources(shown)[:SOURCES_SHOWN_MAX]
+    for source in sources:
         table.add_column(Text(printable(source)))
+    cells = {(each.replica, each.source): _cell(each) for each in matrix.answers}
     for replica in matrix.servers:
-        cells = [
-            Text("-", style=QUIET)
-            if replica == source
-            else _cell(matrix.answer(replica=replica, source=source))
-            for source in sources[:SOURCES_SHOWN_MAX]
-        ]
-        if shown.promotion is None or replica != shown.promotion.candidate:
-            table.add_row(Text(printable(replica)), *cells)
+        row = [cells.get((replica, source), Text("-", style=QUIET)) for source in sources]
+        if [replica] != list(sources):  # a candidate alone has no answer to itself
+            table.add_row(Text(printable(replica)), *row)
     return Padding(table, (0, 0, 0, 2))
+
+
+def _sources(shown: Handshakes) -> tuple[str, ...]:
+    """Return the columns of the table; none for a set, which has one row for each source."""
+    if shown.offered is not None:
+        return ()
+    return shown.matrix.servers if shown.promotion is None else (shown.promotion.candidate,)
 
 
 def _cell(answer: SourceAnswer) -> Text:
@@ -173,7 +175,10 @@ _WHY: Final = {
         " 2059)."
     ),
     FailedCheck.NO_SERVER_ID: "One of {source} and {replica} has server_id 0.",
-    FailedCheck.SAME_SERVER_ID: "{source} and {replica} have the same server_id.",
+    FailedCheck.SAME_SERVER_ID: (
+        "{source} and {replica} have the same server_id. Only replicate-same-server-id on {replica}"
+        " permits that."
+    ),
     FailedCheck.SOURCE_MODE: "gtid_mode is not ON on {source}: it refuses auto-position.",
     FailedCheck.SAME_SERVER_UUID: "{source} and {replica} have the same server_uuid.",
     FailedCheck.NO_BINARY_LOG: "{source} has no open binary log.",

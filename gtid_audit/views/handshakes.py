@@ -58,6 +58,9 @@ class Handshakes:
             "candidate": promotion.candidate,
             "best": promotion.best or promotion.candidate,
             "arrives": str(promotion.arrives),
+            "unapplied": [
+                {"server": server, "gtid_set": str(left)} for server, left in promotion.unapplied
+            ],
             "missing": [
                 {"gtid_set": str(each.gtid_set), "donor": each.donor} for each in promotion.missing
             ],

@@ -113,6 +113,13 @@ def test_an_archive_of_a_real_server(
     assert run(["binlog", "cover", "--from", purged, str(tmp_path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert GtidSet.parse(found["end"]) == GtidSet.parse(executed)
+    # A copy that ends inside a transaction does not have it, although its first event is there.
+    cut = tmp_path / names[-2]
+    whole = cut.read_bytes()
+    for size in range(len(whole) - 60, len(whole) - 320, -40):
+        cut.write_bytes(whole[:size])
+        assert run(["binlog", "cover", "--from", purged, str(tmp_path), "--json"]) != 0
+        assert json.loads(capsys.readouterr().out)["hole_count"] == 1
     removed = names[-2]
     (tmp_path / removed).unlink()
     assert run(["binlog", "cover", "--from", purged, str(tmp_path)]) == 2

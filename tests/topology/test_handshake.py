@@ -246,6 +246,33 @@ def test_a_promotion_with_an_unread_server_is_unknown() -> None:
         promotion_of(matrix(one("a", "a:1"), one("b", "a:1")), "z")
 
 
+def test_nothing_is_pointed_while_a_relay_log_has_the_last_copy() -> None:
+    """a is gone; only the relay log of c has a:5: a change of its source would delete it."""
+    received = a_channel(
+        "a", A, gtid_retrieved=sets("a:1-5"), applier=ThreadState.STOPPED, applied_to=None
+    )
+    servers = (one("b", "a:1-4"), one("c", "a:1-4", channels=(received,)))
+    found = matrix(*servers)
+    answer = found.answer(replica="c", source="b")
+    assert (answer.outcome, answer.gtid_set) == (Outcome.DIVERGED, sets("a:5"))
+    for candidate in ("b", "c"):
+        promotion = promotion_of(found, candidate)
+        assert promotion.verdict in (Verdict.WARNING, Verdict.CRITICAL)
+        steps = promotion_steps(promotion, a_cluster("cluster", *servers))
+        assert not any("CHANGE" in text for step in steps for text in step.statements)
+        assert [step.server for step in steps] == ["", "c", ""]
+        assert f"WAIT_FOR_EXECUTED_GTID_SET('{A}:5')" in steps[1].statements[0]
+
+
+def test_a_server_whose_obstacle_no_statement_clears_is_not_pointed() -> None:
+    servers = (one("a", "a:1-3"), one("b", "a:1-5"), one("c", "a:1-3"))
+    snapshot = a_cluster("cluster", *servers)
+    steps = promotion_steps(promotion_of(matrix(*servers), "a"), snapshot)
+    pointed = {step.server for step in steps if step.statements}
+    assert pointed == {"c"}
+    assert "Do not point it to a before the repair" in steps[-2].what
+
+
 def test_the_steps_use_the_channels_addresses_and_the_words_of_each_version() -> None:
     channel = a_channel("inside-a", A)
     servers = (

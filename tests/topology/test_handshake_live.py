@@ -11,6 +11,7 @@ from itertools import permutations
 import pytest
 
 from compose.faults import commit
+from compose.faults_applier import await_received
 from compose.faults_content import restart_with
 from compose.faults_handshake import four_that_differ
 from compose.native.installation import Installation
@@ -138,6 +139,9 @@ def test_all_directions_between_four_servers_are_answered_as_predicted(
             "three": "two",
         }
         carry_out(four, snapshot, promote="one")
+        # The steps do not point it. What the comparison above left in its relay log goes.
+        words = four["source"].dialect
+        four["source"].execute(words.stop_replica, words.reset_replica)
         after = matrix_of(read(four))
         # Only what the steps leave to `repair plan` is left: the source's own lost transactions.
         left = {each.replica: each.outcome for each in after.of_source("one")}
@@ -168,6 +172,38 @@ def test_a_busy_pair_hides_and_refuses_nothing(pair97: Pair) -> None:
             assert outcomes <= {Outcome.SERVED, Outcome.UNKNOWN}
     pair97.settle()
     assert matrix_of(read(pair97)).verdict is Verdict.OK
+
+
+def test_a_failover_keeps_what_only_a_relay_log_has(installation97: Installation) -> None:
+    """The source is dead, and one replica has received its last transaction without applying it."""
+    with running(installation97, _FOUR) as four:
+        source, one, two = (four[name] for name in ("source", "one", "two"))
+        source.execute("CREATE DATABASE last", "CREATE TABLE last.t (id INT PRIMARY KEY)")
+        four.settle()
+        two.execute(f"{two.dialect.stop_replica} SQL_THREAD")
+        for replica in (one, four["three"]):
+            replica.execute(f"{replica.dialect.stop_replica} IO_THREAD")
+        last = commit(source, "INSERT INTO last.t VALUES (1)")
+        await_received(two, last)
+        source.kill()
+        snapshot = read(four)
+        matrix = matrix_of(snapshot)
+        hidden = matrix.answer(replica="two", source="one")
+        assert (hidden.outcome, hidden.gtid_set) == (Outcome.DIVERGED, GtidSet.parse(last))
+        steps = promotion_steps(promotion_of(matrix, "one"), snapshot)
+        assert [each.server for each in steps] == ["", "two", ""]
+        two.execute(f"{two.dialect.start_replica} SQL_THREAD")
+        for step in steps:
+            for statement in step.statements:
+                four[step.server].execute(statement)
+        snapshot = read(four)
+        promotion = promotion_of(matrix_of(snapshot), "one")
+        assert [(each.gtid_set, each.donor) for each in promotion.missing] == [
+            (GtidSet.parse(last), "two")
+        ]
+        carry_out(four, snapshot, promote="one")
+        for name in ("one", "two", "three"):
+            assert four[name].query("SELECT id FROM last.t") == [(1,)]
 
 
 def test_a_set_is_served_by_the_servers_that_have_not_purged(installation97: Installation) -> None:

@@ -37,6 +37,8 @@ class HandshakeMatrix:
     servers: tuple[str, ...]
     answers: tuple[SourceAnswer, ...]  # by replica, then by source
     unread: tuple[tuple[str, str], ...]  # (server, why it could not be evaluated)
+    # What a server has received and not applied: CHANGE REPLICATION SOURCE deletes it.
+    unapplied: tuple[tuple[str, GtidSet], ...] = ()
 
     def answer(self, *, replica: str, source: str) -> SourceAnswer:
         """Return one cell. Raises KeyError."""
@@ -71,13 +73,20 @@ def handshake_matrix(
 ) -> HandshakeMatrix:
     """Evaluate all pairs of servers. `audit` is that of the same snapshot and policy."""
     cluster = _Cluster.of(snapshot, audit, policy)
+    sources = {name: cluster.source(name) for name in cluster.readings}
     answers = tuple(
-        cluster.cell(replica=replica, source=source)
+        cluster.cell(replica=replica, source=source, answering=sources.get(source))
         for replica in cluster.names
         for source in cluster.names
         if replica != source
     )
-    return HandshakeMatrix(snapshot.cluster, cluster.names, answers, tuple(cluster.unread()))
+    return HandshakeMatrix(
+        snapshot.cluster,
+        cluster.names,
+        answers,
+        tuple(cluster.unread()),
+        tuple(cluster.unapplied()),
+    )
 
 
 def answers_to_set(
@@ -85,8 +94,11 @@ def answers_to_set(
 ) -> HandshakeMatrix:
     """Evaluate what every server would answer to a set: one row."""
     cluster = _Cluster.of(snapshot, audit, policy)
-    offer = Offer(OFFERED, offered, offered)
-    answers = tuple(cluster.answer(offer, source) for source in cluster.names)
+    offer = Offer(OFFERED, offered, GtidSet(), offered)
+    answers = tuple(
+        cluster.answer(offer, name, cluster.source(name) if name in cluster.readings else None)
+        for name in cluster.names
+    )
     return HandshakeMatrix(snapshot.cluster, cluster.names, answers, tuple(cluster.unread()))
 
 
@@ -105,37 +117,51 @@ class _Cluster:
         names = tuple(server.name for server in snapshot.last)
         return cls(facts, audit, names, _comparable(facts))
 
-    def cell(self, *, replica: str, source: str) -> SourceAnswer:
-        """Return what a source would answer to a server."""
+    def source(self, name: str) -> AnsweringSource:
+        """Return a server as a source, with what the audit knows to be on its way to it."""
+        return AnsweringSource(
+            name,
+            self.readings[name].last,
+            committing=self._committing_on(name),
+            arriving=self._arriving_on(name, Grade.PROVED),
+            may_arrive=self._arriving_on(name, Grade.LIKELY),
+        )
+
+    def cell(self, *, replica: str, source: str, answering: AnsweringSource | None) -> SourceAnswer:
+        """Return what a source would answer to a server; `answering` is None if it was not read."""
         if replica not in self.readings:
             return SourceAnswer(source, replica, Outcome.UNKNOWN, unread=f"the sets of {replica}")
-        reading = self.readings[replica]
-        received = GtidSet.union_of(
+        first, last = self.readings[replica].first, self.readings[replica].last
+        on_its_channel = GtidSet.union_of(
             edge.channel.gtid_retrieved
             for edge in self.facts.graph.edges
             if (edge.replica, edge.source) == (replica, source)
         )
-        first, last = reading.first, reading.last
-        offer = Offer(replica, first.gtid_executed, last.gtid_executed | received, last)
-        return self.answer(offer, source)
+        offer = Offer(
+            replica,
+            first.gtid_executed,
+            first.gtid_retrieved,
+            last.gtid_executed | on_its_channel,
+            last,
+        )
+        return self.answer(offer, source, answering)
 
-    def answer(self, offer: Offer, source: str) -> SourceAnswer:
+    def answer(self, offer: Offer, source: str, answering: AnsweringSource | None) -> SourceAnswer:
         """Return what a source would answer to an offer."""
-        if source not in self.readings:
+        if answering is None:
             return SourceAnswer(source, offer.name, Outcome.UNKNOWN, unread=f"the sets of {source}")
-        allowed = GtidSet.union_of(
-            offer.executed.from_uuid(uuid) for uuid in self.facts.policy.allowed_uuids
-        )
-        answering = AnsweringSource(
-            source,
-            self.readings[source].last,
-            committing=self._committing_on(source),
-            arriving=self._arriving_on(source, Grade.PROVED),
-            may_arrive=self._arriving_on(source, Grade.LIKELY),
-        )
+        held = offer.executed | offer.received
+        allowed = GtidSet.union_of(held.from_uuid(uuid) for uuid in self.facts.policy.allowed_uuids)
         return source_answer(
             offer, answering, allowed=allowed, unlike=self._unlike(offer.name, source)
         )
+
+    def unapplied(self) -> Iterator[tuple[str, GtidSet]]:
+        """Yield what servers have received and not executed, by server."""
+        for name, reading in self.readings.items():
+            left = reading.last.gtid_retrieved - reading.last.gtid_executed
+            if left:
+                yield name, left
 
     def _arriving_on(self, name: str, grade: Grade) -> GtidSet:
         """Return what is on its way to a server, over any number of hops, with this grade.

@@ -10,10 +10,14 @@ answers to each of them (matrix.py), and which transactions it does not have its
   from that server first.
 * *lost*: the candidate misses them, and no server can send them to it.
 
-The order of repair follows from that: stop writes, let the candidate apply, let it fetch, clear
-what would be refused or hidden, then point each server to it. A server that the candidate refuses
-because it has purged (1236) can first replicate from a *donor*, a server that serves it and that
-the candidate does not refuse for more than it gets there.
+CHANGE REPLICATION SOURCE deletes the relay log. After a crash of the source, a relay log may be the
+only place of its last transactions. So nothing is pointed anywhere while a server has received
+something that it has not applied (`unapplied`): the steps end with the wait.
+
+After that: let the candidate fetch, clear what would be refused or hidden, then point each server
+to it. A server that the candidate refuses because it has purged (1236) can first replicate from a
+*donor*: a server that serves it and sends all that the candidate has purged. A server whose
+obstacle no statement clears (`blocked`) is not pointed.
 
 The best candidate is the one that refuses the fewest servers, then the one from which the most can
 replicate without losing or hiding anything, then the one that misses the fewest transactions.
@@ -35,6 +39,16 @@ class Obstacle:
     answer: SourceAnswer
     donor: str | None = None  # it serves the server until the candidate can
 
+    def is_cleared_by(self, fetched: GtidSet) -> bool:
+        """Return whether a donor, or what the candidate fetches first, removes it."""
+        answer = self.answer
+        if answer.refusal is FailedCheck.PURGED:
+            return self.donor is not None
+        is_hidden_only = answer.outcome is Outcome.DIVERGED and not (
+            answer.unlike or answer.dropped
+        )
+        return is_hidden_only and answer.gtid_set <= fetched
+
 
 @dataclass(frozen=True, slots=True)
 class Missing:
@@ -51,10 +65,24 @@ class Promotion:
     candidate: str
     verdict: Verdict
     arrives: GtidSet
+    unapplied: tuple[tuple[str, GtidSet], ...]
     missing: tuple[Missing, ...]
     obstacles: tuple[Obstacle, ...]
     best: str | None  # another server that would do better; None: no other does
     unread: tuple[str, ...]
+
+    @property
+    def waits(self) -> bool:
+        """Return whether something must be applied before any server is pointed elsewhere."""
+        return bool(self.arrives or self.unapplied)
+
+    @property
+    def blocked(self) -> frozenset[str]:
+        """Return the servers that must not follow the candidate before a repair."""
+        fetched = GtidSet.union_of(each.gtid_set for each in self.missing if each.donor)
+        return frozenset(
+            each.answer.replica for each in self.obstacles if not each.is_cleared_by(fetched)
+        )
 
 
 def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
@@ -76,10 +104,12 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     missing = tuple(_missing(matrix, candidate))
     ranked = sorted(matrix.servers, key=lambda name: _cost(matrix, name))
     is_best = _cost(matrix, ranked[0])[:-1] == _cost(matrix, candidate)[:-1]
+    arrives = GtidSet.union_of(each.ahead for each in answers)
     return Promotion(
         candidate,
-        _verdict(obstacles, missing, unread),
-        GtidSet.union_of(each.ahead for each in answers),
+        _verdict(obstacles, missing, unread, waits=bool(arrives or matrix.unapplied)),
+        arrives,
+        matrix.unapplied,
         missing,
         obstacles,
         None if is_best else ranked[0],
@@ -88,7 +118,11 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
 
 
 def _verdict(
-    obstacles: tuple[Obstacle, ...], missing: tuple[Missing, ...], unread: tuple[str, ...]
+    obstacles: tuple[Obstacle, ...],
+    missing: tuple[Missing, ...],
+    unread: tuple[str, ...],
+    *,
+    waits: bool,
 ) -> Verdict:
     is_lost = any(each.donor is None for each in missing)
     is_stranded = any(
@@ -98,7 +132,7 @@ def _verdict(
         return Verdict.CRITICAL
     if unread:
         return Verdict.UNKNOWN
-    return Verdict.WARNING if obstacles or missing else Verdict.OK
+    return Verdict.WARNING if obstacles or missing or waits else Verdict.OK
 
 
 def _missing(matrix: HandshakeMatrix, candidate: str) -> Iterator[Missing]:

@@ -3,6 +3,7 @@
 1. The address of a source is the one that an existing channel uses for it, otherwise the one from
    which it was audited: replicas may need another.
 2. Accounts and passwords are not part of the statements. A channel keeps those that it has.
+3. While anything waits in a relay log, the steps are waits only.
 """
 
 from collections.abc import Iterator
@@ -47,21 +48,45 @@ class _Steps:
         yield PromotionStep(
             "", "Stop all writes of clients, and run this again: the sets must not change any more."
         )
-        if self.promotion.arrives:
-            yield PromotionStep(
-                candidate.name,
-                "Wait until it has applied what is on its way.",
-                (_wait(candidate, str(self.promotion.arrives)),),
-            )
+        if self.promotion.waits:
+            yield from self._waits(candidate)
+            return
         for missing in self.promotion.missing:
             yield self._fetch(candidate, missing)
         for obstacle in self.promotion.obstacles:
             yield from self._clear(candidate, obstacle)
         for name, server in sorted(self.servers.items()):
             if name in self.promotion.unread:
-                yield PromotionStep(name, "It was not read: audit again before it follows.")
+                yield PromotionStep(
+                    name,
+                    "It was not read. What only it has is lost, or hidden once it returns: read it,"
+                    " or accept that.",
+                )
+            elif name in self.promotion.blocked:
+                yield PromotionStep(
+                    name,
+                    f"Do not point it to {candidate.name} before the repair; then run this again.",
+                )
             elif name != candidate.name:
                 yield self._point(server, candidate.name, f"Point it to {candidate.name}.")
+
+    def _waits(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
+        """Yield the waits: CHANGE REPLICATION SOURCE deletes what is not applied."""
+        if self.promotion.arrives:
+            yield PromotionStep(
+                candidate.name,
+                "Wait until it has applied what is on its way.",
+                (_wait(candidate, str(self.promotion.arrives)),),
+            )
+        for name, left in self.promotion.unapplied:
+            yield PromotionStep(
+                name,
+                f"It has received {left.shortened()} and not applied it. A change of its source"
+                " would delete its relay log, which may be the last copy. Wait until it has applied"
+                " it; if an audit reports A1, A2, A3, A7 or H8, answer that first.",
+                (_wait(self.servers[name], str(left)),),
+            )
+        yield PromotionStep("", "Run this again: the next steps follow from what was applied.")
 
     def _fetch(self, candidate: ServerSnapshot, missing: Missing) -> PromotionStep:
         what = missing.gtid_set.shortened()

@@ -13,7 +13,8 @@ A receiver connects in this order, and the first check that fails is what SHOW R
 5. The source: the replica sends all that it has purged.
 
 A replica that is pointed to another source sends what it has executed: its relay log is deleted. On
-its present channel it also sends what it has received.
+its present channel it also sends what it has received. What only its relay log has counts as the
+replica's: applied, it is extra; deleted, it is lost.
 
 What the source does not check is the more dangerous part. It accepts transactions of other UUIDs
 that only the replica has, and transactions that have another content on the source (E4), and never
@@ -104,6 +105,7 @@ class Offer:
 
     name: str
     executed: GtidSet  # for a server: its first reading
+    received: GtidSet  # for a server: in relay logs at its first reading, applied or not
     sent: GtidSet  # for a server: its last reading, and what its channel to this source received
     server: ReadServer | None = None
 
@@ -168,7 +170,7 @@ def _accepted(
     offer: Offer, source: AnsweringSource, *, allowed: GtidSet, unlike: GtidSet
 ) -> SourceAnswer:
     """Return what follows once the source has accepted the connection."""
-    beyond = offer.executed - source.has - allowed
+    beyond = (offer.executed | offer.received) - source.has - allowed
     hidden = beyond - source.arriving - source.may_arrive
     left_open = beyond - source.arriving
     if left_open and not (hidden or unlike):

@@ -1,9 +1,10 @@
-"""`gtid-audit audit`: evaluates a live fleet, or stored snapshots.
+"""`gtid-audit audit`: evaluates a live fleet, servers named by DSN, or stored snapshots.
 
 Modules that only one of the two needs are imported where they are used.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -12,17 +13,22 @@ import typer
 
 from gtid_audit import exits
 from gtid_audit.commands.options import (
+    Accepted,
+    AllowedUuids,
     AsJson,
+    AskPassword,
     CompareContent,
     EngineChoice,
     EngineOption,
     MaxAge,
     OneCluster,
     OptionalFleetFile,
+    ServerSeconds,
     max_age_of,
+    seconds_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, write
+from gtid_audit.output import progress, warn, write
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
@@ -34,8 +40,20 @@ if TYPE_CHECKING:
 SPARK_CLUSTERS_MIN: Final = 200_000
 
 
+Dsns = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="DSN...", help="Servers: mysql://user@host:port/?option=value"),
+]
+Discover = Annotated[
+    str | None,
+    typer.Option("--discover", metavar="DSN", help="Find the other servers from this one."),
+]
+
+
 def audit(
+    dsns: Dsns = None,
     *,
+    discover: Discover = None,
     fleet: OptionalFleetFile = None,
     cluster: OneCluster = None,
     snapshots: Annotated[
@@ -50,10 +68,30 @@ def audit(
     as_json: AsJson = False,
     content: CompareContent = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+    allow_uuid: AllowedUuids = None,
+    accepted: Accepted = None,
 ) -> int:
-    """Audit a fleet by the policy of its fleet file: live servers, or stored snapshots."""
-    if (fleet is None) and (snapshots is None):
-        raise UsageProblem("audit needs --fleet FILE, or --snapshots DIR")
+    """Audit a fleet by the policy of its fleet file, the servers of DSNs, or stored snapshots."""
+    named = _Named(
+        tuple(dsns or ()),
+        discover,
+        ask_password=ask_password,
+        timeout=timeout,
+        allow_uuid=tuple(allow_uuid or ()),
+        accepted=tuple(accepted or ()),
+    )
+    if named.has_servers:
+        _refuse_of_fleets(fleet, cluster, snapshots, engine, out)
+        return _audit_named(named, content=content, as_json=as_json)
+    if named.has_options:
+        raise UsageProblem(
+            "--ask-password, --timeout, --allow-uuid and --accepted are for DSNs. The fleet file"
+            " has its own settings"
+        )
+    if fleet is None and snapshots is None:
+        raise UsageProblem("audit needs DSNs, --discover DSN, --fleet FILE or --snapshots DIR")
     if snapshots is not None and cluster is not None:
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
     if snapshots is not None and content is not None:
@@ -77,6 +115,70 @@ def audit(
     ):
         line.clear()
         return _say(answer, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Servers that are on the command line, and the options that a fleet file would have."""
+
+    dsns: tuple[str, ...]
+    discover: str | None
+    ask_password: bool
+    timeout: str | None
+    allow_uuid: tuple[str, ...]
+    accepted: tuple[str, ...]
+
+    @property
+    def has_servers(self) -> bool:
+        return bool(self.dsns) or self.discover is not None
+
+    @property
+    def has_options(self) -> bool:
+        return self.ask_password or bool(self.timeout or self.allow_uuid or self.accepted)
+
+
+def _refuse_of_fleets(
+    fleet: Path | None,
+    cluster: str | None,
+    snapshots: Path | None,
+    engine: EngineChoice,
+    out: Path | None,
+) -> None:
+    """Raise UsageProblem for an option that has no meaning for DSNs."""
+    given = {
+        "--fleet": fleet is not None,
+        "--cluster": cluster is not None,
+        "--snapshots": snapshots is not None,
+        "--out": out is not None,
+        "--engine spark": engine is EngineChoice.SPARK,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageProblem(f"{option} is for fleets: use it without DSNs and --discover")
+
+
+def _audit_named(named: _Named, *, content: bool | None, as_json: bool) -> int:
+    from gtid_audit.operands.cluster_of_dsns import found_from, policy_of, servers_to_read
+    from gtid_audit.tasks.named_servers import answer_of_servers
+    from topology.catalogue.findings import Unknown
+
+    seconds, policy = seconds_of(named.timeout), policy_of(named.allow_uuid, named.accepted)
+    ask, unknown = named.ask_password, tuple[Unknown, ...]()
+    with progress() as line:
+        if named.discover is None:
+            to_read = servers_to_read(named.dsns, ask=ask, seconds_max=seconds, policy=policy)
+        else:
+            starts = (named.discover, *named.dsns)
+            to_read, found = found_from(
+                starts, ask=ask, seconds_max=seconds, policy=policy, say=line.say
+            )
+            unknown = found.unknown(to_read.name)
+            line.clear()
+            for text in found.lines:
+                warn(text)
+        answer = answer_of_servers(to_read, content=content, say=line.say, also_unknown=unknown)
+        line.clear()
+    return _say(answer, as_json=as_json)
 
 
 def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuestion":

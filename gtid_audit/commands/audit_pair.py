@@ -10,13 +10,14 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import (
     Accepted,
+    AllowedUuids,
     AsJson,
     AskPassword,
     CompareContent,
     ServerSeconds,
     seconds_of,
 )
-from gtid_audit.output import printable, progress, write, write_line
+from gtid_audit.output import progress, write
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, in the same form.")]
@@ -29,37 +30,21 @@ def pair(
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
-    allow_uuid: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-uuid",
-            metavar="UUID",
-            help="Allow extra transactions of this UUID. Repeatable.",
-        ),
-    ] = None,
+    allow_uuid: AllowedUuids = None,
     accepted: Accepted = None,
     content: CompareContent = None,
 ) -> int:
     """Audit two live servers now, in this process."""
-    from gtid_audit.operands.pair import CLUSTER, pair_to_read, policy_of
-    from gtid_audit.tasks.audited_cluster import read_and_audit
-    from gtid_audit.views.report import Engine, report_of
+    from gtid_audit.operands.cluster_of_dsns import pair_to_read, policy_of
+    from gtid_audit.tasks.named_servers import answer_of_servers
 
     seconds, policy = seconds_of(timeout), policy_of(allow_uuid or (), accepted or ())
     to_read = pair_to_read(dsn_a, dsn_b, ask=ask_password, seconds_max=seconds, policy=policy)
     with progress() as line:
-        done = read_and_audit(to_read, content=content, say=line.say)
-    report = report_of(Engine.LOCAL, [done.audit])
-    compared = {} if done.contents is None else {CLUSTER: done.contents}
-    contents = None if content is False else compared
+        answer = answer_of_servers(to_read, content=content, say=line.say)
     if as_json:
-        for piece in report.document_pieces(contents):
+        for piece in answer.document():
             write(piece)
     else:
-        from gtid_audit.views.content_text import content_lines
-        from gtid_audit.views.report_text import show_report
-
-        show_report(report, snapshots=(done.snapshot,))
-        for text in content_lines(contents, is_stored=False):
-            write_line(printable(text))
-    return exits.status_of(report.verdict)
+        answer.show()
+    return exits.status_of(answer.verdict)

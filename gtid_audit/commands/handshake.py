@@ -54,7 +54,7 @@ def handshake(
     source of all others (no server serves the set; transactions or servers would be lost);
     3 something could not be read.
     """
-    from gtid_audit.operands.pair import policy_of, servers_to_read
+    from gtid_audit.operands.cluster_of_dsns import policy_of, servers_to_read
     from gtid_audit.operands.sets_from_operands import read_operands
     from gtid_audit.tasks.audited_cluster import read_and_audit
     from gtid_audit.views.handshakes import handshakes_of

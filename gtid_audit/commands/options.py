@@ -48,6 +48,14 @@ CompareContent: TypeAlias = Annotated[
         " --out since the last audit.",
     ),
 ]
+AllowedUuids: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-uuid",
+        metavar="UUID",
+        help="Allow extra transactions of this UUID. Repeatable.",
+    ),
+]
 Accepted: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

@@ -69,7 +69,7 @@ def plan(
     Exit status: 0 the steps cover every warning and critical finding (of those selected with
     --finding), or there is none; 1 at least one has no steps; 3 something could not be read.
     """
-    from gtid_audit.operands.pair import pair_to_read, policy_of
+    from gtid_audit.operands.cluster_of_dsns import pair_to_read, policy_of
     from gtid_audit.tasks.audited_cluster import read_and_audit
     from gtid_audit.tasks.plan_again import PlanRequest, command_line, repeatable, wanted_by
     from gtid_audit.tasks.planning import make_plan

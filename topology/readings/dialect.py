@@ -42,6 +42,7 @@ class Dialect:
     """The syntax and features of one server version."""
 
     show_replica_status: str
+    show_replicas: str
     start_replica: str
     stop_replica: str
     reset_replica: str
@@ -88,6 +89,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
     noun = "REPLICA" if replica_words else "SLAVE"
     return Dialect(
         show_replica_status=f"SHOW {noun} STATUS",
+        show_replicas="SHOW REPLICAS" if replica_words else "SHOW SLAVE HOSTS",
         start_replica=f"START {noun}",
         stop_replica=f"STOP {noun}",
         reset_replica=f"RESET {noun}",
@@ -177,6 +179,11 @@ UNTIL_REACHED: dict[str, str] = {"DONE": UNTIL_GAPS}
 
 # Events for one database are applied in another one: (from,to). 5.6 does not show it.
 REWRITES = "Replicate_Rewrite_DB"
+
+# SHOW REPLICAS: the column with a replica's server_uuid. A receiver sets variables of the same
+# meaning on its connection to the source.
+REPLICA_UUID_COLUMNS = ("Replica_UUID", "Slave_UUID")
+REPLICA_UUID_VARIABLES = ("replica_uuid", "slave_uuid")
 
 # A pattern that all receiver states match, and no applier state. The negative lookahead excludes
 # the applier state of SOURCE_DELAY: "Waiting until SOURCE_DELAY seconds after source executed

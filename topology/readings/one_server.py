@@ -22,14 +22,15 @@ def same_servers(snapshot: ClusterSnapshot) -> tuple[tuple[str, str], ...]:
     return tuple(
         (left, right)
         for left, right in combinations(sorted(first), 2)
-        if _are_one(first[left], first[right])
-        and _are_one(last[left], last[right])
+        if are_one(first[left], first[right])
+        and are_one(last[left], last[right])
         and _grows(first[left], last[right])
         and _grows(first[right], last[left])
     )
 
 
-def _are_one(left: ServerSnapshot, right: ServerSnapshot) -> bool:
+def are_one(left: ServerSnapshot, right: ServerSnapshot) -> bool:
+    """Return whether two readings name one process: by its identity, not by its sets."""
     if left.server_uuid is None or left.server_uuid != right.server_uuid:
         return False
     if left.server_id != right.server_id:

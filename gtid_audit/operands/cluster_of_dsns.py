@@ -1,7 +1,9 @@
-"""Makes a cluster of DSNs, from the command line alone: a pair, or any number of servers."""
+"""Makes a cluster of DSNs: a pair, any number of servers, or those found from one server."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gtid_audit.exits import UsageProblem
@@ -14,6 +16,9 @@ from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts, pair_targets, targets_of
 from topology.policy import Policy
 from topology.readings.target import ServerTarget
+
+if TYPE_CHECKING:
+    from topology.adapters.discover import Discovery
 
 CLUSTER = "pair"
 SERVERS = "servers"
@@ -35,6 +40,26 @@ def servers_to_read(
 ) -> ClusterToRead:
     """Return the servers with their accounts. Raises UsageProblem, InventoryProblem."""
     return _to_read(SERVERS, targets_of(dsns, _accounts(ask=ask)), seconds_max, policy)
+
+
+def found_from(
+    dsns: Sequence[str],
+    *,
+    ask: bool,
+    seconds_max: float | None,
+    policy: Policy,
+    say: Callable[[str], None],
+) -> "tuple[ClusterToRead, Discovery]":
+    """Return the servers of a topology, found from some of them, and how they were found.
+
+    Raises UsageProblem, InventoryProblem.
+    """
+    from topology.adapters.discover import discover, live_answers
+
+    starts = _to_read(SERVERS, targets_of(dsns, _accounts(ask=ask)), seconds_max, policy)
+    ask_server = live_answers(starts.limits.server_seconds_max)
+    found = discover(starts.targets, ask=ask_server, say=say)
+    return replace(starts, targets=found.targets), found
 
 
 def _accounts(*, ask: bool) -> Accounts:

@@ -1,0 +1,175 @@
+"""Asks one server which servers replicate from it, and which are in its group.
+
+1. `SHOW REPLICA STATUS` names a server's sources. The reading of every audit has it (mysql.py).
+2. `SHOW REPLICAS` names its replicas: each with its server_uuid, its port, and the host that its
+   report_host says. Without report_host the host is empty; the port is the replica's own.
+3. The host of such a replica is the one from which its receiver connected. The receiver sets
+   @replica_uuid on its connection, so the source shows which host is which replica (5.7 and later).
+   5.6 does not show user variables: there the hosts of all receivers are candidates.
+4. A neighbour may have several addresses. discover.py compares the server_uuid that answers:
+   behind an address translation, the host that a source sees may be another server.
+
+Source: MySQL Reference Manual, "SHOW REPLICAS Statement"; sql/rpl_replica.cc, where the receiver
+sets the variables on its connection. Seen on 9.7.4.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+import pymysql
+
+from binlog.quoting import quote_string
+from topology.adapters.connection import Connection, connect
+from topology.adapters.unread import unread_fact
+from topology.readings.dialect import REPLICA_UUID_COLUMNS, REPLICA_UUID_VARIABLES, Dialect
+from topology.readings.snapshot import ServerSnapshot, UnreadFact, UnreadReason
+from topology.readings.target import ServerTarget
+
+Row = Mapping[str, Any]
+
+REPLICAS: Final = "replicas"  # the fact that discovery adds to a server's unread facts
+MEMBERS: Final = "group members"
+SOURCE: Final = "its source"
+REPLICA: Final = "its replica"
+MEMBER: Final = "a member of its group"
+_DUMP_HOSTS = (
+    "SELECT t.PROCESSLIST_HOST AS host,"  # noqa: S608 - fixed text
+    " v.VARIABLE_VALUE AS uuid FROM performance_schema.threads t"
+    " JOIN performance_schema.user_variables_by_thread v ON v.THREAD_ID = t.THREAD_ID"
+    f" AND v.VARIABLE_NAME IN ({', '.join(map(quote_string, REPLICA_UUID_VARIABLES))})"
+    " WHERE t.PROCESSLIST_COMMAND LIKE 'Binlog Dump%'"
+)
+_DUMP_CONNECTIONS = (
+    "SELECT HOST AS host FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"
+)
+_MEMBERS = (
+    "SELECT MEMBER_ID AS uuid, MEMBER_HOST AS host, MEMBER_PORT AS port"
+    " FROM performance_schema.replication_group_members WHERE MEMBER_STATE <> 'OFFLINE'"
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ServerAddress:
+    """Where a server may listen, as another server names it."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Return whether the name means the machine of the server that named it."""
+        if self.host.lower() in ("localhost", "localhost.localdomain"):
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A server that another server names: its possible addresses, best first, and its server_uuid.
+
+    `server_uuid` is None for a source whose receiver never connected. Then the address decides, as
+    it does for the receiver.
+    """
+
+    relation: str  # of the neighbour to the server that named it: SOURCE, REPLICA or MEMBER
+    addresses: tuple[ServerAddress, ...]
+    server_uuid: UUID | None
+
+
+def sources_of(reading: ServerSnapshot) -> Iterator[Neighbour]:
+    """Return the sources of a server. Group channels have none."""
+    for channel in reading.channels or ():
+        if channel.source_host and channel.source_port:
+            address = ServerAddress(channel.source_host, channel.source_port)
+            yield Neighbour(SOURCE, (address,), channel.source_uuid)
+
+
+def replicas_of(rows: Iterable[Row], hosts: Iterable[Row]) -> Iterator[Neighbour]:
+    """Return the replicas that SHOW REPLICAS lists.
+
+    `hosts` are those of the receivers that are connected now, with or without a server_uuid. A
+    client that registers without a server_uuid is no server, but a reader of binary logs.
+    """
+    connected = [(_text(row["host"]), _text(row.get("uuid") or "")) for row in hosts]
+    for row in rows:
+        uuid = next((_text(row[name]) for name in REPLICA_UUID_COLUMNS if row.get(name)), "")
+        port = int(row["Port"])
+        if not uuid:
+            continue
+        reported = _text(row["Host"] or "")
+        seen = [host for host, of in connected if of in ("", uuid)]
+        names = dict.fromkeys(name for name in (reported, *seen) if name)
+        yield Neighbour(
+            REPLICA, tuple(ServerAddress(name, port) for name in names if port), UUID(uuid)
+        )
+
+
+def members_of(rows: Iterable[Row], own_uuid: UUID | None) -> Iterator[Neighbour]:
+    """Return the other members of a server's group."""
+    for row in rows:
+        uuid, host, port = UUID(_text(row["uuid"])), _text(row["host"] or ""), row["port"]
+        if uuid != own_uuid:
+            addresses = (ServerAddress(host, int(port)),) if host and port else ()
+            yield Neighbour(MEMBER, addresses, uuid)
+
+
+def read_neighbours(
+    target: ServerTarget, reading: ServerSnapshot, dialect: Dialect, *, seconds_max: float
+) -> tuple[tuple[Neighbour, ...], tuple[UnreadFact, ...]]:
+    """Return the neighbours of a server that was read, and what could not be read of them."""
+    found = [*sources_of(reading)]
+    unread: list[UnreadFact] = []
+    try:
+        with closing(connect(target, timeout_seconds_max=seconds_max)) as connection:
+            try:
+                rows = _rows(connection, dialect.show_replicas, "Port")
+                hosts = _dump_hosts(connection, dialect) if rows else []
+                found += replicas_of(rows, hosts)
+            except (pymysql.MySQLError, ValueError, LookupError) as error:
+                unread.append(_unread(REPLICAS, error))
+            if reading.group is not None:
+                try:
+                    members = _rows(connection, _MEMBERS, "host")
+                    found += members_of(members, reading.server_uuid)
+                except (pymysql.MySQLError, ValueError, LookupError) as error:
+                    unread.append(_unread(MEMBERS, error))
+    except (pymysql.MySQLError, OSError) as error:
+        unread.append(_unread(REPLICAS, error))
+    return tuple(found), tuple(unread)
+
+
+def _dump_hosts(connection: Connection, dialect: Dialect) -> list[Row]:
+    if dialect.has_worker_status:
+        return _rows(connection, _DUMP_HOSTS, "host")
+    rows = _rows(connection, _DUMP_CONNECTIONS, "host")
+    return [{"host": _text(row["host"]).rpartition(":")[0] or _text(row["host"])} for row in rows]
+
+
+def _rows(connection: Connection, statement: str, expected: str) -> list[Row]:
+    """Return the rows of an answer. Raises ValueError for an answer of other columns, or of none.
+
+    A proxy may answer a SHOW with its own rows, or with OK. That must not mean "no replica".
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        columns = [column[0] for column in cursor.description or ()]
+        if expected not in columns:
+            raise ValueError(f"expected {expected}, got {', '.join(columns) or 'OK without rows'}")
+        return list(cursor.fetchall())
+
+
+def _unread(fact: str, error: Exception) -> UnreadFact:
+    if isinstance(error, pymysql.MySQLError | OSError):
+        return unread_fact(fact, error, timed_out=False)
+    return UnreadFact(fact, UnreadReason.UNPARSEABLE, f"an unexpected answer: {error}")
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -5,7 +5,7 @@ otherwise. A change that you did not intend is a defect.
 """
 
 from tests.repair import changed_scripts, script_cases
-from tests.simulation import digests, transcripts
+from tests.simulation import digests, history_digests, transcripts
 from tests.tidy import decision_tables
 from tests.topology import approved_findings, changed_facts, fact_digests
 
@@ -17,6 +17,7 @@ def main() -> None:
     transcripts.APPROVED.write_text(transcripts.text())
     decision_tables.APPROVED.write_text(decision_tables.text())
     digests.APPROVED.write_text(digests.text())
+    history_digests.APPROVED.write_text(history_digests.text())
     fact_digests.APPROVED.write_text(fact_digests.text())
     changed_scripts.APPROVED.write_text(changed_scripts.text())
     (transcripts.APPROVED.parents[1] / "repair/scripts.txt").write_text(script_cases.transcript())

@@ -34,7 +34,15 @@ TARGETS: Sequence[Target] = (
             "topology/handshake/refusal_texts.py",
             "topology/handshake/source_answer.py",
         ),
-        ("tests/topology/test_handshake.py", "tests/gtid_audit/test_handshake_command.py"),
+        (
+            *("tests/topology/test_handshake.py", "tests/gtid_audit/test_handshake_command.py"),
+            "tests/simulation/test_transcripts.py",
+        ),
+    ),
+    Target(
+        "discovery",
+        ("topology/adapters/discover.py", "topology/adapters/neighbours.py"),
+        ("tests/topology/test_discover.py",),
     ),
     Target(
         "facts and rules",

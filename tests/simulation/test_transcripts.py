@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.simulation import digests
+from tests.simulation import digests, history_digests
 from tests.simulation.digests import entries, entry_of, line_of
 from tests.simulation.transcripts import APPROVED, Story, read_stories, transcript
 
+HISTORIES = history_digests.APPROVED.read_text().splitlines()
 STORIES = read_stories(APPROVED.read_text())
 DIGESTS = digests.APPROVED.read_text().splitlines()
 
@@ -22,6 +23,23 @@ def test_a_history_is_reported_and_planned_as_approved(story: Story, approved: s
 def test_what_no_transcript_shows_is_as_approved(line: str) -> None:
     """Wrong? Facts, questions, or texts of a plan changed. Intended? `python -m tests.approve`."""
     assert line_of(entry_of(line)) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, marks=[pytest.mark.long] if line[0].isdigit() else [])
+        for line in HISTORIES
+    ],
+    ids=[line.partition(" ")[0] for line in HISTORIES],
+)
+def test_what_is_computed_of_a_history_is_as_approved(line: str) -> None:
+    """Wrong? Facts, findings, questions, or texts of a plan changed: `python -m tests.approve`."""
+    assert history_digests.line_of(line.partition(" ")[0]) == line
+
+
+def test_every_history_has_its_digests() -> None:
+    assert [line.partition(" ")[0] for line in HISTORIES] == history_digests.names()
 
 
 def test_every_story_has_its_digests() -> None:

@@ -1,5 +1,6 @@
 """`explain`: explains a server's error text, or a code of the catalogue."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson
 from gtid_audit.output import write_json
+from topology.catalogue.findings import Verdict
 
 
 def explain(
@@ -17,27 +19,51 @@ def explain(
     *,
     as_json: AsJson = False,
 ) -> int:
-    """Explain an error text or a code: what it means, its cause, and what to do."""
-    from topology.catalogue.explanations import Unexplained
+    """Explain an error text or a code: what it means, its cause, and what to do.
+
+    Exit status: 0 it is known; 3 the text is not known, and what to read instead is shown.
+    """
+    from topology.catalogue.explanations import READ_INSTEAD, Unexplained
     from topology.catalogue.explanations import explain as look_up
     from topology.catalogue.verdict_table import UnknownCode
 
     try:
         explanation = look_up(" ".join(text))
-    except (Unexplained, UnknownCode) as problem:
+    except UnknownCode as problem:
         raise exits.UsageProblem(str(problem)) from problem
+    except Unexplained as problem:
+        if as_json:
+            write_json(_document(None, str(problem), "", READ_INSTEAD))
+        else:
+            from gtid_audit.views.explain_text import show_unexplained
+
+            show_unexplained(str(problem))
+        return exits.status_of(Verdict.UNKNOWN)
     if as_json:
-        write_json(
-            {
-                "title": explanation.title,
-                "code": explanation.code,
-                "meaning": explanation.meaning,
-                "cause": explanation.cause,
-                "advice": list(explanation.advice),
-            }
+        document = _document(
+            explanation.title, explanation.meaning, explanation.cause, explanation.advice
         )
+        document["code"] = explanation.code
+        document["gtid_sets"] = [
+            {"what": what, "gtid_set": str(gtids), "gtid_count": gtids.gtid_count}
+            for what, gtids in explanation.gtid_sets
+        ]
+        write_json(document)
     else:
         from gtid_audit.views.explain_text import show_explanation
 
         show_explanation(explanation)
     return exits.OK
+
+
+def _document(
+    title: str | None, meaning: str, cause: str, advice: Sequence[str]
+) -> dict[str, object]:
+    return {
+        "title": title,
+        "code": None,
+        "meaning": meaning,
+        "cause": cause,
+        "advice": list(advice),
+        "gtid_sets": [],
+    }

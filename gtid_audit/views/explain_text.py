@@ -1,9 +1,12 @@
 """Shows the meaning of an error text or a code to the operator."""
 
+from collections.abc import Sequence
+
 from rich.console import RenderableType
 
 from gtid_audit.views.report_text import labelled, line_of, show
-from topology.catalogue.explanations import Explanation
+from topology.catalogue.explanations import READ_INSTEAD, Explanation
+from topology.rules.build import many
 
 
 def show_explanation(explanation: Explanation) -> None:
@@ -14,6 +17,16 @@ def show_explanation(explanation: Explanation) -> None:
         ("means", line_of(explanation.meaning)),
         ("arises", line_of(explanation.cause)),
     ]
-    for number, advice in enumerate(explanation.advice):
-        rows.append(("" if number else "do", line_of(advice)))
+    rows += _listed("do", explanation.advice)
+    for what, gtids in explanation.gtid_sets:
+        rows.append(("quotes", line_of(f"{what}: {gtids.shortened()} ({many(gtids)})")))
     show(title, labelled(rows))
+
+
+def show_unexplained(reason: str) -> None:
+    """Show that a text is not known, and what to read instead."""
+    show(line_of(reason), labelled(_listed("read", READ_INSTEAD)))
+
+
+def _listed(label: str, texts: Sequence[str]) -> list[tuple[str, RenderableType]]:
+    return [("" if number else label, line_of(text)) for number, text in enumerate(texts)]

@@ -11,6 +11,7 @@ from gtid_audit import __version__, cli, exits
 from gtid_audit.cli import app, run
 from tests.gtid_audit.build import GTID_AUDIT, run_cli
 from topology.catalogue.findings import Verdict
+from topology.catalogue.verdict_table import CATALOGUE
 
 HEAVY = ("numpy", "pandas", "pyarrow", "pyspark", "pydantic", "prometheus_client", "yaml", "numba")
 DEAD = "mysql://nobody@127.0.0.1:1/"
@@ -92,7 +93,6 @@ def test_help(command: str) -> None:
         (("audit", "--fleet", "/nowhere.yaml"), "/nowhere.yaml: No such file"),
         (("audit", "--fleet", "x", "--engine", "abacus"), "--engine"),
         (("snapshot", "--fleet", "/nowhere.yaml"), "Missing option"),
-        (("explain", "gibberish"), "no explanation"),
         (("explain", "Z9"), "no catalogue entry"),
         (("explain",), "Missing argument"),
         (("repair",), "Commands:"),
@@ -223,6 +223,34 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["advice"]
     assert run(("explain", *_A1_TEXT.split())) == 0
     assert "An empty transaction does not help" in capsys.readouterr().out
+
+
+def test_explain_reads_the_sets_of_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    gtid = "aaaaaaaa-0000-0000-0000-000000000000:81"
+    text = f"Worker 1 failed executing transaction '{gtid}' at source log b.1; Duplicate entry"
+    assert run(("explain", f"{text} '1' for key 'PRIMARY'", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = [{"what": "transaction that failed", "gtid_set": gtid, "gtid_count": 1}]
+    assert (found["code"], found["gtid_sets"]) == ("A2", expected)
+    assert f"gtid-audit binlog show '{gtid}' DSN_OF_SOURCE" in found["advice"][-1]
+    assert run(("explain", f"{text} '1' for key 'PRIMARY'")) == 0
+    assert f"transaction that failed: {gtid} (1 transaction)" in capsys.readouterr().out
+
+
+def test_a_text_that_no_row_knows_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("explain", "gibberish of 2040")) == 3
+    said = capsys.readouterr().out
+    assert "no explanation for 'gibberish of 2040'" in said
+    assert "performance_schema.error_log" in said
+    assert run(("explain", "gibberish", "--json")) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert (found["title"], found["code"], len(found["advice"])) == (None, None, 3)
+
+
+def test_explain_says_that_a_code_has_no_rule_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    planned = next(code for code, entry in CATALOGUE.items() if not entry.has_rule)
+    assert run(("explain", planned)) == 0
+    assert "This version has no rule for it" in " ".join(capsys.readouterr().out.split())
 
 
 def test_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:

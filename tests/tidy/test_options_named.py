@@ -18,7 +18,7 @@ OF_OTHERS = {
     "mysql": (
         *("--batch", "--binary-mode", "--comments", "--default-character-set"),
         *("--defaults-extra-file", "--force", "--host", "--login-path"),
-        *("--port", "--protocol", "--skip-comments", "--socket"),
+        *("--port", "--protocol", "--skip-comments", "--socket", "--user"),
     ),
     "mysqld": ("--replicate-same-server-id", "--skip-log-bin"),
     "mysqldump": ("--no-data",),

@@ -167,6 +167,85 @@ APPLIER_TEXTS = (
     "Error executing row event: 'Table 'td.t' doesn't exist'",
     "Error 'Unknown collation: 'utf8mb4_0900_ai_ci'' on query.",
 )
+# As they are shown by SHOW REPLICA STATUS, by error logs and by clients, 5.6 to 9.7.
+MORE_TEXTS: tuple[tuple[str, str | None], ...] = (
+    (
+        (
+            "Coordinator stopped because there were error(s) in the worker(s). The most recent failure"
+            " being: Worker 1 failed executing transaction 'ANONYMOUS' at source log b.2, end_log_pos 9."
+        ),
+        "A3",
+    ),
+    ("Replica worker has stopped after at least one previous worker encountered an error", "A3"),
+    ("cannot be executed when the replica was stopped with an error or killed in MTA mode", "A6"),
+    ("Error 'Column count doesn't match value count at row 1' on query.", "A3"),
+    ("Error 'Field 'c' doesn't have a default value' on query.", "A3"),
+    ("Table definition on master and slave does not match: Column 1 type mismatch", "A3"),
+    ("Error 'PROCEDURE p already exists' on query.", "A3"),
+    ("Error 'Trigger does not exist' on query.", "A3"),
+    ("Error 'Duplicate partition name p1' on query.", "A3"),
+    ("Error 'Partition management on a not partitioned table is not possible' on query.", "A3"),
+    ("Worker 2 failed executing transaction 'x'; Error 'Row size too large.' on query.", "A3"),
+    ("Error 'Specified key was too long; max key length is 767 bytes' on query.", "A3"),
+    ("Error 'Operation CREATE USER failed for 'x'@'%'' on query.", "A3"),
+    ("This function has none of DETERMINISTIC (use log_bin_trust_function_creators)", "A3"),
+    ("Worker 1 failed executing transaction 'x'; Error 'XAER_DUPID: The XID already exists'", "A3"),
+    ("worker thread retried transaction 10 time(s) in vain, giving up.", "A3"),
+    ("because its size 20000000 exceeds 16777216 of slave_pending_jobs_size_max.", "A3"),
+    ("Out of memory; restart server and try again (needed 65536 bytes)", "A3"),
+    ("Table './d/t' is marked as crashed and should be repaired", "A3"),
+    ("Got error 168 - 'Unknown (generic) error from engine' from storage engine", "A3"),
+    ("The incident LOST_EVENTS occured on the master. Message: error writing the log", "A3"),
+    ("Cannot recover after SLAVE errored out in parallel execution mode.", "A3"),
+    (
+        "The table in transaction x does not comply with the requirements by an external plugin.",
+        "A3",
+    ),
+    ("Replication event checksum verification failed while reading from network.", "A4"),
+    ("Master command COM_REGISTER_SLAVE failed: Access denied for user 'r'@'h'", "A4"),
+    (
+        (
+            "The slave I/O thread stops because a fatal error is encountered when it try to"
+            " SET @master_binlog_checksum on master."
+        ),
+        "A4",
+    ),
+    ("Slave can not handle replication events with the checksum that master is configured", "A4"),
+    ("Error reading a replication log encryption header: Missing key in keyring.", "A4"),
+    ("Unexpected source's heartbeat data: heartbeat is not compatible with local info", "A4"),
+    ("Error on observer while running replication hook 'before_commit'.", "A4"),
+    ("This member has more executed transactions than those present in the group.", "J3"),
+    (
+        (
+            "The replication receiver thread cannot start because the source has GTID_MODE = OFF and"
+            " this server has GTID_MODE = ON."
+        ),
+        "C4",
+    ),
+    ("cannot start in AUTO_POSITION mode: this server uses @@GLOBAL.GTID_MODE = OFF.", "C4"),
+    ("Cannot replicate GTID-transaction when @@GLOBAL.GTID_MODE = OFF, at file b.1", "A4"),
+    ("GTID_MODE can only be changed one step at a time: OFF <-> OFF_PERMISSIVE <->", "C4"),
+    ("Statement violates GTID consistency: CREATE TABLE ... SELECT.", "C4"),
+    ("Parameters MASTER_LOG_FILE cannot be set when MASTER_AUTO_POSITION is active.", None),
+    ("@@SESSION.GTID_NEXT cannot be changed by a client that owns a GTID.", None),
+    ("@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.", None),
+    (
+        (
+            "Cannot execute statements with implicit commit inside a transaction when"
+            " @@SESSION.GTID_NEXT == 'UUID:NUMBER'."
+        ),
+        None,
+    ),
+    ("sql_slave_skip_counter can not be set when the server is running with GTID_MODE = ON", None),
+    ("Cannot update GTID_PURGED with the Group Replication plugin running", None),
+    ("Impossible to generate GTID: the integer component reached the maximum value.", "H7"),
+    ("Access denied for user 'x'@'h' (using password: YES)", None),
+    ("The MySQL server is running with the --super-read-only option", None),
+    ("This operation cannot be performed with running replication threads", None),
+    ("Multiple channels exist on the replica. Please provide channel name", None),
+    ("Slave is not configured or failed to initialize properly.", None),
+    ("Binary logging not possible. Message: An error occurred during flush stage", None),
+)
 OTHER_TEXTS: list[tuple[str, str | None]] = [
     ("Relay log write failure: could not queue event from source", "A4"),
     ("Relay log write failure: could not queue event from master", "A4"),
@@ -229,6 +308,7 @@ OTHER_TEXTS: list[tuple[str, str | None]] = [
         "A3",
     ),
     *((text, "A3") for text in APPLIER_TEXTS),
+    *MORE_TEXTS,
     ("Malformed GTID set specification 'x'.", "U3"),
     ("@@GLOBAL.GTID_PURGED can only be set when @@GLOBAL.GTID_EXECUTED is empty.", None),
     (
@@ -279,7 +359,8 @@ def test_every_code_is_explained_from_the_catalogue(code: str) -> None:
     found = explain(f" {code.lower()} ")
     entry = CATALOGUE[code]
     assert (found.code, found.title) == (code, f"{code}: {entry.name}")
-    assert (found.meaning, found.cause) == (entry.means, entry.arises)
+    said = entry.means if entry.has_rule else f"{entry.means} This version has no rule for it"
+    assert (found.meaning.startswith(said), found.cause) == (True, entry.arises)
     assert len(found.advice) == len(entry.strategies)
     assert entry.family == FAMILIES[code[0]]
 

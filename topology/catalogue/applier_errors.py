@@ -11,6 +11,7 @@ servers of that version.
 
 from typing import Final
 
+from topology.catalogue.definition_errors import DEFINITION_NUMBERS, DEFINITION_TEXTS
 from topology.catalogue.error_row import ErrorText
 
 RELAY_LOG_UNREADABLE: Final = "the relay log cannot be read"
@@ -19,17 +20,31 @@ _WAITED: Final = "the applier waited too long for a lock"
 _NO_SPACE: Final = "no space is left on the replica"
 _DENIED: Final = "the applier is missing a privilege"
 _NO_KEY: Final = "the replica refuses a table without a primary key"
+_NO_MEMORY: Final = "the replica is out of memory"
+_SAME_XID: Final = "the XA transaction is prepared already"
+_DAMAGED_TABLE: Final = "a table of the replica is damaged"
+_ENGINE: Final = "the storage engine of the replica reports an error"
+DAMAGED_EVENT: Final = "an event is damaged"
+_INCIDENT: Final = "the source could not log everything that it executed"
+_NOT_FOR_GROUPS: Final = "the table does not meet the requirements of Group Replication"
+_NOT_RECOVERED: Final = "the parallel applier could not recover its gaps"
+_FOLLOWED: Final = "a worker stopped because another one did"
 _UNKNOWN_XID: Final = "the applier finds no such prepared XA transaction"
-_NOT_THERE: Final = "the object that the statement changes does not exist on the replica"
-_THERE: Final = "the object that the statement creates already exists on the replica"
-_NOT_CONVERTED: Final = "the column types differ on the replica"
-_NO_FIT: Final = "a value does not fit the replica's column"
-_BOUND: Final = "a constraint of the replica forbids the change"
 _TOO_LARGE: Final = "the transaction is larger than the replica permits"
-_NOT_KNOWN: Final = "the replica does not support what the statement uses"
 
 OF_NO_TRANSACTION: Final = frozenset(
-    {RELAY_LOG_UNREADABLE, _INTERRUPTED, _WAITED, _NO_SPACE, _TOO_LARGE}
+    {
+        RELAY_LOG_UNREADABLE,
+        _INTERRUPTED,
+        _WAITED,
+        _NO_SPACE,
+        _NO_MEMORY,
+        _TOO_LARGE,
+        _DAMAGED_TABLE,
+        DAMAGED_EVENT,
+        _NOT_RECOVERED,
+        _FOLLOWED,
+    }
 )
 
 APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
@@ -72,7 +87,8 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _WAITED,
-        r"(?:Lock wait timeout exceeded|Deadlock found when trying to get lock)",
+        r"(?:Lock wait timeout exceeded|Deadlock found when trying to get lock|"
+        r"retried transaction \d+ time\(s\) in vain)",
         "A3",
         "Another session held a lock for longer than the applier retried. The transaction was"
         " rolled back.",
@@ -86,7 +102,8 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _NO_SPACE,
-        r"(?:No space left on device|Disk full|The table '.*' is full)",
+        r"(?:No space left on device|Disk full|The table '.*' is full|"
+        r"Temporary file write failure)",
         "A3",
         "A file system of the replica is full, or a table with its own size limit.",
         ("Free space, then run START REPLICA.",),
@@ -121,71 +138,14 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _TOO_LARGE,
-        r"(?:max_binlog_cache_size|(?:bigger|larger) than '?max_allowed_packet)",
+        r"(?:max_binlog_(?:stmt_)?cache_size|(?:bigger|larger) than '?max_allowed_packet|"
+        r"exceeds \d+ of (?:slave|replica)_pending_jobs_size_max)",
         "A3",
         "A limit of the replica is lower than that of its source.",
         (
             (
                 "On the replica, raise the setting in the error text to the source's value or"
                 " higher, also in its configuration file. Then run START REPLICA."
-            ),
-        ),
-    ),
-    ErrorText(
-        _NOT_CONVERTED,  # seen on 9.7.4
-        r"cannot be converted from type",
-        "A3",
-        "The table was altered on one of the two servers only.",
-        (
-            (
-                "Compare SHOW CREATE TABLE on both servers. With sql_log_bin = 0, alter the table"
-                " on the replica to what it was on the source when the transaction was committed."
-                " Then run START REPLICA."
-            ),
-            (
-                "Do not set replica_type_conversions = ALL_LOSSY: it truncates values without an"
-                " error."
-            ),
-        ),
-    ),
-    ErrorText(
-        _NO_FIT,
-        r"(?:Data too long for column|Out of range value for column|Incorrect \w+ value)",
-        "A3",
-        "The replica's column is smaller than the source's, or its sql_mode is stricter.",
-        (
-            (
-                "Compare SHOW CREATE TABLE and sql_mode of both servers. Alter the table on the"
-                " replica with sql_log_bin = 0. Then run START REPLICA."
-            ),
-        ),
-    ),
-    ErrorText(
-        _BOUND,  # 3819 seen on 9.7.4
-        r"(?:a foreign key constraint fails|Check constraint .* is violated)",
-        "A3",
-        "The replica does not have the parent row, or has child rows or a constraint that the"
-        " source does not have.",
-        (
-            "On both servers, compare SHOW CREATE TABLE and the rows that the keys refer to.",
-            "The usual cause is a skipped transaction (H1, H8) or a write on the replica (E1).",
-        ),
-    ),
-    ErrorText(
-        _THERE,  # seen on 9.7.4
-        r"(?:(?:Table|View) '.*' already exists|database exists|Duplicate (?:column|key) name)",
-        "A3",
-        "A client created it on the replica, or the transaction ran there before: a RESET, a"
-        " gtid_purged that is too small, or a dump that was loaded without its GTID set.",
-        (
-            (
-                "Check whether the replica also has the rows of the waiting transactions. If it"
-                " does, the GTID history of the replica is wrong, not this transaction. Set its"
-                " gtid_purged, or clone it."
-            ),
-            (
-                "If the replica has only this object, compare both definitions and rows before you"
-                " decide."
             ),
         ),
     ),
@@ -206,31 +166,118 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
             ),
         ),
     ),
+    *DEFINITION_TEXTS,
     ErrorText(
-        _NOT_THERE,  # 1146 seen on 9.7.4
-        r"(?:Table '.*' doesn't exist|Unknown (?:table|database|column)|Can't DROP|"
-        r"Can't drop database|Unknown VIEW|does not exist on query)",
+        _NO_MEMORY,
+        r"Out of memory",
         "A3",
-        "A client dropped or renamed it on the replica, or it was never created there: a filter, a"
-        " skipped transaction, or a partial restore.",
+        "mysqld on the replica could not allocate memory.",
+        ("Free memory on the machine, or lower the settings that use it. Then run START REPLICA.",),
+    ),
+    ErrorText(
+        _SAME_XID,
+        r"XAER_DUPID",
+        "A3",
+        "The replica already has a prepared XA transaction with this XID: an application used the"
+        " XID there, or the XA PREPARE was executed before.",
         (
-            "Do not skip it: the next transactions on the same table stop the applier again.",
+            "Run XA RECOVER CONVERT XID on both servers, and compare.",
             (
-                "Find out what else is missing (H1, H8, filters). Then restore the table as it was"
-                " at this transaction, or clone the replica."
+                "Do not end the prepared transaction before you know which one it is: XA COMMIT and"
+                " XA ROLLBACK both change rows."
             ),
         ),
     ),
     ErrorText(
-        _NOT_KNOWN,
-        r"Unknown (?:collation|character set|storage engine|or incorrect time zone)",
+        _DAMAGED_TABLE,
+        r"(?:Incorrect key file for table|is marked as crashed)",
         "A3",
-        "The replica runs an older version than its source, or does not have a plugin or the time"
-        " zone tables.",
+        "A table that is not InnoDB is damaged on the replica, usually after a crash.",
+        (
+            "Run REPAIR TABLE on the replica with sql_log_bin = 0, then START REPLICA.",
+            (
+                "Rows may be lost: compare the table with the source afterwards. Convert it to"
+                " InnoDB on the source."
+            ),
+        ),
+    ),
+    ErrorText(
+        _ENGINE,
+        r"Got error -?\d+ .*from storage engine",
+        "A3",
+        "The storage engine refused the change. The number before the text is the engine's own:"
+        " `perror NUMBER` describes it.",
+        ("Read the end of the error log of the replica: it has the cause.",),
+    ),
+    ErrorText(
+        DAMAGED_EVENT,
+        r"(?:event checksum verification failed|Event crc check failed)",
+        "A4",
+        "An event does not fit its checksum: it was damaged on the network, in memory, or on one of"
+        " the disks.",
         (
             (
-                "Load what is missing (mysql_tzinfo_to_sql, INSTALL PLUGIN), or upgrade the"
-                " replica. Then run START REPLICA. Replicate only from older to newer versions."
+                "If the source's file is sound (`gtid-audit binlog scan FILE` verifies every"
+                " checksum), receive it again: STOP REPLICA, CHANGE REPLICATION SOURCE TO"
+                " SOURCE_AUTO_POSITION = 1, START REPLICA. This deletes the relay log."
+            ),
+            "If the source's file is damaged, fetch the transactions from another server.",
+        ),
+    ),
+    ErrorText(
+        _INCIDENT,
+        r"The incident .* occurr?ed on the (?:master|source)",
+        "A3",
+        "The source executed something that it could not write to its binary log, and logged this"
+        " notice instead. The replica does not have it, and no binary log does.",
+        (
+            (
+                "Do not only move past it: the servers already differ. The error log of the source"
+                " has the cause, at the same time."
+            ),
+            "Rebuild the replica from the source, or compare and repair the rows first.",
+        ),
+    ),
+    ErrorText(
+        _NOT_FOR_GROUPS,
+        r"does not comply with the requirements by an external plugin",
+        "A3",
+        "The replica is a member of a group, and the source sends a change of a table without a"
+        " primary key, of another engine, or with foreign keys that cascade.",
+        (
+            (
+                "The error log of the replica names the reason. Change the table on the source, and"
+                " let the replica apply the change outside the group."
+            ),
+        ),
+    ),
+    ErrorText(
+        _NOT_RECOVERED,
+        r"Cannot recover after (?:SLAVE|REPLICA) errored out in parallel execution mode",
+        "A3",
+        "mysqld started with relay_log_recovery = 1 and could not fill the gaps that its workers"
+        " left.",
+        (
+            (
+                "If auto-position is on and the source has purged nothing that is missing: STOP"
+                " REPLICA, RESET REPLICA, START REPLICA. The source also sends the gaps."
+            ),
+            (
+                "Otherwise restart mysqld once with relay_log_recovery = 0, and run START REPLICA"
+                " UNTIL SQL_AFTER_MTS_GAPS."
+            ),
+        ),
+    ),
+    ErrorText(
+        _FOLLOWED,
+        r"worker has stopped after at least one previous worker encountered an error",
+        "A3",
+        "The worker keeps the commit order of the source, so it stopped when an earlier transaction"
+        " failed. Its own transaction was rolled back.",
+        (
+            (
+                "Find the worker with another error: SELECT * FROM"
+                " performance_schema.replication_applier_status_by_worker."
             ),
         ),
     ),
@@ -238,18 +285,22 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
 
 # Errors that are identified by their number alone.
 APPLIER_NUMBERS: Final[dict[int, str]] = {
+    **DEFINITION_NUMBERS,
     **dict.fromkeys((1594, 13121), RELAY_LOG_UNREADABLE),
     **dict.fromkeys((1053, 1317, 1927), _INTERRUPTED),
     **dict.fromkeys((1205, 1213), _WAITED),
-    **dict.fromkeys((1021, 1114), _NO_SPACE),
+    **dict.fromkeys((1021, 1114, 1878), _NO_SPACE),
+    **dict.fromkeys((1037, 1041), _NO_MEMORY),
     **dict.fromkeys((1142, 1227), _DENIED),
     3750: _NO_KEY,
-    **dict.fromkeys((1153, 1197), _TOO_LARGE),
-    **dict.fromkeys((1677, 13146), _NOT_CONVERTED),
-    **dict.fromkeys((1264, 1366, 1406), _NO_FIT),
-    **dict.fromkeys((1451, 1452, 3819), _BOUND),
-    **dict.fromkeys((1007, 1050, 1060, 1061), _THERE),
-    **dict.fromkeys((1008, 1049, 1051, 1054, 1091, 1146), _NOT_THERE),
+    **dict.fromkeys((1153, 1197, 1705, 1864), _TOO_LARGE),
     1397: _UNKNOWN_XID,
-    **dict.fromkeys((1115, 1273, 1286, 1298), _NOT_KNOWN),
+    1440: _SAME_XID,
+    **dict.fromkeys((1034, 1194), _DAMAGED_TABLE),
+    1030: _ENGINE,
+    **dict.fromkeys((1743, 1744, 13115), DAMAGED_EVENT),
+    **dict.fromkeys((1590, 13119), _INCIDENT),
+    **dict.fromkeys((3098, 3635), _NOT_FOR_GROUPS),
+    1803: _NOT_RECOVERED,
+    3030: _FOLLOWED,
 }

@@ -13,8 +13,10 @@ import re
 from functools import lru_cache
 
 from topology.catalogue.applier_errors import APPLIER_NUMBERS, APPLIER_TEXTS
+from topology.catalogue.client_errors import CLIENT_NUMBERS, CLIENT_TEXTS
 from topology.catalogue.error_row import ErrorText
-from topology.catalogue.receiver_errors import NOT_QUEUED, RECEIVER_TEXTS
+from topology.catalogue.gtid_errors import GTID_NUMBERS, GTID_TEXTS
+from topology.catalogue.receiver_errors import RECEIVER_NUMBERS, RECEIVER_TEXTS
 
 _SOURCE = r"(?:master|source)"
 _REPLICA = r"(?:slave|replica)"
@@ -226,8 +228,8 @@ TEXTS: tuple[ErrorText, ...] = (
     ),
     ErrorText(
         "the parallel applier has gaps",
-        r"(?:when the (?:slave|replica) was stopped with an error or killed in MTS mode|"
-        r"MTS recovery|SQL_AFTER_MTS_GAPS)",
+        r"(?:when the (?:slave|replica) was stopped with an error or killed in MT[AS] mode|"
+        r"MT[AS] recovery|SQL_AFTER_MTS_GAPS)",
         "A6",
         (
             "The workers stopped at different positions. The channel cannot be changed until they"
@@ -261,11 +263,16 @@ TEXTS: tuple[ErrorText, ...] = (
     ),
     ErrorText(
         "the workers of a parallel applier have stopped",
-        r"(?:slave|replica) coordinator and worker threads are stopped",
+        r"(?:(?:slave|replica) coordinator and worker threads are stopped|"
+        r"Coordinator stopped because there were error\(s\) in the worker)",
         "A3",
         "The coordinator reports only that a worker stopped. The worker's own error is in"
         " performance_schema; before 5.7 it is only in the error log.",
         (
+            (
+                "5.7 and later: run `gtid-audit explain` with the worker's error (SELECT * FROM"
+                " performance_schema.replication_applier_status_by_worker)."
+            ),
             (
                 "Before 5.7: stop the replica, set slave_parallel_workers = 0, start it, and audit"
                 " again."
@@ -292,32 +299,7 @@ TEXTS: tuple[ErrorText, ...] = (
         "The text is not a GTID set.",
         ("`gtid-audit sets canonical TEXT` shows the position of the error.",),
     ),
-    ErrorText(
-        "gtid_purged refused: the history is not empty",
-        r"GTID_PURGED can only be set when @@GLOBAL.GTID_EXECUTED is empty",
-        None,
-        "Before 8.0, gtid_purged can be set only on a server without GTID history.",
-        (
-            (
-                "Run RESET MASTER first. It deletes this server's binary logs: do this only if you"
-                " know that its data is correct."
-            ),
-        ),
-    ),
-    ErrorText(
-        "gtid_purged refused",
-        r"GTID_PURGED cannot be changed",
-        None,
-        "The new value must contain the old one. What it adds must be neither executed nor owned.",
-        ("Subtract what is already executed: `gtid-audit sets subtract NEW EXECUTED`.",),
-    ),
-    ErrorText(
-        "a session still has an explicit GTID",
-        r"@@SESSION.GTID_NEXT (?:is set to|cannot)|GTID_NEXT.*explicitly set",
-        None,
-        "After a transaction with an explicit gtid_next, the session must set gtid_next again.",
-        ("Run SET SESSION gtid_next = 'AUTOMATIC';",),
-    ),
+    *GTID_TEXTS,
     ErrorText(
         _NOT_CONNECTED,
         rf"error (?:re)?connecting to {_SOURCE}",
@@ -343,36 +325,37 @@ TEXTS: tuple[ErrorText, ...] = (
         " quotes is the reason.",
         ("Run `gtid-audit explain` with the quoted text.",),
     ),
+    *CLIENT_TEXTS,
 )
 
 # Error numbers on their own, with the row whose text belongs to each.
 NUMBERS: dict[int, str] = {
     **APPLIER_NUMBERS,
+    **GTID_NUMBERS,
+    **RECEIVER_NUMBERS,
+    **CLIENT_NUMBERS,
     1032: "row not found on the replica",
     1062: "duplicate key on the replica",
     1236: "the source refused to send",
     13114: "the source refused to send",
     13117: "a receiver cannot use its source",
-    13122: NOT_QUEUED,
     1593: "a receiver cannot use its source",
-    1595: NOT_QUEUED,
     1756: "the workers of a parallel applier have stopped",
     1772: "a GTID set that the server cannot read",
     1789: _PURGED,
     1802: "the parallel applier has gaps",
-    1837: "a session still has an explicit GTID",
-    1840: "gtid_purged refused: the history is not empty",
     1872: "the applier cannot read its position",
     1885: "the replica has more GTIDs than the source",
     **dict.fromkeys((1040, 1045, 1129, 1130, 2002, 2003, 2005, 2013, 2026, 2059), _NOT_CONNECTED),
     2061: _NOT_SECURE,
-    3546: "gtid_purged refused",
 }
 
 # The GTID sets that a text may quote: a description of each, and the pattern that captures it.
+FAILED = "transaction that failed"
 QUOTED_SETS: tuple[tuple[str, str], ...] = (
     ("sent by the replica", rf"GTID set sent by the {_REPLICA} is '([^']*)'"),
     ("missing transactions", r"missing transactions are '([^']*)'"),
+    (FAILED, r"failed executing transaction '([^']*)'"),
 )
 
 

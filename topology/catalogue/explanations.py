@@ -2,15 +2,16 @@
 
 1. A catalogue code is explained from the catalogue; an error number or a text from error_texts.py.
 2. GTID sets quoted in a text are parsed and shown as sets.
-3. A text that matches no row is reported as unknown; nothing is guessed.
+3. A text that matches no row is reported as unknown, with what to read instead; nothing is guessed.
 """
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from gtid import GtidSet, MalformedText
 from topology.catalogue.error_row import ErrorText
-from topology.catalogue.error_texts import NUMBERS, QUOTED_SETS, TEXTS, row_of
+from topology.catalogue.error_texts import FAILED, NUMBERS, QUOTED_SETS, TEXTS, row_of
 from topology.catalogue.verdict_table import CATALOGUE, CatalogueEntry, entry_of
 
 _BLANKS = re.compile(r"\s+")
@@ -28,6 +29,18 @@ class Explanation:
     advice: tuple[str, ...]
     code: str | None  # the catalogue code an audit reports for it
     gtid_sets: tuple[tuple[str, GtidSet], ...] = ()  # quoted in the text, with descriptions
+
+
+READ_INSTEAD: Final = (
+    (
+        "The lines around it in the server's error log: SELECT * FROM"
+        " performance_schema.error_log ORDER BY LOGGED DESC LIMIT 20 (8.0.22 and later)."
+    ),
+    "The workers' errors: SELECT * FROM performance_schema.replication_applier_status_by_worker.",
+    "An audit of both servers, which needs no text: gtid-audit pair DSN_A DSN_B.",
+)
+_READ: Final = "Read it in the log of the source: gtid-audit binlog show '{gtid}' DSN_OF_SOURCE."
+_NO_RULE: Final = "This version has no rule for it: no audit reports it."
 
 
 class Unexplained(LookupError):
@@ -65,7 +78,7 @@ def explain(text_or_code: str) -> Explanation:
 def _of_entry(entry: CatalogueEntry) -> Explanation:
     return Explanation(
         title=f"{entry.code}: {entry.name}",
-        meaning=entry.means,
+        meaning=entry.means if entry.has_rule else f"{entry.means} {_NO_RULE}",
         cause=entry.arises,
         advice=tuple(
             f"{strategy.name}: {strategy.why}. Risk: {strategy.risk}."
@@ -77,13 +90,14 @@ def _of_entry(entry: CatalogueEntry) -> Explanation:
 
 def _of_text(row: ErrorText, text: str) -> Explanation:
     entry = CATALOGUE[row.code] if row.code is not None else None
+    quoted = tuple(_quoted_sets(text))
     return Explanation(
         title=row.title,
         meaning=row.means,
         cause=entry.arises if entry is not None else "",
-        advice=row.advice,
+        advice=(*row.advice, *(_READ.format(gtid=gtid) for what, gtid in quoted if what == FAILED)),
         code=row.code,
-        gtid_sets=tuple(_quoted_sets(text)),
+        gtid_sets=quoted,
     )
 
 

@@ -8,10 +8,17 @@ from typing import Final
 from topology.catalogue.error_row import ErrorText
 
 NOT_QUEUED: Final = "the receiver cannot write what it was sent"
+_ANONYMOUS: Final = "a transaction without a GTID"
+_FIRST_QUERIES: Final = "the source did not answer what a receiver asks first"
+_CHECKSUM: Final = "the replica does not know the checksum of the source"
+_ENCRYPTED: Final = "the key of an encrypted log is missing"
+_HEARTBEAT: Final = "the source stands before what the receiver has read"
+_NOT_OF_THE_GROUP: Final = "the member has transactions that the group does not have"
+_HOOK: Final = "a plugin refused the transaction"
 
 RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ErrorText(
-        "a transaction without a GTID",
+        _ANONYMOUS,
         r"Cannot replicate anonymous transaction",
         "A4",
         "The source committed transactions without a GTID, while its gtid_mode was OFF or"
@@ -48,4 +55,81 @@ RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
             ),
         ),
     ),
+    ErrorText(
+        _FIRST_QUERIES,
+        r"(?:(?:Source|Master) command \S+ failed|Get (?:source|master) clock failed|"
+        r"fatal error is encountered when it (?:try|tries|tried) to)",
+        "A4",
+        "The receiver is connected, and one of the questions with which it begins failed: the"
+        " connection broke, or the account does not have REPLICATION SLAVE on the source.",
+        (
+            "Read the rest of the text: it contains the source's own error.",
+            "On the source: SHOW GRANTS for the replication account. Then run START REPLICA.",
+        ),
+    ),
+    ErrorText(
+        _CHECKSUM,
+        r"can ?not handle replication events with the checksum",
+        "A4",
+        "The source writes checksums that the version of the replica does not know.",
+        ("Upgrade the replica. Replicate only from older to newer versions.",),
+    ),
+    ErrorText(
+        _ENCRYPTED,
+        r"(?:replication log encryption header|binary log encryption|"
+        r"binary log master key|fetch .* key from .*keyring)",
+        "A4",
+        "A binary log or relay log is encrypted, and the server does not have its key.",
+        (
+            (
+                "Load the keyring component that the server had when it wrote the file, with the"
+                " same keys. The source decrypts what it sends: a replica needs no key of it."
+            ),
+        ),
+    ),
+    ErrorText(
+        _HEARTBEAT,
+        r"Unexpected (?:source|master)'s heartbeat data",
+        "A4",
+        "The source reports a position that the receiver has already passed: the source's log was"
+        " reset or replaced.",
+        (
+            (
+                "Audit both servers before you run START REPLICA: the source may have lost or reset"
+                " its history (E3, E6)."
+            ),
+        ),
+    ),
+    ErrorText(
+        _NOT_OF_THE_GROUP,
+        r"(?:transactions not present in the group|"
+        r"more executed transactions than those present in the group)",
+        "J3",
+        "A server cannot join the group because it has transactions that no member has. A client"
+        " wrote on it while it was not a member, or the group lost them.",
+        (
+            (
+                "Do not remove them with RESET before you know what they contain: `gtid-audit"
+                " binlog show SET DSN`."
+            ),
+            "`gtid-audit pair MEMBER SERVER` shows the set, and whether it contains data.",
+        ),
+    ),
+    ErrorText(
+        _HOOK,
+        r"(?:Error on observer while running replication hook|Failed to run '\w+' hook)",
+        "A4",
+        "A plugin of the server refused or failed: semi-synchronous replication, Group Replication,"
+        " or another one.",
+        ("The line before it in the error log names the plugin and the reason.",),
+    ),
 )
+
+RECEIVER_NUMBERS: Final[dict[int, str]] = {
+    **dict.fromkeys((1595, 13122), NOT_QUEUED),
+    **dict.fromkeys((3113, 3114, 13148, 13149), _ANONYMOUS),
+    13120: _FIRST_QUERIES,
+    3787: _ENCRYPTED,
+    13118: _HEARTBEAT,
+    3100: _HOOK,
+}

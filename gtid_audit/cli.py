@@ -21,6 +21,7 @@ from gtid_audit.commands import (
     binlog,
     explain,
     handshake,
+    locks,
     plan,
     serve,
     sets,
@@ -84,6 +85,7 @@ app.command("pair", cls=FastCommand)(audit_pair.pair)
 app.command("audit")(audit.audit)
 app.command("snapshot")(store_snapshot.snapshot)
 app.command("handshake")(handshake.handshake)
+app.command("locks")(locks.locks)
 app.command("explain", cls=FastCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(plan.commands(PLAIN), name="repair")

@@ -40,6 +40,11 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
+        "locks",
+        ("topology/locks/lock_waits.py", "topology/locks/metadata_conflicts.py"),
+        ("tests/topology/test_lock_waits.py",),
+    ),
+    Target(
         "discovery",
         ("topology/adapters/discover.py", "topology/adapters/neighbours.py"),
         ("tests/topology/test_discover.py",),

@@ -34,7 +34,8 @@ from topology.readings.snapshot import (
 Row = Mapping[str, Any]
 
 
-_OWNER = re.compile(r"[0-9]+(?:,?(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}))?")
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_OWNER = re.compile(rf"(?P<thread>[0-9]+)(?:,?(?P<uuid>{_UUID.pattern}))?")
 _PROCESSLIST_STATE_CHARS = 64
 # States in which a replication thread accesses no row: it waits for events, for another thread, for
 # its source, or for a lock that has a state of its own.
@@ -123,6 +124,28 @@ def parse_owned(text: str) -> GtidSet:
             )
         rebuilt.append(f"{number},{owner['uuid']}" if owner and owner["uuid"] else number)
     return GtidSet.parse(":".join(rebuilt))
+
+
+def parse_owners(text: str) -> tuple[tuple[str, int], ...]:
+    """Return each GTID of @@GLOBAL.gtid_owned with the session that owns it.
+
+    Raises:
+        GtidError: the text is not of this form.
+    """
+    found = []
+    uuid = ""
+    # `UUID[:tag]:5#12:6#13UUID2:1#9`: a part without a mark is a UUID or a tag.
+    for part in text.replace("\n", "").split(":"):
+        number, mark, rest = part.partition("#")
+        if not mark:
+            uuid = number if _UUID.fullmatch(number) else f"{uuid}:{number}"
+            continue
+        owner = _OWNER.fullmatch(rest)
+        if owner is None or not number.isdigit():
+            raise MalformedGtidSet("a thread, and perhaps a UUID", text.index(part), rest)
+        found.append((f"{uuid}:{number}", int(owner["thread"])))
+        uuid = owner["uuid"] or uuid
+    return tuple(found)
 
 
 def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict[str, list[Row]]:

@@ -185,6 +185,9 @@ REWRITES = "Replicate_Rewrite_DB"
 REPLICA_UUID_COLUMNS = ("Replica_UUID", "Slave_UUID")
 REPLICA_UUID_VARIABLES = ("replica_uuid", "slave_uuid")
 
+# How the names of replication threads begin in performance_schema.threads.
+REPLICATION_THREADS = ("thread/sql/replica_", "thread/sql/slave_", "thread/group_rpl/")
+
 # A pattern that all receiver states match, and no applier state. The negative lookahead excludes
 # the applier state of SOURCE_DELAY: "Waiting until SOURCE_DELAY seconds after source executed
 # event".

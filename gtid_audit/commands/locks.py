@@ -1,0 +1,53 @@
+"""`gtid-audit locks`: who waits for a lock, and who holds it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.output import progress, write_json
+
+Dsns = Annotated[
+    list[str],
+    typer.Argument(metavar="DSN...", help="Servers: mysql://user@host:port/?option=value"),
+]
+
+
+def locks(
+    dsns: Dsns,
+    *,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Show which sessions and appliers wait for a lock, who holds it, and what ends the wait.
+
+    Exit status: 0 no session waits; 1 one waits; 3 something could not be read, or the server does
+    not show who holds a lock.
+    """
+    from gtid_audit.operands.cluster_of_dsns import policy_of, servers_to_read
+    from gtid_audit.views.server_locks import locks_document, locks_of, verdict_of_locks
+    from topology.adapters.lock_reads import LockReader
+
+    to_read = servers_to_read(
+        dsns, ask=ask_password, seconds_max=seconds_of(timeout), policy=policy_of((), ())
+    )
+    seconds = to_read.limits.server_seconds_max
+    with progress() as line, ThreadPoolExecutor(len(to_read.targets)) as pool:
+        line.say(f"reading locks of {len(to_read.targets)} servers")
+        readings = list(
+            pool.map(lambda each: LockReader(each, seconds_max=seconds).read(), to_read.targets)
+        )
+    found = [
+        locks_of(target.name, reading, unread)
+        for target, (reading, unread) in zip(to_read.targets, readings, strict=True)
+    ]
+    if as_json:
+        write_json(locks_document(found))
+    else:
+        from gtid_audit.views.locks_text import show_locks
+
+        show_locks(found)
+    return exits.status_of(verdict_of_locks(found))

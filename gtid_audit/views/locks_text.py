@@ -1,0 +1,119 @@
+"""Shows who waits for which lock, who holds it, and what ends the wait."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from gtid_audit.output import counted
+from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, labelled, line_of, show
+from gtid_audit.views.server_locks import ServerLocks, verdict_of_locks
+from topology.locks.lock_waits import LockSession, LockWait
+
+WAITS_SHOWN_MAX: Final = 20
+_STATEMENTS_SHOWN_MAX: Final = 5
+_QUERY_CHARACTERS_MAX: Final = 300
+_PREPARED: Final = (
+    "a prepared XA transaction without a session: XA RECOVER CONVERT XID lists it; its application"
+    " ends it by XA COMMIT or XA ROLLBACK"
+)
+_HIDDEN: Final = "this server does not show who holds the lock"
+_APPLIER: Final = (
+    "an applier holds it: it commits when its own wait ends. Do not KILL a thread of an applier: it"
+    " can leave gaps"
+)
+_CANDIDATES: Final = "find out which one owns the next GTID of the channel, and end that session"
+_EACH_OTHER: Final = "the sessions wait for each other: KILL one of them"
+
+
+def show_locks(servers: Sequence[ServerLocks]) -> None:
+    """Show every wait of every server."""
+    verdict = verdict_of_locks(servers)
+    count = sum(len(each.waits) for each in servers)
+    said = f"{counted(count, 'session')} {'waits' if count == 1 else 'wait'} for a lock"
+    head = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
+    head.append(
+        f"  {counted(len(servers), 'server')} · {said if count else 'no lock wait'}", "default"
+    )
+    parts: list[RenderableType] = [head]
+    for server in servers:
+        if server.waits or server.unread:
+            parts += [Text(), line_of(server.server)]
+        for wait in server.waits[:WAITS_SHOWN_MAX]:
+            parts.append(labelled(_rows(server, wait)))
+        if len(server.waits) > WAITS_SHOWN_MAX:
+            rest = len(server.waits) - WAITS_SHOWN_MAX
+            parts.append(Text(f"… and {counted(rest, 'more wait')}; --json has all", style=QUIET))
+        parts += [
+            line_of(f"  not read: {fact.fact}: {fact.reason.value}: {fact.detail}")
+            for fact in server.unread
+        ]
+    show(*parts)
+
+
+def _rows(server: ServerLocks, wait: LockWait) -> list[tuple[str, RenderableType]]:
+    session = wait.session
+    where = f" on {wait.place}" if wait.place else ""
+    rows: list[tuple[str, RenderableType]] = [
+        ("waits", line_of(f"{_name(session)}: {wait.lock}{where}{_for(session.seconds)}"))
+    ]
+    rows += _details(session)
+    label = "one of" if wait.may_be_one_of else "for"
+    for blocker in wait.blockers:
+        rows.append((label, line_of(f"{_name(blocker)}{_state(blocker)}")))
+        rows += _details(blocker)
+    if wait.is_prepared:
+        rows.append(("for", line_of(_PREPARED)))
+    if wait.is_hidden:
+        rows.append(("for", line_of(_HIDDEN)))
+    rows.append(("do", line_of(_advice(server, wait))))
+    return rows
+
+
+def _advice(server: ServerLocks, wait: LockWait) -> str:
+    kills = server.kills(wait)
+    roots = server.roots(wait)
+    if kills:
+        return f"{' '.join(kills)} (rolls back the open transaction of that session)"
+    if wait.may_be_one_of:
+        return _CANDIDATES
+    if roots:
+        return _APPLIER
+    if wait.is_prepared:
+        return "end the prepared transaction"
+    if wait.blockers:
+        return _EACH_OTHER
+    return "SHOW FULL PROCESSLIST: look for LOCK TABLES, FLUSH TABLES, and idle sessions"
+
+
+def _name(session: LockSession) -> str:
+    gtid = f" applies {session.gtid}" if session.gtid and session.is_applier else ""
+    if session.is_applier:
+        channel = f" of channel {session.channel!r}" if session.channel else ""
+        worker = f" worker {session.worker}" if session.worker else ""
+        return f"session {session.session_id}, applier{worker}{channel}{gtid}"
+    owns = f", owns {session.gtid}" if session.gtid else ""
+    return f"session {session.session_id}, {session.user}@{session.host}{owns}"
+
+
+def _state(session: LockSession) -> str:
+    open_for = session.transaction_seconds
+    transaction = "" if open_for is None else f", transaction open{_for(open_for)}"
+    return f": {session.state or session.command}{_for(session.seconds)}{transaction}"
+
+
+def _for(seconds: int | None) -> str:
+    return "" if seconds is None else f" for {seconds:,} s"
+
+
+def _details(session: LockSession) -> list[tuple[str, RenderableType]]:
+    rows: list[tuple[str, RenderableType]] = []
+    if session.query:
+        text = " ".join(session.query.split())
+        cut = text[:_QUERY_CHARACTERS_MAX] + ("…" if len(text) > _QUERY_CHARACTERS_MAX else "")
+        rows.append(("", line_of(cut)))
+    elif session.statements and not session.is_applier:
+        recent = session.statements[-_STATEMENTS_SHOWN_MAX:]
+        rows.append(("", Text("executed: " + "; ".join(recent), style=QUIET)))
+    return rows

@@ -1,0 +1,167 @@
+"""Who waits for whom: readings in memory, chains, and what is not known."""
+
+import pytest
+
+from gtid import GtidError
+from gtid_audit.views.server_locks import locks_of
+from tests.snapshots import A, B
+from topology.adapters.status import parse_owners
+from topology.locks.lock_waits import (
+    LockReading,
+    LockSession,
+    MetadataLock,
+    RowWait,
+    roots_of,
+    waits_of,
+)
+from topology.locks.metadata_conflicts import waits_for
+
+TABLE = ("TABLE", "d", "t")
+
+
+def session(number: int, *, state: str = "", channel: str | None = None) -> LockSession:
+    return LockSession(number, "app", "h", "Sleep", state, number, "", channel=channel)
+
+
+def sessions(*numbers: int) -> dict[int, LockSession]:
+    return {number: session(number) for number in numbers}
+
+
+def lock(number: int | None, kind: str, *, pending: bool = False) -> MetadataLock:
+    return MetadataLock(*TABLE, kind, not pending, number)
+
+
+def test_a_request_waits_for_the_granted_locks_that_exclude_it() -> None:
+    locks = (
+        lock(1, "SHARED_READ"),
+        lock(2, "SHARED_HIGH_PRIO"),
+        lock(3, "EXCLUSIVE", pending=True),
+        MetadataLock("TABLE", "d", "other", "SHARED_READ", True, 4),
+    )
+    [wait] = waits_of(LockReading(sessions(1, 2, 3, 4), locks))
+    assert (wait.session.session_id, wait.lock, wait.place) == (3, "metadata lock", "d.t")
+    assert [each.session_id for each in wait.blockers] == [1, 2]
+
+
+def test_what_waits_behind_a_request_ends_with_its_holder() -> None:
+    locks = (
+        lock(1, "SHARED_READ"),
+        lock(2, "EXCLUSIVE", pending=True),
+        lock(3, "SHARED_READ", pending=True),
+    )
+    waits = waits_of(LockReading(sessions(1, 2, 3), locks))
+    by_number = {each.session.session_id: each for each in waits}
+    assert [each.session_id for each in by_number[3].blockers] == [2]
+    assert [each.session_id for each in roots_of(by_number[3], waits)] == [1]
+
+
+def test_sessions_that_wait_for_each_other_have_no_end() -> None:
+    rows = (RowWait(1, 2, "d", "t"), RowWait(2, 1, "d", "t"))
+    waits = waits_of(LockReading(sessions(1, 2), rows=rows))
+    assert [roots_of(each, waits) for each in waits] == [(), ()]
+
+
+def test_a_replication_thread_is_never_killed() -> None:
+    found = {1: session(1, channel=""), 2: session(2)}
+    locks = locks_of("s", LockReading(found, rows=(RowWait(2, 1, "d", "t"),)), ())
+    assert [each.session_id for each in locks.roots(locks.waits[0])] == [1]
+    assert locks.kills(locks.waits[0]) == ()
+
+
+def test_a_scope_is_named() -> None:
+    locks = (
+        MetadataLock("GLOBAL", "", "", "SHARED", True, 1),
+        MetadataLock("GLOBAL", "", "", "INTENTION_EXCLUSIVE", False, 2),
+        MetadataLock("BACKUP LOCK", "", "", "INTENTION_EXCLUSIVE", True, 2),
+    )
+    [wait] = waits_of(LockReading(sessions(1, 2), locks))
+    assert (wait.lock, wait.place) == ("global lock", "")
+    assert [each.session_id for each in wait.blockers] == [1]
+
+
+@pytest.mark.parametrize("kind", ["row", "metadata"])
+def test_a_prepared_transaction_has_no_session(kind: str) -> None:
+    rows = (RowWait(2, None, "d", "t"),) if kind == "row" else ()
+    locks = (lock(None, "SHARED_WRITE"), lock(2, "EXCLUSIVE", pending=True))
+    [wait] = waits_of(LockReading(sessions(2), locks if kind == "metadata" else (), rows))
+    assert (wait.is_prepared, wait.is_hidden, wait.blockers) == (True, False, ())
+
+
+def test_a_row_may_have_several_holders() -> None:
+    rows = (RowWait(1, 2, "d", "t"), RowWait(1, 3, "d", "t"), RowWait(1, None, "d", "t"))
+    [wait] = waits_of(LockReading(sessions(1, 2, 3), rows=rows))
+    assert [each.session_id for each in wait.blockers] == [2, 3]
+    assert wait.is_prepared
+
+
+def test_a_wait_whose_holder_no_table_shows_is_not_left_out() -> None:
+    for state in ("Waiting for table metadata lock", "Waiting for global read lock"):
+        [wait] = waits_of(LockReading({7: session(7, state=state)}))
+        assert (wait.is_hidden, wait.lock) == (True, state.removeprefix("Waiting for "))
+    quiet = ("", "Waiting for source to send event", "Waiting for preceding transaction to commit")
+    assert not waits_of(LockReading({at: session(at, state=each) for at, each in enumerate(quiet)}))
+
+
+def test_an_owner_of_a_gtid_may_block() -> None:
+    waiting = session(1, state="Waiting for GTID to be committed", channel="")
+    owners = ((f"{A}:5", 2), (f"{A}:6", 1))
+    [wait] = waits_of(LockReading({1: waiting, 2: session(2)}, owners=owners))
+    assert [each.session_id for each in wait.blockers] == [2]
+    assert not wait.may_be_one_of
+    more = LockReading({1: waiting, **sessions(2, 3)}, owners=(*owners, (f"{A}:7", 3)))
+    found = locks_of("s", more, ())
+    assert (found.waits[0].may_be_one_of, found.kills(found.waits[0])) == (True, ())
+    assert waits_of(LockReading({1: waiting}))[0].is_hidden
+
+
+def test_appliers_come_first_then_the_longest() -> None:
+    state = "Waiting for table metadata lock"
+    found = {
+        1: session(1, state=state),
+        2: session(2, state=state),
+        3: session(3, state=state, channel=""),
+    }
+    assert [each.session.session_id for each in waits_of(LockReading(found))] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("object_type", "requested", "excluded"),
+    [
+        ("TABLE", "SHARED_READ", {"SHARED_NO_READ_WRITE", "EXCLUSIVE"}),
+        ("GLOBAL", "INTENTION_EXCLUSIVE", {"SHARED", "EXCLUSIVE"}),
+        ("BACKUP LOCK", "SHARED", {"INTENTION_EXCLUSIVE", "EXCLUSIVE"}),
+    ],
+)
+def test_which_locks_exclude_each_other(
+    object_type: str, requested: str, excluded: set[str]
+) -> None:
+    kinds = ["SHARED", "EXCLUSIVE", "INTENTION_EXCLUSIVE"]
+    if object_type == "TABLE":
+        kinds = ["SHARED", "SHARED_READ", "SHARED_WRITE", "SHARED_NO_READ_WRITE", "EXCLUSIVE"]
+    assert {kind for kind in kinds if waits_for(object_type, requested, kind)} == excluded
+
+
+def test_exclusion_is_mutual() -> None:
+    """A pair of types that exclude each other does so in either order, except the weakest two."""
+    kinds = ("SHARED_READ", "SHARED_WRITE", "SHARED_READ_ONLY", "SHARED_NO_READ_WRITE", "EXCLUSIVE")
+    for one in kinds:
+        for other in kinds:
+            assert waits_for("TABLE", one, other) == waits_for("TABLE", other, one)
+
+
+def test_an_unknown_type_is_taken_to_conflict() -> None:
+    assert waits_for("TABLE", "OF_2040", "SHARED")
+    assert waits_for("TABLE", "SHARED", "OF_2040")
+
+
+# -- gtid_owned -----------------------------------------------------------------------------------
+
+
+def test_the_owners_of_gtids() -> None:
+    text = f"{A}:5#12:6#13{B}:1#9:tag:2#8"
+    expected = ((f"{A}:5", 12), (f"{A}:6", 13), (f"{B}:1", 9), (f"{B}:tag:2", 8))
+    assert parse_owners(text) == expected
+    assert parse_owners("") == ()
+    for wrong in (f"{A}:5#x", f"{A}:#4", f"{A}:x#4"):
+        with pytest.raises(GtidError):
+            parse_owners(wrong)

@@ -1,0 +1,1 @@
+"""Who waits for which lock on one server, and who holds it: pure."""

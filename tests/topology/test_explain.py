@@ -167,6 +167,25 @@ APPLIER_TEXTS = (
     "Error executing row event: 'Table 'td.t' doesn't exist'",
     "Error 'Unknown collation: 'utf8mb4_0900_ai_ci'' on query.",
 )
+
+
+@pytest.mark.parametrize(
+    ("inner", "title"),
+    [
+        ("Error 'XAER_NOTA: Unknown XID' on query.", "the applier finds no such prepared XA"),
+        ("Lock wait timeout exceeded; try restarting transaction", "the applier waited too long"),
+        ("Duplicate entry '1' for key 't.PRIMARY'", "duplicate key on the replica"),
+        ("something of the year 2040", "the workers of a parallel applier have stopped"),
+    ],
+)
+def test_a_coordinator_quotes_the_error_of_its_worker(inner: str, title: str) -> None:
+    text = (
+        "Coordinator stopped because there were error(s) in the worker(s). The most recent failure"
+        f" being: Worker 1 failed executing transaction 'x' at source log b.2, end_log_pos 9; {inner}"
+    )
+    assert explain(text).title.startswith(title)
+
+
 # As they are shown by SHOW REPLICA STATUS, by error logs and by clients, 5.6 to 9.7.
 MORE_TEXTS: tuple[tuple[str, str | None], ...] = (
     (

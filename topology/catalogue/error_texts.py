@@ -262,24 +262,6 @@ TEXTS: tuple[ErrorText, ...] = (
         ),
     ),
     ErrorText(
-        "the workers of a parallel applier have stopped",
-        r"(?:(?:slave|replica) coordinator and worker threads are stopped|"
-        r"Coordinator stopped because there were error\(s\) in the worker)",
-        "A3",
-        "The coordinator reports only that a worker stopped. The worker's own error is in"
-        " performance_schema; before 5.7 it is only in the error log.",
-        (
-            (
-                "5.7 and later: run `gtid-audit explain` with the worker's error (SELECT * FROM"
-                " performance_schema.replication_applier_status_by_worker)."
-            ),
-            (
-                "Before 5.7: stop the replica, set slave_parallel_workers = 0, start it, and audit"
-                " again."
-            ),
-        ),
-    ),
-    ErrorText(
         "the applier cannot start its threads",
         r"Failed during (?:slave|replica) (?:thread|workers?) initialization",
         "A3",
@@ -316,6 +298,25 @@ TEXTS: tuple[ErrorText, ...] = (
         "A4",
         "caching_sha2_password requires TLS or the server's public key.",
         ("Run CHANGE REPLICATION SOURCE TO GET_SOURCE_PUBLIC_KEY = 1, or configure TLS.",),
+    ),
+    # It may quote the error of the worker, which has a row above.
+    ErrorText(
+        "the workers of a parallel applier have stopped",
+        r"(?:(?:slave|replica) coordinator and worker threads are stopped|"
+        r"Coordinator stopped because there were error\(s\) in the worker)",
+        "A3",
+        "The coordinator reports only that a worker stopped. The worker's own error is in"
+        " performance_schema; before 5.7 it is only in the error log.",
+        (
+            (
+                "5.7 and later: run `gtid-audit explain` with the worker's error (SELECT * FROM"
+                " performance_schema.replication_applier_status_by_worker)."
+            ),
+            (
+                "Before 5.7: stop the replica, set slave_parallel_workers = 0, start it, and audit"
+                " again."
+            ),
+        ),
     ),
     ErrorText(
         "the source refused to send",

@@ -1,9 +1,9 @@
 """`gtid-audit audit`: evaluates a live fleet, servers named by DSN, or stored snapshots.
 
-Modules that only one of the two needs are imported where they are used.
+Modules that only one of the three needs are imported where they are used.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
     CompareContent,
+    Dsns,
     EngineChoice,
     EngineOption,
     MaxAge,
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
 SPARK_CLUSTERS_MIN: Final = 200_000
 
 
-Dsns = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="DSN...", help="Servers: mysql://user@host:port/?option=value"),
-]
 Discover = Annotated[
     str | None,
     typer.Option("--discover", metavar="DSN", help="Find the other servers from this one."),
@@ -83,7 +80,9 @@ def audit(
         accepted=tuple(accepted or ()),
     )
     if named.has_servers:
-        _refuse_of_fleets(fleet, cluster, snapshots, engine, out)
+        of_fleets = {"--fleet": fleet, "--cluster": cluster, "--snapshots": snapshots, "--out": out}
+        is_spark, is_aged = engine is EngineChoice.SPARK, max_age != MAX_AGE_DEFAULT
+        _refuse({**of_fleets, "--engine spark": is_spark or None, "--max-age": is_aged or None})
         return _audit_named(named, content=content, as_json=as_json)
     if named.has_options:
         raise UsageProblem(
@@ -137,23 +136,10 @@ class _Named:
         return self.ask_password or bool(self.timeout or self.allow_uuid or self.accepted)
 
 
-def _refuse_of_fleets(
-    fleet: Path | None,
-    cluster: str | None,
-    snapshots: Path | None,
-    engine: EngineChoice,
-    out: Path | None,
-) -> None:
-    """Raise UsageProblem for an option that has no meaning for DSNs."""
-    given = {
-        "--fleet": fleet is not None,
-        "--cluster": cluster is not None,
-        "--snapshots": snapshots is not None,
-        "--out": out is not None,
-        "--engine spark": engine is EngineChoice.SPARK,
-    }
-    for option, is_given in given.items():
-        if is_given:
+def _refuse(of_fleets: Mapping[str, object]) -> None:
+    """Raise UsageProblem for an option that was given and has no meaning for DSNs."""
+    for option, value in of_fleets.items():
+        if value is not None:
             raise UsageProblem(f"{option} is for fleets: use it without DSNs and --discover")
 
 

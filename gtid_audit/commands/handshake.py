@@ -9,6 +9,7 @@ from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
     CompareContent,
+    Dsns,
     OneCluster,
     OptionalFleetFile,
     ServerSeconds,
@@ -17,10 +18,6 @@ from gtid_audit.commands.options import (
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import progress, write_json
 
-Dsns = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="DSN...", help="Servers: mysql://user@host:port/?option=value"),
-]
 Offered = Annotated[
     str | None,
     typer.Option(

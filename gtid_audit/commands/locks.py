@@ -29,7 +29,7 @@ def locks(
     """
     from gtid_audit.operands.cluster_of_dsns import policy_of, servers_to_read
     from gtid_audit.views.server_locks import locks_document, locks_of, verdict_of_locks
-    from topology.adapters.lock_reads import LockReader
+    from topology.adapters.lock_reads import read_locks
 
     to_read = servers_to_read(
         dsns, ask=ask_password, seconds_max=seconds_of(timeout), policy=policy_of((), ())
@@ -38,7 +38,7 @@ def locks(
     with progress() as line, ThreadPoolExecutor(len(to_read.targets)) as pool:
         line.say(f"reading locks of {len(to_read.targets)} servers")
         readings = list(
-            pool.map(lambda each: LockReader(each, seconds_max=seconds).read(), to_read.targets)
+            pool.map(lambda each: read_locks(each, seconds_max=seconds), to_read.targets)
         )
     found = [
         locks_of(target.name, reading, unread)

@@ -22,6 +22,10 @@ class EngineChoice(Enum):
     SPARK = "spark"
 
 
+Dsns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="DSN...", help="Servers: mysql://user@host:port/?option=value"),
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]
 AskPassword: TypeAlias = Annotated[
     bool, typer.Option("--ask-password", help="Ask for the password on the terminal.")

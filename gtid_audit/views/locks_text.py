@@ -14,16 +14,21 @@ from topology.locks.lock_waits import LockSession, LockWait
 WAITS_SHOWN_MAX: Final = 20
 _STATEMENTS_SHOWN_MAX: Final = 5
 _QUERY_CHARACTERS_MAX: Final = 300
-_PREPARED: Final = (
-    "a prepared XA transaction without a session: XA RECOVER CONVERT XID lists it; its application"
-    " ends it by XA COMMIT or XA ROLLBACK"
+_WITHOUT_SESSION: Final = (
+    "a holder without a session: a prepared XA transaction, a transaction that InnoDB rolls back"
+    " after a crash, or a background thread"
+)
+_END_IT: Final = (
+    "XA RECOVER CONVERT XID lists prepared transactions: the application ends its own by XA COMMIT"
+    " or XA ROLLBACK. A rollback after a crash ends by itself"
 )
 _HIDDEN: Final = "this server does not show who holds the lock"
-_APPLIER: Final = (
-    "an applier holds it: it commits when its own wait ends. Do not KILL a thread of an applier: it"
-    " can leave gaps"
+_REPLICATION: Final = (
+    "a thread of replication holds it: it commits when its own wait ends. Do not KILL it: a"
+    " parallel applier can leave gaps"
 )
 _CANDIDATES: Final = "find out which one owns the next GTID of the channel, and end that session"
+_LOOK: Final = "SHOW FULL PROCESSLIST: look for LOCK TABLES, FLUSH TABLES, and idle sessions"
 _EACH_OTHER: Final = "the sessions wait for each other: KILL one of them"
 
 
@@ -63,8 +68,8 @@ def _rows(server: ServerLocks, wait: LockWait) -> list[tuple[str, RenderableType
     for blocker in wait.blockers:
         rows.append((label, line_of(f"{_name(blocker)}{_state(blocker)}")))
         rows += _details(blocker)
-    if wait.is_prepared:
-        rows.append(("for", line_of(_PREPARED)))
+    if wait.is_without_session:
+        rows.append(("for", line_of(_WITHOUT_SESSION)))
     if wait.is_hidden:
         rows.append(("for", line_of(_HIDDEN)))
     rows.append(("do", line_of(_advice(server, wait))))
@@ -72,29 +77,29 @@ def _rows(server: ServerLocks, wait: LockWait) -> list[tuple[str, RenderableType
 
 
 def _advice(server: ServerLocks, wait: LockWait) -> str:
-    kills = server.kills(wait)
-    roots = server.roots(wait)
-    if kills:
-        return f"{' '.join(kills)} (rolls back the open transaction of that session)"
-    if wait.may_be_one_of:
+    end = server.end(wait)
+    if not end.is_certain:
         return _CANDIDATES
-    if roots:
-        return _APPLIER
-    if wait.is_prepared:
-        return "end the prepared transaction"
-    if wait.blockers:
-        return _EACH_OTHER
-    return "SHOW FULL PROCESSLIST: look for LOCK TABLES, FLUSH TABLES, and idle sessions"
+    said = []
+    kills = server.kills(wait)
+    if kills:
+        said.append(f"{' '.join(kills)} (rolls back the open transaction of that session)")
+    if any(each.is_replication for each in end.sessions):
+        said.append(_REPLICATION)
+    if end.is_without_session:
+        said.append(_END_IT)
+    if not said and wait.blockers:
+        said.append(_EACH_OTHER)
+    return ". ".join(said) or _LOOK
 
 
 def _name(session: LockSession) -> str:
-    gtid = f" applies {session.gtid}" if session.gtid and session.is_applier else ""
-    if session.is_applier:
-        channel = f" of channel {session.channel!r}" if session.channel else ""
-        worker = f" worker {session.worker}" if session.worker else ""
-        return f"session {session.session_id}, applier{worker}{channel}{gtid}"
-    owns = f", owns {session.gtid}" if session.gtid else ""
-    return f"session {session.session_id}, {session.user}@{session.host}{owns}"
+    gtid = f", owns {session.gtid}" if session.gtid else ""
+    if not session.is_replication:
+        return f"session {session.session_id}, {session.user}@{session.host}{gtid}"
+    channel = f" of channel {session.channel!r}" if session.channel else ""
+    thread = "replication thread" if session.worker is None else f"applier worker {session.worker}"
+    return f"session {session.session_id}, {thread}{channel}{gtid}"
 
 
 def _state(session: LockSession) -> str:
@@ -113,7 +118,7 @@ def _details(session: LockSession) -> list[tuple[str, RenderableType]]:
         text = " ".join(session.query.split())
         cut = text[:_QUERY_CHARACTERS_MAX] + ("…" if len(text) > _QUERY_CHARACTERS_MAX else "")
         rows.append(("", line_of(cut)))
-    elif session.statements and not session.is_applier:
+    elif session.statements and not session.is_replication:
         recent = session.statements[-_STATEMENTS_SHOWN_MAX:]
         rows.append(("", Text("executed: " + "; ".join(recent), style=QUIET)))
     return rows

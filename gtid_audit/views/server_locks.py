@@ -6,7 +6,7 @@ from typing import Any
 
 from topology.catalogue.findings import Verdict, worst_verdict
 from topology.documents.document_version import versioned
-from topology.locks.lock_waits import LockReading, LockSession, LockWait, roots_of, waits_of
+from topology.locks.lock_waits import LockReading, LockSession, LockWait, WaitEnd, end_of, waits_of
 from topology.readings.snapshot import UnreadFact
 
 
@@ -25,15 +25,19 @@ class ServerLocks:
             return Verdict.UNKNOWN
         return Verdict.WARNING if self.waits else Verdict.OK
 
-    def roots(self, wait: LockWait) -> tuple[LockSession, ...]:
-        """Return the sessions whose end frees a wait."""
-        return roots_of(wait, self.waits)
+    def end(self, wait: LockWait) -> WaitEnd:
+        """Return where the chains of a wait end."""
+        return end_of(wait, self.waits)
 
     def kills(self, wait: LockWait) -> tuple[str, ...]:
-        """Return what ends the sessions at the end of a chain; an applier is never killed."""
-        if wait.may_be_one_of:
-            return ()
-        return tuple(f"KILL {root.session_id};" for root in self.roots(wait) if not root.is_applier)
+        """Return what ends the sessions at the end of a chain.
+
+        It is empty if a thread of replication holds the lock, or if it is not certain which session
+        does: a KILL of the wrong one only rolls back its work.
+        """
+        end = self.end(wait)
+        clients = [each for each in end.sessions if not each.is_replication]
+        return tuple(f"KILL {each.session_id};" for each in clients if end.is_certain)
 
 
 def locks_of(server: str, reading: LockReading, unread: Sequence[UnreadFact]) -> ServerLocks:
@@ -78,10 +82,10 @@ def _wait(server: ServerLocks, wait: LockWait) -> dict[str, Any]:
         "lock": wait.lock,
         "place": wait.place or None,
         "blocked_by": [_session(each) for each in wait.blockers],
-        "blocked_by_prepared_xa": wait.is_prepared,
+        "blocked_without_session": wait.is_without_session,
         "holder_is_known": not wait.is_hidden,
         "may_be_one_of": wait.may_be_one_of,
-        "ends_with": [each.session_id for each in server.roots(wait)],
+        "ends_with": [each.session_id for each in server.end(wait).sessions],
         "sql": list(server.kills(wait)),
     }
 

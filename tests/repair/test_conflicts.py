@@ -122,8 +122,10 @@ def test_a_replica_that_receives_its_own_history_again_is_not_let_on() -> None:
 STOPPED_BY = {
     # They say nothing about the transaction: a start applies it, or it is received again.
     **dict.fromkeys(("1205", "1213", "1317", "1021", "1114", "1197", "1594", "13121"), True),
+    **dict.fromkeys(("1034", "1037", "1194", "1743", "1803", "1864", "3030", "13115"), True),
     # The transaction, or what it meets, is the cause: the operator may decide to leave it out.
     **dict.fromkeys(("1142", "3750", "1146", "1007", "1677", "3819", "0", "unknown"), False),
+    **dict.fromkeys(("1071", "1265", "1396", "1418", "1440", "1590"), False),
 }
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from tests.snapshots import A, B, C, a_channel, a_server
+from topology.adapters.answers import Row
 from topology.adapters.discover import (
     SERVERS_MAX,
     AddressAnswer,
@@ -19,7 +20,6 @@ from topology.adapters.neighbours import (
     REPLICAS,
     SOURCE,
     Neighbour,
-    Row,
     ServerAddress,
     members_of,
     replicas_of,

@@ -72,6 +72,23 @@ def test_without_the_privilege_to_list_replicas_the_rest_is_unknown(topology: To
 
 
 @pytest.mark.parametrize("topology", ["installation97"], indirect=True)
+def test_without_the_hosts_of_receivers_named_replicas_are_found(topology: Topology) -> None:
+    """c reports its host, a does not; the account may not read performance_schema."""
+    b, c = topology.servers["b"], topology.servers["c"]
+    b.execute(
+        "SET sql_log_bin = 0",
+        "CREATE USER no_schema@'%' IDENTIFIED BY ''",
+        "GRANT REPLICATION CLIENT, REPLICATION SLAVE ON *.* TO no_schema@'%'",
+        "SET sql_log_bin = 1",
+    )
+    dsn = b.dsn.replace("root@", "no_schema@")
+    found = document(run_cli("audit", "--discover", dsn, "--no-content", "--json"))
+    assert f"{c.host}:{c.port}" in found["clusters"][0]["servers"]
+    unread = {(each["server"], each["fact"]) for each in found["unknown"]}
+    assert (f"{b.host}:{b.port}", "hosts of replicas") in unread
+
+
+@pytest.mark.parametrize("topology", ["installation97"], indirect=True)
 def test_a_source_that_is_down_is_a_server_that_was_not_read(topology: Topology) -> None:
     c, d = topology.servers["c"], topology.servers["d"]
     c.stop()
@@ -93,7 +110,12 @@ def test_members_of_a_group_lead_to_each_other(installation97: Installation) -> 
 
 
 def test_options_of_fleets_are_refused(tmp_path: Any) -> None:
-    for option in (["--cluster", "x"], ["--engine", "spark"], ["--out", str(tmp_path)]):
+    for option in (
+        ["--cluster", "x"],
+        ["--engine", "spark"],
+        ["--out", str(tmp_path)],
+        ["--max-age", "2h"],
+    ):
         done = run_cli("audit", "root@127.0.0.1:1", *option)
         assert (done.returncode, option[0] in done.stderr) == (64, True)
     done = run_cli("audit", "--fleet", "x.yaml", "--timeout", "3")

@@ -11,7 +11,7 @@ from topology.locks.lock_waits import (
     LockSession,
     MetadataLock,
     RowWait,
-    roots_of,
+    end_of,
     waits_of,
 )
 from topology.locks.metadata_conflicts import waits_for
@@ -52,19 +52,52 @@ def test_what_waits_behind_a_request_ends_with_its_holder() -> None:
     waits = waits_of(LockReading(sessions(1, 2, 3), locks))
     by_number = {each.session.session_id: each for each in waits}
     assert [each.session_id for each in by_number[3].blockers] == [2]
-    assert [each.session_id for each in roots_of(by_number[3], waits)] == [1]
+    assert [each.session_id for each in end_of(by_number[3], waits).sessions] == [1]
+
+
+def test_those_who_wait_behind_one_request_do_not_wait_for_each_other() -> None:
+    locks = (
+        lock(1, "SHARED_READ"),
+        lock(2, "EXCLUSIVE", pending=True),
+        lock(3, "SHARED_READ", pending=True),
+        lock(4, "SHARED_WRITE", pending=True),
+    )
+    waits = waits_of(LockReading(sessions(1, 2, 3, 4), locks))
+    found = {
+        each.session.session_id: [blocker.session_id for blocker in each.blockers] for each in waits
+    }
+    assert found == {2: [1], 3: [2], 4: [2]}
+
+
+def test_a_pending_request_that_nothing_excludes_has_no_known_holder() -> None:
+    locks = (lock(1, "SHARED_READ"), lock(2, "SHARED_READ", pending=True))
+    [wait] = waits_of(LockReading(sessions(1, 2), locks))
+    assert (wait.is_hidden, wait.blockers) == (True, ())
+
+
+def test_no_kill_where_a_link_of_the_chain_is_uncertain() -> None:
+    """An applier holds a row and waits for a GTID that one of two sessions owns."""
+    applier = session(1, state="Waiting for GTID to be committed", channel="")
+    found = {1: applier, **sessions(2, 3, 4)}
+    reading = LockReading(
+        found, rows=(RowWait(4, 1, "d", "t"),), owners=((f"{A}:5", 2), (f"{A}:6", 3))
+    )
+    locks = locks_of("s", reading, ())
+    by_number = {each.session.session_id: each for each in locks.waits}
+    assert [each.session_id for each in locks.end(by_number[4]).sessions] == [2, 3]
+    assert locks.kills(by_number[4]) == ()
 
 
 def test_sessions_that_wait_for_each_other_have_no_end() -> None:
     rows = (RowWait(1, 2, "d", "t"), RowWait(2, 1, "d", "t"))
     waits = waits_of(LockReading(sessions(1, 2), rows=rows))
-    assert [roots_of(each, waits) for each in waits] == [(), ()]
+    assert [end_of(each, waits).sessions for each in waits] == [(), ()]
 
 
 def test_a_replication_thread_is_never_killed() -> None:
     found = {1: session(1, channel=""), 2: session(2)}
     locks = locks_of("s", LockReading(found, rows=(RowWait(2, 1, "d", "t"),)), ())
-    assert [each.session_id for each in locks.roots(locks.waits[0])] == [1]
+    assert [each.session_id for each in locks.end(locks.waits[0]).sessions] == [1]
     assert locks.kills(locks.waits[0]) == ()
 
 
@@ -80,18 +113,19 @@ def test_a_scope_is_named() -> None:
 
 
 @pytest.mark.parametrize("kind", ["row", "metadata"])
-def test_a_prepared_transaction_has_no_session(kind: str) -> None:
+def test_a_holder_may_have_no_session(kind: str) -> None:
     rows = (RowWait(2, None, "d", "t"),) if kind == "row" else ()
     locks = (lock(None, "SHARED_WRITE"), lock(2, "EXCLUSIVE", pending=True))
     [wait] = waits_of(LockReading(sessions(2), locks if kind == "metadata" else (), rows))
-    assert (wait.is_prepared, wait.is_hidden, wait.blockers) == (True, False, ())
+    assert (wait.is_without_session, wait.is_hidden, wait.blockers) == (True, False, ())
 
 
 def test_a_row_may_have_several_holders() -> None:
     rows = (RowWait(1, 2, "d", "t"), RowWait(1, 3, "d", "t"), RowWait(1, None, "d", "t"))
     [wait] = waits_of(LockReading(sessions(1, 2, 3), rows=rows))
     assert [each.session_id for each in wait.blockers] == [2, 3]
-    assert wait.is_prepared
+    assert wait.is_without_session
+    assert end_of(wait, [wait]).is_without_session
 
 
 def test_a_wait_whose_holder_no_table_shows_is_not_left_out() -> None:

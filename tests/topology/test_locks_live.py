@@ -2,7 +2,8 @@
 
 import json
 import time
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
 
 import pytest
 
@@ -10,6 +11,11 @@ from compose.faults_applier import LOCKS, OWNED_GTID, PREPARED_XA, HeldUp, held_
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from tests.gtid_audit.build import run_cli
+from tests.snapshots import A, B, a_channel, a_server
+from topology.adapters import lock_reads, neighbours
+from topology.readings.dialect import dialect_of
+from topology.readings.target import ServerTarget
+from topology.readings.version import ServerVersion
 
 _SECONDS_MAX = 20.0
 # Nothing before 5.7 shows the holder of these.
@@ -58,7 +64,7 @@ def test_the_holder_of_each_lock_is_shown_on_9_7(pair97: Pair, lock: str) -> Non
         assert (status, wait["lock"]) == (1, _NAMES[lock])
         assert wait["holder_is_known"]
         if lock == PREPARED_XA:
-            assert (wait["blocked_by_prepared_xa"], wait["sql"]) == (True, [])
+            assert (wait["blocked_without_session"], wait["sql"]) == (True, [])
             return
         [holder] = wait["blocked_by"]
         assert wait["sql"] == [f"KILL {holder['session_id']};"]
@@ -70,8 +76,7 @@ def test_the_holder_of_each_lock_is_shown_on_9_7(pair97: Pair, lock: str) -> Non
             assert wait["place"] == "applier.t"
             assert wait["session"]["query"].startswith("ALTER TABLE applier.t")
             assert holder["transaction_seconds"] is not None
-        if lock != OWNED_GTID:  # its session would only be replaced by a rollback at the end
-            kill(held, wait)
+        kill(held, wait)
 
 
 @pytest.mark.parametrize(
@@ -86,13 +91,23 @@ def test_what_5_6_does_not_show_is_unknown(pair56: Pair, lock: str) -> None:
 
 
 def test_a_chain_ends_with_the_idle_session(pair97: Pair) -> None:
-    with held_up(pair97, "metadata lock") as held, held.replica.connect() as reader:
-        _, wait = applier_wait(held.replica)
-        reader.cursor().execute("SELECT CONNECTION_ID()")
-        done = run_cli("locks", held.replica.dsn)
-        assert done.returncode == 1
-        assert f"KILL {wait['blocked_by'][0]['session_id']};" in done.stdout
-        assert "on applier.t" in done.stdout
+    """A SELECT waits behind the ALTER of the applier, which waits for an idle transaction."""
+    with held_up(pair97, "metadata lock") as held, ThreadPoolExecutor(1) as pool:
+        _, applier = applier_wait(held.replica)
+        reading = pool.submit(held.replica.query, "SELECT * FROM applier.t")
+        until = time.monotonic() + _SECONDS_MAX
+        while len(waits := locks(held.replica)[1]["servers"][0]["waits"]) < 2:
+            assert time.monotonic() < until
+        [behind] = [each for each in waits if each["session"]["channel"] is None]
+        holder = applier["blocked_by"][0]["session_id"]
+        blocked_by = [each["session_id"] for each in behind["blocked_by"]]
+        assert blocked_by == [applier["session"]["session_id"]]
+        assert (behind["ends_with"], behind["sql"]) == ([holder], [f"KILL {holder};"])
+        said = run_cli("locks", held.replica.dsn).stdout
+        assert said.count(f"KILL {holder};") == 2
+        assert "SELECT * FROM applier.t" in said
+        held.replica.execute(*behind["sql"])
+        assert reading.result(timeout=_SECONDS_MAX)
 
 
 def test_without_the_privilege_it_is_unknown(pair97: Pair) -> None:
@@ -102,3 +117,55 @@ def test_without_the_privilege_it_is_unknown(pair97: Pair) -> None:
     found = json.loads(done.stdout)
     assert (done.returncode, found["verdict"]) == (3, "UNKNOWN")
     assert {each["fact"] for each in found["unknown"]} >= {"metadata locks", "transactions"}
+
+
+def test_an_instrument_that_is_off_is_unknown(pair97: Pair) -> None:
+    server = pair97.a
+    where = "WHERE NAME = 'wait/lock/metadata/sql/mdl'"
+    change = f"UPDATE performance_schema.setup_instruments SET ENABLED = '{{}}' {where}"
+    server.execute(change.format("NO"))
+    status, found = locks(server)
+    assert status == 3
+    [unknown] = found["unknown"]
+    assert (unknown["fact"], change.format("YES") in unknown["reason"]) == ("metadata locks", True)
+
+
+class OfAProxy:
+    """A connection whose every answer is of another kind than the statement asks for."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows = rows
+        self.description = [(name,) for name in rows[0]] if rows else None
+
+    def cursor(self) -> "OfAProxy":
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def execute(self, _statement: str) -> None:
+        return None
+
+    def fetchall(self) -> list[dict[str, Any]]:
+        return self._rows
+
+    def close(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("rows", [[], [{"Info": "OK"}], [{"version": None, "version_comment": 7}]])
+def test_an_answer_of_another_kind_is_unknown(
+    rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_reads, "connect", lambda *_, **__: OfAProxy(rows))
+    target = ServerTarget("a", "h", 3306, "root")
+    reading, [unread] = lock_reads.read_locks(target, seconds_max=1)
+    assert (dict(reading.sessions), unread.fact) == ({}, "version")
+    monkeypatch.setattr(neighbours, "connect", lambda *_, **__: OfAProxy(rows))
+    server = a_server("a", A, "", channels=(a_channel("b", B),))
+    dialect = dialect_of(ServerVersion(9, 7, 4))
+    found, [unread] = neighbours.read_neighbours(target, server, dialect, seconds_max=1)
+    assert ([each.server_uuid for each in found], unread.fact) == ([B], neighbours.REPLICAS)

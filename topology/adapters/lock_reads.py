@@ -18,24 +18,21 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pymysql
 
-from gtid import GtidError
+from topology.adapters.answers import FactsOfConnection, NotShown, Row, rows_of, text_of
 from topology.adapters.connection import Connection, connect
 from topology.adapters.hidden_workers import SYSTEM_USER
 from topology.adapters.reading_statements import VERSION
 from topology.adapters.status import parse_owners
-from topology.adapters.unread import unread_fact
 from topology.locks.lock_waits import LockReading, LockSession, MetadataLock, RowWait
 from topology.readings.dialect import RECEIVER_STATE, REPLICATION_THREADS, Dialect, dialect_of
 from topology.readings.hidden_passwords import without_secrets
-from topology.readings.snapshot import UnreadFact, UnreadReason
+from topology.readings.snapshot import UnreadFact
 from topology.readings.target import ServerTarget
-from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
-
-Row = Mapping[str, Any]
+from topology.readings.version import ServerVersion, Vendor, vendor_of
 
 _OWNED: Final = "SELECT @@GLOBAL.gtid_owned AS owned"
 _INSTRUMENT: Final = (
@@ -58,7 +55,8 @@ _ROW_WAITS: Final = (
     " l.OBJECT_SCHEMA AS schema_name, l.OBJECT_NAME AS name"
     " FROM performance_schema.data_lock_waits w"
     " JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID"
-    " JOIN performance_schema.threads r ON r.THREAD_ID = w.REQUESTING_THREAD_ID"
+    " JOIN performance_schema.threads r"
+    " ON r.THREAD_ID = w.REQUESTING_THREAD_ID AND r.PROCESSLIST_ID IS NOT NULL"
     " JOIN information_schema.INNODB_TRX t ON t.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID"
 )
 _OLD_ROW_WAITS: Final = (
@@ -92,158 +90,150 @@ _DIGESTS: Final = (
     "SELECT t.PROCESSLIST_ID AS session, h.DIGEST_TEXT AS text"
     " FROM performance_schema.events_statements_history h"
     " JOIN performance_schema.threads t ON t.THREAD_ID = h.THREAD_ID"
-    " WHERE h.DIGEST_TEXT IS NOT NULL ORDER BY h.THREAD_ID, h.EVENT_ID"
+    " WHERE h.DIGEST_TEXT IS NOT NULL AND t.PROCESSLIST_ID IS NOT NULL"
+    " ORDER BY h.THREAD_ID, h.EVENT_ID"
 )
 
 
-class LockReader:
-    """Reads the locks of one server, once."""
+def read_locks(
+    target: ServerTarget, *, seconds_max: float
+) -> tuple[LockReading, tuple[UnreadFact, ...]]:
+    """Return the locks of a server, and what could not be read.
 
-    def __init__(self, target: ServerTarget, *, seconds_max: float) -> None:
-        self._target = target
-        self._seconds_max = seconds_max
-        self._unread: list[UnreadFact] = []
-
-    def read(self) -> tuple[LockReading, tuple[UnreadFact, ...]]:
-        """Return the locks, and what could not be read. Never raises for what the server does."""
-        reading = LockReading({})
-        try:
-            with closing(
-                connect(self._target, timeout_seconds_max=self._seconds_max)
-            ) as connection:
-                reading = self._read(connection)
-        except (pymysql.MySQLError, OSError) as error:
-            self._unread.append(unread_fact("connection", error, timed_out=False))
-        return reading, tuple(self._unread)
-
-    def _read(self, connection: Connection) -> LockReading:
-        [row] = self._rows(connection, VERSION)
-        try:
-            version = ServerVersion.parse(str(row["version"]))
-        except UnreadableVersion as error:
-            self._unread.append(UnreadFact("version", UnreadReason.UNPARSEABLE, str(error)))
-            return LockReading({})
-        vendor = vendor_of(
-            version_text=str(row["version"]), version_comment=str(row["version_comment"])
+    Never raises for what the server does. `seconds_max` limits connecting and each answer.
+    """
+    facts = FactsOfConnection(seconds_max)
+    reading = LockReading({})
+    try:
+        connection = facts.take(
+            "connection", lambda: connect(target, timeout_seconds_max=seconds_max)
         )
-        if vendor is Vendor.MARIADB:
-            self._unread.append(
-                UnreadFact("locks", UnreadReason.UNSUPPORTED, "MariaDB shows locks in other tables")
-            )
-            return LockReading({})
-        dialect = dialect_of(version)
-        metadata = self._metadata(connection, dialect)
-        rows = self._row_waits(connection, dialect)
-        owners = self._owners(connection)
-        return LockReading(self._sessions(connection, dialect, owners), metadata, rows, owners)
+        if connection is not None:
+            with closing(connection):
+                reading = _Locks(connection, facts).read()
+    except (pymysql.MySQLError, OSError):
+        assert facts.unread, "a lost connection is noted"
+    return reading, tuple(facts.unread)
 
-    def _metadata(self, connection: Connection, dialect: Dialect) -> tuple[MetadataLock, ...]:
+
+class _Locks:
+    """One pass over the locks of one server."""
+
+    def __init__(self, connection: Connection, facts: FactsOfConnection) -> None:
+        self._connection = connection
+        self._facts = facts
+
+    def read(self) -> LockReading:
+        dialect = self._facts.take("version", self._dialect)
+        if dialect is None:
+            return LockReading({})
+        metadata = self._facts.take("metadata locks", lambda: self._metadata(dialect)) or ()
+        rows = self._facts.take("row locks", lambda: self._row_waits(dialect)) or ()
+        owners = self._facts.take("gtid_owned", self._owners) or ()
+        sessions = self._facts.take("sessions", lambda: self._sessions(dialect, owners)) or {}
+        opened = self._facts.take("transactions", self._transactions) or {}
+        executed = {}
+        if dialect.has_worker_status:
+            executed = self._facts.take("statements", self._statements) or {}
+        completed = {
+            number: replace(
+                each,
+                transaction_seconds=opened.get(number),
+                statements=tuple(executed.get(number, ())),
+            )
+            for number, each in sessions.items()
+        }
+        return LockReading(completed, metadata, rows, owners)
+
+    def _dialect(self) -> Dialect:
+        row = self._one(VERSION, "version")
+        version, comment = str(row["version"]), str(row["version_comment"])
+        if vendor_of(version_text=version, version_comment=comment) is Vendor.MARIADB:
+            raise NotShown(f"MariaDB {version} shows its locks in other tables")
+        return dialect_of(ServerVersion.parse(version))
+
+    def _metadata(self, dialect: Dialect) -> tuple[MetadataLock, ...]:
         if not dialect.has_worker_status:
             return ()  # no table before 5.7: the states of sessions are all there is
-        instrument = self._fact("metadata locks", connection, _INSTRUMENT)
-        if instrument is None:
-            return ()
-        if [str(row["enabled"]) for row in instrument] != ["YES"]:
-            detail = (
+        enabled = [str(row["enabled"]) for row in self._rows(_INSTRUMENT, "enabled")]
+        if not enabled:
+            raise NotShown("performance_schema is OFF")
+        if enabled != ["YES"]:
+            raise NotShown(
                 "the instrument is off: UPDATE performance_schema.setup_instruments"
                 " SET ENABLED = 'YES' WHERE NAME = 'wait/lock/metadata/sql/mdl'"
             )
-            self._unread.append(UnreadFact("metadata locks", UnreadReason.UNSUPPORTED, detail))
-            return ()
-        pending = self._fact("metadata locks", connection, _PENDING)
-        if not pending or not pending[0]["pending"]:
+        if not self._one(_PENDING, "pending")["pending"]:
             return ()
         return tuple(
             MetadataLock(
-                object_type=_text(row["object_type"]),
-                schema=_text(row["schema_name"]),
-                name=_text(row["name"]),
-                lock_type=_text(row["lock_type"]),
-                is_granted=_text(row["status"]) == "GRANTED",
+                object_type=text_of(row["object_type"]),
+                schema=text_of(row["schema_name"]),
+                name=text_of(row["name"]),
+                lock_type=text_of(row["lock_type"]),
+                is_granted=text_of(row["status"]) == "GRANTED",
                 session_id=None if row["session"] is None else int(row["session"]),
             )
-            for row in self._fact("metadata locks", connection, _METADATA) or ()
+            for row in self._rows(_METADATA, "lock_type")
         )
 
-    def _row_waits(self, connection: Connection, dialect: Dialect) -> tuple[RowWait, ...]:
+    def _row_waits(self, dialect: Dialect) -> tuple[RowWait, ...]:
         statement = _ROW_WAITS if dialect.has_applying_transaction else _OLD_ROW_WAITS
         found = []
-        for row in self._fact("row locks", connection, statement) or ():
-            schema, table = _text(row.get("schema_name")), _text(row.get("name"))
+        for row in self._rows(statement, "waiting"):
+            schema, table = text_of(row.get("schema_name")), text_of(row.get("name"))
             if "locked" in row:  # `schema`.`table`, quoted
-                schema, _, table = _text(row["locked"]).replace("`", "").partition(".")
+                schema, _, table = text_of(row["locked"]).replace("`", "").partition(".")
             found.append(RowWait(int(row["waiting"]), int(row["blocking"]) or None, schema, table))
         return tuple(found)
 
-    def _owners(self, connection: Connection) -> tuple[tuple[str, int], ...]:
-        rows = self._fact("gtid_owned", connection, _OWNED)
-        try:
-            return parse_owners(str(rows[0]["owned"])) if rows else ()
-        except GtidError as error:
-            self._unread.append(UnreadFact("gtid_owned", UnreadReason.UNPARSEABLE, str(error)))
-            return ()
+    def _owners(self) -> tuple[tuple[str, int], ...]:
+        return parse_owners(text_of(self._one(_OWNED, "owned")["owned"]))
 
     def _sessions(
-        self, connection: Connection, dialect: Dialect, owners: Iterable[tuple[str, int]]
+        self, dialect: Dialect, owners: Iterable[tuple[str, int]]
     ) -> dict[int, LockSession]:
-        is_new = dialect.has_worker_status
-        statement = _SESSIONS if is_new else _OLD_SESSIONS
-        rows = self._fact("sessions", connection, statement) or []
+        statement = _SESSIONS if dialect.has_worker_status else _OLD_SESSIONS
         gtids = {owner: gtid for gtid, owner in owners}
-        found = {int(row["session"]): _session(row, gtids) for row in rows}
-        for row in self._fact("transactions", connection, _TRANSACTIONS) or ():
-            number = int(row["session"])
-            if number in found:
-                found[number] = replace(found[number], transaction_seconds=int(row["seconds"]))
+        return {
+            int(row["session"]): _session(row, gtids) for row in self._rows(statement, "session")
+        }
+
+    def _transactions(self) -> dict[int, int]:
+        rows = self._rows(_TRANSACTIONS, "session")
+        return {int(row["session"]): int(row["seconds"]) for row in rows}
+
+    def _statements(self) -> dict[int, list[str]]:
         texts: dict[int, list[str]] = {}
-        for row in (self._fact("statements", connection, _DIGESTS) or ()) if is_new else ():
-            texts.setdefault(int(row["session"] or 0), []).append(_text(row["text"]))
-        for number, digests in texts.items():
-            if number in found:
-                found[number] = replace(found[number], statements=tuple(digests))
-        return found
+        for row in self._rows(_DIGESTS, "session"):
+            texts.setdefault(int(row["session"]), []).append(text_of(row["text"]))
+        return texts
 
-    def _fact(self, name: str, connection: Connection, statement: str) -> list[Row] | None:
-        try:
-            return self._rows(connection, statement)
-        except pymysql.MySQLError as error:
-            unread = unread_fact(name, error, timed_out=False)
-            if unread.reason in (UnreadReason.UNREACHABLE, UnreadReason.TIMEOUT):
-                raise
-            if unread not in self._unread:
-                self._unread.append(unread)
-            return None
+    def _rows(self, statement: str, expected: str) -> list[Row]:
+        return rows_of(self._connection, statement, expected)
 
-    @staticmethod
-    def _rows(connection: Connection, statement: str) -> list[Row]:
-        with connection.cursor() as cursor:
-            cursor.execute(statement)
-            return list(cursor.fetchall())
+    def _one(self, statement: str, expected: str) -> Row:
+        [row] = self._rows(statement, expected)
+        return row
 
 
 def _session(row: Row, gtids: Mapping[int, str]) -> LockSession:
     number = int(row["session"])
     channel, worker = row.get("channel"), row.get("worker")
-    if channel is None and _text(row.get("thread")).startswith(REPLICATION_THREADS):
+    if channel is None and text_of(row.get("thread")).startswith(REPLICATION_THREADS):
         channel = ""  # a coordinator or a receiver: it is in no table of workers
-    is_old_thread = "channel" not in row and _text(row["user"]) == SYSTEM_USER
-    if is_old_thread and not re.search(RECEIVER_STATE, _text(row["state"])):
+    is_old_thread = "channel" not in row and text_of(row["user"]) == SYSTEM_USER
+    if is_old_thread and not re.search(RECEIVER_STATE, text_of(row["state"])):
         channel, worker = "", 0
     return LockSession(
         session_id=number,
-        user=_text(row["user"]),
-        host=_text(row["host"]),
-        command=_text(row["command"]),
-        state=_text(row["state"]),
+        user=text_of(row["user"]),
+        host=text_of(row["host"]),
+        command=text_of(row["command"]),
+        state=text_of(row["state"]),
         seconds=None if row["seconds"] is None else max(0, int(row["seconds"])),
-        query=without_secrets(_text(row["query"])),
+        query=without_secrets(text_of(row["query"])),
         gtid=gtids.get(number, ""),
-        channel=None if channel is None else _text(channel),
+        channel=None if channel is None else text_of(channel),
         worker=None if worker is None else int(worker),
     )
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -15,7 +15,7 @@
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ from pymysql.constants import ER
 
 from binlog.quoting import quote_string
 from gtid import GtidError, GtidSet
+from topology.adapters.answers import Row, rows_of, unexpected_answer
 from topology.adapters.connection import AnswerTooLong, Connection, connect
 from topology.adapters.hidden_workers import (
     NEEDS_PROCESS,
@@ -78,12 +79,10 @@ from topology.readings.snapshot import (
 from topology.readings.target import ServerTarget
 from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
 
-Row = Mapping[str, Any]
 T = TypeVar("T")
 
 __all__ = ["LostServer", "MysqlReader", "connect", "parse_owned"]
 
-_COLUMNS_SHOWN_MAX = 5
 _OLDEST = ServerVersion(5, 6, 0)
 
 
@@ -355,8 +354,7 @@ class _Reading:
             self._note(name, UnreadReason.UNPARSEABLE, str(error))
         # A proxy or a server of another kind: a column is missing or has another type.
         except (LookupError, TypeError, AttributeError) as error:
-            detail = f"an unexpected answer ({type(error).__name__}: {error})"
-            self._note(name, UnreadReason.UNPARSEABLE, detail)
+            self._unread.append(unexpected_answer(name, error))
         except AnswerTooLong as error:
             self._note(name, UnreadReason.ERROR, str(error.args[1]))
             self._connection = self._reopen()
@@ -376,18 +374,7 @@ class _Reading:
         self.snapshot = replace(self.snapshot, **values)
 
     def _all(self, statement: str, *expected: str) -> list[Row]:
-        """Return the rows of an answer that has one of the expected columns.
-
-        A proxy may answer SHOW with OK, or with its own rows. Without this check, no expected rows
-        would mean "no channel" or "no log".
-        """
-        with self._connection.cursor() as cursor:
-            cursor.execute(statement)
-            columns = [column[0] for column in cursor.description or ()]
-            if not columns or (expected and not set(expected) & set(columns)):
-                found = ", ".join(map(repr, columns[:_COLUMNS_SHOWN_MAX])) or "OK without rows"
-                raise ValueError(f"expected {' or '.join(expected) or 'rows'}, got {found}")
-            return list(cursor.fetchall())
+        return rows_of(self._connection, statement, *expected)
 
     def _one(self, statement: str) -> Row:
         rows = self._all(statement)

@@ -14,24 +14,24 @@ sets the variables on its connection. Seen on 9.7.4.
 """
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import pymysql
 
 from binlog.quoting import quote_string
+from topology.adapters.answers import FactsOfConnection, Row, rows_of, text_of
 from topology.adapters.connection import Connection, connect
-from topology.adapters.unread import unread_fact
 from topology.readings.dialect import REPLICA_UUID_COLUMNS, REPLICA_UUID_VARIABLES, Dialect
-from topology.readings.snapshot import ServerSnapshot, UnreadFact, UnreadReason
+from topology.readings.snapshot import ServerSnapshot, UnreadFact
 from topology.readings.target import ServerTarget
 
-Row = Mapping[str, Any]
-
-REPLICAS: Final = "replicas"  # the fact that discovery adds to a server's unread facts
+# The facts that discovery adds to those that were not read of a server.
+REPLICAS: Final = "replicas"
+HOSTS: Final = "hosts of replicas"
 MEMBERS: Final = "group members"
 SOURCE: Final = "its source"
 REPLICA: Final = "its replica"
@@ -97,13 +97,13 @@ def replicas_of(rows: Iterable[Row], hosts: Iterable[Row]) -> Iterator[Neighbour
     `hosts` are those of the receivers that are connected now, with or without a server_uuid. A
     client that registers without a server_uuid is no server, but a reader of binary logs.
     """
-    connected = [(_text(row["host"]), _text(row.get("uuid") or "")) for row in hosts]
+    connected = [(text_of(row["host"]), text_of(row.get("uuid"))) for row in hosts]
     for row in rows:
-        uuid = next((_text(row[name]) for name in REPLICA_UUID_COLUMNS if row.get(name)), "")
+        uuid = next((text_of(row[name]) for name in REPLICA_UUID_COLUMNS if row.get(name)), "")
         port = int(row["Port"])
         if not uuid:
             continue
-        reported = _text(row["Host"] or "")
+        reported = text_of(row["Host"])
         seen = [host for host, of in connected if of in ("", uuid)]
         names = dict.fromkeys(name for name in (reported, *seen) if name)
         yield Neighbour(
@@ -114,7 +114,7 @@ def replicas_of(rows: Iterable[Row], hosts: Iterable[Row]) -> Iterator[Neighbour
 def members_of(rows: Iterable[Row], own_uuid: UUID | None) -> Iterator[Neighbour]:
     """Return the other members of a server's group."""
     for row in rows:
-        uuid, host, port = UUID(_text(row["uuid"])), _text(row["host"] or ""), row["port"]
+        uuid, host, port = UUID(text_of(row["uuid"])), text_of(row["host"]), row["port"]
         if uuid != own_uuid:
             addresses = (ServerAddress(host, int(port)),) if host and port else ()
             yield Neighbour(MEMBER, addresses, uuid)
@@ -123,53 +123,34 @@ def members_of(rows: Iterable[Row], own_uuid: UUID | None) -> Iterator[Neighbour
 def read_neighbours(
     target: ServerTarget, reading: ServerSnapshot, dialect: Dialect, *, seconds_max: float
 ) -> tuple[tuple[Neighbour, ...], tuple[UnreadFact, ...]]:
-    """Return the neighbours of a server that was read, and what could not be read of them."""
+    """Return the neighbours of a server that was read, and what could not be read of them.
+
+    If only the hosts of receivers cannot be read, the replicas that report their host remain.
+    """
     found = [*sources_of(reading)]
-    unread: list[UnreadFact] = []
+    facts = FactsOfConnection(seconds_max)
     try:
-        with closing(connect(target, timeout_seconds_max=seconds_max)) as connection:
-            try:
-                rows = _rows(connection, dialect.show_replicas, "Port")
-                hosts = _dump_hosts(connection, dialect) if rows else []
-                found += replicas_of(rows, hosts)
-            except (pymysql.MySQLError, ValueError, LookupError) as error:
-                unread.append(_unread(REPLICAS, error))
+        connection = facts.take(REPLICAS, lambda: connect(target, timeout_seconds_max=seconds_max))
+        if connection is None:
+            return tuple(found), tuple(facts.unread)
+        with closing(connection):
+            rows = facts.take(REPLICAS, lambda: rows_of(connection, dialect.show_replicas, "Port"))
+            hosts = facts.take(HOSTS, lambda: _dump_hosts(connection, dialect)) if rows else []
+            found += facts.take(REPLICAS, lambda: [*replicas_of(rows or (), hosts or ())]) or ()
             if reading.group is not None:
-                try:
-                    members = _rows(connection, _MEMBERS, "host")
-                    found += members_of(members, reading.server_uuid)
-                except (pymysql.MySQLError, ValueError, LookupError) as error:
-                    unread.append(_unread(MEMBERS, error))
-    except (pymysql.MySQLError, OSError) as error:
-        unread.append(_unread(REPLICAS, error))
-    return tuple(found), tuple(unread)
+                own = reading.server_uuid
+                members = facts.take(
+                    MEMBERS, lambda: [*members_of(rows_of(connection, _MEMBERS, "host"), own)]
+                )
+                found += members or ()
+    except (pymysql.MySQLError, OSError):
+        assert facts.unread, "a lost connection is noted"
+    return tuple(found), tuple(facts.unread)
 
 
 def _dump_hosts(connection: Connection, dialect: Dialect) -> list[Row]:
     if dialect.has_worker_status:
-        return _rows(connection, _DUMP_HOSTS, "host")
-    rows = _rows(connection, _DUMP_CONNECTIONS, "host")
-    return [{"host": _text(row["host"]).rpartition(":")[0] or _text(row["host"])} for row in rows]
-
-
-def _rows(connection: Connection, statement: str, expected: str) -> list[Row]:
-    """Return the rows of an answer. Raises ValueError for an answer of other columns, or of none.
-
-    A proxy may answer a SHOW with its own rows, or with OK. That must not mean "no replica".
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        columns = [column[0] for column in cursor.description or ()]
-        if expected not in columns:
-            raise ValueError(f"expected {expected}, got {', '.join(columns) or 'OK without rows'}")
-        return list(cursor.fetchall())
-
-
-def _unread(fact: str, error: Exception) -> UnreadFact:
-    if isinstance(error, pymysql.MySQLError | OSError):
-        return unread_fact(fact, error, timed_out=False)
-    return UnreadFact(fact, UnreadReason.UNPARSEABLE, f"an unexpected answer: {error}")
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        return rows_of(connection, _DUMP_HOSTS, "host")
+    rows = rows_of(connection, _DUMP_CONNECTIONS, "host")
+    hosts = [text_of(row["host"]) for row in rows]
+    return [{"host": host.rpartition(":")[0] or host} for host in hosts]

@@ -45,6 +45,7 @@ CLIENT_TEXTS: Final[tuple[ErrorText, ...]] = (
                 "If it is a replica, that is right: write on its source. A write here would be an"
                 " errant transaction (E1)."
             ),
+            "If the text of error 1290 names another option, that option forbids the statement.",
         ),
     ),
     ErrorText(

@@ -5,9 +5,11 @@ How it works
 A server shows locks and sessions in separate tables, none of which says who blocks whom:
 
 * metadata locks: a request that is pending waits for every lock on the same object that excludes it
-  (metadata_conflicts.py). If no granted lock does, it waits behind an earlier request.
-* row locks: the server itself lists the transaction that waits and the one that blocks it. A
-  prepared XA transaction holds its locks without a session.
+  (metadata_conflicts.py). If no granted lock does, it waits behind a request that excludes it.
+* row locks: the server itself lists the transaction that waits and the one that blocks it.
+* The holder of a lock may have no session: a prepared XA transaction whose session has ended, a
+  transaction that InnoDB rolls back after a crash, or a background thread. Nothing here separates
+  them, so the text names all three, and no KILL is given.
 * GTIDs: an applier waits for a GTID that another session owns. The server does not say for which
   one: all sessions that own a GTID and are no waiting workers are candidates.
 * Before 5.7 no table shows who holds a metadata lock, a table lock or the global read lock. The
@@ -28,11 +30,8 @@ from topology.facts.gtid_waits import is_gtid_wait
 from topology.locks.metadata_conflicts import waits_for
 
 # States of sessions that wait for a lock whose holder no table of the server shows.
-_HIDDEN_WAIT: Final = re.compile(
-    r"^Waiting for (?:.* metadata lock|table level lock|global read lock|commit lock|table flush|"
-    r"backup lock|.* lock)$",
-    re.IGNORECASE,
-)
+_HIDDEN_WAIT: Final = re.compile(r"Waiting for (?:.* lock|table flush)", re.IGNORECASE)
+_ROW: Final = "row lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class LockSession:
     statements: tuple[str, ...] = ()  # the last ones that it executed, as digests, oldest first
 
     @property
-    def is_applier(self) -> bool:
+    def is_replication(self) -> bool:
         """Return whether it is a thread of replication."""
         return self.channel is not None
 
@@ -67,7 +66,7 @@ class MetadataLock:
     name: str
     lock_type: str
     is_granted: bool
-    session_id: int | None  # None: the session has ended; a prepared XA transaction keeps its locks
+    session_id: int | None  # None: the holder has no session
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -80,7 +79,7 @@ class RowWait:
     """A transaction that waits for a row that another one has locked."""
 
     waiting: int
-    blocking: int | None  # None: a prepared XA transaction, which has no session
+    blocking: int | None  # None: the transaction has no session
     schema: str
     table: str
 
@@ -103,7 +102,7 @@ class LockWait:
     lock: str  # "metadata lock", "row lock", "global read lock", …
     place: str  # the table, `schema.name`; "" for locks of the whole server
     blockers: tuple[LockSession, ...]
-    is_prepared: bool = False  # a prepared XA transaction without a session blocks it
+    is_without_session: bool = False  # a holder has no session
     is_hidden: bool = False  # this version does not show who holds the lock
     may_be_one_of: bool = False  # not every blocker holds the lock for certain
 
@@ -123,35 +122,44 @@ def waits_of(reading: LockReading) -> tuple[LockWait, ...]:
             continue
         if is_gtid_wait(session.state):
             found[session.session_id] = _of_gtid(reading, session)
-        elif _HIDDEN_WAIT.match(session.state):
+        elif _HIDDEN_WAIT.fullmatch(session.state):
             lock_name = session.state.removeprefix("Waiting for ")
             found[session.session_id] = LockWait(session, lock_name, "", (), is_hidden=True)
     return tuple(sorted(found.values(), key=_order))
 
 
-def roots_of(wait: LockWait, waits: Iterable[LockWait]) -> tuple[LockSession, ...]:
-    """Return the sessions at the ends of the chains of a wait: they wait for nothing themselves.
+@dataclass(frozen=True, slots=True)
+class WaitEnd:
+    """Where the chains of a wait end: at sessions that wait for nothing themselves."""
 
-    Sessions that wait for each other have no end: then the result is empty.
-    """
+    sessions: tuple[LockSession, ...]  # empty if the sessions wait for each other
+    is_certain: bool  # no link of the chains is only one of several possible ones
+    is_without_session: bool  # a chain ends at a holder that has no session
+
+
+def end_of(wait: LockWait, waits: Iterable[LockWait]) -> WaitEnd:
+    """Return where the chains of one of these waits end. Pure."""
     waiting = {each.session.session_id: each for each in waits}
     seen: set[int] = set()
-    roots: dict[int, LockSession] = {}
-    open_waits = [wait]
-    while open_waits:
-        for blocker in open_waits.pop().blockers:
-            if blocker.session_id in seen:
-                continue
-            seen.add(blocker.session_id)
-            if blocker.session_id in waiting:
-                open_waits.append(waiting[blocker.session_id])
-            else:
-                roots[blocker.session_id] = blocker
-    return tuple(roots[number] for number in sorted(roots))
+    ends: dict[int, LockSession] = {}
+    links = [wait]
+    for link in links:  # grows
+        for blocker in link.blockers:
+            number = blocker.session_id
+            if number not in seen and number in waiting:
+                links.append(waiting[number])
+            elif number not in seen:
+                ends[number] = blocker
+            seen.add(number)
+    return WaitEnd(
+        tuple(ends[number] for number in sorted(ends)),
+        is_certain=not any(link.may_be_one_of for link in links),
+        is_without_session=any(link.is_without_session for link in links),
+    )
 
 
 def _order(wait: LockWait) -> tuple[bool, int, int]:
-    return not wait.session.is_applier, -(wait.session.seconds or 0), wait.session.session_id
+    return not wait.session.is_replication, -(wait.session.seconds or 0), wait.session.session_id
 
 
 def _of_metadata(reading: LockReading, lock: MetadataLock) -> LockWait:
@@ -163,11 +171,10 @@ def _of_metadata(reading: LockReading, lock: MetadataLock) -> LockWait:
     excluding = [
         each for each in others if waits_for(lock.object_type, lock.lock_type, each.lock_type)
     ]
-    granted = _sessions(reading, (each.session_id for each in excluding if each.is_granted))
-    is_prepared = any(each.is_granted and each.session_id is None for each in excluding)
-    blockers = granted or _sessions(
-        reading, (each.session_id for each in others if not each.is_granted)
-    )
+    granted = [each.session_id for each in excluding if each.is_granted]
+    requested = [each.session_id for each in excluding if not each.is_granted]
+    blockers = _sessions(reading, granted or requested)
+    is_without_session = None in granted
     assert lock.session_id is not None, "looked up by its session"
     is_scope = not lock.name and not lock.schema
     name = lock.object_type.lower() if is_scope else "metadata"
@@ -175,9 +182,9 @@ def _of_metadata(reading: LockReading, lock: MetadataLock) -> LockWait:
         reading.sessions[lock.session_id],
         f"{name.removesuffix(' lock')} lock",
         ".".join(part for part in (lock.schema, lock.name) if part),
-        granted if is_prepared else blockers,
-        is_prepared=is_prepared,
-        is_hidden=not blockers and not is_prepared,
+        blockers,
+        is_without_session=is_without_session,
+        is_hidden=not blockers and not is_without_session,
     )
 
 
@@ -185,18 +192,15 @@ def _of_row(reading: LockReading, row: RowWait, before: LockWait | None) -> Lock
     blocking = () if row.blocking is None else _sessions(reading, [row.blocking])
     known = before.blockers if before is not None and before.lock == _ROW else ()
     blockers = tuple({each.session_id: each for each in (*known, *blocking)}.values())
-    is_prepared = row.blocking is None or (before is not None and before.is_prepared)
+    is_without_session = row.blocking is None or (before is not None and before.is_without_session)
     return LockWait(
         reading.sessions[row.waiting],
         _ROW,
         ".".join(part for part in (row.schema, row.table) if part),
         blockers,
-        is_prepared=is_prepared,
-        is_hidden=not blockers and not is_prepared,
+        is_without_session=is_without_session,
+        is_hidden=not blockers and not is_without_session,
     )
-
-
-_ROW: Final = "row lock"
 
 
 def _of_gtid(reading: LockReading, session: LockSession) -> LockWait:

@@ -151,41 +151,123 @@ def test_an_owner_of_a_gtid_may_block() -> None:
 def test_appliers_come_first_then_the_longest() -> None:
     state = "Waiting for table metadata lock"
     found = {
-        1: session(1, state=state),
+        1: session(1, state=state, channel=""),
         2: session(2, state=state),
-        3: session(3, state=state, channel=""),
+        3: session(3, state=state),
     }
-    assert [each.session.session_id for each in waits_of(LockReading(found))] == [3, 2, 1]
+    assert [each.session.session_id for each in waits_of(LockReading(found))] == [1, 3, 2]
 
 
-@pytest.mark.parametrize(
-    ("object_type", "requested", "excluded"),
-    [
-        ("TABLE", "SHARED_READ", {"SHARED_NO_READ_WRITE", "EXCLUSIVE"}),
-        ("GLOBAL", "INTENTION_EXCLUSIVE", {"SHARED", "EXCLUSIVE"}),
-        ("BACKUP LOCK", "SHARED", {"INTENTION_EXCLUSIVE", "EXCLUSIVE"}),
-    ],
+def test_the_state_of_a_session_does_not_hide_its_holder() -> None:
+    waiting = session(2, state="Waiting for table metadata lock")
+    locks = (lock(1, "SHARED_READ"), lock(2, "EXCLUSIVE", pending=True))
+    [wait] = waits_of(LockReading({1: session(1), 2: waiting}, locks))
+    assert not wait.is_hidden
+
+
+# One row for each requested type: "-" where it waits for the granted type of the column.
+OBJECT_TYPES = (
+    *("SHARED", "SHARED_HIGH_PRIO", "SHARED_READ", "SHARED_WRITE", "SHARED_WRITE_LOW_PRIO"),
+    *("SHARED_UPGRADABLE", "SHARED_READ_ONLY", "SHARED_NO_WRITE", "SHARED_NO_READ_WRITE"),
+    "EXCLUSIVE",
 )
-def test_which_locks_exclude_each_other(
-    object_type: str, requested: str, excluded: set[str]
-) -> None:
-    kinds = ["SHARED", "EXCLUSIVE", "INTENTION_EXCLUSIVE"]
-    if object_type == "TABLE":
-        kinds = ["SHARED", "SHARED_READ", "SHARED_WRITE", "SHARED_NO_READ_WRITE", "EXCLUSIVE"]
-    assert {kind for kind in kinds if waits_for(object_type, requested, kind)} == excluded
+OF_OBJECTS = [
+    "+++++++++-",
+    "+++++++++-",
+    "++++++++--",
+    "++++++----",
+    "++++++----",
+    "+++++-+---",
+    "+++--+++--",
+    "+++---+---",
+    "++--------",
+    "----------",
+]
+SCOPE_TYPES = ("INTENTION_EXCLUSIVE", "SHARED", "EXCLUSIVE")
+OF_SCOPES = ("+--", "-+-", "---")
+SCOPES = (
+    *("GLOBAL", "COMMIT", "BACKUP LOCK", "SCHEMA", "TABLESPACE", "RESOURCE_GROUPS"),
+    *("FOREIGN KEY", "CHECK CONSTRAINT"),
+)
 
 
-def test_exclusion_is_mutual() -> None:
-    """A pair of types that exclude each other does so in either order, except the weakest two."""
-    kinds = ("SHARED_READ", "SHARED_WRITE", "SHARED_READ_ONLY", "SHARED_NO_READ_WRITE", "EXCLUSIVE")
-    for one in kinds:
-        for other in kinds:
-            assert waits_for("TABLE", one, other) == waits_for("TABLE", other, one)
+@pytest.mark.parametrize("object_type", ["TABLE", "PROCEDURE", *SCOPES])
+def test_which_locks_exclude_each_other(object_type: str) -> None:
+    is_scope = object_type in SCOPES
+    kinds, matrix = (SCOPE_TYPES, OF_SCOPES) if is_scope else (OBJECT_TYPES, OF_OBJECTS)
+    found = [
+        "".join("-" if waits_for(object_type, requested, granted) else "+" for granted in kinds)
+        for requested in kinds
+    ]
+    assert found == list(matrix)
 
 
 def test_an_unknown_type_is_taken_to_conflict() -> None:
     assert waits_for("TABLE", "OF_2040", "SHARED")
     assert waits_for("TABLE", "SHARED", "OF_2040")
+
+
+def test_only_the_same_object_of_the_same_kind_counts() -> None:
+    request = MetadataLock("TABLE", "d", "t", "EXCLUSIVE", False, 9)
+    others = (
+        MetadataLock("TABLE", "d", "u", "EXCLUSIVE", True, 1),
+        MetadataLock("TABLE", "e", "t", "EXCLUSIVE", True, 2),
+        MetadataLock("PROCEDURE", "d", "t", "EXCLUSIVE", True, 3),
+        MetadataLock("TABLE", "d", "t", "SHARED_UPGRADABLE", True, 9),  # its own
+        MetadataLock("TABLE", "d", "t", "SHARED_READ", True, 4),
+    )
+    [wait] = waits_of(LockReading(sessions(1, 2, 3, 4, 9), (request, *others)))
+    assert [each.session_id for each in wait.blockers] == [4]
+
+
+@pytest.mark.parametrize(
+    ("object_type", "schema", "name", "expected"),
+    [
+        ("SCHEMA", "d", "", ("metadata lock", "d")),
+        ("TABLESPACE", "", "d/t", ("metadata lock", "d/t")),
+        ("BACKUP LOCK", "", "", ("backup lock", "")),
+    ],
+)
+def test_what_is_locked_is_named(
+    object_type: str, schema: str, name: str, expected: tuple[str, str]
+) -> None:
+    locks = (
+        MetadataLock(object_type, schema, name, "SHARED", True, 1),
+        MetadataLock(object_type, schema, name, "EXCLUSIVE", False, 2),
+    )
+    [wait] = waits_of(LockReading(sessions(1, 2), locks))
+    assert (wait.lock, wait.place) == expected
+
+
+def test_a_session_that_has_ended_in_between_is_not_shown() -> None:
+    locks = (lock(1, "SHARED_READ"), lock(5, "EXCLUSIVE", pending=True))
+    rows = (RowWait(6, 1, "d", "t"), RowWait(1, 7, "d", "t"))
+    [wait] = waits_of(LockReading(sessions(1), locks, rows))
+    assert (wait.session.session_id, wait.place, wait.is_hidden) == (1, "d.t", True)
+    assert not wait.may_be_one_of
+
+
+def test_a_row_wait_is_shown_in_place_of_an_earlier_request_of_the_session() -> None:
+    locks = (lock(1, "SHARED_READ"), lock(2, "EXCLUSIVE", pending=True))
+    rows = (RowWait(2, 3, "d", "u"), RowWait(2, 3, "d", "u"))
+    [wait] = waits_of(LockReading(sessions(1, 2, 3), locks, rows))
+    assert (wait.lock, wait.place) == ("row lock", "d.u")
+    assert [each.session_id for each in wait.blockers] == [3]
+    assert not wait.is_without_session
+
+
+def test_a_row_of_a_holder_without_session_stays_with_the_next_one() -> None:
+    rows = (RowWait(1, None, "d", "t"), RowWait(1, 2, "d", "t"))
+    [wait] = waits_of(LockReading(sessions(1, 2), rows=rows))
+    assert (wait.is_without_session, wait.is_hidden) == (True, False)
+
+
+def test_a_worker_that_waits_for_a_gtid_itself_owns_none_that_matters() -> None:
+    state = "Waiting for GTID to be committed"
+    found = {1: session(1, state=state, channel=""), 2: session(2, state=state, channel="x")}
+    owners = ((f"{A}:5", 2), (f"{A}:6", 1), (f"{A}:7", 99))
+    waits = waits_of(LockReading(found, owners=owners))
+    assert [(each.blockers, each.is_hidden) for each in waits] == [((), True), ((), True)]
 
 
 # -- gtid_owned -----------------------------------------------------------------------------------

@@ -59,6 +59,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "history_reset",
         "made_by_hand",
         "purged_on_source",
+        "runway_short",
         "applier_error",
         "receiver_error",
         "replication_not_running",

@@ -17,6 +17,7 @@ from topology.rules import RULES
 from topology.rules.build import Rule
 from topology.rules.content import same_gtid_different_content
 from topology.rules.coverage import not_compared
+from topology.rules.purge_deadlines import with_deadlines
 from topology.rules.without_content import not_decided
 from topology.suppression import suppress_symptoms
 
@@ -64,7 +65,8 @@ def audit_cluster(
 
 @keep_last_result
 def _found_by(facts: ClusterFacts, rules: tuple[Rule, ...]) -> tuple[Finding, ...]:
-    return tuple(suppress_symptoms(finding for rule in rules for finding in rule(facts)))
+    found = suppress_symptoms(finding for rule in rules for finding in rule(facts))
+    return with_deadlines(found, facts)
 
 
 def audit_or_unknown(

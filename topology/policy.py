@@ -17,6 +17,8 @@ class Policy:
     # An applier that waits for a lock, or that makes no progress, is no finding for this long.
     lock_wait_seconds_max: int = 10
     stall_seconds_max: int = 60
+    # A binary log that another server needs, and that expires earlier than this, is a finding (P3).
+    runway_seconds_min: int = 86_400
     # Addresses (host:port) of sources that the operator excludes from the audit. A channel from one
     # of them is not reported as unknown.
     external_sources: frozenset[str] = frozenset()
@@ -24,6 +26,6 @@ class Policy:
     accepted: tuple[AcceptedRepair, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("lock_wait_seconds_max", "stall_seconds_max"):
+        for name in ("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative")

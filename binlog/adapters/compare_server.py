@@ -20,10 +20,11 @@ from uuid import UUID
 
 from binlog.adapters.stream import FromPlace, ServerLogs
 from binlog.adapters.stream_packets import dump_events
-from binlog.adapters.stream_session import Connect, RequestLimits
+from binlog.adapters.stream_session import Connect, RequestLimits, can_name
 from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
 from binlog.decode import FIRST_POSITION
-from binlog.errors import CorruptBinlog
+from binlog.errors import CorruptBinlog, DumpRefused
+from binlog.event_types import EventType
 from binlog.events import FormatDescription, PreviousGtids
 from binlog.scan import EventGroup
 from gtid import GNO_END, GtidSet
@@ -35,6 +36,10 @@ HEADS_AT_ONCE: Final = 8
 # The server counts its uptime from early in its startup, and begins the log a little later. Clocks
 # in whole seconds may differ by one.
 _CLOCK_SLACK_SECONDS: Final = 2
+# ER_SOURCE_FATAL_ERROR_READING_BINLOG: also the answer to a position inside an event.
+_FATAL_IN_DUMP: Final = 1236
+# A Stop event is a header, and four bytes of checksum unless binlog_checksum is NONE.
+_STOP_LENGTHS: Final = (23, 19)
 # Offsets of the additional transactions that are requested after the wanted ones: see `_behind`.
 # There are several, because a replica may have committed adjacent GTIDs in another order.
 _SKIPPED: Final = (1, 4, 16, 64, 256, 1024)
@@ -188,6 +193,56 @@ class ServerCompared:
             wanted -= GtidSet.of(gtid)
             if not wanted:
                 return
+
+    def first_with(self, wanted: GtidSet) -> int:
+        """Return the number of the first log with any of `wanted`, all of which the logs hold."""
+        first, end = 0, len(self.state.log_names) - 1
+        while first < end:
+            middle = (first + end + 1) // 2
+            if self._head(middle).previous & wanted:
+                end = middle - 1
+            else:
+                first = middle
+        return first
+
+    def closed_at_seconds(self, number: int, *, size: int) -> int | None:
+        """Return when the server last wrote to a log, by its clock; None for the log in use.
+
+        A rotation closes a log when it begins the next one. A shutdown writes a Stop event. After a
+        crash, the restart writes to the last log once more, before it begins a new one (seen on
+        5.6.24 and 9.7.4: the file's time of change is that of the restart).
+        """
+        if number + 1 == len(self.state.log_names):
+            return None
+        begun_next = self._head(number + 1)
+        if begun_next.created_at_seconds:
+            if not can_name(size):
+                return self._head(number).written_at_seconds  # not earlier, at least
+            stopped_at = self._stopped_at(self.state.log_names[number], size=size)
+            if stopped_at is not None:
+                return stopped_at
+        return begun_next.written_at_seconds
+
+    def _stopped_at(self, file: str, *, size: int) -> int | None:
+        """Return the time of the Stop event at the end of a log; None if it ends without one."""
+        for length in _STOP_LENGTHS:
+            bounds = RequestLimits.start(
+                timeout_seconds_max=self.timeout_seconds_max, bytes_max=HEAD_BYTES_MAX
+            )
+            place = FromPlace(file, size - length)
+            try:
+                with closing(dump_events(self.connect, place, bounds)) as events:
+                    for event in events:
+                        if event.header.type_code == EventType.STOP:
+                            return event.header.timestamp_seconds
+                        is_sent_first = isinstance(event.body, FormatDescription)
+                        if not (is_sent_first or event.header.is_artificial):
+                            break
+            except (CorruptBinlog, DumpRefused) as error:
+                if isinstance(error, DumpRefused) and error.code != _FATAL_IN_DUMP:
+                    raise
+                # No event begins there.
+        return None
 
     def _first_since(self, moment: int) -> int:
         """Return the number of the first log begun since a time; header times ascend."""

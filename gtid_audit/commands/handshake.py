@@ -67,13 +67,14 @@ def handshake(
     else:
         seconds, policy = seconds_of(timeout), policy_of((), ())
         to_read = servers_to_read(dsns or [], ask=ask_password, seconds_max=seconds, policy=policy)
+    asked = sets[0] if sets else None
     with progress() as line:
-        read = read_and_audit(to_read, content=content, say=line.say)
+        read = read_and_audit(to_read, content=content, say=line.say, offered=asked)
     shown = handshakes_of(
         read.snapshot.with_contents(read.contents),
         read.audit,
         read.policy,
-        offered=sets[0] if sets else None,
+        offered=asked,
         promote=promote,
     )
     if as_json:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.operands.refuse_same_server import refuse_same_servers
 from gtid_audit.tasks.cluster_contents import look_at_contents
@@ -34,15 +35,25 @@ class AuditedCluster:
 
 
 def read_and_audit(
-    cluster: ClusterToRead, *, content: bool | None, say: Callable[[str], None]
+    cluster: ClusterToRead,
+    *,
+    content: bool | None,
+    say: Callable[[str], None],
+    offered: GtidSet | None = None,
 ) -> AuditedCluster:
     """Read every server of a cluster and evaluate it. Raises UsageProblem.
 
     `content`: compare the content of transactions, or not; None compares after a recent restart.
+    `offered`: also read until when each server could serve this set.
     """
     policy = cluster.policy
     snapshot = collect_cluster(
-        cluster.name, cluster.targets, limits=cluster.limits, policy=policy, progress=say
+        cluster.name,
+        cluster.targets,
+        limits=cluster.limits,
+        policy=policy,
+        progress=say,
+        offered=offered,
     )
     refuse_same_servers([snapshot])
     contents = look_at_contents(

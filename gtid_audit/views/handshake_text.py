@@ -84,8 +84,9 @@ def _table(shown: Handshakes) -> RenderableType:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
         table.add_column("source")
         table.add_column("its answer")
+        table.add_column("can send it until at least")
         for answer in matrix.answers:
-            table.add_row(Text(printable(answer.source)), _cell(answer))
+            table.add_row(Text(printable(answer.source)), _cell(answer), _until(answer))
         return Padding(table, (0, 0, 0, 2))
     table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
     table.add_column("from")
@@ -120,6 +121,16 @@ def _cell(answer: SourceAnswer) -> Text:
         return Text(f"loses {answer.dropped.gtid_count:,}", style=style)
     count = answer.fetched.gtid_count
     return Text(f"yes, +{count:,}" if count else "yes", style=style)
+
+
+def _until(answer: SourceAnswer) -> Text:
+    """Return when the first log that is needed expires, and which one that is."""
+    if answer.outcome not in (Outcome.SERVED, Outcome.DIVERGED):
+        return Text("-", style=QUIET)
+    if answer.deadline is None:
+        return Text("no setting limits it", style=QUIET)
+    until = f"{moment_of(answer.deadline.until)}  ({answer.deadline.reach.file})"
+    return Text(printable(until))
 
 
 def _needs_words(answer: SourceAnswer) -> bool:

@@ -99,6 +99,7 @@ def handshakes_of(
 
 
 def _answer(answer: SourceAnswer) -> Mapping[str, Any]:
+    until = answer.deadline
     return {
         "source": answer.source,
         "replica": answer.replica,
@@ -114,5 +115,7 @@ def _answer(answer: SourceAnswer) -> Mapping[str, Any]:
         "text": None if answer.text is None else answer.text.text,
         "text_seen_on": None if answer.text is None else answer.text.seen_on,
         "doubts": list(answer.doubts),
+        "served_until": None if until is None else time_to_text(until.until),
+        "served_from": None if until is None else until.reach.file,
         "unread": answer.unread or None,
     }

@@ -5,8 +5,12 @@ missing. Where no GTID set shows it, the instruction states what does.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from repair.strategies.instruction_context import Situation, Text, always, in_order
+
+# In the evidence of P3 (topology/facts/runway.py), with the value that the server has.
+RETENTION_SETTINGS: Final = ("binlog_expire_logs_seconds", "expire_logs_days")
 
 
 def configure(situation: Situation) -> str:
@@ -25,6 +29,21 @@ def _ignoring_none(situation: Situation) -> str:
     return (
         "find out why these servers are ignored; if their transactions are wanted, on"
         f" {situation.finding.replica} run {statements}"
+    )
+
+
+def raise_retention(situation: Situation) -> str:
+    """Return how a server keeps its binary logs until a repair is done, and how it was before."""
+    finding = situation.finding
+    [(name, value)] = [
+        (each.fact, each.value) for each in finding.evidence if each.fact in RETENTION_SETTINGS
+    ]
+    is_kept = name == "binlog_expire_logs_seconds"  # 8.0 and later also has SET PERSIST
+    word = "SET PERSIST" if is_kept else "SET GLOBAL"
+    file = "" if is_kept else ", and set it to 0 in the configuration file before any restart"
+    return (
+        f"on {finding.source} run {in_order(f'{word} {name} = 0')}{file}: it then deletes no log by"
+        f" itself. When the repair is done, run {in_order(f'{word} {name} = {value}')}"
     )
 
 

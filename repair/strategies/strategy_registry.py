@@ -13,7 +13,7 @@ from typing import TypeAlias
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Outcome
 from repair.strategies import manual_instructions as manual
-from repair.strategies.configuring import configure
+from repair.strategies.configuring import configure, raise_retention
 from repair.strategies.conflicts import resolve_conflict
 from repair.strategies.data_repair import data_repair
 from repair.strategies.fetching_again import refetch
@@ -68,10 +68,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "until_after_gaps": _by_hand(manual.until_after_gaps),
     "donor_refetch": _by_hand(manual.donor_refetch),
     "reclone": _by_hand(manual.reclone),
-    "raise_retention": _by_hand(
-        "set binlog_expire_logs_seconds (expire_logs_days before 8.0) to a higher value on the"
-        " source, now with SET GLOBAL and also in its configuration file"
-    ),
+    "raise_retention": _by_hand(raise_retention),
     "kill_blocker": _by_hand(manual.kill_blocker),
     "new_server_uuid": _by_hand(manual.new_server_uuid),
     "configure": _by_hand(configure),

@@ -7,6 +7,7 @@ command that shows them.
 import json
 import re
 import shlex
+import time
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,8 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from gtid_audit.cli import run
+from repair.strategies.strategy_registry import by_hand
+from tests.repair.build import model
 from tests.repair.live import await_clean, examine, executed, rows, statements_of, wait_until
 
 # Unit tests and digests hold the same claims in `make test`.
@@ -179,3 +182,24 @@ def test_a_server_writes_its_log_again(pair97: Pair) -> None:
     await_clean(pair97)
     assert rows(b, fault.table) == [(99, "logged")], "and the others stay missing, as it says"
     assert len(rows(a, fault.table)) == fault.rows_count + 1
+
+
+def test_logs_stay_while_a_repair_needs_them(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("SET GLOBAL binlog_expire_logs_seconds = 2", "CREATE DATABASE waiting")
+    pair97.settle()
+    b.execute("STOP REPLICA")
+    a.execute("CREATE TABLE waiting.t (id INT PRIMARY KEY)", "FLUSH BINARY LOGS")
+    [short] = [each for each in examine(pair97).audit.findings if each.code == "P3"]
+    text = by_hand("raise_retention", short, model())
+    assert text.startswith("on a run `SET PERSIST binlog_expire_logs_seconds = 0`: it then deletes")
+    keep, undo = text.split(". When the repair is done")
+    a.execute(*statements_of(pair97, keep))
+    listed = a.query("SHOW BINARY LOGS")
+    time.sleep(3.1)
+    a.execute("FLUSH BINARY LOGS")
+    assert [row[0] for row in a.query("SHOW BINARY LOGS")][:-1] == [row[0] for row in listed]
+    a.execute(*statements_of(pair97, undo))
+    assert a.value("@@GLOBAL.binlog_expire_logs_seconds") == 2
+    a.execute("RESET PERSIST binlog_expire_logs_seconds", "FLUSH BINARY LOGS")
+    assert listed[0] not in a.query("SHOW BINARY LOGS"), "without it, it would have been deleted"

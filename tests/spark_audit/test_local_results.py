@@ -37,6 +37,7 @@ OTHERWISE: dict[str, Any] = {
     "allowed_uuids": frozenset({UUID(int=7)}),
     "lock_wait_seconds_max": 11,
     "stall_seconds_max": 61,
+    "runway_seconds_min": 1,
     "external_sources": frozenset({"elsewhere.example:3306"}),
     "accepted": (REPAIR,),
 }

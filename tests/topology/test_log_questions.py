@@ -156,7 +156,7 @@ def test_a_loss_asks_both_servers() -> None:
     b = a_server("b", B, gtids("A:1-20"), channels=(a_channel("a", A, **received),))
     assert questions_of(twice(a, b)) == {
         "a": LogQuestions(first_log=True, commits=(gtids("A:1"),)),
-        "b": LogQuestions(commits=(gtids("A:1"), gtids("A:10:20"))),
+        "b": LogQuestions(commits=(gtids("A:1"), gtids("A:10:20")), reaches=(gtids("A:10-20"),)),
     }
 
 
@@ -197,8 +197,10 @@ def test_an_unknown_uuid_is_dated_for_its_server_id() -> None:
 
 def test_only_an_empty_server_is_asked_for_its_schemas() -> None:
     a, b = a_server("a", A, gtids("A:1-9")), a_server("b", B, "")
-    assert questions_of(twice(a, b)) == {"b": LogQuestions(schemas=True)}
-    assert questions_of(twice(a, replace(b, gtid_executed=gtids("A:1")))) == {}
+    joining = {"a": LogQuestions(reaches=(gtids("A:1-9"),)), "b": LogQuestions(schemas=True)}
+    assert questions_of(twice(a, b)) == joining
+    has_some = questions_of(twice(a, replace(b, gtid_executed=gtids("A:1"))))
+    assert has_some == {"a": LogQuestions(reaches=(gtids("A:2-9"),))}
 
 
 # -- a receiver that does not move ----------------------------------------------------------------

@@ -29,7 +29,7 @@ from topology.readings.contents import (
     UnreadContent,
 )
 from topology.readings.dialect import SOURCES_OF_VALUES, dialect_of
-from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogStart
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogReach, LogStart
 from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
@@ -244,6 +244,7 @@ def _policy(pairs: dict[str, str]) -> Policy:
         external_sources=frozenset(one for one in external.split(",") if one),
         lock_wait_seconds_max=int(pairs.pop("lock", "10")),
         stall_seconds_max=int(pairs.pop("stall", "60")),
+        runway_seconds_min=int(pairs.pop("runway", "86400")),
     )
 
 
@@ -296,10 +297,14 @@ def _server(
 
 
 def _logs(words: dict[str, str]) -> HistoryEvidence | None:
-    """Read `first=1/-500`, log 1 begun 500 s before noon, and `A:98=-20#7`, a commit of server 7."""
+    """Read what logs show, in seconds from noon.
+
+    `first=1/-500`: log 1 was begun then. `A:98=-20#7`: a commit of server 7. `until:A:5-9=2/-600`:
+    log 2 is the first that has any of these, and was last written to then.
+    """
     if not words:
         return None
-    commits = []
+    commits, reaches = [], []
     first = None
     for key, value in words.items():
         if key == "first":
@@ -307,12 +312,17 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
             begun = NOON + timedelta(seconds=float(seconds))
             first = LogStart(f"binlog.{int(number):06}", begun, GtidSet())
             continue
+        if key.startswith("until:"):
+            number, _, seconds = value.partition("/")
+            closed = NOON + timedelta(seconds=float(seconds))
+            reaches.append(LogReach(gtids(key[6:]), f"binlog.{int(number):06}", closed))
+            continue
         seconds, _, server_id = value.partition("#")
         at = NOON + timedelta(seconds=float(seconds))
         commits.append(
             CommitRecord(gtids(key), int(server_id or 1), at, is_exact=True, logged_at=at)
         )
-    return HistoryEvidence(first, tuple(commits))
+    return HistoryEvidence(first, tuple(commits), reaches=tuple(reaches))
 
 
 def _settings(facts: dict[str, str]) -> dict[str, str]:

@@ -53,6 +53,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from gtid import GtidSet
 from topology.adapters.mysql import MysqlReader
 from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.policy import Policy
@@ -106,6 +107,7 @@ def collect_cluster(
     progress: Callable[[str], None] | None = None,
     open_reader: OpenReader | None = None,
     asks_logs: bool | None = None,
+    offered: GtidSet | None = None,
 ) -> ClusterSnapshot:
     """Take the two-phase snapshot of one cluster; it lists what could not be read.
 
@@ -118,6 +120,7 @@ def collect_cluster(
         open_reader: makes the reader of a target; the live reader by default.
         asks_logs: whether to read the targets' binary logs for open questions; by default only
             if no `open_reader` is given.
+        offered: a set that may be offered to each server: until when it can send the rest.
     """
     limits = limits or CollectLimits()
     say = progress or (lambda _text: None)
@@ -141,7 +144,8 @@ def collect_cluster(
         for post in posts:
             post.close()
     asks_logs = open_reader is None if asks_logs is None else asks_logs
-    questions = questions_of(gather_facts(snapshot, policy or Policy())) if asks_logs else {}
+    facts = gather_facts(snapshot, policy or Policy())
+    questions = questions_of(facts, offered) if asks_logs else {}
     if questions:
         # The modules that read binary logs are imported only if there is a question for them.
         from topology.adapters.log_answers import with_history_evidence

@@ -19,7 +19,7 @@ from binlog.log_times import EPOCH
 from gtid import GtidSet
 from topology.adapters.connection import connect
 from topology.readings.dialect import dialect_of
-from topology.readings.history_evidence import LogStart, PurgedChange
+from topology.readings.history_evidence import LogReach, LogStart, PurgedChange
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.target import ServerTarget
 from topology.readings.version import ServerVersion
@@ -50,6 +50,21 @@ def first_log_of(logs: ServerCompared, file: str) -> LogStart | None:
             elif not event.header.is_artificial:
                 break
     return None
+
+
+def reach_of(logs: ServerCompared, server: ServerSnapshot, wanted: GtidSet) -> LogReach | None:
+    """Return the log that has the first of a set; None if the server has no logs, or none of it."""
+    listed = server.binary_logs or ()
+    wanted &= server.logged
+    if not listed or not wanted:
+        return None
+    number = logs.first_with(wanted)
+    closed_at = logs.closed_at_seconds(number, size=listed[number].size_bytes)
+    return LogReach(
+        wanted,
+        listed[number].name,
+        None if closed_at is None else EPOCH + timedelta(seconds=closed_at),
+    )
 
 
 def purged_changes_of(

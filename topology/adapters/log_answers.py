@@ -23,6 +23,7 @@ from topology.adapters.connection import Connection, connect
 from topology.adapters.history_reads import (
     first_log_of,
     purged_changes_of,
+    reach_of,
     schemas_count_of,
 )
 from topology.questions.log_questions import LogQuestions
@@ -30,6 +31,7 @@ from topology.questions.log_searches import Search
 from topology.readings.history_evidence import (
     CommitRecord,
     HistoryEvidence,
+    LogReach,
     LogSearch,
     PurgedChange,
 )
@@ -71,6 +73,7 @@ def _answered(
     changes: tuple[PurgedChange, ...] | None = ()
     commits: dict[str, CommitRecord] = {}
     searches: list[LogSearch] = []
+    reaches: list[LogReach] = []
     unread: list[str] = []
     try:
         if questions.first_log and server.binary_logs:
@@ -99,6 +102,14 @@ def _answered(
             schemas_count = schemas_count_of(server, target, seconds_max)
     except _FAILED as error:
         unread.append(f"schemas: {error}")
+    try:
+        reaches.extend(
+            reach
+            for wanted in questions.reaches
+            if (reach := reach_of(logs, server, wanted)) is not None
+        )
+    except _FAILED as error:
+        unread.append(f"the times of binary logs: {error}")
     return HistoryEvidence(
         first_log=first_log,
         commits=tuple(commits[gtid] for gtid in sorted(commits)),
@@ -106,6 +117,7 @@ def _answered(
         searches=tuple(searches),
         purged_changes=changes,
         schemas_count=schemas_count,
+        reaches=tuple(reaches),
     )
 
 

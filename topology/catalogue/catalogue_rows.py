@@ -221,11 +221,12 @@ ROWS: tuple[Row, ...] = (
         " but not within its executed set alone.",
     ),
     Row(
-        "P3", "runway short", "warning", False,
-        "The source will soon purge what the replica is missing.",
-        "The retention by time or size is short for the write rate.",
-        "The time until the source purges the first file that the replica needs is below the"
-        " threshold.",
+        "P3", "runway short", "warning", True,
+        "A server will soon delete a binary log with transactions that another server is missing.",
+        "The retention is short, or the fault is old.",
+        "The first log with any of these transactions was last written to so long ago that a"
+        " rotation deletes it within `runway_seconds_min` of the policy. A receiver that reads it"
+        " delays that, and PURGE BINARY LOGS does not wait, so it is likely at most.",
     ),
     Row(
         "P4", "backup cannot rejoin", "warning", False,

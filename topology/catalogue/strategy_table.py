@@ -118,7 +118,7 @@ STRATEGY_ROWS = (
             " changed since",
             "with auto-position on, the source sends exactly what the replica is missing",
         ),
-        answers="H1 H8 P3",
+        answers="H1 H8",
     ),
     StrategyRow(
         Strategy(

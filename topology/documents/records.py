@@ -49,6 +49,7 @@ from topology.documents.record_codec import (
 from topology.readings.history_evidence import (
     CommitRecord,
     HistoryEvidence,
+    LogReach,
     LogSearch,
     LogStart,
     PurgedChange,
@@ -179,6 +180,10 @@ _LOG_SEARCH = RecordShape(
     {"replica": TEXT, "channel": TEXT, "place": TEXT, "wanted": GTID_SET, "before": GTID_SET},
 ).codec
 
+_LOG_REACH = RecordShape(
+    LogReach, {"wanted": GTID_SET, "file": TEXT, "closed_at": optional(TIME)}
+).codec
+
 _PURGED_CHANGE = RecordShape(PurgedChange, {"at": TIME, "added": GTID_SET}).codec
 
 _HISTORY_EVIDENCE = RecordShape(
@@ -190,6 +195,7 @@ _HISTORY_EVIDENCE = RecordShape(
         "searches": many(_LOG_SEARCH),
         "purged_changes": optional(many(_PURGED_CHANGE)),
         "schemas_count": optional(NUMBER),
+        "reaches": many(_LOG_REACH),
     },
 ).codec
 

@@ -7,14 +7,15 @@
    other, WARNING if there is at least one source for all, CRITICAL if there is none.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.cluster_readings import read_twice
+from topology.facts.runway import deadline_of
 from topology.handshake.source_answer import (
     AnsweringSource,
     Offer,
@@ -23,7 +24,7 @@ from topology.handshake.source_answer import (
     source_answer,
 )
 from topology.policy import Policy
-from topology.readings.snapshot import ClusterSnapshot, ReadTwice
+from topology.readings.snapshot import ClusterSnapshot, ReadTwice, ServerSnapshot
 
 OFFERED: Final = "the offered set"
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
@@ -96,10 +97,21 @@ def answers_to_set(
     cluster = _Cluster.of(snapshot, audit, policy)
     offer = Offer(OFFERED, offered, GtidSet(), offered)
     answers = tuple(
-        cluster.answer(offer, name, cluster.source(name) if name in cluster.readings else None)
+        _with_deadline(
+            cluster.answer(offer, name, cluster.source(name) if name in cluster.readings else None),
+            snapshot.last,
+        )
         for name in cluster.names
     )
     return HandshakeMatrix(snapshot.cluster, cluster.names, answers, tuple(cluster.unread()))
+
+
+def _with_deadline(answer: SourceAnswer, servers: Iterable[ServerSnapshot]) -> SourceAnswer:
+    """Return an answer to a set; if the source serves it, with the time until which it does."""
+    if answer.outcome not in (Outcome.SERVED, Outcome.DIVERGED):
+        return answer
+    [source] = (each for each in servers if each.name == answer.source)
+    return replace(answer, deadline=deadline_of(source, answer.fetched))
 
 
 @dataclass(frozen=True, slots=True)

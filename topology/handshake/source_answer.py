@@ -32,6 +32,7 @@ from enum import Enum
 from typing import Final
 
 from gtid import GtidSet
+from topology.facts.runway import LogDeadline
 from topology.handshake.refusal_texts import (
     RefusalText,
     mode_text,
@@ -92,6 +93,9 @@ class SourceAnswer:
     text: RefusalText | None = None  # None: not refused, or by an error before replication begins
     doubts: tuple[str, ...] = ()  # why it may be otherwise
     unread: str = ""  # what was not read, if it is not known
+    # The first binary log that would be sent, and when it can be deleted at the earliest. For a
+    # set only; None: never, or no setting shows it.
+    deadline: LogDeadline | None = None
 
     @property
     def attaches(self) -> bool:

@@ -24,6 +24,7 @@ position in the same log.
   when the origin committed the newest GTIDs that were set (topology/facts/declared.py).
 * **The order of two origins** in the log of a server whose GTIDs another server has in gtid_purged.
   Also the first log of that other server (topology/facts/declared_later.py).
+* **The log that is purged first** of those that have what another server still needs (runway.py).
 * **The schemas** of a server that has executed nothing, and that no channel links or that has not
   received what its source has. It is new only if it has no schemas.
 """
@@ -41,6 +42,7 @@ from topology.facts.loss_history import neighbours_of
 from topology.facts.lost import samples_of
 from topology.facts.receivers import samples_in
 from topology.facts.reset_signs import earlier_samples
+from topology.facts.runway import needs_of
 from topology.facts.unlogged import candidates_in, purged_above_a_gap
 from topology.questions.commit_questions import commits_to_look_up
 from topology.questions.log_searches import Search, searches_of
@@ -56,10 +58,14 @@ class LogQuestions:
     searches: tuple[Search, ...] = ()
     purged_changes: bool = False
     schemas: bool = False
+    reaches: tuple[GtidSet, ...] = ()  # which log has the first of each set
 
 
-def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
-    """Return the questions for each server; empty if the sets leave none."""
+def questions_of(facts: ClusterFacts, offered: GtidSet | None = None) -> Mapping[str, LogQuestions]:
+    """Return the questions for each server; empty if the sets leave none.
+
+    With an `offered` set, also: until when each server has what it would send to that set.
+    """
     asked: dict[str, LogQuestions] = {}
 
     def ask(name: str, question: LogQuestions) -> None:
@@ -70,6 +76,7 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
             searches=(*before.searches, *question.searches),
             purged_changes=before.purged_changes or question.purged_changes,
             schemas=before.schemas or question.schemas,
+            reaches=(*before.reaches, *(each for each in question.reaches if each)),
         )
 
     for lost in facts.lost:
@@ -104,6 +111,11 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, LogQuestions]:
             ask(source.name, LogQuestions(commits=(_ends(gone), earlier)))
         for name, gtids in commits_to_look_up(facts, edge):
             ask(name, LogQuestions(commits=(gtids,)))
+    for need in needs_of(facts):
+        ask(need.server, LogQuestions(reaches=(need.gtids,)))
+    if offered is not None:
+        for name, server in facts.last.items():
+            ask(name, LogQuestions(reaches=(server.logged - offered,)))
     for joining in evaluate_parts(facts).joinings:
         if not facts.last[joining.server].logged:
             ask(joining.server, LogQuestions(schemas=True))

@@ -249,6 +249,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "innodb_flush_log_at_trx_commit": ("innodb_flush_log_at_trx_commit",),
     "binlog_expire_logs_seconds": ("binlog_expire_logs_seconds",),
     "expire_logs_days": ("expire_logs_days",),
+    "binlog_expire_logs_auto_purge": ("binlog_expire_logs_auto_purge",),
     "max_binlog_size": ("max_binlog_size",),
     "binlog_format": ("binlog_format",),
     "binlog_row_image": ("binlog_row_image",),

@@ -1,9 +1,10 @@
 """What a server's binary logs show about its history, and about transactions missing elsewhere.
 
 gtid-audit reads it on demand, only where the sets leave a question. It reads the start of the first
-log, the commits of a few transactions, and which transactions lie before the position of a
-replica's channel. topology/questions/log_questions.py asks the questions. topology/facts/lost.py
-and topology/facts/cluster_facts.py evaluate the answers; nothing is evaluated here.
+log, the commits of a few transactions, which transactions lie before the position of a replica's
+channel, and which log would be purged first of those that another server needs.
+topology/questions/log_questions.py asks the questions. topology/facts/lost.py, cluster_facts.py and
+runway.py evaluate the answers; nothing is evaluated here.
 """
 
 from collections.abc import Iterator
@@ -55,6 +56,16 @@ class LogSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class LogReach:
+    """The first binary log of this server that has any of `wanted`: the first to be purged."""
+
+    wanted: GtidSet
+    file: str
+    # When the server last wrote to it, by its clock, truncated to the second; None: it still does.
+    closed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class PurgedChange:
     """One SET GLOBAL gtid_purged, as the server's error log reports it."""
 
@@ -75,6 +86,7 @@ class HistoryEvidence:
     # Without MySQL's own schemas, and only if the executed set is unchanged. None: not queried, or
     # not known.
     schemas_count: int | None = None
+    reaches: tuple[LogReach, ...] = ()
 
     def commit_of(self, gtid: GtidSet) -> CommitRecord | None:
         """Return the record of one GTID, or None if it was not read."""

@@ -17,6 +17,7 @@ from topology.facts.unlogged import received_unlogged
 from topology.facts.unseen import unseen_sources
 from topology.readings.snapshot import LogPosition, ServerSnapshot
 from topology.rules.build import Rules, evidence, many, on_edge
+from topology.rules.purge_deadlines import runway_short
 
 BY_POSITION: Final = "accepted, by the file position"  # the channel's next connection
 _NAME: Final = "missing, and purged on the source"
@@ -97,4 +98,5 @@ def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
 
 RULES: Rules = (
     purged_on_source,  # P1
+    runway_short,  # P3
 )

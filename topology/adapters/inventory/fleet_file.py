@@ -295,6 +295,7 @@ def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
         external_sources=frozenset(section.policy.external_sources),
         lock_wait_seconds_max=section.policy.lock_wait_seconds_max,
         stall_seconds_max=section.policy.stall_seconds_max,
+        runway_seconds_min=section.policy.runway_seconds_min,
     )
     return limits, section.limits.connections_max, policy
 

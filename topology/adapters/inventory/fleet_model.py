@@ -91,6 +91,7 @@ class PolicySection(_Section):
     accepted: Annotated[tuple[Text, ...], Field(strict=False)] = ()
     lock_wait_seconds_max: Annotated[int, Field(ge=0, le=86_400)] = 10
     stall_seconds_max: Annotated[int, Field(ge=0, le=86_400)] = 60
+    runway_seconds_min: Annotated[int, Field(ge=0, le=31_536_000)] = 86_400
 
 
 class FleetSection(_Section):

@@ -1,0 +1,135 @@
+"""When real servers delete binary logs, next to what gtid-audit said before."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from compose.native import shapes
+from compose.native.command import Settings
+from compose.native.installation import Installation
+from compose.native.server import Server
+from compose.native.shapes import Link, Topology, TopologyPlan
+from gtid_audit.cli import run
+from tests.topology.test_faults_live import targets_of
+from topology.adapters.collect import collect_cluster
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Finding
+from topology.policy import Policy
+from topology.readings.history_evidence import LogReach
+
+pytestmark = pytest.mark.mysql
+KEPT_SECONDS = 4
+
+
+@pytest.fixture
+def stopped97(installation97: Installation) -> Iterator[Topology]:
+    """a and its replica b, which is stopped; a keeps its logs for a few seconds."""
+    settings = Settings(extra=(f"--binlog-expire-logs-seconds={KEPT_SECONDS}",))
+    plan = TopologyPlan(
+        names=("a", "b"), links=(Link(source="a", replica="b"),), settings={"a": settings}
+    )
+    with shapes.running(installation97, plan) as topology:
+        yield topology
+
+
+def audited(topology: Topology) -> dict[str, Finding]:
+    audit = audit_cluster(collect_cluster("live", targets_of(topology)), Policy())
+    return {each.code: each for each in audit.findings}
+
+
+def logs_of(server: Server) -> list[str]:
+    return [str(row[0]) for row in server.query("SHOW BINARY LOGS")]
+
+
+def stop_with_work_waiting(topology: Topology) -> None:
+    """Let b need the log of a that was in use, which a has closed since."""
+    a, b = topology["a"], topology["b"]
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    topology.settle()
+    b.execute(b.dialect.stop_replica)
+    a.execute("INSERT INTO d.t VALUES (1)", "FLUSH BINARY LOGS")
+
+
+def test_a_rotation_deletes_the_log_after_the_deadline_and_not_before(stopped97: Topology) -> None:
+    a = stopped97["a"]
+    stop_with_work_waiting(stopped97)
+    needed = logs_of(a)[0]
+    found = audited(stopped97)
+    assert found.keys() == {"A7", "P3"}
+    deadline = found["P3"].deadline
+    assert deadline is not None
+    assert deadline == found["A7"].deadline
+    a.execute("FLUSH BINARY LOGS")
+    assert needed in logs_of(a), "before the deadline no rotation deletes it"
+    time.sleep(KEPT_SECONDS + 1)
+    assert needed in logs_of(a), "it goes with a rotation, not by itself"
+    again = audited(stopped97)
+    assert again["P3"].deadline == deadline
+    assert "the next rotation (FLUSH LOGS, a restart, max_binlog_size)" in again["P3"].explanation
+    a.execute("FLUSH BINARY LOGS")
+    assert needed not in logs_of(a)
+    assert "P1" in audited(stopped97)
+
+
+@pytest.mark.parametrize("closing", ["rotation", "shutdown", "crash"])
+@pytest.mark.parametrize("family", ["9.7", "5.6"])
+def test_the_time_of_a_closed_log_is_that_of_its_file(
+    family: str, closing: str, request: pytest.FixtureRequest
+) -> None:
+    """A server deletes by the time of the file: each way in which a log can end is tried."""
+    installation = request.getfixturevalue(f"installation{family.replace('.', '')}")
+    plan = TopologyPlan(names=("a", "b"), links=(Link(source="a", replica="b"),))
+    with shapes.running(installation, plan) as topology:
+        a, b = topology["a"], topology["b"]
+        b.execute(b.dialect.stop_replica)
+        a.execute("CREATE DATABASE d")
+        time.sleep(1.1)
+        if closing == "rotation":
+            a.execute("FLUSH BINARY LOGS")
+        else:
+            a.stop() if closing == "shutdown" else a.kill()
+            time.sleep(2.1)  # a shutdown closes the log, a restart writes to it after a crash
+            a.start()
+        file = logs_of(a)[-2]
+        read = collect_cluster("live", targets_of(topology)).last[0].history_evidence
+        assert read is not None
+        assert read.unread == ""
+        [reach] = read.reaches
+        assert isinstance(reach, LogReach)
+        assert reach.file == file
+        changed_at = (Path(a.datadir) / file).stat().st_mtime
+        assert reach.closed_at is not None
+        assert abs(reach.closed_at.timestamp() - changed_at) <= 1.0
+
+
+def _of(answers: list[dict[str, str]], server: Server) -> dict[str, str]:
+    [found] = [each for each in answers if each["source"].endswith(f":{server.port}")]
+    return found
+
+
+def test_a_set_is_served_until_then(
+    stopped97: Topology, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = stopped97["a"], stopped97["b"]
+    stop_with_work_waiting(stopped97)
+    offered = str(b.value("@@GLOBAL.gtid_executed"))
+    capsys.readouterr()
+    assert run(["handshake", "--offered", offered, a.dsn, b.dsn, "--json"]) == 0
+    answers = json.loads(capsys.readouterr().out)["answers"]
+    of_a, of_b = (_of(answers, server) for server in (a, b))
+    assert of_a["served_from"] == logs_of(a)[0]
+    found = audited(stopped97)["P3"].deadline
+    assert found is not None
+    assert of_a["served_until"] == found.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    # b would send nothing now, and its next transactions for 30 days.
+    assert of_b["fetched"] == ""
+    assert of_b["served_from"] == logs_of(b)[-1]
+    assert run(["handshake", "--offered", offered, a.dsn, b.dsn]) == 0
+    text = capsys.readouterr().out
+    assert f"({logs_of(a)[0]})" in text
+    b.execute("SET GLOBAL binlog_expire_logs_seconds = 0")
+    assert run(["handshake", "--offered", offered, b.dsn]) == 0
+    assert "no setting limits it" in capsys.readouterr().out

@@ -21,12 +21,19 @@ from gtid.columns import GtidSetColumn
 from gtid.kernels.eight_bytes import Flags, Numbers
 from spark_audit import kernels
 from spark_audit.arrow_arrays import filled, is_there, is_true, numbers, one
+from spark_audit.clean_configuration import (
+    keep_clocks_together,
+    keep_configured,
+    keep_one_series,
+)
 from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.clean_places import keep_places_in_log, whole_places
 from spark_audit.columns_for_rules import COLUMNS, every_rule_is_known
 from topology.documents.record_codec import VERSION, Codec, MalformedRecord, word
+from topology.policy import INTERVALS_LEAST
 from topology.readings.snapshot import ALWAYS_READ, ThreadState
 from topology.readings.version import Vendor
+from topology.rules.set_shapes import NUMBERS_USED_MAX
 
 _ALWAYS_THERE: Final = (
     *("cluster", "name", "host", "port", "phase", "read_started", "read_ended", "unread"),
@@ -124,6 +131,11 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
         clean=clean,
     )
     keep_distinct_ids(batch.starts, one(table["server_id"]), clean)
+    keep_configured(batch.starts, one(table["notable_settings"]), clean)
+    keep_one_series(batch.starts, one(table["version"]), clean)
+    clock, read_ended = one(table["server_clock"]), numbers(table["read_ended"])
+    keep_clocks_together(batch.starts, clock, read_ended, clean)
+    _keep_plain_sets(batch.starts, executed, uuid, clean)
     uptime = numbers(table["uptime_seconds"])
     _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
     _keep_purged_within(batch.starts, purged, purged_rows, executed=executed, clean=clean)
@@ -132,6 +144,21 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
     rows = np.arange(len(is_new))
     purged_at = (np.cumsum(is_new) - 1)[np.where(is_new, rows, rows - halves)]
     return clean, Sets(executed, purged, purged_at, channels.starts, channels.retrieved)
+
+
+def _keep_plain_sets(
+    starts: Numbers, executed: GtidSetColumn, uuid: UuidWords, clean: Flags
+) -> None:
+    """Keep the clusters without gaps in a server's own GTIDs, fragments or used up numbers."""
+    clusters = _clusters_of_rows(starts)
+    intervals, tsids = filled(executed.interval_count(), 0), filled(executed.tsid_count(), 0)
+    clean[clusters[intervals > INTERVALS_LEAST]] = False
+    high = is_true(pc.greater(executed.gtid_count(), pa.scalar(NUMBERS_USED_MAX, _COUNT)))
+    clean[clusters[high]] = False
+    rows = np.flatnonzero((intervals > tsids) & clean[clusters])
+    own = executed.take(rows).from_uuid(uuid.high[rows], uuid.low[rows])
+    gaps = filled(own.interval_count(), 0) > filled(own.tsid_count(), 0)
+    clean[clusters[rows[gaps]]] = False
 
 
 def _keep_uninterrupted(
@@ -197,6 +224,7 @@ def _clusters_of_rows(starts: Numbers) -> Numbers:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
+_COUNT: Final = pa.decimal128(38, 0)
 _NONE: Final = np.empty(0, np.int64)
 
 
@@ -212,7 +240,7 @@ def _whole_rows(table: pa.Table) -> Flags:
     for name in ("group", "history_evidence"):  # group members and losses: left to the rules
         ok &= ~is_there(one(table[name]))
     ok &= is_true(pc.not_equal(one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
-    return ok & is_true(pc.equal(one(table["notable_settings"]), ""))
+    return ok
 
 
 def _channels(table: pa.Table, row_ok: Flags) -> Channels:

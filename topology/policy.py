@@ -4,9 +4,20 @@ This module accesses no servers: it converts configuration to a value.
 """
 
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from topology.facts.accepted import AcceptedRepair
+
+# Lower limits would depend on how long a reading takes. The fleet audit decides clean clusters by
+# these values, whatever the policy is.
+CLOCK_SECONDS_LEAST: Final = 1
+INTERVALS_LEAST: Final = 100
+OUTAGE_SECONDS_MOST: Final = 7 * 86_400
+
+_NOT_NEGATIVE: Final = (
+    *("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min", "outage_seconds_max"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +30,12 @@ class Policy:
     stall_seconds_max: int = 60
     # A binary log that another server needs, and that expires earlier than this, is a finding (P3).
     runway_seconds_min: int = 86_400
+    # A source keeps its binary logs for at least as long as a replica may be down (C8).
+    outage_seconds_max: int = 86_400
+    clock_seconds_max: int = 5  # between two clocks, beyond the time that reading them took (C13)
+    intervals_max: int = 1_000  # of one gtid_executed (F1)
+    # The severity of remarks on configuration and hygiene (C and F), where the fleet has its own.
+    levels: tuple[tuple[str, str], ...] = ()
     # Addresses (host:port) of sources that the operator excludes from the audit. A channel from one
     # of them is not reported as unknown.
     external_sources: frozenset[str] = frozenset()
@@ -26,6 +43,12 @@ class Policy:
     accepted: tuple[AcceptedRepair, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min"):
+        for name in _NOT_NEGATIVE:
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative")
+        if self.clock_seconds_max < CLOCK_SECONDS_LEAST:
+            raise ValueError(f"clock_seconds_max must be at least {CLOCK_SECONDS_LEAST}")
+        if self.intervals_max < INTERVALS_LEAST:
+            raise ValueError(f"intervals_max must be at least {INTERVALS_LEAST}")
+        if self.outage_seconds_max > OUTAGE_SECONDS_MOST:
+            raise ValueError(f"outage_seconds_max must be at most {OUTAGE_SECONDS_MOST:,}")

@@ -141,6 +141,15 @@ def _between_equal_ids(cause: Finding, symptom: Finding) -> bool:
     return symptom.replica in (cause.source, cause.replica) and is_dropped
 
 
+def _purged_there_too(cause: Finding, symptom: Finding) -> bool:
+    """Reach another server that has purged what a replica is missing for a known cause."""
+    return cause.replica == symptom.replica and symptom.gtid_set <= cause.gtid_set
+
+
+def _keeps_too_short(cause: Finding, symptom: Finding) -> bool:
+    return cause.source == symptom.replica
+
+
 def _logs_nothing(cause: Finding, symptom: Finding) -> bool:
     """Reach the replicas of a server that closed its log: it sends no more transactions."""
     if symptom.source != cause.replica:
@@ -171,6 +180,9 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     # Regardless of the cause of the gap: what a replica is missing is not errant on its source.
     (("H1", "H8", "P1", "C11"), ("E1", "E2"), _same_transactions_back),
     (("P1",), ("C6",), _same_edge),
+    (("P1", "H1", "H8"), ("P5",), _purged_there_too),
+    (("P3",), ("C8",), _keeps_too_short),
+    (("C14",), ("A4",), _if_proved(_same_edge)),
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _stopped_way_back),
     (("E1", "E2"), ("H7",), _names_the_hand),

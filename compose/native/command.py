@@ -14,11 +14,14 @@ from compose.native.server_setup import dialect_of
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The individual settings of one server. Durability is off: test data need not survive."""
+    """The individual settings of one server.
+
+    It is durable, like a source should be (C5); on a file system in memory that costs nothing.
+    """
 
     bind_address: str = "127.0.0.1"
-    sync_binlog: int = 0
-    innodb_flush_log_at_trx_commit: int = 2
+    sync_binlog: int = 1
+    innodb_flush_log_at_trx_commit: int = 1
     auto_increment_offset: int = 1
     auto_increment_increment: int = 1
     extra: tuple[str, ...] = ()

@@ -149,9 +149,70 @@ def _strict(situation: Situation) -> str:
     return text
 
 
+def _changed(name: str | None, *statements: str) -> str:
+    """Return statements to run on a server, whose settings a restart must not lose."""
+    return f"on {name} run {in_order(*statements)}, and change it in its configuration file"
+
+
+def _durable(situation: Situation) -> str:
+    finding = situation.finding
+    return _changed(finding.replica, *(f"SET GLOBAL {each.fact} = 1" for each in finding.evidence))
+
+
+def _in_order_of_commit(situation: Situation) -> str:
+    words = situation.dialect
+    return _changed(
+        situation.finding.replica,
+        f"{words.stop_replica} SQL_THREAD",
+        f"SET GLOBAL {words.replica_variable_prefix}preserve_commit_order = ON",
+        f"{words.start_replica} SQL_THREAD",
+    )
+
+
+def _kept_for_longer(situation: Situation) -> str:
+    [kept] = situation.finding.evidence
+    return (
+        f"set {kept.fact} of {situation.finding.replica} to at least outage_seconds_max of the"
+        " policy, with SET GLOBAL and in its configuration file; first look at its disk space"
+    )
+
+
+def _recovered(situation: Situation) -> str:
+    name = situation.finding.replica
+    return (
+        f"switch {name} to auto-position (C3), which needs no file positions after a crash. Without"
+        f" GTIDs: set relay_log_recovery = ON in the configuration file of {name}, and restart it"
+    )
+
+
+def _different_keys(situation: Situation) -> str:
+    finding = situation.finding
+    return (
+        "; ".join(
+            _changed(
+                name,
+                "SET GLOBAL auto_increment_increment = 2",
+                f"SET GLOBAL auto_increment_offset = {offset}",
+            )
+            for offset, name in enumerate((finding.source, finding.replica), start=1)
+        )
+        + ". Sessions that are open keep the values that they have"
+    )
+
+
 # The meaning of `configure` for each code that it answers.
 SETTINGS: Mapping[str, Text] = {
     "C2": _another_server_id,
+    "C5": _durable,
+    "C7": _in_order_of_commit,
+    "C8": _kept_for_longer,
+    "C10": _recovered,
+    "C12": _different_keys,
+    "C13": always("synchronize the clocks of the servers (NTP), then audit again"),
+    "C14": always(
+        "put a server of a version between the two in the middle, or upgrade the older one; until"
+        " then do not rely on this channel"
+    ),
     "C4": _gtid_mode_on,
     "C6": _logging_updates,
     "P1": _logging_updates,

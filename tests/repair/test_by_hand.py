@@ -122,6 +122,11 @@ EXECUTED = {
     "attach": "test_by_hand_live.py::test_an_unlinked_server_is_attached",
     "configure A4": "test_settings_live.py::test_a_source_gets_its_binary_log_back",
     "configure A9": "test_settings_live.py::test_a_server_writes_its_log_again",
+    "configure C10": "test_settings_live.py::test_a_position_after_a_crash_is_recovered",
+    "configure C12": "test_settings_live.py::test_remarks_on_the_configuration_end",
+    "configure C5": "test_settings_live.py::test_remarks_on_the_configuration_end",
+    "configure C7": "test_settings_live.py::test_remarks_on_the_configuration_end",
+    "configure C8": "test_settings_live.py::test_remarks_on_the_configuration_end",
     "configure C11": "test_settings_live.py::test_a_server_logs_all_schemas_again",
     "configure C15": "test_settings_live.py::test_an_applier_that_ignores_errors_is_made_strict",
     "configure C2": "test_by_hand_live.py::test_a_server_id_of_its_own_brings_what_was_dropped",
@@ -138,6 +143,7 @@ EXECUTED = {
 }
 # They change no server: to wait, to look, to let the audit read more.
 WITHOUT_A_CHANGE = {"wait", "read_again", "add_servers", "check_data", "grant", "configure U1"}
+WITHOUT_A_CHANGE |= {"configure C13", "configure C14"}  # clocks, and other servers
 
 
 def test_every_instruction_is_done_literally_by_a_test() -> None:

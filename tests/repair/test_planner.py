@@ -278,7 +278,8 @@ def test_tags_do_not_go_to_a_server_that_knows_none() -> None:
     )
     plan = _plan(model(server("a", "a:1", version=OLD), holder))
     assert not plan.steps
-    assert "does not support GTID tags" in plan.not_planned[0].why
+    [extra] = [each for each in plan.not_planned if each.code == "E1"]
+    assert "does not support GTID tags" in extra.why
 
 
 def test_an_unread_server_forbids_what_could_harm_it() -> None:

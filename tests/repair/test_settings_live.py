@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from compose import faults_filters
+from compose import faults_configuration, faults_filters
 from compose.faults import await_status, commit
 from compose.faults_content import restart_with, skipped_errors
 from compose.faults_logs import log_closed, restart_with_log
@@ -203,3 +203,33 @@ def test_logs_stay_while_a_repair_needs_them(pair97: Pair) -> None:
     assert a.value("@@GLOBAL.binlog_expire_logs_seconds") == 2
     a.execute("RESET PERSIST binlog_expire_logs_seconds", "FLUSH BINARY LOGS")
     assert listed[0] not in a.query("SHOW BINARY LOGS"), "without it, it would have been deleted"
+
+
+def test_remarks_on_the_configuration_end(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    faults_configuration.relaxed_durability(a)
+    faults_configuration.workers_out_of_order(b)
+    faults_configuration.short_retention(a)
+    faults_configuration.same_keys(pair97)
+    remarks = {each.code: each for each in examine(pair97).audit.findings}
+    assert remarks.keys() == {"C5", "C7", "C8", "C12"}
+    texts = {code: by_hand("configure", each, model()) for code, each in remarks.items()}
+    for code, server in (("C5", a), ("C7", b)):
+        assert texts[code].startswith(f"on {server.name} run `")
+        server.execute(*statements_of(pair97, texts[code]))
+    for part, server in zip(texts["C12"].split("; "), (a, b), strict=True):
+        assert part.startswith(f"on {server.name} run `")
+        server.execute(*statements_of(pair97, part))
+    assert texts["C8"].startswith("set binlog_expire_logs_seconds of a to at least")
+    a.execute("SET GLOBAL binlog_expire_logs_seconds = 86400")
+    await_clean(pair97)
+
+
+def test_a_position_after_a_crash_is_recovered(pair97: Pair) -> None:
+    b = pair97.b
+    change = f"{b.dialect.words.change_source} SOURCE_AUTO_POSITION"
+    b.execute(b.dialect.stop_replica, f"{change} = 0", b.dialect.start_replica)
+    [remark] = [each for each in examine(pair97).audit.findings if each.code == "C10"]
+    assert by_hand("configure", remark, model()).startswith("switch b to auto-position (C3)")
+    b.execute(b.dialect.stop_replica, f"{change} = 1", b.dialect.start_replica)
+    await_clean(pair97)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from tests.simulation import replication as act
 from tests.simulation.oracles import Truth, Violation
 from tests.simulation.reading import gtids, members_of
-from tests.simulation.state import PURGED, Channel, Gtid, Server, Transaction, gtid_text
+from tests.simulation.state import PURGED, Channel, Gtid, Server, Transaction, gtid_text, uuid_of
 from tests.simulation.steps import start_threads
 from topology.catalogue.findings import ClusterAudit, Finding, Grade
 
@@ -166,6 +166,44 @@ def _is_of_a_group(truth: Truth, one: Finding) -> str:
     return "" if group is not None and one.replica in group.names else "it is in no group"
 
 
+def _out_of_order(truth: Truth, one: Finding) -> str:
+    first = truth.world[str(one.replica)].channels[0]
+    return "" if first.workers > 1 and not first.commit_order else "its workers commit in order"
+
+
+def _not_recovered(truth: Truth, one: Finding) -> str:
+    server = truth.world[str(one.replica)]
+    by_position = any(not each.auto_position for each in server.channels)
+    is_so = by_position and server.channels[0].workers > 1 and not server.relay_log_recovery
+    return "" if is_so else "it recovers its relay log, or needs none"
+
+
+def _own_gap(truth: Truth, one: Finding) -> str:
+    server = truth.world[str(one.replica)]
+    own = gtids(server.executed | server.owned).from_uuid(uuid_of(server.uuid))
+    return "" if one.gtid_set <= own.filled() else "it is not below what the server has"
+
+
+def _only_received(truth: Truth, one: Finding) -> str:
+    """P2: the source cannot send it any more, and the replica has it in one of its two places."""
+    replica, path = truth.world[str(one.replica)], _channel(truth, one)
+    has = replica.executed | (path.retrieved if path is not None else set())
+    gone = gtids(truth.world[str(one.source)].purged)
+    return "" if one.gtid_set <= gone & gtids(has) else "the source has it, or it was not received"
+
+
+def _breaks(truth: Truth, one: Finding) -> str:
+    """P5: pointed at the candidate, the replica is refused for purged logs."""
+    source, replica = truth.world[str(one.source)], truth.world[str(one.replica)]
+    refused = _refusal(source, replica, Channel("joining", source.name)) == PURGED
+    return "" if refused else "the candidate would accept it"
+
+
+def _of_two_series(truth: Truth, one: Finding) -> str:
+    source, replica = truth.world[str(one.source)], truth.world[str(one.replica)]
+    return "" if source.version != replica.version else "they have one version"
+
+
 CHECKS: dict[str, Check] = {
     "A2": _row_conflict,
     "A4": _receiver_failed,
@@ -175,10 +213,16 @@ CHECKS: dict[str, Check] = {
     "C2": _equal_ids,
     "C3": _by_position,
     "C4": _refuses_sets,
+    "C7": _out_of_order,
+    "C10": _not_recovered,
+    "C14": _of_two_series,
+    "H6": _own_gap,
     "H7": _made_by_hand,
     "J1": joins,
     "J2": _cannot_join,
     "J3": _diverged,
     "P1": _refused,
+    "P2": _only_received,
+    "P5": _breaks,
     "U4": _is_of_a_group,
 }

@@ -38,6 +38,10 @@ OTHERWISE: dict[str, Any] = {
     "lock_wait_seconds_max": 11,
     "stall_seconds_max": 61,
     "runway_seconds_min": 1,
+    "outage_seconds_max": 1,
+    "clock_seconds_max": 1,
+    "intervals_max": 100,
+    "levels": (("C5", "warning"),),
     "external_sources": frozenset({"elsewhere.example:3306"}),
     "accepted": (REPAIR,),
 }

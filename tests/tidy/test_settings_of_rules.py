@@ -15,7 +15,6 @@ READ_LATER = {
     "replica_parallel_workers": "of a channel that has a backlog, a gap or a doubt",
     "replica_preserve_commit_order": "of a channel that has a backlog or a gap",
     "relay_log_recovery": "of a channel that has a backlog, a gap or a doubt",
-    "binlog_expire_logs_auto_purge": "of logs with what another server needs",
     "binlog_expire_logs_seconds": "of logs with what another server needs",
     "expire_logs_days": "of logs with what another server needs",
     "server_id_source": "of servers with one server_id, or of a backlog",
@@ -27,6 +26,7 @@ READ_LATER = {
 # Names that are not written where they are used: the constants or tables that have them.
 ELSEWHERE = {
     ("topology/readings/one_server.py", "name"): ("hostname", "port", "datadir"),
+    ("topology/facts/runway.py", "setting"): ("binlog_expire_logs_seconds", "expire_logs_days"),
     ("topology/rules/coverage.py", "name"): ("hostname", "port", "datadir"),
     ("topology/rules/absent_causes.py", "source_of_variable"): (
         dialect.SERVER_ID_SOURCE,

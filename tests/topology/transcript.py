@@ -245,6 +245,13 @@ def _policy(pairs: dict[str, str]) -> Policy:
         lock_wait_seconds_max=int(pairs.pop("lock", "10")),
         stall_seconds_max=int(pairs.pop("stall", "60")),
         runway_seconds_min=int(pairs.pop("runway", "86400")),
+        intervals_max=int(pairs.pop("intervals", "1000")),
+        levels=tuple(
+            (code, level)
+            for code, _, level in (
+                one.partition(":") for one in pairs.pop("levels", "").split(",") if one
+            )
+        ),
     )
 
 
@@ -281,7 +288,7 @@ def _server(
         "log_end": _place(facts.pop("log")),
         "uptime_seconds": int(facts.pop("uptime")),
         "channels": tuple(_channel(key, words, letters) for key, words in told.items()),
-        "server_clock": started,
+        "server_clock": started + timedelta(seconds=int(facts.pop("clock", "0"))),
         "history_evidence": _logs(first.logs | later.logs) if phase > 1 else None,
         "settings": tuple(sorted({"hostname": name, **_kept(version), **_settings(facts)}.items())),
         "server_id": int(facts.pop("id", sum(map(ord, name)))),

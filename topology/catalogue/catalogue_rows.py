@@ -4,6 +4,7 @@ The rows hold only text and names. verdict_table.py converts them to types and r
 """
 
 from topology.catalogue.catalogue_row import Row
+from topology.catalogue.catalogue_setting_rows import SETTING_ROWS
 from topology.catalogue.catalogue_thread_rows import THREAD_ROWS
 
 # fmt: off
@@ -86,11 +87,12 @@ ROWS: tuple[Row, ...] = (
         "The same hole on every replica, and no event in the source's binary log.",
     ),
     Row(
-        "H6", "hole in a server's own GTIDs", "warning", False,
-        "After a restart the server assigns these GTIDs to new transactions. Replicas that already"
-        " have the GTIDs silently skip the new transactions.",
-        "A session set gtid_next by hand, or a transaction was rolled back.",
-        "A gap in gtid_executed for the server's own UUID.",
+        "H6", "hole in a server's own GTIDs", "info", True,
+        "The server assigns these GTIDs to new transactions, at once or after its next restart. A"
+        " server that already has one of them silently skips the new transaction.",
+        "A session set gtid_next by hand to a later GTID, or a transaction was rolled back.",
+        "A gap in gtid_executed for the server's own UUID, in both readings, that no session owns"
+        " and no audited server has: those that one has are E3, E6 or H7.",
     ),
     Row(
         "H7", "future GNO trap", "warning", True,
@@ -214,11 +216,11 @@ ROWS: tuple[Row, ...] = (
         "The source's gtid_purged has GTIDs that the replica has neither executed nor received.",
     ),
     Row(
-        "P2", "latent 1236", "warning", False,
+        "P2", "latent 1236", "warning", True,
         "Only the relay log protects the replica from error 1236.",
         "The source purged transactions that the replica has received and not applied.",
-        "The source's gtid_purged is within the union of the replica's executed and retrieved sets,"
-        " but not within its executed set alone.",
+        "The source's gtid_purged has GTIDs that the replica has received and not executed. It is"
+        " info while the applier runs.",
     ),
     Row(
         "P3", "runway short", "warning", True,
@@ -235,158 +237,13 @@ ROWS: tuple[Row, ...] = (
         "Every donor's gtid_purged has GTIDs that the backup does not have.",
     ),
     Row(
-        "P5", "failover candidate breaks others", "warning", False,
-        "Promoting this server stops another with error 1236.",
-        "It has purged what the other is missing, or has what the other cannot get.",
-        "The rules of the replication handshake, applied to every pair of servers.",
+        "P5", "failover candidate breaks others", "warning", True,
+        "If this server becomes the source of another replica now, that one stops with error 1236.",
+        "It has purged transactions that the other is missing, and their present source has not.",
+        "Two replicas of one source: the gtid_purged of one has GTIDs that the other has not"
+        " executed, and that no running channel is about to deliver.",
     ),
     *THREAD_ROWS,
-    Row(
-        "C1", "duplicate server_uuid", "critical", True,
-        "Two servers commit transactions under the same UUID. No comparison of their sets is"
-        " valid.",
-        "A data directory was copied with its auto.cnf.",
-        "Two servers at different addresses have one server_uuid.",
-    ),
-    Row(
-        "C2", "duplicate server_id", "critical", True,
-        "Two servers have the same server_id. A replica drops every transaction that carries its"
-        " own server_id, without an error.",
-        "A configuration file was copied.",
-        "The server_id of two servers of one topology. It is critical if transactions flow from one"
-        " to the other, and a warning if not. Or a log upstream of a replica has transactions with"
-        " its server_id under another UUID: its former one, that of its group, or one to which a"
-        " session on it set gtid_next.",
-    ),
-    Row(
-        "C3", "auto-position off", "warning", True,
-        "A file position, not the GTID sets, decides what the replica receives. No check detects a"
-        " skip.",
-        "A bypass by file position that was not finished, or a channel from before GTIDs.",
-        "SHOW REPLICA STATUS: Auto_Position 0.",
-    ),
-    Row(
-        "C4", "gtid_mode of a source not ON", "warning", True,
-        "The source refuses the next connection of a channel with auto-position (error 13117).",
-        "A change of gtid_mode that was not finished, or was made for a repair.",
-        "gtid_mode of the source, and SHOW REPLICA STATUS of the replica: Auto_Position 1. A"
-        " connected receiver continues until its connection ends.",
-    ),
-    Row(
-        "C5", "durability allows loss", "warning", False,
-        "A crash of this server can lose what a replica already has: E3.",
-        "sync_binlog or innodb_flush_log_at_trx_commit is not 1.", "The two settings.",
-    ),
-    Row(
-        "C6", "replica updates not logged", "warning", True,
-        "This server does not log what it receives, so its replicas do not receive it.",
-        "log_replica_updates is OFF on an intermediate server.",
-        "The setting, on the only replication path from one server to another.",
-    ),
-    Row(
-        "C7", "parallel applier without commit order", "info", False,
-        "The applier may leave gaps at the tail.", "replica_preserve_commit_order is off.",
-        "The setting.",
-    ),
-    Row(
-        "C8", "retention shorter than the longest outage", "warning", False,
-        "A replica that is down for as long as the policy allows stops with error 1236 when it"
-        " returns.",
-        "The binary logs expire earlier.", "The setting, compared with the policy.",
-    ),
-    Row(
-        "C9", "replica is writable", "warning", False,
-        "Clients can write on this replica.", "super_read_only is off.", "The setting.",
-    ),
-    Row(
-        "C10", "relay_log_recovery off with a parallel applier", "warning", False,
-        "After a crash the replica may restart from wrong positions.", "The setting is off.",
-        "The settings.",
-    ),
-    Row(
-        "C11", "filters that make holes", "warning", True,
-        "A filter permanently withholds changes from the replicas of a server, or from one replica."
-        " The sets may agree, but the rows differ.",
-        "binlog_do_db or binlog_ignore_db on a server that has replicas; IGNORE_SERVER_IDS of a"
-        " channel.",
-        "SHOW BINARY LOG STATUS and SHOW REPLICA STATUS list the filters. It is critical if"
-        " transactions of an ignored server are missing.",
-    ),
-    Row(
-        "C12", "auto_increment overlap in a dual-primary pair", "warning", False,
-        "Both servers can assign the same key to different rows.",
-        "auto_increment_increment and auto_increment_offset let both servers generate the same"
-        " values.",
-        "The settings.",
-    ),
-    Row(
-        "C13", "clocks differ", "warning", False,
-        "Times in evidence and forecasts are wrong by the difference.",
-        "The servers do not synchronize their clocks.",
-        "The server clocks, compared with the clock of gtid-audit.",
-    ),
-    Row(
-        "C14", "versions that cannot replicate", "critical", False,
-        "The replica cannot read what the source writes.",
-        "For example tagged GTIDs to a server before 8.3.", "The versions and the sets.",
-    ),
-    Row(
-        "C15", "errors skipped or values converted silently", "warning", True,
-        "The replica can lose changes without an error: the sets agree, the threads run, and the"
-        " rows differ.",
-        "replica_skip_errors, replica_exec_mode = IDEMPOTENT or replica_type_conversions with"
-        " ALL_LOSSY, often left over from a repair; or a sql_replica_skip_counter above 0 that the"
-        " applier has not used yet, with gtid_mode not ON.",
-        "The settings of a server that has a channel.",
-    ),
-    Row(
-        "S1", "schema versions differ", "info", False,
-        "A DDL statement was applied on one server and not on the other.",
-        "A backlog, or a blocked DDL statement.", "The DDL transactions in the two sets.",
-    ),
-    Row(
-        "S2", "schema drift", "warning", False,
-        "Definitions differ although the DDL history is the same.",
-        "DDL was executed without binary logging.", "The definitions.",
-    ),
-    Row(
-        "S3", "tracker mismatch", "warning", False,
-        "The schema used to decode rows does not fit them.", "DDL that the tracker did not see.",
-        "Column count doesn't match value count.",
-    ),
-    Row(
-        "F1", "fragmented set", "info", False,
-        "The set has so many intervals that it slows down the servers.",
-        "Holes that accumulate over time.", "The interval count and its trend.",
-    ),
-    Row(
-        "F2", "dead UUIDs", "info", False,
-        "UUIDs that could be retired.", "Servers that no longer exist.",
-        "Every server and every backup has the same GTIDs of these UUIDs.",
-    ),
-    Row(
-        "U1", "fact unreadable", "warning", True,
-        "gtid-audit could not read a fact, and does not evaluate what depends on it.",
-        "A missing privilege, a timeout, or a server that is down or not supported.",
-        "The server's own answer.",
-    ),
-    Row(
-        "U2", "torn reading", "warning", True,
-        "The server was restarted or reset while gtid-audit read it.",
-        "gtid_purged is not within gtid_executed, or the server_uuid changed, or a set shrank"
-        " between the readings.",
-        "The two readings.",
-    ),
-    Row(
-        "U3", "text not parseable", "warning", False,
-        "A text that should be a GTID set or a status cannot be parsed.",
-        "The output was truncated or edited.", "The text and the position in it.",
-    ),
-    Row(
-        "U4", "not evaluated", "warning", True,
-        "This version does not evaluate how these servers replicate among themselves.",
-        "Group Replication, Galera, MariaDB.",
-        "performance_schema.replication_group_members, wsrep_on, or the server's version.",
-    ),
+    *SETTING_ROWS,
 )
 # fmt: on

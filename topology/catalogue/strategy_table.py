@@ -25,7 +25,7 @@ class StrategyRow:
 
 
 STRATEGY_ROWS = (
-    StrategyRow(Strategy("wait", False, "none", "it clears by itself"), answers="T1 T2 T3 P2 S1"),
+    StrategyRow(Strategy("wait", False, "none", "it clears by itself"), answers="T1 T2 T3 S1"),
     StrategyRow(
         Strategy(
             "read_again",
@@ -70,7 +70,7 @@ STRATEGY_ROWS = (
             "needs disk space",
             "keeps the binary logs until the repair is done",
         ),
-        answers="P3 C8",
+        answers="P3",
     ),
     StrategyRow(
         Strategy(
@@ -147,7 +147,7 @@ STRATEGY_ROWS = (
             "declares that the server does not need the content of the transactions",
             "commits an empty transaction under each GTID, so that the sets agree again",
         ),
-        answers="H1 H4 H5 H6 H7 H8 E1 E2 A2 F1",
+        answers="H1 H4 H5 H7 H8 E1 E2 A2",
         if_selected="A3 P1",
     ),
     StrategyRow(
@@ -237,7 +237,7 @@ STRATEGY_ROWS = (
     ),
     StrategyRow(
         Strategy("configure", False, "that of the setting", "change the setting"),
-        answers="A9 C2 C4 C5 C6 C7 C9 C10 C11 C12 C13 C15",
+        answers="A9 C2 C4 C5 C6 C7 C8 C9 C10 C11 C12 C13 C14 C15",
     ),
     StrategyRow(
         Strategy(

@@ -30,6 +30,7 @@ from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import evaluate_parts
 from topology.readings.history_evidence import LogReach
+from topology.readings.notable_settings import retention_seconds_of
 from topology.readings.snapshot import ServerSnapshot, ThreadState
 from topology.readings.version import Vendor
 
@@ -116,13 +117,13 @@ def retention_of(server: ServerSnapshot) -> Retention | None:
     """Return how long a server keeps its logs; None if for ever, or if no setting shows it."""
     if server.settings is None or server.vendor is Vendor.AURORA:
         return None
-    if (server.setting("binlog_expire_logs_auto_purge") or "ON").upper() in ("OFF", "0"):
-        return None  # 8.0.29 and later
-    seconds = int(server.setting("binlog_expire_logs_seconds") or 0)
-    if seconds:
-        return Retention("binlog_expire_logs_seconds", seconds, timedelta(seconds=seconds))
-    days = int(server.setting("expire_logs_days") or 0)  # 8.0: only if the seconds are 0
-    return Retention("expire_logs_days", days, timedelta(days=days)) if days else None
+    seconds = retention_seconds_of(dict(server.settings))
+    if seconds is None:
+        return None
+    for setting in ("binlog_expire_logs_seconds", "expire_logs_days"):
+        if value := int(server.setting(setting) or 0):
+            return Retention(setting, value, timedelta(seconds=seconds))
+    raise AssertionError("one of the two settings limits the time")
 
 
 def _held(

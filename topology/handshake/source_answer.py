@@ -46,11 +46,10 @@ from topology.handshake.refusal_texts import (
 from topology.readings.dialect import BINARY_LOG
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer
-from topology.readings.version import ServerVersion, follows
+from topology.readings.version import ServerVersion, follows, refuse_each_other
 
 _UNKNOWN_VERSION: Final = ServerVersion(0, 0)
 _OLDEST: Final = ServerVersion(5, 7, 0)
-_NEWEST: Final = ServerVersion(9, 7, 0)
 
 
 class Outcome(Enum):
@@ -217,7 +216,7 @@ def _refused_by_settings(
     replica = offer.server
     here, there = _versions(offer, source)
     if replica is not None:
-        if _refuse_each_other(here, there):
+        if refuse_each_other(here, there):
             return FailedCheck.VERSIONS, None
         mode = notable_values(source.notable_settings).get("gtid_mode")
         if replica.server_id == 0:
@@ -236,12 +235,6 @@ def _refused_by_settings(
     if "gtid_mode" in notable:
         return FailedCheck.SOURCE_MODE, None
     return None
-
-
-def _refuse_each_other(here: ServerVersion, there: ServerVersion) -> bool:
-    """Return whether two versions cannot connect: 5.6 and 9.7 (errors 2026 and 2059; seen)."""
-    older, newer = sorted((here, there))
-    return older < _OLDEST and newer >= _NEWEST
 
 
 def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:

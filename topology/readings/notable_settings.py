@@ -5,7 +5,7 @@ than the rest of the audit, so these few are stored separately. The text is "" f
 server; otherwise, for example, `replica_exec_mode=IDEMPOTENT;replica_skip_errors=1062`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -17,23 +17,58 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "binlog_ignore_db": frozenset({""}),
     "group_replication_group_name": frozenset({""}),
     "gtid_mode": frozenset({"ON"}),
+    "innodb_flush_log_at_trx_commit": frozenset({"1"}),
     "log_bin": frozenset({"ON", "1"}),
     "log_replica_updates": frozenset({"ON", "1"}),
     "replica_exec_mode": frozenset({"STRICT"}),
     "replica_skip_errors": frozenset({"", "OFF"}),
     "replica_type_conversions": frozenset({"", "ALL_NON_LOSSY", "ALL_SIGNED", "ALL_UNSIGNED"}),
     "sql_replica_skip_counter": frozenset({"0"}),
+    "sync_binlog": frozenset({"1"}),
     "wsrep_on": frozenset({"OFF"}),
 }
+
+# Values that only several settings together have: each is absent where it is harmless.
+COMMIT_ORDER: Final = "replica_preserve_commit_order"  # OFF, with more than one worker
+AUTO_INCREMENT: Final = "auto_increment"  # "increment/offset" of a server that is writable
+RETENTION_SECONDS: Final = "binlog_retention_seconds"  # below RETENTION_SECONDS_ENOUGH
+RETENTION_SECONDS_ENOUGH: Final = 7 * 86_400
+
+_OFF: Final = frozenset({"OFF", "0"})
 
 
 def notable_settings_of(settings: Iterable[tuple[str, str]]) -> str:
     """Return the settings that are not harmless, in order of name."""
-    return ";".join(
-        f"{name}={value.replace(';', ',')}"  # a schema name may contain any character
-        for name, value in sorted(settings)
+    values = dict(settings)
+    notable = {
+        name: value.replace(";", ",")  # a schema name may contain any character
+        for name, value in values.items()
         if name in _HARMLESS and value.upper() not in _HARMLESS[name]
-    )
+    }
+    notable.update(_of_several(values))
+    return ";".join(f"{name}={notable[name]}" for name in sorted(notable))
+
+
+def _of_several(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what only several settings together show."""
+    order = values.get("replica_preserve_commit_order", "ON")
+    if order.upper() in _OFF and int(values.get("replica_parallel_workers") or 0) > 1:
+        yield COMMIT_ORDER, order
+    if values.get("read_only", "ON").upper() in _OFF and "auto_increment_increment" in values:
+        offset = values.get("auto_increment_offset", "1")
+        yield AUTO_INCREMENT, f"{values['auto_increment_increment']}/{offset}"
+    kept = retention_seconds_of(values)
+    if kept is not None and kept < RETENTION_SECONDS_ENOUGH:
+        yield RETENTION_SECONDS, str(kept)
+
+
+def retention_seconds_of(values: Mapping[str, str]) -> int | None:
+    """Return for how long a server keeps its binary logs; None if for ever, or not known."""
+    if values.get("binlog_expire_logs_auto_purge", "ON").upper() in _OFF:
+        return None  # 8.0.29 and later
+    seconds = int(values.get("binlog_expire_logs_seconds") or 0)
+    days = int(values.get("expire_logs_days") or 0)  # 8.0: only if the seconds are 0
+    return seconds or days * 86_400 or None
 
 
 # Nearly every server has one of a few texts, and every rule looks up the values again.

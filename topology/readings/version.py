@@ -66,8 +66,23 @@ def follows(replica: ServerVersion, source: ServerVersion) -> bool:
     Calendar releases after 9.x belong to the last series of the table: no limits are known for
     them.
     """
-    ours, theirs = (sum(first <= each for first in _SERIES) for each in (replica, source))
-    return 0 <= ours - theirs <= 1
+    return 0 <= series_of(replica) - series_of(source) <= 1
+
+
+def series_of(version: ServerVersion) -> int:
+    """Return the number of a version's release series, in order of time."""
+    return sum(first <= version for first in _SERIES)
+
+
+# Seen: 5.6 and 9.7 cannot connect to each other, in either direction (errors 2026 and 2059).
+_REFUSED_BY_NEWEST = ServerVersion(5, 7)
+_NEWEST = ServerVersion(9, 7)
+
+
+def refuse_each_other(one: ServerVersion, other: ServerVersion) -> bool:
+    """Return whether servers of two versions cannot connect to each other."""
+    older, newer = sorted((one, other))
+    return older < _REFUSED_BY_NEWEST and newer >= _NEWEST
 
 
 def vendor_of(*, version_text: str, version_comment: str) -> Vendor:

@@ -50,7 +50,7 @@ def finding(
     return Finding(
         code=code,
         name=entry.name,
-        severity=severity or entry.severity,
+        severity=_level(facts, code) or severity or entry.severity,
         grade=grade,
         cluster=facts.snapshot.cluster,
         source=source,
@@ -97,6 +97,21 @@ def many(gtid_set: GtidSet) -> str:
     """Return the number of transactions as text: "1 transaction", "20 transactions"."""
     count = gtid_set.gtid_count
     return f"{count:,} transaction" if count == 1 else f"{count:,} transactions"
+
+
+def lasting(seconds: int) -> str:
+    """Return a time in the largest unit that fits: "7 days", "90 seconds"."""
+    for unit, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds % unit == 0:
+            count = seconds // unit
+            return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+    return f"{seconds:,} seconds"
+
+
+def _level(facts: ClusterFacts, code: str) -> Severity | None:
+    """Return the severity that the policy gives to a remark."""
+    level = dict(facts.policy.levels).get(code)
+    return None if level is None else Severity(level)
 
 
 def _doubt(facts: ClusterFacts, replica: str | None, channel: str | None) -> str:

@@ -1,4 +1,4 @@
-"""C1, J4, U1, U2, U4: which servers answered, and what the audit does not cover.
+"""C1, J4, U1, U2, U3, U4: which servers answered, and what the audit does not cover.
 
 1. J4 and U4 make the verdict UNKNOWN. `not_compared` lists the reasons, one entry for each finding.
 2. An external source that the policy declares is not reported.
@@ -16,7 +16,13 @@ from topology.facts.unseen import (
     undeclared_channels,
     unevaluated_kind,
 )
-from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState, UnreadReason
+from topology.readings.snapshot import (
+    ChannelSnapshot,
+    ServerSnapshot,
+    ThreadState,
+    UnreadFact,
+    UnreadReason,
+)
 from topology.readings.version import Vendor
 from topology.rules.build import Rules, evidence, finding
 
@@ -47,14 +53,43 @@ def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+def unparseable_facts(facts: ClusterFacts) -> Iterator[Finding]:
+    """Yield U3: one finding for each server with an answer that cannot be parsed."""
+    for name in sorted(facts.last):
+        texts = _unread(facts, name, unparseable=True)
+        if texts:
+            listed = ", ".join(sorted({fact.fact for fact in texts}))
+            yield finding(
+                facts,
+                "U3",
+                replica=name,
+                grade=Grade.UNKNOWN,
+                strategies=("read_again",),
+                proof=tuple(
+                    evidence(fact.fact, fact.detail, server)
+                    for fact, server in sorted(texts.items(), key=lambda item: item[0])
+                ),
+                explanation=f"{name} answered, but gtid-audit cannot parse: {listed}. It does not"
+                " evaluate what depends on it.",
+            )
+
+
+def _unread(
+    facts: ClusterFacts, name: str, *, unparseable: bool
+) -> dict[UnreadFact, ServerSnapshot]:
+    """Return what was not read in either reading, with one kind of reason."""
+    return {
+        fact: server
+        for server in (facts.first[name], facts.last[name])
+        for fact in server.unread
+        if (fact.reason is UnreadReason.UNPARSEABLE) is unparseable
+    }
+
+
 def unreadable_facts(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield U1: one finding for each server that did not answer everything."""
     for name in sorted(facts.last):
-        unread = {
-            fact: server
-            for server in (facts.first[name], facts.last[name])
-            for fact in server.unread
-        }
+        unread = _unread(facts, name, unparseable=False)
         if unread and not _is_of_a_kind_not_evaluated(facts.last[name]):
             unsupported = all(fact.reason is UnreadReason.UNSUPPORTED for fact in unread)
             listed = ", ".join(sorted({fact.fact for fact in unread}))
@@ -232,6 +267,7 @@ def _undeclared(facts: ClusterFacts) -> Iterator[tuple[str, ChannelSnapshot]]:
 RULES: Rules = (
     duplicate_server_uuid,  # C1
     unreadable_facts,  # U1
+    unparseable_facts,  # U3
     torn_reading,  # U2
     source_outside,  # J4
     kind_not_evaluated,  # U4

@@ -6,18 +6,14 @@
    the connection is accepted.
 """
 
-from typing import Final
-
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining
 from topology.readings.snapshot import ServerSnapshot
-from topology.readings.version import ServerVersion, follows
+from topology.readings.version import follows, refuse_each_other
 from topology.rules.absent_causes import logs_nothing_received
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.passing_on import mode_not_on
 from topology.rules.threads import has_closed_log, has_no_log
-
-_OLDEST_AND_NEWEST: Final = (ServerVersion(5, 7, 0), ServerVersion(9, 7, 0))
 
 
 def refusal_doubts(facts: ClusterFacts, joining: Joining) -> str:
@@ -94,9 +90,7 @@ def _versions(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
         return ""
     if follows(server.version, candidate.version):
         return ""
-    oldest, newest = _OLDEST_AND_NEWEST
-    both = sorted((server.version, candidate.version))
-    refused = both[0] < oldest and both[1] >= newest
+    refused = refuse_each_other(server.version, candidate.version)
     return (
         f" {candidate.name} runs {candidate.version} and {server.name} {server.version}: a replica"
         " must run its source's release series or the next one."

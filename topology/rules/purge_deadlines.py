@@ -13,7 +13,7 @@ from typing import Final
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.runway import LogDeadline, Runway, runways_of
-from topology.rules.build import evidence, finding, many
+from topology.rules.build import Rules, evidence, finding, lasting, many
 
 # Findings about what `replica` needs from the logs of `source`, and about what `source` does not
 # have and `replica` does.
@@ -50,7 +50,7 @@ def runway_short(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"{need.needed_by} needs {many(need.gtids)} from the binary logs of"
             f" {need.server}, from {deadline.reach.file} on. {need.server} keeps logs for"
-            f" {_period(seconds)} ({setting}): {_when(deadline, moment)}"
+            f" {lasting(seconds)} ({setting}): {_when(deadline, moment)}"
             " A receiver that still reads it delays that; PURGE BINARY LOGS, or a service that"
             " deletes logs by its own rule, does not wait for it.",
         )
@@ -91,9 +91,6 @@ def _when(deadline: LogDeadline, moment: datetime) -> str:
     return f"the first rotation after {deadline.until:%Y-%m-%d %H:%M:%S} UTC deletes it."
 
 
-def _period(seconds: int) -> str:
-    for unit, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds % unit == 0:
-            count = seconds // unit
-            return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
-    return f"{seconds:,} seconds"
+RULES: Rules = (
+    runway_short,  # P3
+)

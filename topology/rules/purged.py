@@ -1,4 +1,4 @@
-"""P1: what a replica is missing, and its source has purged.
+"""P1, P2: what a replica is missing, and its source has purged.
 
 A source refuses a receiver with auto-position (1236). A receiver with a file position requests a
 file. The source refuses it only if that file is purged as well, and does not send the transactions
@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.catalogue.findings import Finding, Grade
+from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.unlogged import received_unlogged
 from topology.facts.unseen import unseen_sources
-from topology.readings.snapshot import LogPosition, ServerSnapshot
+from topology.readings.snapshot import LogPosition, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
-from topology.rules.purge_deadlines import runway_short
 
 BY_POSITION: Final = "accepted, by the file position"  # the channel's next connection
 _NAME: Final = "missing, and purged on the source"
@@ -87,6 +86,43 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
         yield replace(made, name=_NAME) if is_accepted else made
 
 
+def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:
+    """Yield P2: only the relay log has what the source has purged.
+
+    While the applier runs, a source that purges its logs early looks like that for a moment: info.
+    """
+    for edge in facts.edges:
+        waiting = edge.queued_below | edge.queued_above | edge.applying_below | edge.applying_above
+        saved = waiting & (facts.first[edge.source].gtid_purged or GtidSet())
+        saved -= GtidSet.union_of(  # another channel would deliver these
+            facts.last[other.source].logged
+            for other in facts.edges
+            if other.replica == edge.replica and other.source != edge.source
+        )
+        if not saved:
+            continue
+        runs = edge.channel.applier is ThreadState.RUNNING
+        replica = facts.last[edge.replica]
+        yield on_edge(
+            facts,
+            edge,
+            "P2",
+            saved,
+            strategies=(),  # the findings about its applier have them
+            grade=Grade.PROVED,
+            severity=Severity.INFO if runs else Severity.WARNING,
+            proof=(
+                evidence("gtid_purged", saved, facts.first[edge.source]),
+                evidence("received, not executed", saved, replica),
+                evidence("applier", edge.channel.applier.value, replica),
+            ),
+            explanation=f"{edge.source} has purged {many(saved)} that {edge.replica} has received"
+            " and not executed: only its relay log still has them. Let it apply them before a"
+            " restart with relay_log_recovery, RESET REPLICA or CHANGE REPLICATION SOURCE: these"
+            " delete the relay log, and the next connection is refused with error 1236.",
+        )
+
+
 def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
     """Return whether a source still has the file that a channel reads; None if not known."""
     place = edge.channel.received_to
@@ -98,5 +134,5 @@ def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
 
 RULES: Rules = (
     purged_on_source,  # P1
-    runway_short,  # P3
+    latent_1236,  # P2
 )

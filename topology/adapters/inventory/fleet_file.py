@@ -296,6 +296,10 @@ def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
         lock_wait_seconds_max=section.policy.lock_wait_seconds_max,
         stall_seconds_max=section.policy.stall_seconds_max,
         runway_seconds_min=section.policy.runway_seconds_min,
+        outage_seconds_max=section.policy.outage_seconds_max,
+        clock_seconds_max=section.policy.clock_seconds_max,
+        intervals_max=section.policy.intervals_max,
+        levels=tuple(sorted(section.policy.levels.items())),
     )
     return limits, section.limits.connections_max, policy
 

@@ -79,6 +79,10 @@ class LimitsSection(_Section):
     servers_max: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
 
 
+# Of findings about configuration and hygiene. `info` does not change the verdict.
+Level = Literal["info", "warning", "critical"]
+
+
 class PolicySection(_Section):
     """Differences that are not faults in this fleet."""
 
@@ -92,6 +96,10 @@ class PolicySection(_Section):
     lock_wait_seconds_max: Annotated[int, Field(ge=0, le=86_400)] = 10
     stall_seconds_max: Annotated[int, Field(ge=0, le=86_400)] = 60
     runway_seconds_min: Annotated[int, Field(ge=0, le=31_536_000)] = 86_400
+    outage_seconds_max: Annotated[int, Field(ge=0, le=604_800)] = 86_400
+    clock_seconds_max: Annotated[int, Field(ge=1, le=86_400)] = 5
+    intervals_max: Annotated[int, Field(ge=100, le=1_000_000)] = 1_000
+    levels: dict[Annotated[str, Field(pattern="^[CF][0-9]+$")], Level] = {}
 
 
 class FleetSection(_Section):

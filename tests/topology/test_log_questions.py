@@ -315,6 +315,18 @@ def test_a_backlog_that_a_crash_may_have_left_behind_is_not_proved(
     assert words in found.explanation
 
 
+def test_a_crash_can_have_lost_only_what_the_replica_had_received_before() -> None:
+    """b has received A:4-5 at the first reading, and A:6 since: a crash of today has not lost it."""
+    facts = behind(
+        replica={"version": ServerVersion(5, 6, 24)},
+        source={"history_evidence": HistoryEvidence(None, (), "access denied")},
+        later={"relay_applied_to": BEFORE, "gtid_retrieved": gtids("A:1-6")},
+    )
+    found = next(each for each in audit_cluster(facts.snapshot).findings if each.code == "T2")
+    assert found.gtid_set == gtids("A:4-6")
+    assert "it may have lost 2 transactions of these" in found.explanation
+
+
 @pytest.mark.parametrize("mode", ["ON", "ON_PERMISSIVE", None])
 def test_a_gap_that_a_counter_may_have_left_is_a_gap_of_the_channel(mode: str | None) -> None:
     """The source had not executed A:4 when it was read first; b has A:1-3 and A:5 by now."""

@@ -78,6 +78,7 @@ def test_what_another_source_committed_itself_is_errant_for_the_rest(
         (recorded(3), recorded(3)),  # b received it, before it became a source of c
         (recorded(3, is_exact=False), recorded(3, is_exact=False, at=timedelta(seconds=5))),
         (recorded(3), recorded(3, is_exact=False, at=timedelta(seconds=5))),
+        (recorded(3, is_exact=False), recorded(3, at=timedelta(seconds=5))),
         (recorded(3), None),
         (None, recorded(2)),
         (None, None),

@@ -53,6 +53,17 @@ def test_a_delay_is_named_with_what_remains() -> None:
     assert "0 s remain" in outlook(**delayed, delay_remaining_seconds=0)
 
 
+@pytest.mark.parametrize(
+    ("delay", "words"), [(0, "progress."), (60, "progress; SOURCE_DELAY is 60 s.")]
+)
+def test_an_applier_that_moves_is_reported_with_its_delay(delay: int, words: str) -> None:
+    facts = with_edges(of_pair(delay_seconds=delay, gtid_retrieved=SOME), {"queued_above": SOME})
+    key = ("b", "")
+    moving = {key: replace(facts.appliers[key], moved=True)}
+    [found] = backlogs.applier_backlog(replace(facts, appliers=moving))
+    assert f"Its applier makes {words}" in found.explanation
+
+
 def test_an_applier_that_stops_at_a_place_promises_nothing() -> None:
     assert "it stops there" in outlook(until="SQL_BEFORE_GTIDS")
     [edge] = of_pair().edges

@@ -69,7 +69,7 @@ def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
         if not worker_is_idle(worker)
     ]
     handed_out = GtidSet.union_of(reached)
-    if not handed_out or not run:
+    if not handed_out:
         return GtidSet()
     behind: list[tuple[Tsid, int, int]] = []
     for tsid, start, end in run.intervals():

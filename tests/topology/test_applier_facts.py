@@ -66,6 +66,8 @@ BUSY = (worker(1, "A:7"), worker(2, last="A:8"))  # A:6 is behind both
 DID_8 = {"gtid_executed": gtids("A:1-5:8")}
 ONE = {"workers": (worker(1, "A:9"),)}
 DONE_8 = {"gtid_executed": gtids("A:1-5:8")}
+IN_ORDER = {"settings": (("replica_preserve_commit_order", "ON"),)}
+IN_ANY_ORDER = {"settings": (("replica_preserve_commit_order", "OFF"),)}
 TWO = {"channels": (a_channel("c", C, name="two", gtid_retrieved=gtids("A:8")),)}
 
 
@@ -129,11 +131,14 @@ TWO = {"channels": (a_channel("c", C, name="two", gtid_retrieved=gtids("A:8")),)
         (
             {
                 "last": DONE_8,
-                "first": {"settings": (("replica_preserve_commit_order", "ON"),)},
+                "first": IN_ORDER,
             },
             "A:1-7",
             False,
         ),
+        # ... in both readings: SET GLOBAL changes it while a server runs
+        ({"first": IN_ORDER, "last": {**DONE_8, **IN_ANY_ORDER}}, "", False),
+        ({"first": IN_ANY_ORDER, "last": {**DONE_8, **IN_ORDER}}, "", False),
         ({"last": DONE_8, "first": {"settings": (("replica_parallel_workers", "0"),)}}, "A:1-7", False),
         ({"last": DONE_8, "first": {"settings": (("replica_parallel_workers", "4"),)}}, "", False),
         ({"last": DONE_8}, "", False),

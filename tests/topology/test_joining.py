@@ -249,3 +249,27 @@ def test_a_pair_of_versions_that_mysql_does_not_support_is_likely_at_most(
     assert found.grade is (Grade.LIKELY if is_doubted else Grade.PROVED)
     assert ("release series" in found.explanation) is is_doubted
     assert "refuse each other" not in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_refused"),
+    [
+        ((5, 6, 24), (9, 7, 0), True),
+        ((5, 6, 51), (9, 7, 4), True),
+        ((5, 7, 0), (9, 7, 0), False),
+        ((5, 6, 24), (9, 6, 0), False),
+        ((8, 0, 36), (9, 7, 4), False),
+    ],
+)
+def test_only_the_oldest_and_the_newest_versions_refuse_each_other(
+    old: tuple[int, int, int], new: tuple[int, int, int], *, is_refused: bool
+) -> None:
+    for versions in ((old, new), (new, old)):
+        source, replica = (ServerVersion(*each) for each in versions)
+        cluster = a_cluster(
+            "two", one("a", "A:1-3", version=source), one("b", "A:1", version=replica)
+        )
+        [found] = can_join(gather_facts(cluster, Policy()))
+        assert found.source == "a"
+        assert "release series" in found.explanation
+        assert ("These two refuse each other" in found.explanation) is is_refused

@@ -18,6 +18,7 @@ from topology.questions.log_searches import Search
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
 from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
+from topology.rules.backlogs import tail_gap
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 FURTHER = LogPosition.of(file="binlog.000003", position=9999)
@@ -324,6 +325,18 @@ def test_a_crash_can_have_lost_only_what_the_replica_had_received_before() -> No
     )
     found = next(each for each in audit_cluster(facts.snapshot).findings if each.code == "T2")
     assert found.gtid_set == gtids("A:4-6")
+    assert "it may have lost 2 transactions of these" in found.explanation
+
+
+def test_a_crash_may_have_left_a_gap_behind_as_well() -> None:
+    """Two of the transactions that wait are below one that the workers have applied."""
+    facts = behind(
+        replica={"version": ServerVersion(5, 6, 24)},
+        source={"history_evidence": HistoryEvidence(None, (), "access denied")},
+    )
+    [edge] = facts.edges
+    below = replace(edge, queued_above=GtidSet(), queued_below=RECEIVED)
+    [found] = tail_gap(replace(facts, edges=(below,)))
     assert "it may have lost 2 transactions of these" in found.explanation
 
 

@@ -12,6 +12,7 @@ from topology.catalogue.findings import Grade
 from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
 from topology.readings.snapshot import BinaryLog, LogPosition, ThreadState
+from topology.rules.could_join import can_join
 from topology.rules.purged import purged_on_source
 from topology.rules.threads import replication_not_running
 
@@ -45,6 +46,18 @@ def test_a_stopped_replica_may_need_a_log_that_was_deleted_from_disk(
     [found] = replication_not_running(gather_facts(a_cluster("pair", a, b), Policy()))
     assert ("prints 0 bytes" in found.explanation) is bool(words)
     assert words in found.explanation
+
+
+@pytest.mark.parametrize(("executed", "is_named"), [("1-5", True), ("1-9", False)])
+def test_a_server_that_would_join_may_need_a_log_that_was_deleted_from_disk(
+    executed: str, *, is_named: bool
+) -> None:
+    a, b = (
+        a_server(name, uuid, f"{A}:{numbers}", binary_logs=logs(0, 500))
+        for name, uuid, numbers in (("a", A, "1-9"), ("b", B, executed))
+    )
+    [found] = can_join(gather_facts(a_cluster("two", a, b), Policy()))
+    assert ("cannot open binlog.000001" in found.explanation) is is_named
 
 
 def test_a_replica_of_an_unread_source_is_reported_without_its_logs() -> None:

@@ -76,7 +76,7 @@ def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
         within = GtidSet.from_intervals([(tsid, start, end)])
         numbers = [(gtids & within).highest(tsid) for gtids in (handed_out, *busy)]
         known = [number for number in numbers if number is not None]
-        if len(known) == len(numbers) and min(known) > start:
+        if len(known) == len(numbers):
             behind.append((tsid, start, min(known)))
     return GtidSet.from_intervals(behind)
 

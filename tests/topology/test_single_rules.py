@@ -284,6 +284,26 @@ def test_a_gap_is_that_of_its_channel(
 
 
 @pytest.mark.parametrize(
+    ("below", "above", "queued", "words"),
+    [
+        ("", "", f"{A}:8-9", "skipped 2 transactions of these"),  # nothing shows where it is
+        (f"{A}:2", "", f"{A}:8-9", ""),  # it is below all of them
+        ("", f"{A}:8", f"{A}:7:9", "skipped 1 transaction of these"),
+        (f"{A}:2", f"{A}:8", f"{A}:7:9", "skipped 1 transaction of these"),
+        (f"{C}:1", "", f"{A}:8-9", "skipped 2 transactions of these"),  # of another origin
+    ],
+)
+def test_an_applier_by_position_may_have_skipped_what_is_below_its_transactions(
+    below: str, above: str, queued: str, words: str
+) -> None:
+    sets = {"applying_below": below, "applying_above": above, "queued_above": queued}
+    edge = {name: GtidSet.parse(text) for name, text in sets.items()}
+    [found] = backlogs.applier_backlog(with_edges(of_pair(auto_position=False), edge))
+    assert ("if an operator moved its applier" in found.explanation) is bool(words)
+    assert words in found.explanation
+
+
+@pytest.mark.parametrize(
     ("receiver_error", "applier_error", "stopped"),
     [
         ("", "", "receiver and applier"),

@@ -40,10 +40,13 @@ def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
 
     This requires that the GNOs ascend in the log; was_not_reset checks that order. A server that
     ignores errors (replica_skip_errors, IDEMPOTENT) may have received the earlier transactions
-    again with their GTIDs, failed at each row, and logged them without it. Nor does the log exclude
-    a reset for GTIDs of the server's own UUID, which it reuses from the lowest on.
+    again with their GTIDs, failed at each row, and logged them without it. Unread settings exclude
+    nothing. Nor does the log exclude a reset for GTIDs of the server's own UUID, which it reuses
+    from the lowest on.
     """
     if server.server_uuid is None or hole.from_uuid(server.server_uuid):
+        return False
+    if server.notable_settings is None:
         return False
     ignores = {"replica_skip_errors", "replica_exec_mode"} & notable_values(
         server.notable_settings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gtid import GtidSet
@@ -16,6 +18,7 @@ from topology.rules.settings import duplicate_server_id
     ("logs_received", "received", "executed", "may_accept"),
     [
         (False, "1-3", "1-3", True),
+        (None, "1-3", "1-3", True),  # its settings were not read
         (False, "1-3", "3", True),
         (True, "1-3", "1-3", False),  # such a server does not start with the option
         (False, "", "1-3", False),  # a copy of the source has them without a channel
@@ -23,7 +26,7 @@ from topology.rules.settings import duplicate_server_id
     ],
 )
 def test_a_replica_that_has_what_it_received_may_accept_its_own_server_id(
-    received: str, executed: str, *, logs_received: bool, may_accept: bool
+    received: str, executed: str, *, logs_received: bool | None, may_accept: bool
 ) -> None:
     def own(numbers: str) -> GtidSet:
         return GtidSet.parse(numbers and f"{A}:{numbers}")
@@ -32,6 +35,8 @@ def test_a_replica_that_has_what_it_received_may_accept_its_own_server_id(
     channel = a_channel("a", A, gtid_retrieved=own(received))
     a = a_server("a", A, f"{A}:1-3", server_id=5)
     b = a_server("b", B, own(executed), server_id=5, settings=settings, channels=(channel,))
+    if logs_received is None:
+        b = replace(b, settings=None, notable_settings=None)
     [found] = duplicate_server_id(gather_facts(a_cluster("pair", a, b), Policy()))
     dropped = own("1-3") - own(executed)
     assert (found.source, found.replica, found.gtid_set) == ("a", "b", dropped)

@@ -62,6 +62,8 @@ def look(
 
 
 IDLE = {"applier_state": READ_ALL}
+IDLE_BEFORE = {**IDLE, "workers": (worker(1),), "applied_to": SHORT}
+FIRST_WHOLE = {"version": ServerVersion(5, 7, 0)}  # Retrieved_Gtid_Set lists whole ones from here
 BUSY = (worker(1, "A:7"), worker(2, last="A:8"))  # A:6 is behind both
 DID_8 = {"gtid_executed": gtids("A:1-5:8")}
 ONE = {"workers": (worker(1, "A:9"),)}
@@ -89,7 +91,9 @@ TWO = {"channels": (a_channel("c", C, name="two", gtid_retrieved=gtids("A:8")),)
         # ... 5.6 shows its workers only with PROCESS, and counts what is half received.
         ({"before": {**IDLE, "workers": (worker(1),)}, "first": OLD}, ALL, True),
         ({"before": {**IDLE, "workers": (worker(1, "A:6"),)}, "first": OLD}, "", False),
+        ({"before": IDLE_BEFORE, "after": {"applier_state": ""}, "first": OLD}, "", False),
         # -- idle with workers: the first reading is enough
+        ({"before": IDLE_BEFORE, "after": {"applier_state": ""}, "first": FIRST_WHOLE}, ALL, False),
         ({"before": {**IDLE, "workers": (worker(1), worker(2))}}, ALL, True),
         ({"before": {**IDLE, "workers": (worker(1), worker(2, state=READ_ALL))}}, ALL, True),
         ({"before": {**IDLE, "workers": (worker(1), worker(2, state=LOCK))}}, "", False),

@@ -144,6 +144,17 @@ def test_another_transaction_under_the_earlier_gtid_proves_nothing() -> None:
         assert declared_later(replace(snapshot, last=last)) == {}
 
 
+def test_the_holder_must_have_the_same_earlier_transaction_with_an_exact_time() -> None:
+    snapshot = pair(*LATER)
+    a, b = snapshot.last
+    assert b.history_evidence is not None
+    for changed in ({"committed_at": NOON}, {"is_exact": False}):
+        [earlier, *others] = b.history_evidence.commits
+        commits = (replace(earlier, **changed), *others)
+        last = (a, replace(b, history_evidence=replace(b.history_evidence, commits=commits)))
+        assert declared_later(replace(snapshot, last=last)) == {}
+
+
 def test_logs_without_exact_times_show_no_order() -> None:
     snapshot = pair(*LATER)
     a, b = snapshot.last

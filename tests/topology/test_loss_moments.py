@@ -167,6 +167,23 @@ def test_without_the_moment_of_the_loss_only_a_transaction_that_was_not_replayed
 
 
 @pytest.mark.parametrize(
+    ("seconds", "is_replayed"),
+    [(500, True), (41.1, True), (41, False), (30, False)],  # a whole second before the log
+)
+def test_a_first_log_with_older_transactions_was_filled_by_a_replay(
+    seconds: float, *, is_replayed: bool
+) -> None:
+    """Before 8.0.1 the log has the time of the first commit only; it was created 40 s ago."""
+    shared = record(1, seconds, exact=False)
+    facts = facts_of(ours=(shared,), theirs=(shared,), first_log=begun(40))
+    [lost] = facts.lost
+    signs = signs_of_reset(facts, lost, COMMITTED)
+    assert (signs.is_reset, signs.is_replayed) == (True, is_replayed)
+    assert "was created after them, without previous GTIDs" in signs.history
+    assert ("and has transactions that are older than it" in signs.history) is is_replayed
+
+
+@pytest.mark.parametrize(
     ("queued", "at", "expected"),
     [
         (LOST, ago(10), (ago(10), ago(10))),

@@ -338,7 +338,7 @@ def not_reset(
     logged_at: tuple[int, int] | None = (11, 21),
     begun: int | None = None,
     settings: tuple[tuple[str, str], ...] = (),
-    of_source: tuple[tuple[str, str], ...] = (),
+    of_source: tuple[tuple[str, str], ...] | None = (),
     in_order: bool = True,
     applied_at: int | None = None,
     is_read: bool = True,
@@ -364,6 +364,7 @@ def not_reset(
         gtid_purged=gtids(purged),
         server_id=1,
         settings=of_source,
+        notable_settings=None,
         history_evidence=HistoryEvidence(None, records),
     )
     start = None if begun is None else LogStart("binlog.000001", NOON + at(begun), GtidSet())
@@ -399,6 +400,7 @@ def not_reset(
         # What the source has purged is older than what its log has, if it logs what it receives.
         ({"purged": "A:1-2", "logged_at": (21, 11)}, True),
         ({"purged": "A:1-2", "of_source": (("log_replica_updates", "OFF"),)}, False),
+        ({"purged": "A:1-2", "of_source": None}, False),  # its settings were not read
         # An applier that ignores errors takes the earlier ones again.
         ({"settings": (("replica_skip_errors", "all"),)}, False),
         ({"settings": (("replica_exec_mode", "IDEMPOTENT"),)}, False),

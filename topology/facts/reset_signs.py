@@ -124,7 +124,8 @@ def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:
     """Return whether a source logged one transaction before all of a gap."""
     purged = source.gtid_purged or GtidSet()
     if sample and sample <= purged and not hole & purged:
-        return "log_replica_updates" not in notable_values(source.notable_settings)
+        is_read = source.notable_settings is not None
+        return is_read and "log_replica_updates" not in notable_values(source.notable_settings)
     found = source.history_evidence
     first = None if found is None or not sample else found.commit_of(sample)
     if found is None or first is None:

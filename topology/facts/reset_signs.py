@@ -109,7 +109,7 @@ def _is_made_here(sample: GtidSet, replica: ServerSnapshot) -> bool:
     A transaction that a session executed after a reset has its own server's server_id.
     """
     found = replica.history_evidence
-    here = None if found is None or not sample else found.commit_of(sample)
+    here = None if found is None else found.commit_of(sample)
     return here is not None and here.server_id == replica.server_id
 
 
@@ -127,7 +127,7 @@ def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:
         is_read = source.notable_settings is not None
         return is_read and "log_replica_updates" not in notable_values(source.notable_settings)
     found = source.history_evidence
-    first = None if found is None or not sample else found.commit_of(sample)
+    first = None if found is None else found.commit_of(sample)
     if found is None or first is None:
         return False
     others = [found.commit_of(end) for end in ends_of(hole)]
@@ -167,7 +167,7 @@ def _is_logged_before(
 ) -> bool:
     """Return whether a replica logged a transaction before the first of a gap was committed."""
     found, committed = replica.history_evidence, _first_commit(hole, source)
-    here = None if found is None or not sample else found.commit_of(sample)
+    here = None if found is None else found.commit_of(sample)
     logged_at = None if here is None else here.logged_at
     if logged_at is None or committed is None or replica.clock_ahead is None:
         return False

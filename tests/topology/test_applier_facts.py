@@ -47,6 +47,7 @@ def look(
     first: dict[str, Any] | None = None,
     last: dict[str, Any] | None = None,
     run: str = ALL,
+    any_order: str = "",
 ) -> ApplierFacts:
     """Return the facts; what the first reading shows, the last one shows as well."""
     channel = {"gtid_retrieved": gtids(ALL), **(before or {})}
@@ -58,7 +59,9 @@ def look(
         server = a_server("b", B, "", **made)
         readings.append(replace(server, channels=(a_channel("a", A, **each), *others)))
     [channel_now, *_] = readings[1].channels or ()
-    return gather_applier_facts(readings[0], readings[1], channel_now, SourceLog(gtids(run)))
+    return gather_applier_facts(
+        readings[0], readings[1], channel_now, SourceLog(gtids(run), gtids(any_order))
+    )
 
 
 IDLE = {"applier_state": READ_ALL}
@@ -227,6 +230,22 @@ def test_a_channel_that_was_changed_shows_nothing(change: dict[str, Any]) -> Non
 )
 def test_what_was_overtaken_may_be_passed(facts: dict[str, Any], overtaken: str) -> None:
     assert look(**facts).overtaken == gtids(overtaken)
+
+
+@pytest.mark.parametrize(
+    ("after", "overtaken"),
+    [
+        ({}, "A:6"),
+        ({"workers": (worker(1, "A:6"), worker(2, last="A:8"))}, ""),  # it is being applied
+        ({"workers": ()}, ""),  # nothing is known of the second reading
+        ({"workers": (worker(1),), "applier_state": READ_ALL}, "A:6"),
+    ],
+)
+def test_what_the_source_may_have_logged_in_any_order_is_overtaken_in_both_readings(
+    after: dict[str, Any], overtaken: str
+) -> None:
+    found = look({"workers": BUSY}, after, first=DID_8, run="", any_order="A:6-9")
+    assert (found.overtaken, found.passed) == (gtids(overtaken), GtidSet())
 
 
 # -- what it waits for ----------------------------------------------------------------------------

@@ -226,6 +226,15 @@ def test_few_transactions_are_asked_for() -> None:
     assert questions_of(gather_facts(unpurged, Policy())) == {}
 
 
+def test_the_oldest_transaction_of_the_server_itself_is_compared_first() -> None:
+    """What a server committed itself needs no clocks; A:1 came from a third server."""
+    every = gtids("A:1-9,B:3-9,C:1-2").to_text()
+    a = a_server("a", B, every, binary_logs=LOGS, gtid_purged=gtids("C:1-2"))
+    b = a_server("b", C, every, binary_logs=LOGS, channels=(a_channel("a", B),))
+    [found] = unordered(a_cluster("pair", a, b))
+    assert (found.server, found.holder, found.earlier) == ("a", "b", gtids("B:3"))
+
+
 # -- on real servers ------------------------------------------------------------------------------
 
 

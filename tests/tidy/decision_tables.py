@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from enum import Enum
 from importlib import import_module
@@ -51,12 +52,21 @@ def _shown(value: object) -> str | None:
         case re.Pattern():
             return f"{' '.join(str(value.pattern).split())!r} {re.RegexFlag(value.flags)!s}"
         case Mapping():
-            pairs = [f"{_shown(key)}: {_shown(each)}" for key, each in value.items()]
+            pairs = [f"{_shown(key)}: {_row(each)}" for key, each in value.items()]
             return f"{{{', '.join(sorted(pairs))}}}"
         case AbstractSet():
             return f"{{{', '.join(sorted(str(_shown(each)) for each in value))}}}"
         case tuple() | list():
-            return f"({', '.join(str(_shown(each)) for each in value)})"
+            return f"({', '.join(map(_row, value))})"
     if isinstance(value, type) or callable(value):
         return getattr(value, "__name__", type(value).__name__)
     return str(value).replace("\n", "\\n") if isinstance(value, _PLAIN) else None
+
+
+def _row(value: object) -> str:
+    """Return an element of a table; of a row that is a class of its own, each field."""
+    shown = _shown(value)
+    if shown is not None or not is_dataclass(value):
+        return str(shown)
+    parts = (f"{each.name}={_shown(getattr(value, each.name))}" for each in fields(value))
+    return f"{type(value).__name__}({', '.join(parts)})"

@@ -42,6 +42,7 @@ class Case:
     recovery: str = "OFF"  # relay_log_recovery of b
     log_begun: int | None = None  # seconds before noon: the first log of a
     source: tuple[tuple[str, str], ...] = ()  # settings
+    committing: str = ""  # what sessions of a own
 
 
 def _records(case: Case) -> tuple[CommitRecord, ...]:
@@ -68,6 +69,7 @@ def absence(case: Case) -> PassedBy:
         gtids("A:1-9"),
         server_id=1,
         settings=case.source,
+        gtid_owned=gtids(case.committing),
         history_evidence=HistoryEvidence(_first_log(case), _records(case)),
     )
     channel = a_channel(
@@ -223,6 +225,23 @@ def test_another_server_with_the_uuid_is_named(channel: dict[str, Any], *, is_na
     case = Case(channel=tuple(channel.items()))
     assert ("another source" in causes_left(absence(case))) is is_named
     assert ("another server with the same server_uuid at" in causes_text(absence(case))) is is_named
+
+
+@pytest.mark.parametrize(
+    ("received", "committing", "is_named"),
+    [
+        ("A:4-9", "", False),
+        ("A:4-10", "", True),  # the source never had A:10, or has lost it
+        ("A:4-10", "A:10", False),  # the source is still committing it
+        ("A:4-11", "A:10", True),
+    ],
+)
+def test_a_copy_of_the_source_is_named_if_the_channel_has_received_what_the_source_has_not(
+    received: str, committing: str, *, is_named: bool
+) -> None:
+    channel = (("gtid_retrieved", gtids(received)), ("source_host", "c.example"), BY_SET)
+    case = Case(received="A:4-5", channel=channel, committing=committing)
+    assert ("another source" in causes_left(absence(case))) is is_named
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,16 @@ def test_a_server_on_which_nothing_was_taken_back_keeps_the_finding(
     assert "not accepted: it has no step that undoes their rows on c," in finding.explanation
 
 
+@pytest.mark.parametrize(("gtid", "severity"), [("b:1", Severity.WARNING), ("b:3", Severity.INFO)])
+def test_a_plan_explains_only_the_transactions_that_it_emptied_on_a_server(
+    gtid: str, severity: Severity
+) -> None:
+    """The plan empties b:1-3 on a, and b:3 on c, which was compared with none."""
+    emptied = ((UUIDS["a"], gtids("b:1-3")), (UUIDS["c"], gtids("b:3")))
+    finding = audited(seen(gtid), repair=replace(UNDONE, emptied=emptied))
+    assert finding.severity is severity
+
+
 def test_a_plan_with_a_step_for_every_server_is_accepted() -> None:
     both = replace(UNDONE, undone=((UUIDS["b"], gtids("b:1-3")), (UUIDS["c"], gtids("b:1-3"))))
     finding = audited(seen("b:1"), pairs=LINE, repair=both)

@@ -47,6 +47,7 @@ def look(
     first: dict[str, Any] | None = None,
     last: dict[str, Any] | None = None,
     run: str = ALL,
+    any_order: str = "",
 ) -> ApplierFacts:
     """Return the facts; what the first reading shows, the last one shows as well."""
     channel = {"gtid_retrieved": gtids(ALL), **(before or {})}
@@ -58,14 +59,20 @@ def look(
         server = a_server("b", B, "", **made)
         readings.append(replace(server, channels=(a_channel("a", A, **each), *others)))
     [channel_now, *_] = readings[1].channels or ()
-    return gather_applier_facts(readings[0], readings[1], channel_now, SourceLog(gtids(run)))
+    return gather_applier_facts(
+        readings[0], readings[1], channel_now, SourceLog(gtids(run), gtids(any_order))
+    )
 
 
 IDLE = {"applier_state": READ_ALL}
+IDLE_BEFORE = {**IDLE, "workers": (worker(1),), "applied_to": SHORT}
+FIRST_WHOLE = {"version": ServerVersion(5, 7, 0)}  # Retrieved_Gtid_Set lists whole ones from here
 BUSY = (worker(1, "A:7"), worker(2, last="A:8"))  # A:6 is behind both
 DID_8 = {"gtid_executed": gtids("A:1-5:8")}
 ONE = {"workers": (worker(1, "A:9"),)}
 DONE_8 = {"gtid_executed": gtids("A:1-5:8")}
+IN_ORDER = {"settings": (("replica_preserve_commit_order", "ON"),)}
+IN_ANY_ORDER = {"settings": (("replica_preserve_commit_order", "OFF"),)}
 TWO = {"channels": (a_channel("c", C, name="two", gtid_retrieved=gtids("A:8")),)}
 
 
@@ -87,7 +94,9 @@ TWO = {"channels": (a_channel("c", C, name="two", gtid_retrieved=gtids("A:8")),)
         # ... 5.6 shows its workers only with PROCESS, and counts what is half received.
         ({"before": {**IDLE, "workers": (worker(1),)}, "first": OLD}, ALL, True),
         ({"before": {**IDLE, "workers": (worker(1, "A:6"),)}, "first": OLD}, "", False),
+        ({"before": IDLE_BEFORE, "after": {"applier_state": ""}, "first": OLD}, "", False),
         # -- idle with workers: the first reading is enough
+        ({"before": IDLE_BEFORE, "after": {"applier_state": ""}, "first": FIRST_WHOLE}, ALL, False),
         ({"before": {**IDLE, "workers": (worker(1), worker(2))}}, ALL, True),
         ({"before": {**IDLE, "workers": (worker(1), worker(2, state=READ_ALL))}}, ALL, True),
         ({"before": {**IDLE, "workers": (worker(1), worker(2, state=LOCK))}}, "", False),
@@ -129,11 +138,14 @@ TWO = {"channels": (a_channel("c", C, name="two", gtid_retrieved=gtids("A:8")),)
         (
             {
                 "last": DONE_8,
-                "first": {"settings": (("replica_preserve_commit_order", "ON"),)},
+                "first": IN_ORDER,
             },
             "A:1-7",
             False,
         ),
+        # ... in both readings: SET GLOBAL changes it while a server runs
+        ({"first": IN_ORDER, "last": {**DONE_8, **IN_ANY_ORDER}}, "", False),
+        ({"first": IN_ANY_ORDER, "last": {**DONE_8, **IN_ORDER}}, "", False),
         ({"last": DONE_8, "first": {"settings": (("replica_parallel_workers", "0"),)}}, "A:1-7", False),
         ({"last": DONE_8, "first": {"settings": (("replica_parallel_workers", "4"),)}}, "", False),
         ({"last": DONE_8}, "", False),
@@ -218,6 +230,22 @@ def test_a_channel_that_was_changed_shows_nothing(change: dict[str, Any]) -> Non
 )
 def test_what_was_overtaken_may_be_passed(facts: dict[str, Any], overtaken: str) -> None:
     assert look(**facts).overtaken == gtids(overtaken)
+
+
+@pytest.mark.parametrize(
+    ("after", "overtaken"),
+    [
+        ({}, "A:6"),
+        ({"workers": (worker(1, "A:6"), worker(2, last="A:8"))}, ""),  # it is being applied
+        ({"workers": ()}, ""),  # nothing is known of the second reading
+        ({"workers": (worker(1),), "applier_state": READ_ALL}, "A:6"),
+    ],
+)
+def test_what_the_source_may_have_logged_in_any_order_is_overtaken_in_both_readings(
+    after: dict[str, Any], overtaken: str
+) -> None:
+    found = look({"workers": BUSY}, after, first=DID_8, run="", any_order="A:6-9")
+    assert (found.overtaken, found.passed) == (gtids(overtaken), GtidSet())
 
 
 # -- what it waits for ----------------------------------------------------------------------------

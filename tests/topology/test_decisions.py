@@ -215,6 +215,20 @@ def test_a_gtid_is_isolated_if_nobody_has_what_lies_below_it(
     assert _is_isolated(gather_facts(cluster, Policy()), "a", part) is is_isolated
 
 
+@pytest.mark.parametrize("reading", ["first", "last"])
+def test_a_gtid_is_not_isolated_if_either_reading_shows_what_lies_below_it(reading: str) -> None:
+    a, b = a_server("a", A, f"{A}:1-3"), a_server("b", B, f"{A}:1-3:9")
+    cluster = a_cluster("pair", a, b)
+    assert _is_isolated(gather_facts(cluster, Policy()), "a", GtidSet.parse(f"{A}:9"))
+    shown = tuple(
+        replace(each, gtid_executed=GtidSet.parse(f"{A}:1-4:9")) if each.name == "b" else each
+        for each in getattr(cluster, reading)
+    )
+    changed: dict[str, Any] = {reading: shown}
+    facts = gather_facts(replace(cluster, **changed), Policy())
+    assert not _is_isolated(facts, "a", GtidSet.parse(f"{A}:9"))
+
+
 def test_a_server_that_refuses_receivers_is_the_last_candidate() -> None:
     """Of two servers that another one could join, the one with a binary log is named."""
     found = {}

@@ -13,7 +13,16 @@ from compose.faults_after_plan import add_channel
 from compose.native.server import Server
 from compose.native.shapes import Topology
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, commits_of
+from tests.snapshots import (
+    NOON,
+    A,
+    B,
+    a_channel,
+    a_cluster,
+    a_server,
+    commits_of,
+    with_facts,
+)
 from tests.topology.test_faults_live import audited, only
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
@@ -60,6 +69,17 @@ def test_a_set_that_is_older_than_its_transactions_is_e4() -> None:
     assert found.gtid_set == GtidSet.parse(f"{A}:16")
     assert found.name == "executed without its content"
     assert "SET GLOBAL gtid_purged" in found.explanation
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_servers_that_were_not_read_twice_are_not_compared(name: str) -> None:
+    """A reading without gtid_owned: one of the two is no server that any rule compares."""
+    snapshot = pair()
+    first = tuple(
+        with_facts(each, gtid_owned=None) if each.name == name else each for each in snapshot.first
+    )
+    found = findings(replace(snapshot, first=first))
+    assert [each.code for each in found if each.code == "E4"] == []
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,17 @@ def test_another_transaction_under_the_earlier_gtid_proves_nothing() -> None:
         assert declared_later(replace(snapshot, last=last)) == {}
 
 
+def test_the_holder_must_have_the_same_earlier_transaction_with_an_exact_time() -> None:
+    snapshot = pair(*LATER)
+    a, b = snapshot.last
+    assert b.history_evidence is not None
+    for changed in ({"committed_at": NOON}, {"is_exact": False}):
+        [earlier, *others] = b.history_evidence.commits
+        commits = (replace(earlier, **changed), *others)
+        last = (a, replace(b, history_evidence=replace(b.history_evidence, commits=commits)))
+        assert declared_later(replace(snapshot, last=last)) == {}
+
+
 def test_logs_without_exact_times_show_no_order() -> None:
     snapshot = pair(*LATER)
     a, b = snapshot.last
@@ -213,6 +224,15 @@ def test_few_transactions_are_asked_for() -> None:
     assert many.samples == (gtids("B:1"), gtids("B:93-100"))
     unpurged = pair(asked=False, source={"gtid_purged": GtidSet()})
     assert questions_of(gather_facts(unpurged, Policy())) == {}
+
+
+def test_the_oldest_transaction_of_the_server_itself_is_compared_first() -> None:
+    """What a server committed itself needs no clocks; A:1 came from a third server."""
+    every = gtids("A:1-9,B:3-9,C:1-2").to_text()
+    a = a_server("a", B, every, binary_logs=LOGS, gtid_purged=gtids("C:1-2"))
+    b = a_server("b", C, every, binary_logs=LOGS, channels=(a_channel("a", B),))
+    [found] = unordered(a_cluster("pair", a, b))
+    assert (found.server, found.holder, found.earlier) == ("a", "b", gtids("B:3"))
 
 
 # -- on real servers ------------------------------------------------------------------------------

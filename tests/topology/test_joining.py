@@ -249,3 +249,72 @@ def test_a_pair_of_versions_that_mysql_does_not_support_is_likely_at_most(
     assert found.grade is (Grade.LIKELY if is_doubted else Grade.PROVED)
     assert ("release series" in found.explanation) is is_doubted
     assert "refuse each other" not in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_refused"),
+    [
+        ((5, 6, 24), (9, 7, 0), True),
+        ((5, 6, 51), (9, 7, 4), True),
+        ((5, 7, 0), (9, 7, 0), False),
+        ((5, 6, 24), (9, 6, 0), False),
+        ((8, 0, 36), (9, 7, 4), False),
+    ],
+)
+def test_only_the_oldest_and_the_newest_versions_refuse_each_other(
+    old: tuple[int, int, int], new: tuple[int, int, int], *, is_refused: bool
+) -> None:
+    for versions in ((old, new), (new, old)):
+        source, replica = (ServerVersion(*each) for each in versions)
+        cluster = a_cluster(
+            "two", one("a", "A:1-3", version=source), one("b", "A:1", version=replica)
+        )
+        [found] = can_join(gather_facts(cluster, Policy()))
+        assert found.source == "a"
+        assert "release series" in found.explanation
+        assert ("These two refuse each other" in found.explanation) is is_refused
+
+
+ON = (("gtid_mode", "ON"), ("server_id_source", "EXPLICIT"))
+UNREAD_SETTINGS = {"settings": None, "notable_settings": None}
+
+
+@pytest.mark.parametrize(
+    ("candidate", "server", "words"),
+    [
+        ({}, {}, ""),
+        ({"server_id": 0}, {}, "server_id is 0 on a: a server without a server_id neither"),
+        ({}, {"server_id": 0}, "server_id is 0 on b: a server without a server_id neither"),
+        ({"server_id": 0}, {"server_id": 0}, "server_id is 0 on b and a:"),
+        ({"server_id": 7}, {"server_id": 7}, "b and a have the same server_id, 7:"),
+        ({"server_id": None}, {"server_id": None}, ""),
+        (UNREAD_SETTINGS, {}, "did not read the settings of a: with no binary log"),
+        # Its own settings, if unread, may ignore errors: then it may have been reset.
+        ({}, UNREAD_SETTINGS, "If it was reset, it has the rows already"),
+        ({"settings": (*ON, ("log_bin", "OFF"))}, {}, "a has no binary log (log_bin = OFF)"),
+        ({}, {"settings": (*ON, ("log_bin", "OFF"))}, ""),
+        ({"settings": (("gtid_mode", "OFF"),)}, {}, "a has gtid_mode = OFF: it refuses"),
+        ({"settings": (*ON, ("log_replica_updates", "OFF"))}, {}, ""),  # it receives nothing
+    ],
+)
+def test_what_keeps_a_connection_from_being_accepted(
+    candidate: dict[str, Any], server: dict[str, Any], words: str
+) -> None:
+    """b has less than a: only identity and settings are against a channel from a to b."""
+    schemas = {"history_evidence": HistoryEvidence(None, (), schemas_count=0)}
+    a, b = one("a", "A:1-9", **candidate), one("b", "A:1-5", **{**schemas, **server})
+    [found] = can_join(gather_facts(a_cluster("two", a, b), Policy()))
+    assert (found.source, found.replica) == ("a", "b")
+    assert words in found.explanation
+    assert found.grade is (Grade.LIKELY if words else Grade.PROVED)
+
+
+@pytest.mark.parametrize(("logged", "is_refused"), [("ON", False), ("OFF", True)])
+def test_a_candidate_that_does_not_log_what_it_receives_refuses_the_server_later(
+    logged: str, *, is_refused: bool
+) -> None:
+    a = one("a", "A:1-9,D:1-9", "d", settings=(*ON, ("log_replica_updates", logged)))
+    servers = (a, one("b", "A:1-5,D:1-5"), one("d", "D:1-9", gtid_purged=gtids("D:1-9")))
+    [found] = can_join(gather_facts(a_cluster("three", *servers), Policy()))
+    assert (found.source, found.replica) == ("a", "b")
+    assert ("a does not log what it receives" in found.explanation) is is_refused

@@ -6,11 +6,11 @@ from uuid import UUID
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Grade, Severity, Verdict
 from topology.policy import Policy
-from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot, GroupSnapshot
 
 ADDRESS = "unread.example:3306"
 DECLARED = Policy(external_sources=frozenset({ADDRESS}))
@@ -91,4 +91,38 @@ def test_what_arrives_through_an_unseen_server_is_a_backlog(
     found = audit_cluster(replace(snapshot, first=first)).findings
     [errant] = [one for one in found if one.code == "E1"]
     assert (errant.grade, errant.severity) == (Grade.LIKELY, severity)
-    assert "part of this audit" in errant.explanation
+    assert "servers that are not part of this audit: c.example:3306." in errant.explanation
+    assert "Add these servers and audit again." in errant.explanation
+    arrives = "Earlier ones arrived between the readings, in order." in errant.explanation
+    assert arrives is (severity is Severity.INFO)
+    values = {each.fact: each.value for each in errant.evidence}
+    assert values["earlier ones arrived between the readings"] == ("yes" if arrives else "no")
+
+
+def test_an_audited_server_on_the_way_that_could_not_be_read_is_to_be_read() -> None:
+    """c is in the audit, and its gtid_executed could not be read: it may have B:7-9."""
+    a = a_server("a", A, f"{B}:1-6", channels=(a_channel("c", C),))
+    b = a_server("b", B, f"{B}:1-9", channels=(a_channel("a", A),))
+    c = with_facts(a_server("c", C, ""), gtid_executed=None)
+    found = audit_cluster(a_cluster("ring", a, b, c)).findings
+    [errant] = [one for one in found if one.code == "E1"]
+    assert (errant.grade, errant.severity) == (Grade.LIKELY, Severity.WARNING)
+    assert "through servers that gtid-audit did not read: c" in errant.explanation
+    assert "Let gtid-audit read these servers and audit again." in errant.explanation
+
+
+@pytest.mark.parametrize(("members", "is_reported"), [("mn", True), ("ms", False)])
+def test_only_a_group_in_the_part_itself_may_link_it(members: str, *, is_reported: bool) -> None:
+    """r was fed by s, whose source was not read; two servers of the audit are a group."""
+    group = GroupSnapshot(str(UUID(int=5)), "ONLINE", "PRIMARY", GtidSet())
+    apart = tuple(
+        a_server(name, UUID(int=number), f"{A}:1-9,{UUID(int=5)}:1", server_id=number)
+        for number, name in enumerate("mn", start=10)
+    )
+    servers = sorted(
+        (*seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8").first, *apart), key=lambda each: each.name
+    )
+    made = [replace(each, group=group) if each.name in members else each for each in servers]
+    audit = audit_cluster(a_cluster("pair", *made), Policy())
+    found = [(each.source, each.replica) for each in audit.findings if each.code == "J1"]
+    assert (("s", "r") in found) is is_reported

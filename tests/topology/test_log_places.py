@@ -22,6 +22,7 @@ from topology.facts.former_ids import (
 from topology.facts.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
 from topology.facts.graph import Edge, Graph
 from topology.facts.reset_signs import (
+    excludes_reset,
     has_earlier,
     keeps_gtids,
     runs_since_before,
@@ -284,7 +285,7 @@ def test_a_connected_receiver_waits_behind_the_end(
 
 
 @pytest.mark.parametrize(
-    ("executed", "hole", "excludes_reset"),
+    ("executed", "hole", "is_excluded"),
     [
         ("A:1-3", "A:4-5", True),
         ("A:2", "A:4-5", True),
@@ -300,11 +301,31 @@ def test_a_connected_receiver_waits_behind_the_end(
     ],
 )
 def test_an_earlier_transaction_excludes_a_reset(
-    executed: str, hole: str, *, excludes_reset: bool
+    executed: str, hole: str, *, is_excluded: bool
 ) -> None:
-    assert has_earlier(gtids(executed), gtids(hole)) is excludes_reset
+    assert has_earlier(gtids(executed), gtids(hole)) is is_excluded
     if not executed:
-        assert has_earlier(None, gtids(hole)) is excludes_reset
+        assert has_earlier(None, gtids(hole)) is is_excluded
+
+
+@pytest.mark.parametrize(
+    ("server_uuid", "settings", "expected"),
+    [
+        (B, (("gtid_mode", "ON"),), True),
+        (A, (("gtid_mode", "ON"),), False),  # after a reset it assigns its own numbers again
+        (None, (("gtid_mode", "ON"),), False),
+        (B, None, False),  # settings that were not read may ignore errors
+        (B, (("replica_skip_errors", "all"),), False),
+        (B, (("replica_exec_mode", "IDEMPOTENT"),), False),
+    ],
+)
+def test_the_numbers_in_a_log_are_evidence_against_a_reset(
+    server_uuid: UUID | None, settings: tuple[tuple[str, str], ...] | None, *, expected: bool
+) -> None:
+    server = a_server("b", server_uuid, gtids("A:1-3"))
+    server = replace(server, settings=settings, notable_settings=None)
+    assert excludes_reset(server, gtids("A:4-5")) is expected
+    assert not excludes_reset(server, gtids("C:4-5"))
 
 
 def not_reset(
@@ -317,9 +338,10 @@ def not_reset(
     logged_at: tuple[int, int] | None = (11, 21),
     begun: int | None = None,
     settings: tuple[tuple[str, str], ...] = (),
-    of_source: tuple[tuple[str, str], ...] = (),
+    of_source: tuple[tuple[str, str], ...] | None = (),
     in_order: bool = True,
     applied_at: int | None = None,
+    is_read: bool = True,
 ) -> bool:
     """Return whether a reset of b is excluded, that does not have A:4; all times in seconds."""
     moments = logged_at or (None, None)
@@ -342,6 +364,7 @@ def not_reset(
         gtid_purged=gtids(purged),
         server_id=1,
         settings=of_source,
+        notable_settings=None,
         history_evidence=HistoryEvidence(None, records),
     )
     start = None if begun is None else LogStart("binlog.000001", NOON + at(begun), GtidSet())
@@ -352,7 +375,7 @@ def not_reset(
         B,
         gtids(executed),
         settings=(*settings, *order),
-        history_evidence=HistoryEvidence(start, applied),
+        history_evidence=HistoryEvidence(start, applied) if is_read else None,
     )
     source = replace(source, server_clock=source.read_ended)
     replica = replace(replica, server_clock=replica.read_ended)
@@ -377,6 +400,7 @@ def not_reset(
         # What the source has purged is older than what its log has, if it logs what it receives.
         ({"purged": "A:1-2", "logged_at": (21, 11)}, True),
         ({"purged": "A:1-2", "of_source": (("log_replica_updates", "OFF"),)}, False),
+        ({"purged": "A:1-2", "of_source": None}, False),  # its settings were not read
         # An applier that ignores errors takes the earlier ones again.
         ({"settings": (("replica_skip_errors", "all"),)}, False),
         ({"settings": (("replica_exec_mode", "IDEMPOTENT"),)}, False),
@@ -384,6 +408,8 @@ def not_reset(
         ({"in_order": False}, False),
         ({"in_order": False, "applied_at": 19}, False),
         ({"in_order": False, "applied_at": 18}, True),  # it had it when A:4 was committed
+        ({"in_order": False, "is_read": False}, False),  # its log was not read
+        ({"in_order": False, "executed": "A:2-3", "applied_at": 18}, False),
         # The oldest log of b is older than A:4, or it is not.
         ({"executed": "", "begun": 18}, True),
         ({"executed": "", "begun": 19}, False),

@@ -15,9 +15,16 @@ from topology.facts.receivers import Waiting, hanging, overdue, samples_in
 from topology.policy import Policy
 from topology.questions.log_questions import LogQuestions, questions_of
 from topology.questions.log_searches import Search
-from topology.readings.history_evidence import CommitRecord, HistoryEvidence
-from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch
+from topology.readings.snapshot import (
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+    WorkerSnapshot,
+)
 from topology.readings.version import ServerVersion
+from topology.rules.backlogs import tail_gap
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 FURTHER = LogPosition.of(file="binlog.000003", position=9999)
@@ -315,6 +322,51 @@ def test_a_backlog_that_a_crash_may_have_left_behind_is_not_proved(
     found = next(each for each in audit_cluster(facts.snapshot).findings if each.code == "T2")
     assert ("crashed since" in found.explanation) is bool(words)
     assert words in found.explanation
+
+
+def test_a_crash_can_have_lost_only_what_the_replica_had_received_before() -> None:
+    """b has received A:4-5 at the first reading, and A:6 since: a crash of today has not lost it."""
+    facts = behind(
+        replica={"version": ServerVersion(5, 6, 24)},
+        source={"history_evidence": HistoryEvidence(None, (), "access denied")},
+        later={"relay_applied_to": BEFORE, "gtid_retrieved": gtids("A:1-6")},
+    )
+    found = next(each for each in audit_cluster(facts.snapshot).findings if each.code == "T2")
+    assert found.gtid_set == gtids("A:4-6")
+    assert "it may have lost 2 transactions of these" in found.explanation
+
+
+def test_a_crash_may_have_left_a_gap_behind_as_well() -> None:
+    """Two of the transactions that wait are below one that the workers have applied."""
+    facts = behind(
+        replica={"version": ServerVersion(5, 6, 24)},
+        source={"history_evidence": HistoryEvidence(None, (), "access denied")},
+    )
+    [edge] = facts.edges
+    below = replace(edge, queued_above=GtidSet(), queued_below=RECEIVED)
+    [found] = tail_gap(replace(facts, edges=(below,)))
+    assert "it may have lost 2 transactions of these" in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("Waiting for an event from Coordinator", "A:6:8-9"),  # it has a part of A:6
+        ("Applying batch of row changes", "A:8-9"),  # it has all of it
+    ],
+)
+def test_a_transaction_that_arrived_in_part_is_still_to_come_whatever_a_log_shows(
+    state: str, expected: str
+) -> None:
+    worker = WorkerSnapshot(1, gtids("A:6"), 0, "", state=state)
+    at = {"received_to": BEFORE, "applied_to": BEFORE, "gtid_retrieved": gtids("A:1-5")}
+    idle = {"applier_state": "Replica has read all relay log", "workers": (worker,)}
+    search = LogSearch("b", "", str(BEFORE), gtids("A:6-7"), before=gtids("A:6-7"))
+    evidence = HistoryEvidence(None, (), searches=(search,))
+    a = a_server("a", A, gtids("A:1-9"), history_evidence=evidence)
+    channels = (a_channel("a", A, **at, **idle),)
+    [edge] = twice(a, a_server("b", B, gtids("A:1-5"), channels=channels)).edges
+    assert (edge.expected, edge.bypassed) == (gtids(expected), gtids("A:7"))
 
 
 @pytest.mark.parametrize("mode", ["ON", "ON_PERMISSIVE", None])

@@ -119,6 +119,71 @@ def test_logs_show_a_reset_exclude_it_or_neither(
 
 
 @pytest.mark.parametrize(
+    ("ours", "is_reset", "is_replayed"),
+    [
+        # The origin committed it once: before the first lost one, or later.
+        (record(1, 60), False, False),
+        (record(1, 59.9), None, False),
+        (record(1, 60.2, logged=59.6), False, False),  # a slow commit, not a second one
+        (record(1, 50.2, logged=49.8), None, False),
+        # It logged it again: before the lost ones, among them, or after them.
+        (record(1, 500, logged=60), False, False),
+        (record(1, 500, logged=59.9), None, False),
+        (record(1, 500, logged=50), None, False),
+        (record(1, 500, logged=49.9), True, True),
+        (record(1, 50, logged=20), True, True),
+        (record(1, 49.9, logged=20), None, False),  # all of it is later than the lost ones
+        # Another server, or a session there, committed it.
+        (record(1, 500, server_id=7), None, False),
+        (record(1, 500, server_id=7, logged=20), None, False),
+    ],
+)
+def test_what_the_origin_still_has_from_before_the_loss_excludes_a_reset(
+    ours: CommitRecord, *, is_reset: bool | None, is_replayed: bool
+) -> None:
+    theirs = replace(ours, logged_at=ours.committed_at)
+    facts = facts_of(ours=(ours,), theirs=(theirs,))
+    [lost] = facts.lost
+    signs = signs_of_reset(facts, lost, COMMITTED)
+    assert (signs.is_reset, signs.is_replayed) == (is_reset, is_replayed)
+    assert ("is the same commit in the log of b" in signs.history) is (is_reset is not None)
+    assert ("and a logged it again at" in signs.history) is is_replayed
+
+
+@pytest.mark.parametrize(
+    ("ours", "is_reset"),
+    [
+        (record(1, 500), False),
+        (record(1, 500, logged=499), False),  # within the second of its commit
+        (record(1, 500, logged=498.9), None),  # perhaps replayed after a reset
+    ],
+)
+def test_without_the_moment_of_the_loss_only_a_transaction_that_was_not_replayed_shows_it(
+    ours: CommitRecord, *, is_reset: bool | None
+) -> None:
+    facts = facts_of(ours=(ours,), theirs=(replace(ours, logged_at=ours.committed_at),))
+    [lost] = facts.lost
+    assert signs_of_reset(facts, lost, None).is_reset is is_reset
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_replayed"),
+    [(500, True), (41.1, True), (41, False), (30, False)],  # a whole second before the log
+)
+def test_a_first_log_with_older_transactions_was_filled_by_a_replay(
+    seconds: float, *, is_replayed: bool
+) -> None:
+    """Before 8.0.1 the log has the time of the first commit only; it was created 40 s ago."""
+    shared = record(1, seconds, exact=False)
+    facts = facts_of(ours=(shared,), theirs=(shared,), first_log=begun(40))
+    [lost] = facts.lost
+    signs = signs_of_reset(facts, lost, COMMITTED)
+    assert (signs.is_reset, signs.is_replayed) == (True, is_replayed)
+    assert "was created after them, without previous GTIDs" in signs.history
+    assert ("and has transactions that are older than it" in signs.history) is is_replayed
+
+
+@pytest.mark.parametrize(
     ("queued", "at", "expected"),
     [
         (LOST, ago(10), (ago(10), ago(10))),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.graph import Edge
 from topology.facts.other_versions import (
@@ -78,6 +78,7 @@ def test_what_another_source_committed_itself_is_errant_for_the_rest(
         (recorded(3), recorded(3)),  # b received it, before it became a source of c
         (recorded(3, is_exact=False), recorded(3, is_exact=False, at=timedelta(seconds=5))),
         (recorded(3), recorded(3, is_exact=False, at=timedelta(seconds=5))),
+        (recorded(3, is_exact=False), recorded(3, at=timedelta(seconds=5))),
         (recorded(3), None),
         (None, recorded(2)),
         (None, None),
@@ -89,6 +90,16 @@ def test_one_commit_or_an_unread_one_counts_as_sent(
     snapshot = two_sources(ours, theirs)
     assert errant(snapshot) == {}
     assert with_other_versions(snapshot) == GtidSet()
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_a_server_whose_uuid_could_not_be_read_has_no_transactions_of_its_own(name: str) -> None:
+    snapshot = two_sources(recorded(3), recorded(2))
+    last = tuple(
+        with_facts(each, server_uuid=None) if each.name == name else each for each in snapshot.last
+    )
+    found = with_other_versions(replace(snapshot, last=last))
+    assert found == (GtidSet() if name == "c" else OWN)
 
 
 def asked(snapshot: ClusterSnapshot) -> dict[str, LogQuestions]:

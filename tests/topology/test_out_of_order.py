@@ -100,6 +100,22 @@ def test_a_replica_without_history_that_has_data_is_a_warning(
     assert ("2 schemas besides MySQL's own" in one.explanation) is is_doubted
 
 
+@pytest.mark.parametrize(("earlier", "is_doubted"), [("200-203:205", False), ("", True)])
+def test_a_backlog_in_the_last_run_of_a_source_with_many_holes_excludes_a_reset(
+    earlier: str, *, is_doubted: bool
+) -> None:
+    """The source has 70 isolated transactions, and 200-209 without a hole."""
+    holes = ":".join(str(2 * number) for number in range(1, 71))
+    one = found(
+        source=f"A:{holes}:200-209",
+        replica=f"A:{holes}" + (f":{earlier}" if earlier else ""),
+        retrieved="A:206-207",
+        settings=PARALLEL,
+    )["T2"]
+    assert one.gtid_set == gtids("A:206-207")
+    assert ("do not show that it executed an earlier transaction" in one.explanation) is is_doubted
+
+
 def test_only_a_replica_without_history_is_asked_for_its_schemas() -> None:
     channel = a_channel("a", A, received_to=BEFORE, applied_to=BEFORE)
     a, b = a_server("a", A, gtids("A:1-9")), a_server("b", B, "", channels=(channel,))

@@ -1,5 +1,7 @@
 """Which GTIDs only two replicas of one source have."""
 
+from dataclasses import replace
+
 import pytest
 
 from gtid import GtidSet
@@ -54,6 +56,18 @@ def test_what_both_replicas_have_and_their_source_has_not_is_found() -> None:
 )
 def test_what_came_by_a_channel_is_not_compared(parts: dict[str, str], why: str) -> None:
     assert found(**parts) == {}, why
+
+
+def test_replicas_that_a_channel_links_are_not_compared_even_if_one_was_reset_since() -> None:
+    """c receives from b as well; b has Z:1 in its first reading only."""
+    linked = "\n  from b/two retrieved=Z:1"
+    text = STORY.format(a="", b=",Z:1", c=",Z:1", b_channel="", c_channel=linked, more="")
+    snapshot = read_scenarios(text)[0].snapshot
+    later = tuple(
+        replace(each, gtid_executed=gtids("A:1-30")) if each.name == "b" else each
+        for each in snapshot.last
+    )
+    assert held_by_siblings(replace(snapshot, last=later)) == {}
 
 
 def test_many_are_compared_in_part(monkeypatch: pytest.MonkeyPatch) -> None:

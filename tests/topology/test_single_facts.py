@@ -27,9 +27,11 @@ from topology.facts.gtid_waits import waits_for_gtid
 from topology.facts.ignored_servers import ignored_servers
 from topology.facts.not_received import not_received, purged_instead
 from topology.facts.siblings import held_by_siblings
+from topology.facts.skipping import can_have_skipped
 from topology.readings.one_server import same_servers
 from topology.readings.snapshot import LogPosition, ThreadState, WorkerSnapshot
 from topology.readings.torn_readings import sign_of_tearing
+from topology.readings.version import ServerVersion
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 SOME = GtidSet.parse(f"{A}:3")
@@ -262,3 +264,19 @@ def test_an_applier_is_without_work_if_each_worker_is(
         applying = GtidSet.parse(f"{A}:{worker[1]}" if worker[1] else "")
         workers = (WorkerSnapshot(1, applying, 0, "", state=worker[0]),)
     assert is_without_work(a_channel("a", A, applier_state=state, workers=workers)) is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        (ServerVersion(5, 6, 51), False),
+        (ServerVersion(5, 7, 5), False),
+        (ServerVersion(5, 7, 6), True),  # SET GLOBAL gtid_mode exists from here on
+        (ServerVersion(9, 7, 4), True),
+        (None, True),
+    ],
+)
+def test_only_a_server_with_a_dynamic_gtid_mode_can_have_skipped_transactions(
+    version: ServerVersion | None, *, expected: bool
+) -> None:
+    assert can_have_skipped(a_server("b", B, "", version=version)) is expected

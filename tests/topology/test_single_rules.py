@@ -53,6 +53,17 @@ def test_a_delay_is_named_with_what_remains() -> None:
     assert "0 s remain" in outlook(**delayed, delay_remaining_seconds=0)
 
 
+@pytest.mark.parametrize(
+    ("delay", "words"), [(0, "progress."), (60, "progress; SOURCE_DELAY is 60 s.")]
+)
+def test_an_applier_that_moves_is_reported_with_its_delay(delay: int, words: str) -> None:
+    facts = with_edges(of_pair(delay_seconds=delay, gtid_retrieved=SOME), {"queued_above": SOME})
+    key = ("b", "")
+    moving = {key: replace(facts.appliers[key], moved=True)}
+    [found] = backlogs.applier_backlog(replace(facts, appliers=moving))
+    assert f"Its applier makes {words}" in found.explanation
+
+
 def test_an_applier_that_stops_at_a_place_promises_nothing() -> None:
     assert "it stops there" in outlook(until="SQL_BEFORE_GTIDS")
     [edge] = of_pair().edges
@@ -270,6 +281,26 @@ def test_a_gap_is_that_of_its_channel(
     if not words:
         assert "RELAY_LOG_POS" not in found.explanation
         assert "Another channel" not in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "queued", "words"),
+    [
+        ("", "", f"{A}:8-9", "skipped 2 transactions of these"),  # nothing shows where it is
+        (f"{A}:2", "", f"{A}:8-9", ""),  # it is below all of them
+        ("", f"{A}:8", f"{A}:7:9", "skipped 1 transaction of these"),
+        (f"{A}:2", f"{A}:8", f"{A}:7:9", "skipped 1 transaction of these"),
+        (f"{C}:1", "", f"{A}:8-9", "skipped 2 transactions of these"),  # of another origin
+    ],
+)
+def test_an_applier_by_position_may_have_skipped_what_is_below_its_transactions(
+    below: str, above: str, queued: str, words: str
+) -> None:
+    sets = {"applying_below": below, "applying_above": above, "queued_above": queued}
+    edge = {name: GtidSet.parse(text) for name, text in sets.items()}
+    [found] = backlogs.applier_backlog(with_edges(of_pair(auto_position=False), edge))
+    assert ("if an operator moved its applier" in found.explanation) is bool(words)
+    assert words in found.explanation
 
 
 @pytest.mark.parametrize(

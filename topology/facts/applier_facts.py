@@ -272,7 +272,7 @@ def _behind_commits(
     lower: list[tuple[Tsid, int, int]] = []
     for tsid, start, end in log.in_order.intervals():
         highest = (committed & GtidSet.from_intervals([(tsid, start, end)])).highest(tsid)
-        if highest is not None and highest > start:
+        if highest is not None:
             lower.append((tsid, start, highest))
     behind = GtidSet.from_intervals(lower)
     if committed - log.purged:

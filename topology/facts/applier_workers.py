@@ -69,14 +69,14 @@ def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
         if not worker_is_idle(worker)
     ]
     handed_out = GtidSet.union_of(reached)
-    if not handed_out or not run:
+    if not handed_out:
         return GtidSet()
     behind: list[tuple[Tsid, int, int]] = []
     for tsid, start, end in run.intervals():
         within = GtidSet.from_intervals([(tsid, start, end)])
         numbers = [(gtids & within).highest(tsid) for gtids in (handed_out, *busy)]
         known = [number for number in numbers if number is not None]
-        if len(known) == len(numbers) and min(known) > start:
+        if len(known) == len(numbers):
             behind.append((tsid, start, min(known)))
     return GtidSet.from_intervals(behind)
 

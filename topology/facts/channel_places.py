@@ -106,6 +106,6 @@ def _below_received(received: GtidSet, source: ReadServer) -> GtidSet:
         if tsid.uuid == source.server_uuid:
             run = GtidSet.from_intervals([(tsid, start, end)])
             highest = (received & run).highest(tsid)
-            if highest is not None and highest > start:
+            if highest is not None:
                 below.append((tsid, start, highest))
     return GtidSet.from_intervals(below)

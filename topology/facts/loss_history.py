@@ -137,8 +137,8 @@ def _is_logged_again(commit: CommitRecord) -> bool:
 
 
 def _is_older(commit: CommitRecord, origin: ServerSnapshot, log: LogStart | None) -> bool:
-    """Return whether an origin committed a transaction before its first log, which is a new one."""
-    if log is None or log.previous_gtids or not _is_own(commit, origin):
+    """Return whether an origin committed a transaction before its first log was created."""
+    if log is None or not _is_own(commit, origin):
         return False
     return commit.committed_at + _SECOND < log.begun_at
 

@@ -40,10 +40,13 @@ def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
 
     This requires that the GNOs ascend in the log; was_not_reset checks that order. A server that
     ignores errors (replica_skip_errors, IDEMPOTENT) may have received the earlier transactions
-    again with their GTIDs, failed at each row, and logged them without it. Nor does the log exclude
-    a reset for GTIDs of the server's own UUID, which it reuses from the lowest on.
+    again with their GTIDs, failed at each row, and logged them without it. Unread settings exclude
+    nothing. Nor does the log exclude a reset for GTIDs of the server's own UUID, which it reuses
+    from the lowest on.
     """
     if server.server_uuid is None or hole.from_uuid(server.server_uuid):
+        return False
+    if server.notable_settings is None:
         return False
     ignores = {"replica_skip_errors", "replica_exec_mode"} & notable_values(
         server.notable_settings
@@ -106,7 +109,7 @@ def _is_made_here(sample: GtidSet, replica: ServerSnapshot) -> bool:
     A transaction that a session executed after a reset has its own server's server_id.
     """
     found = replica.history_evidence
-    here = None if found is None or not sample else found.commit_of(sample)
+    here = None if found is None else found.commit_of(sample)
     return here is not None and here.server_id == replica.server_id
 
 
@@ -121,9 +124,10 @@ def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:
     """Return whether a source logged one transaction before all of a gap."""
     purged = source.gtid_purged or GtidSet()
     if sample and sample <= purged and not hole & purged:
-        return "log_replica_updates" not in notable_values(source.notable_settings)
+        is_read = source.notable_settings is not None
+        return is_read and "log_replica_updates" not in notable_values(source.notable_settings)
     found = source.history_evidence
-    first = None if found is None or not sample else found.commit_of(sample)
+    first = None if found is None else found.commit_of(sample)
     if found is None or first is None:
         return False
     others = [found.commit_of(end) for end in ends_of(hole)]
@@ -163,7 +167,7 @@ def _is_logged_before(
 ) -> bool:
     """Return whether a replica logged a transaction before the first of a gap was committed."""
     found, committed = replica.history_evidence, _first_commit(hole, source)
-    here = None if found is None or not sample else found.commit_of(sample)
+    here = None if found is None else found.commit_of(sample)
     logged_at = None if here is None else here.logged_at
     if logged_at is None or committed is None or replica.clock_ahead is None:
         return False

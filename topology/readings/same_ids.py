@@ -18,8 +18,10 @@ _LOGS_NOT_ALL: Final = frozenset({"log_replica_updates", "log_bin"})
 
 
 def may_accept_own_server_id(replica: ServerSnapshot) -> bool:
-    """Return whether a server may run with replicate-same-server-id."""
-    return bool(_LOGS_NOT_ALL & notable_values(replica.notable_settings).keys())
+    """Return whether a server may run with replicate-same-server-id, as far as was read."""
+    return replica.notable_settings is None or bool(
+        _LOGS_NOT_ALL & notable_values(replica.notable_settings).keys()
+    )
 
 
 def accepts_own_server_id(replica: ServerSnapshot, origin: ServerSnapshot) -> bool:

@@ -1,0 +1,47 @@
+"""E1 of a replica with several sources, and of servers beside it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from topology.catalogue.findings import Finding
+from topology.facts.cluster_facts import gather_facts
+from topology.policy import Policy
+from topology.readings.snapshot import ServerSnapshot
+from topology.rules.differences import errant_available
+
+D = UUID("dddddddd-0000-0000-0000-000000000000")
+ALSO = "Its other sources do not have them either"
+
+
+def errant(*servers: ServerSnapshot) -> list[Finding]:
+    return list(errant_available(gather_facts(a_cluster("cluster", *servers), Policy())))
+
+
+def test_an_errant_transaction_is_reported_once_and_names_the_sources_that_miss_it() -> None:
+    channels = (a_channel("a", A), a_channel("c", C, name="second"))
+    [found] = errant(
+        a_server("a", A, f"{A}:1-9"),
+        a_server("b", B, f"{A}:1-9,{C}:1-9,{B}:1", channels=channels),
+        a_server("c", C, f"{C}:1-9"),
+    )
+    assert (found.source, found.replica, str(found.gtid_set)) == ("a", "b", f"{B}:1")
+    assert f"{ALSO}: c." in found.explanation
+    assert ("absent on its other sources too", "c") in {
+        (each.fact, each.value) for each in found.evidence
+    }
+
+
+def test_the_source_of_another_replica_with_the_same_transaction_is_not_its_source() -> None:
+    """a -> b and c -> d: both replicas have the same transaction of a server that was not read."""
+    foreign = f"{UUID(int=9)}:1"
+    found = errant(
+        a_server("a", A, f"{A}:1-9"),
+        a_server("b", B, f"{A}:1-9,{foreign}", channels=(a_channel("a", A),)),
+        a_server("c", C, f"{C}:1-9"),
+        a_server("d", D, f"{C}:1-9,{foreign}", channels=(a_channel("c", C),)),
+    )
+    assert [(each.source, each.replica) for each in found] == [("a", "b"), ("c", "d")]
+    for each in found:
+        assert ALSO not in each.explanation

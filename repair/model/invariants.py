@@ -172,7 +172,8 @@ def no_failing_receiver_is_started(before: Model, _after: Model, action: Action)
     """
     if isinstance(action, AutoPositionOn | StartChannel | MovePast):
         channel = before[action.server].channel(action.channel)
-        if channel is not None and channel.fails:
+        assert channel is not None, "strategies refer to existing channels"
+        if channel.fails:
             yield f"{action.server}: {channel.fails}"
 
 

@@ -9,17 +9,26 @@ import pytest
 
 from gtid import GtidSet
 from repair.content.transaction_content import TransactionContent
-from repair.model.actions import InjectEmpty, StartChannel, simulate
+from repair.model.actions import (
+    AutoPositionOn,
+    InjectEmpty,
+    RedoTransactions,
+    StartChannel,
+    simulate,
+)
 from repair.model.replication_model import Model
 from repair.repair_plan import content_shown
 from repair.scripts.other_servers import checks_before
 from repair.scripts.procedure import Setting
 from repair.scripts.procedures import make_step
+from repair.scripts.replay_procedures import redo_transactions
+from repair.scripts.server_checks import check_of, joined
 from repair.scripts.start_guards import refuses_nothing
 from repair.sql.channel_queries import ChannelQuestions
-from repair.sql.privileges import _admin
-from tests.repair.build import NEW, OLD, channel, gtids, model, server, snapshot_of
-from tests.repair.cases import a_finding
+from repair.sql.guard import Guard
+from repair.sql.privileges import StatementKind, _admin
+from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_finding, a_net_row, redone
 from topology.readings.transaction_class import ContentClass
 from topology.readings.version import ServerVersion
 
@@ -104,3 +113,60 @@ def test_a_source_may_have_what_was_read_of_it_what_steps_bring_and_what_its_rep
     [guard] = [each for each in check.guards if "rows were not compared" in each.message]
     for known in ("a:1-3", "c:1", "d:1"):
         assert str(gtids(known)) in guard.condition
+
+
+def test_checks_of_one_server_are_one_script_with_all_that_each_needs() -> None:
+    """An account that has only what the first check needs would stop in the second."""
+    setting = setting_of(STOPPED, WAITING)
+    one, two = Guard("1 = 1", "a: one"), Guard("2 = 2", "a: two")
+    channels, rows = "SELECT on performance_schema.*", "SELECT on the tables of the rows"
+    checks = (
+        check_of(setting, "a", (one,), why="first", kinds=(StatementKind.READ_CHANNELS,)),
+        check_of(setting, "b", (one,), why="elsewhere"),
+        check_of(setting, "a", (two, one), why="second", reads_rows=True),
+        check_of(setting, "a", (), why="third"),
+    )
+    a, b = joined(checks)
+    assert (a.server, a.why, a.privileges) == ("a", "first; second; third", (channels, rows))
+    [is_the_server, *others] = a.guards
+    assert "server_uuid" in is_the_server.condition
+    assert others == [one, two], "each is asked once"
+    assert (b.server, b.why, b.privileges) == ("b", "elsewhere", ())
+
+
+@pytest.mark.parametrize(
+    ("action", "is_asked"),
+    [
+        (StartChannel("b", "", in_order=True), True),
+        (StartChannel("b", ""), False),
+        (AutoPositionOn("b", "", filled=GtidSet()), False),
+        (AutoPositionOn("b", "", filled=GtidSet(), rows=(a_net_row((1, 5), (1, 6)),)), True),
+    ],
+)
+def test_a_server_below_must_be_quiet_where_what_arrives_was_compared(
+    action: StartChannel | AutoPositionOn, *, is_asked: bool
+) -> None:
+    """c receives from b what the channel of b receives from a."""
+    servers = STOPPED.replace(server("c", "a:1", channel("b")))
+    [below] = [
+        each for each in checks_before(action, setting_of(servers, action)) if each.server == "c"
+    ]
+    own = [each for each in below.guards if f"'{UUIDS['c']}:1-" in each.condition]
+    assert bool(own) is is_asked
+    ring = servers.replace(server("a", "a:1-3", channel("c")))
+    back = [each for each in checks_before(action, setting_of(ring, action)) if each.server == "a"]
+    assert not [
+        each
+        for check in back
+        for each in check.guards
+        if "'" + str(UUIDS["a"]) + ":1-9223" in each.condition and "compared" not in each.message
+    ], "nothing arrives at the source, and it may go on"
+
+
+@pytest.mark.parametrize(("tag", "needs_tags"), [("", False), ("dba:", True)])
+def test_a_redo_under_tags_needs_the_privilege_for_tags(tag: str, *, needs_tags: bool) -> None:
+    action = RedoTransactions("a", redone(f"b:{tag}1 b:2"))
+    needs = redo_transactions(action, setting_of(STOPPED, action)).needs
+    assert (StatementKind.SET_TAGGED_GTID_NEXT in needs) is needs_tags
+    assert (StatementKind.SET_GTID_NEXT in needs) is not needs_tags
+    assert {StatementKind.READ_CHANNELS, StatementKind.WRITE_ROWS} <= {*needs}

@@ -223,6 +223,7 @@ TARGETS: Sequence[Target] = (
                 "repair/scripts/unread_sources.py",
                 "repair/scripts/delivery_filters.py",
                 "repair/doubts/xa_halves.py",
+                "repair/model/unnumbered.py",
             ),
         ),
         (
@@ -282,7 +283,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_script_decisions.py", "tests/repair/test_changed_scripts.py"),
             *("tests/repair/test_privileges.py", "tests/simulation/test_transcripts.py"),
             *("tests/tidy/test_decision_tables.py", "tests/repair/test_guard.py"),
-            "tests/repair/test_row_sql.py",
+            *("tests/repair/test_row_sql.py", "tests/repair/test_unread_sources.py"),
         ),
     ),
     Target(
@@ -302,7 +303,7 @@ TARGETS: Sequence[Target] = (
         "definitions and documents that a plan reads",
         (
             *("repair/adapters/stricter_tables.py", "repair/adapters/typed_documents.py"),
-            *("repair/adapters/servers_to_read.py", "repair/model/unnumbered.py"),
+            "repair/adapters/servers_to_read.py",
         ),
         (
             *("tests/repair/test_collected_transactions.py", "tests/repair/test_rows_named.py"),

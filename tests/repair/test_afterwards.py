@@ -12,6 +12,7 @@ from repair.model.initial_model import start_model
 from repair.model.replication_model import Model
 from repair.model.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.snapshots import with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
@@ -160,3 +161,55 @@ def test_what_arrived_between_the_readings_is_not_extra() -> None:
     assert codes(read, begun, begun) == []
     extra = replace(read, first=later.first)
     assert codes(extra, begun, begun) != []
+
+
+def two_sources(**c_facts: Any) -> ClusterSnapshot:
+    """Return c, which committed c:1 by itself, below a and b, which do not have it."""
+    names = channel("a", name="x"), channel("b", name="y")
+    plain = snapshot_of(
+        model(server("a", "a:1"), server("b", "b:1"), server("c", "a:1 b:1 c:1", *names))
+    )
+
+    def with_c(part: tuple[ServerSnapshot, ...]) -> tuple[ServerSnapshot, ...]:
+        return tuple(with_facts(each, **c_facts) if each.name == "c" else each for each in part)
+
+    return ClusterSnapshot("cluster", with_c(plain.first), with_c(plain.last))
+
+
+def commits(found: ClusterSnapshot, name: str) -> dict[str, int | None]:
+    [here] = [each for each in found.last if each.name == name]
+    evidence = here.history_evidence
+    records = evidence.commits if evidence is not None else ()
+    return {str(each.gtid): each.server_id for each in records if each.gtid == gtids("c:1")}
+
+
+@pytest.mark.parametrize(("facts", "is_redone"), [({}, True), ({"server_id": None}, False)])
+def test_what_a_step_redoes_on_one_source_is_errant_for_the_other_still(
+    monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], *, is_redone: bool
+) -> None:
+    """The log of a has c:1 with another server_id than that of c, if the latter was read."""
+    read = two_sources(**facts)
+    begun = started(read)
+    then = begun.replace(replace(begun["a"], executed=gtids("a:1 c:1")))
+    own = {str(gtids("c:1")): 3}
+    before = commits(read, "c")
+    found = written(monkeypatch, read, begun, then)
+    assert commits(found, "a") == ({str(gtids("c:1")): 0} if is_redone else {})
+    assert commits(found, "c") == (own if is_redone else before)
+    assert commits(found, "b") == {}
+    same = written(monkeypatch, read, begun, begun)
+    assert commits(same, "a") == {}, "no step has committed it"
+
+
+def test_nothing_is_written_into_the_log_of_a_replica_that_the_plan_does_not_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = two_sources(gtid_purged=None)
+    begun = started(read)
+    assert "c" not in begun.servers
+    then = begun.replace(replace(begun["a"], executed=gtids("a:1 c:1")))
+    found = written(monkeypatch, read, begun, then)
+    assert [each for each in found.last if each.name == "c"] == [
+        each for each in read.last if each.name == "c"
+    ]
+    assert commits(found, "a") == {}

@@ -383,6 +383,9 @@ def test_what_was_chosen_to_be_left_out_is_named_with_the_reason_why_it_is_not(
     assert text.partition(". That is not planned")[2] == (f": {refusal}" if refusal else "")
     assert not [*brings_in(replace(case, model=after), after, (KeptOut(hole, "inject_empty", ""),))]
     assert not [*brings_in(a_case(servers, hole), after, (KeptOut(hole, "inject_empty", ""),))]
+    for elsewhere in ("z", None):
+        of_unread = replace(hole, replica=elsewhere, gtid_set=gtids("a:2"))
+        assert not [*brings_in(case, after, (KeptOut(of_unread, "inject_empty", ""),))]
 
 
 def test_only_a_source_that_was_read_is_known_to_purge_what_it_receives() -> None:

@@ -10,10 +10,13 @@ import pytest
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
 from repair.content.transaction_content import RowsOn, RowState, _completed, _continues
-from repair.doubts.acting_again import unguarded_statements
+from repair.doubts.acting_again import acts_again, unguarded_statements
 from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
 from repair.doubts.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
 from repair.model.missing_on import came_from_source
+from repair.sql.acts_by_itself import Acting
+from repair.sql.replay import Replayed
+from repair.sql.touched_tables import TouchedTable
 from tests.repair.build import OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone
 from topology.catalogue.findings import Grade
@@ -249,3 +252,35 @@ def test_images_have_one_width() -> None:
         _completed((1, 2), (1,))
     with pytest.raises(ValueError, match="shorter"):
         _continues((1, 2), (1,))
+
+
+TRIGGER = Acting("CREATE TRIGGER x", is_event=False, schema="d", table="t")
+EVENT = Acting("CREATE EVENT e", is_event=True)
+
+
+def creating(which: Acting, *tables: str) -> tuple[Replayed, Replayed]:
+    """Return a transaction that creates an object, and a later one that writes rows."""
+    first, last = redone("a:4-5")
+    touched = frozenset(TouchedTable("d", each) for each in tables)
+    return replace(first, creates=(which,)), replace(last, tables=touched)
+
+
+def test_a_trigger_is_not_created_before_rows_that_would_fire_it() -> None:
+    """The log has what the trigger wrote: fired by the redo, it would write it once more."""
+    created, written = creating(TRIGGER, "s", "t")
+    why = acts_again((created, written))
+    assert f"{gtids('a:4')} has the statement `CREATE TRIGGER x`, and {gtids('a:5')} writes" in why
+    assert "it would be written twice" in why
+    assert acts_again((written, created)) == "", "the rows come before the trigger"
+    assert acts_again(creating(TRIGGER, "s")) == "", "rows of another table do not fire it"
+    assert acts_again(creating(TRIGGER)) == "", "there are no rows"
+    between = redone("a:6")
+    assert acts_again((created, *between, written)) == why
+
+
+def test_an_event_is_created_by_hand_even_without_rows_behind_it() -> None:
+    created, _ = creating(EVENT)
+    assert f"{gtids('a:4')} has the statement `CREATE EVENT e`: an event runs" in acts_again(
+        (created,)
+    )
+    assert acts_again(redone("a:4-5")) == ""

@@ -106,6 +106,21 @@ def test_a_channel_from_a_source_that_was_not_read_is_started_if_that_is_selecte
     assert kinds(a_case(servers, PASSED)) == [InjectEmpty, AutoPositionOn]
 
 
+@pytest.mark.parametrize("auto", [True, False])
+def test_of_a_source_that_was_not_read_one_warning_says_that_nothing_is_known(
+    *, auto: bool
+) -> None:
+    elsewhere = replace(channel("a", runs=False, auto=auto), source=None)
+    servers = model(server("b", "a:1 a:3", elsewhere))
+    question = ContentQuestion(gtids("a:2-3"), ("a",), ("b",), is_in_order=False)
+    unread = a_content("a:2-3", rows_on={"b": RowsOn(RowState.UNREAD, "a statement")})
+    case = a_case(servers, PASSED, waiting={("b", ""): question}, arrivals={("b", ""): unread})
+    [text] = misfits_when_resumed(case, ())
+    assert text.startswith("once replication runs on b, what waits may stop the applier or")
+    assert "what the source of b would send is not known" in text
+    assert ("the relay log is deleted" in text) is not auto
+
+
 @pytest.mark.parametrize("is_former", [True, False])
 def test_a_channel_with_a_former_history_stays_stopped(*, is_former: bool) -> None:
     """Its source may have given the GTIDs again: A7 lists what to compare before it is started."""

@@ -9,7 +9,7 @@ import pytest
 
 from repair.audit_after_plan import made_worse
 from repair.content.failing_event import FailingEvent
-from repair.content.transaction_content import RowsOn, RowState
+from repair.content.transaction_content import RowsOn, RowState, TransactionContent
 from repair.doubts.rows_there import is_there_already
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case
@@ -17,7 +17,7 @@ from repair.strategies.fetching_again import refetch
 from repair.strategies.leaving_out import inject_empty
 from repair.strategies.redo_on_source import _where_it_stops
 from repair.strategies.resuming import resuming_actions
-from tests.repair.build import channel, gtids, model, server
+from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 from tests.repair.test_channel_strategies import EMPTY, HOLE, ROWS, event, pair, unasked
 from tests.snapshots import NOON
@@ -109,6 +109,37 @@ def test_rows_of_the_servers_below_must_fit_as_well(
         assert "were changed since on c" in reason(outcome)
     else:
         assert proposed(outcome).actions
+
+
+@pytest.mark.parametrize(("on_c", "is_refused"), [(BEFORE, False), (CONFLICT, True)])
+def test_what_a_second_channel_below_is_to_bring_must_fit_as_well(
+    on_c: RowsOn, *, is_refused: bool
+) -> None:
+    """c gets a:3 by its own channel, which may be held up: then it gets it from b.
+
+    The refusal lists that alone: a:2, which arrives from b in any case, has no rows.
+    """
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "a:1", channel("a", auto=False, bypassed="a:2-3")),
+        server("c", "a:1 a:3", channel("b"), channel("a", name="x")),
+    )
+    seen = {"a": gtids("a:1-3"), "b": gtids("a:1"), "c": gtids("a:1")}
+    content = TransactionContent(
+        "a",
+        {ContentClass.EMPTY: gtids("a:2"), ContentClass.DATA: gtids("a:3")},
+        rows=ROWS,
+        rows_on={"a": AFTER, "b": BEFORE, "c": on_c},
+    )
+    hole = a_finding("H1", "a:2-3")
+    outcome = refetch(unasked(servers, hole, content=content, snapshot_executed=seen))
+    if is_refused:
+        assert reason(outcome).startswith(f"rows of {UUIDS['a']}:3 were changed since on c: ")
+    else:
+        assert proposed(outcome).actions
+    arrived = {**seen, "c": gtids("a:1 a:3")}
+    case = unasked(servers, hole, content=content, snapshot_executed=arrived)
+    assert proposed(refetch(case)).actions, "c had a:3 already: nothing brings it again"
 
 
 def test_no_server_id_is_dropped_by_a_server_whose_own_was_not_read() -> None:

@@ -519,6 +519,55 @@ def test_what_does_not_fit_is_started_only_when_selected(
         assert action.in_order
 
 
+def test_a_switch_that_brings_nothing_of_its_finding_starts_what_waits_only_when_selected() -> None:
+    """By file position b was given all that its source has, but c:1 waits in its relay log."""
+    servers = pair("a:1-3", running=False, bypassed=GtidSet()).replace(server("a", "a:1-3 c:1"))
+    case = waiting(unasked(servers, a_finding("C3", "")), a_content("c:1"), "c:1")
+    seen = {"a": gtids("a:1-3"), "b": gtids("a:1-3")}
+    case = replace(case, snapshot_executed=seen)
+    why = reason(refetch(case))
+    assert "c:1 were not compared on b" in why.replace(str(UUIDS["c"]), "c")
+    assert "Compare the rows, then choose with --strategy C3=" in why
+    chosen = proposed(refetch(replace(case, is_chosen=True)))
+    assert [type(each) for each in chosen.actions] == [AutoPositionOn]
+    [warning] = chosen.warnings
+    assert warning.startswith("it may stop the applier or overwrite rows: ")
+    running = servers.replace(servers["b"].with_channel("", running=True))
+    assert proposed(refetch(replace(case, model=running))).warnings == (), "it is applied anyway"
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_rows_of_a_server_below_count_although_its_own_channel_does_not_ask(
+    *, is_asked: bool
+) -> None:
+    """c gets from b what waits there; its rows were compared, or not, for the channel of b."""
+    servers = stopped().replace(server("c", "a:1", channel("b")))
+    names = ("a", "b", "c") if is_asked else ("a", "b")
+    question = ContentQuestion(gtids("a:2-3"), ("a",), names, is_in_order=False)
+    case = waiting(unasked(servers, STOPPED), on_b(BEFORE), "a:2-3")
+    case = replace(case, waiting={("b", ""): question})
+    assert "were not compared on c" in reason(start_channel(case))
+    fits = replace(on_b(BEFORE), rows_on={"a": AFTER, "b": BEFORE, "c": BEFORE})
+    assert proposed(start_channel(replace(case, arrivals={("b", ""): fits}))).actions
+
+
+def test_rows_that_were_compared_for_another_channel_are_not_asked_for_again() -> None:
+    """What waits on both b and d arrives on d: its rows were compared for the channel of d."""
+    servers = stopped().replace(
+        server("d", "a:1", channel("b"), channel("a", name="x", runs=False))
+    )
+    case = waiting(unasked(servers, STOPPED), on_b(BEFORE), "a:2-3")
+    of_d = ContentQuestion(gtids("a:2-3"), ("a",), ("a", "d"), is_in_order=False)
+    fits = a_content("a:2-3", rows=ROWS, rows_on={"a": AFTER, "d": BEFORE})
+    both = replace(
+        case,
+        waiting={**case.waiting, ("d", "x"): of_d},
+        arrivals={**case.arrivals, ("d", "x"): fits},
+    )
+    assert "were not compared on d" in reason(start_channel(case))
+    assert proposed(start_channel(both)).actions
+
+
 def test_the_script_looks_at_the_rows_that_fit_once_more() -> None:
     [action] = proposed(
         start_channel(waiting(unasked(stopped(), STOPPED), on_b(BEFORE), "a:2-3"))

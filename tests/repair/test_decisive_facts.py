@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -157,15 +158,19 @@ def test_what_a_server_executed_in_another_order_matters_unless_one_log_has_the_
         assert proposed(outcome).actions
 
 
-def test_what_was_passed_and_the_source_did_not_list_is_fetched_as_well() -> None:
-    """a committed a:4 after it was read; the applier of b has been behind it."""
-    behind = replace(channel("a", auto=False), passed=gtids("a:4"))
+@pytest.mark.parametrize("by", ["passed", "bypassed"])
+def test_what_was_passed_and_the_source_did_not_list_is_fetched_as_well(by: str) -> None:
+    """a committed a:4 after it was read; b has been behind it, its applier or its file position."""
+    beyond: dict[str, Any] = {by: gtids("a:4")}
+    behind = replace(channel("a", auto=False), **beyond)
     servers = model(server("a", "a:1-4"), server("b", "a:1-3", behind))
     case = a_case(servers, a_finding("C3", ""), is_chosen=False)
     case = replace(case, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1-3")})
     assert ":4 has not been read" in reason(refetch(case))
     kept = servers.replace(server("b", "a:1-3", channel("a", auto=False)))
     assert proposed(refetch(replace(case, model=kept))).actions
+    there = servers.replace(server("b", "a:1-4", behind))
+    assert proposed(refetch(replace(case, model=there))).actions, "it has executed it since"
 
 
 @pytest.mark.parametrize(

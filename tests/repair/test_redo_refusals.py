@@ -17,8 +17,18 @@ from repair.model.missing_on import came_from_source
 from repair.sql.acts_by_itself import Acting
 from repair.sql.replay import Replayed
 from repair.sql.touched_tables import TouchedTable
+from repair.strategies.redo_on_source import redo_on_source
 from tests.repair.build import OLD, channel, gtids, model, server
-from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone
+from tests.repair.cases import (
+    a_case,
+    a_content,
+    a_finding,
+    a_net_row,
+    a_table,
+    proposed,
+    reason,
+    redone,
+)
 from topology.catalogue.findings import Grade
 from topology.readings.transaction_class import ContentClass
 
@@ -284,3 +294,53 @@ def test_an_event_is_created_by_hand_even_without_rows_behind_it() -> None:
         (created,)
     )
     assert acts_again(redone("a:4-5")) == ""
+
+
+PLAIN = redone("a:4")
+WRITING = tuple(replace(each, tables=frozenset({TouchedTable("d", "t")})) for each in PLAIN)
+NO_ROLLBACK = {"a": (("d", "t", "MyISAM"),)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "source", "words"),
+    [
+        ({}, {}, ""),
+        ({"unlike_on": {"a": "`n` is SMALLINT"}}, {}, "may not fit: `n` is SMALLINT"),
+        ({"otherwise_on": {"a": "one column more"}}, {}, "may not fit: one column more"),
+        ({"unlike_on": {"b": "`n` is SMALLINT"}}, {}, ""),  # a redo runs on a alone
+        (
+            {"row_tables": (a_table(),)},
+            {"log_filters": (("binlog_ignore_db", "d"),)},
+            "not log d.t",
+        ),
+        ({"row_tables": (a_table(),)}, {"log_filters": (("binlog_ignore_db", "e"),)}, ""),
+        ({"has_cut_rows": True}, {}, "without all columns"),
+        ({"redo": WRITING, "no_rollback_on": NO_ROLLBACK}, {}, "d.t (MyISAM) on a has an engine"),
+        ({"redo": WRITING, "no_rollback_on": {"b": NO_ROLLBACK["a"]}}, {}, ""),
+        ({"redo": (replace(PLAIN[0], creates=(EVENT,)),)}, {}, "an event runs on each server"),
+        ({"redo": (replace(PLAIN[0], unguarded="CALL p()"),)}, {}, "the statement `CALL p()`"),
+        ({"rows_on": {"a": AFTER}}, {}, "the rows are already on a"),
+        ({"rows_on": {"b": BEFORE}}, {}, "rows were changed since on servers that have"),
+    ],
+)
+def test_a_redo_is_refused_for_each_of_these_alone(
+    facts: dict[str, Any], source: dict[str, Any], words: str
+) -> None:
+    """Its rows would differ, not be logged, be lost in part, or come a second time."""
+    servers = SERVERS.replace(replace(SERVERS["a"], **source))
+    content = a_content("a:4", **{"redo": PLAIN, **facts})
+    outcome = redo_on_source(a_case(servers, LOST, content=content))
+    if words:
+        assert words in reason(outcome)
+    else:
+        assert proposed(outcome).actions
+
+
+@pytest.mark.parametrize("kind", [ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA])
+def test_what_is_empty_or_harmless_is_not_redone_but_used_up(kind: ContentClass) -> None:
+    content = replace(a_content("a:4", kind), redo=())
+    why = reason(redo_on_source(a_case(SERVERS, LOST, content=content)))
+    if kind is ContentClass.DATA:
+        assert f"{gtids('a:4')} was not read as SQL" in why
+    else:
+        assert f"{gtids('a:4')} is empty or harmless" in why

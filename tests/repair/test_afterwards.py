@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from repair.audit_after_plan import audit_after
+from repair.model.former_places import at_former_places, reached
 from repair.model.initial_model import start_model
 from repair.model.replication_model import Model
 from repair.model.strategy_case import LogEvidence
@@ -38,6 +39,23 @@ def test_what_a_step_adds_lies_behind_the_end_of_the_log_that_was_read() -> None
     assert "H1" not in codes(read, begun, added)
 
 
+def stopped_at(place: str) -> ClusterSnapshot:
+    """Return b, which is missing a:4-5 of a, with a stopped channel at a position in its log."""
+    stopped = channel("a", runs=False)
+    plain = snapshot_of(model(server("a", "a:1-5"), server("b", "a:1-3", stopped)))
+    file, _, position = place.partition(":")
+    at = LogPosition.of(file=file, position=int(position))
+
+    def moved(each: ServerSnapshot) -> ServerSnapshot:
+        channels = each.channels or ()
+        return replace(
+            each, channels=tuple(replace(one, received_to=at, applied_to=at) for one in channels)
+        )
+
+    first, last = (tuple(map(moved, part)) for part in (plain.first, plain.last))
+    return ClusterSnapshot("cluster", first, last)
+
+
 @pytest.mark.parametrize(
     ("place", "added", "purged", "is_reported"),
     [
@@ -53,19 +71,7 @@ def test_a_step_may_make_a_log_as_long_as_a_former_one(
     place: str, added: str, purged: str, *, is_reported: bool
 ) -> None:
     """The channel of b stopped before a was reset: what a has now seems to be behind its place."""
-    stopped = channel("a", runs=False)
-    plain = snapshot_of(model(server("a", "a:1-5"), server("b", "a:1-3", stopped)))
-    file, _, position = place.partition(":")
-    at = LogPosition.of(file=file, position=int(position))
-
-    def moved(each: ServerSnapshot) -> ServerSnapshot:
-        channels = each.channels or ()
-        return replace(
-            each, channels=tuple(replace(one, received_to=at, applied_to=at) for one in channels)
-        )
-
-    first, last = (tuple(map(moved, part)) for part in (plain.first, plain.last))
-    read = ClusterSnapshot("cluster", first, last)
+    read = stopped_at(place)
     begun = started(read)
     then = begun.replace(
         replace(
@@ -213,3 +219,41 @@ def test_nothing_is_written_into_the_log_of_a_replica_that_the_plan_does_not_kno
         each for each in read.last if each.name == "c"
     ]
     assert commits(found, "a") == {}
+
+
+FORMER = "binlog.000002:9000"
+
+
+def test_a_channel_that_a_step_changes_leaves_its_former_place() -> None:
+    read = stopped_at(FORMER)
+    begun = started(read)
+    grown = begun.replace(replace(begun["a"], executed=gtids("a:1-6")))
+    found = {(edge.replica, str(place)) for edge, place in reached(read, begun, grown)["a"]}
+    assert found == {("b", FORMER)}
+    for change in ({"running": True}, {"auto_position": False}, {"passed": gtids("a:4")}):
+        moved = grown.replace(grown["b"].with_channel("", **change))
+        assert reached(read, begun, moved) == {}
+    assert reached(read, begun, begun) == {}, "nothing is logged"
+
+
+@pytest.mark.parametrize(
+    ("part", "unread", "is_known"),
+    [
+        ("first", "b", False),  # it may have received since
+        ("last", "a", False),  # where its log ends is not known
+        ("first", "a", True),
+        ("last", "b", True),
+    ],
+)
+def test_a_former_place_is_known_by_the_replica_before_and_the_source_after(
+    part: str, unread: str, *, is_known: bool
+) -> None:
+    read = stopped_at(FORMER)
+    assert [*at_former_places(read)] == [("b", "")]
+    servers = tuple(
+        with_facts(each, gtid_purged=None) if each.name == unread else each
+        for each in getattr(read, part)
+    )
+    seen: dict[str, Any] = {part: servers}
+    assert [*at_former_places(replace(read, **seen))] == [("b", "")] * is_known
+    assert [*at_former_places(stopped_at("binlog.000002:50"))] == []

@@ -17,7 +17,8 @@ from repair.sql.privileges import StatementKind
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_net_row, a_table
 from tests.repair.script_cases import pair
-from topology.readings.snapshot import ThreadState
+from topology.readings.snapshot import ThreadState, WorkerSnapshot
+from topology.readings.version import ServerVersion
 
 ROWS = (a_net_row((1, 5), (1, 6)), a_net_row((2, 5), (2, 6)), a_net_row((1, 5), None, a_table("u")))
 RUNNING, STOPPED = ThreadState.RUNNING, ThreadState.STOPPED
@@ -208,3 +209,54 @@ def test_a_channel_that_was_started_and_stands_again_is_not_started(
     [halted] = [each for each in conditions if " OR NOT (" in each] or [""]
     assert ("applier.SERVICE_STATE = 'OFF'" in halted) is ("receiver" in asked)
     assert (f"GTID_SUBTRACT('{gtids('a:4-6')}'" in halted) is ("begun" in asked)
+
+
+@pytest.mark.parametrize(
+    ("errno", "workers", "passed", "version", "known"),
+    [
+        (1062, (), "a:4", NEW, "IN (1062)"),
+        (1756, (1062, 0, 1032), "a:4", NEW, "IN (1032, 1062, 1756)"),
+        (0, (1062,), "a:4", NEW, "IN (1062)"),
+        (0, (0,), "a:4", NEW, None),  # nothing stopped it
+        (1062, (), "", NEW, None),  # it continues where it stopped, and has passed nothing
+        (1062, (), "a:4", OLD, None),  # 5.6 has no table that shows the error
+    ],
+)
+def test_an_applier_that_has_passed_transactions_still_stands_at_its_error(
+    errno: int, workers: tuple[int, ...], passed: str, version: ServerVersion, known: str | None
+) -> None:
+    """What deletes its relay log clears the error as well, and lets the source send them again."""
+    servers = pair(version, runs=False)
+    servers = servers.replace(servers["b"].with_channel("", passed=gtids(passed)))
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    read = made.seen["b"]
+    [one] = read.channels or ()
+    of_workers = tuple(
+        WorkerSnapshot(number, GtidSet(), each, "") for number, each in enumerate(workers)
+    )
+    one = replace(one, applier_errno=errno, workers=of_workers)
+    made = replace(made, seen={**made.seen, "b": replace(read, channels=(one,))})
+    found = [
+        each.condition
+        for each in start_channel(action, made).preconditions
+        if "the applier's error was cleared" in each.message
+    ]
+    assert len(found) == (known is not None)
+    assert all(each.endswith(str(known)) for each in found)
+
+
+def test_what_was_read_what_steps_bring_and_what_waits_is_no_other_work() -> None:
+    """Anything else that the server executes may have changed the rows, and changed them back."""
+    servers = model(server("a", "a:1-6"), server("b", "a:1-3 c:1", channel("a", runs=False)))
+    read = servers.replace(replace(servers["b"], executed=gtids("a:1-3 d:1")))
+    action = StartChannel("b", "", **COMPARED)
+    made = replace(setting(servers, action), seen=snapshot_of(read).last_read)
+    [guard] = [
+        each
+        for each in start_channel(action, made).preconditions
+        if "that the plan did not see" in each.message
+    ]
+    known, _, _ = guard.condition.partition(" OR ")
+    for each in ("a:1-6", "c:1", "d:1"):
+        assert str(gtids(each)) in known

@@ -174,12 +174,12 @@ def test_a_selected_start_warns_of_a_log_that_was_not_read(
     assert not [*doubts_of_start(case, servers["b"], servers["b"].channels[0])]
 
 
-def beside(servers: Model, **seen: str) -> list[str]:
+def beside(servers: Model, waits: str = "a:3", **seen: str) -> list[str]:
     """Return the warnings about what receiving servers have from other sources."""
     executed = {each.name: each.executed for each in servers.servers.values()}
     executed |= {name: gtids(text) for name, text in seen.items()}
     case = a_case(servers, FOUND, snapshot_executed=executed)
-    return [short(each) for each in came_beside(case, START, a_content("a:3"))]
+    return [short(each) for each in came_beside(case, START, a_content(waits))]
 
 
 def test_older_versions_may_replace_what_another_source_changed_and_changed_back() -> None:
@@ -190,6 +190,7 @@ def test_older_versions_may_replace_what_another_source_changed_and_changed_back
     assert beside(chain()) == []
     assert beside(chain(), b="a:1-2 b:1") == [], "own_work.py reads what a server committed itself"
     assert beside(chain(), a="a:1-3 d:1", b="a:1-2 d:1") == [], "it came through the source"
+    assert beside(chain(), "a:3-4", c="a:1-2 a:4") == [], "what waits was read"
     above = chain(server("d", "a:1 d:1"), a={"channels": (channel("d"),)})
     assert beside(above, b="a:1-2 d:1") == [], "it came through a server above the source"
     there = chain().replace(server("c", "a:1-3 d:1", channel("b")))

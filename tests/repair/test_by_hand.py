@@ -111,6 +111,13 @@ def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
     assert text.startswith("do NOT delete the relay log of b")
     assert gtids("a:4-5").shortened() in text
     assert "`" not in text
+    # What b is still to apply is in its relay log alone, although the model has it executed.
+    due = replace(server("b", "a:1-9", received), due=gtids("a:4-5"))
+    waiting = by_hand("explain", stopped, model(kept["a"], due))
+    assert waiting.startswith("do NOT delete the relay log of b")
+    assert gtids("a:4-5").shortened() in waiting
+    applied = by_hand("explain", stopped, model(kept["a"], server("b", "a:1-9", received)))
+    assert applied.startswith("no transaction caused the error")
     for unread in (model(server("b", "a:1-3", received)), model(server("a", "a:1-9"))):
         text = by_hand("explain", stopped, unread)
         assert "before you delete the relay log" in text

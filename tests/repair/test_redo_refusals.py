@@ -10,6 +10,7 @@ import pytest
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
 from repair.content.transaction_content import RowsOn, RowState, _completed, _continues
+from repair.content.waiting_ddl import Ddl
 from repair.doubts.acting_again import acts_again, unguarded_statements
 from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
 from repair.doubts.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
@@ -314,6 +315,12 @@ NO_ROLLBACK = {"a": (("d", "t", "MyISAM"),)}
             "not log d.t",
         ),
         ({"row_tables": (a_table(),)}, {"log_filters": (("binlog_ignore_db", "e"),)}, ""),
+        (
+            {"statements": ("CREATE TABLE x (id INT)",)},
+            {"log_filters": (("binlog_do_db", "e"),)},
+            "not log the schema of its statements, perhaps (binlog_do_db = e)",
+        ),
+        ({"statements": ("CREATE TABLE x (id INT)",)}, {}, ""),
         ({"has_cut_rows": True}, {}, "without all columns"),
         ({"redo": WRITING, "no_rollback_on": NO_ROLLBACK}, {}, "d.t (MyISAM) on a has an engine"),
         ({"redo": WRITING, "no_rollback_on": {"b": NO_ROLLBACK["a"]}}, {}, ""),
@@ -344,3 +351,22 @@ def test_what_is_empty_or_harmless_is_not_redone_but_used_up(kind: ContentClass)
         assert f"{gtids('a:4')} was not read as SQL" in why
     else:
         assert f"{gtids('a:4')} is empty or harmless" in why
+
+
+def test_a_redo_warns_of_columns_that_its_own_transactions_alter() -> None:
+    """Definitions were compared as they are now: not as they are between the transactions."""
+    [gtid] = gtids("a:4").gtids()
+    ddl = tuple(
+        Ddl(gtid, f"ALTER TABLE {name}", is_other=True, alters=("d", name)) for name in "ut"
+    )
+    both = a_content("a:4", redo=PLAIN, ddl=ddl, row_tables=(a_table("t"), a_table("u")))
+    for content, names in (
+        (both, "d.t, d.u"),
+        (replace(both, row_tables=(a_table("t"), a_table("s"))), "d.t"),
+        (replace(both, row_tables=(a_table("s"),)), ""),
+        (replace(both, ddl=()), ""),
+    ):
+        warnings = proposed(redo_on_source(a_case(SERVERS, LOST, content=content))).warnings
+        found = [each for each in warnings if "so the types of the columns were not" in each]
+        assert len(found) == bool(names)
+        assert all(f"the transactions alter {names}, so" in each for each in found)

@@ -42,6 +42,15 @@ def test_a_donor_that_sends_nothing_else_comes_first() -> None:
     assert "(host of d)" in refetched(refusing)
 
 
+def test_a_donor_that_refuses_the_replica_is_named_where_there_is_no_other() -> None:
+    alone = model(
+        SERVERS["a"], server("b", "a:1-3 c:7", channel("a")), server("c", "a:1-9", channel("a"))
+    )
+    refusing = f"c will refuse the connection: {gtids('c:7')} has its server_uuid, but c does not"
+    assert refusing in refetched(alone)
+    assert "will refuse" not in refetched(SERVERS)
+
+
 def test_a_donor_can_serve_all_that_the_replica_needs() -> None:
     purging = SERVERS.replace(server("c", "a:1-9 c:1", channel("a"), purged="c:1"))
     assert "(host of d)" in refetched(purging)
@@ -118,6 +127,15 @@ def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
     assert gtids("a:4-5").shortened() in waiting
     applied = by_hand("explain", stopped, model(kept["a"], server("b", "a:1-9", received)))
     assert applied.startswith("no transaction caused the error")
+    # Another channel has nothing that is missing: only that of the finding counts.
+    first = replace(channel("d", name="d"), retrieved=gtids("d:1"))
+    two = model(SERVERS["a"], server("b", "a:1-9 d:1", first, received), server("d", "d:1"))
+    assert "SOURCE_AUTO_POSITION = 1`" in by_hand("explain", stopped, two)
+    gone = two.replace(server("b", "a:1-9", first, received))
+    assert "SOURCE_AUTO_POSITION = 1`" in by_hand("explain", stopped, gone)
+    of_d = replace(stopped, channel="d", source="d")
+    emptied = gone.replace(server("d", "d:1", purged="d:1"))
+    assert by_hand("explain", of_d, emptied).startswith("do NOT delete the relay log of b")
     for unread in (model(server("b", "a:1-3", received)), model(server("a", "a:1-9"))):
         text = by_hand("explain", stopped, unread)
         assert "before you delete the relay log" in text

@@ -394,6 +394,14 @@ def test_a_channel_is_not_started_unasked(servers: Model, words: str, warning: s
     assert told.startswith("it may stop the applier or overwrite rows: ")
 
 
+def test_a_start_from_a_source_that_was_not_read_keeps_its_other_warnings() -> None:
+    servers = stopped(source=None, passed=gtids("a:2"))
+    texts = proposed(start_channel(a_case(servers, STOPPED))).warnings
+    fetched_again, unknown = texts
+    assert "b may fetch" in fetched_again
+    assert "what the source of b would send is not known" in unknown
+
+
 def test_a_channel_that_would_be_refused_is_not_even_started_when_selected() -> None:
     purged = stopped(passed=gtids("a:2")).replace(server("a", "a:1-3", purged="a:1-2"))
     assert "a would refuse b with error 1236" in reason(start_channel(a_case(purged, STOPPED)))

@@ -128,3 +128,26 @@ def test_a_channel_with_a_former_history_stays_stopped(*, is_former: bool) -> No
     servers = model(server("a", "a:1-3", purged="a:2"), server("b", "a:1 a:3", stopped))
     case = a_case(servers, a_finding("P1", "a:2"), is_chosen=False)
     assert bool(resuming_actions(case)) is not is_former
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "is_warned"), [({"c": "a:2"}, True), ({"c": "a:9"}, False), ({}, False)]
+)
+def test_a_start_behind_a_choice_names_what_would_come_without_its_content(
+    doubtful: dict[str, str], *, is_warned: bool
+) -> None:
+    """a:2 is empty in the log of a, and another transaction on c."""
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "a:1", replace(channel("a", runs=False), stuck_at=gtids(""))),
+        server("c", "a:1-3"),
+    )
+    content = replace(
+        a_content("a:2-3", ContentClass.EMPTY),
+        doubtful={name: gtids(text) for name, text in doubtful.items()},
+    )
+    case = a_case(servers, a_finding("P1", "a:1"), arrivals={("b", ""): content})
+    assert [type(each) for each in resuming_actions(case)] == [StartChannel]
+    found = [text for text in misfits_when_resumed(case, ()) if "without that content" in text]
+    assert bool(found) is is_warned
+    assert all("may be another transaction on c: b would execute it" in each for each in found)

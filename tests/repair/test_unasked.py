@@ -199,6 +199,29 @@ def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
         )
 
 
+@pytest.mark.parametrize(
+    ("on_b", "stuck", "seen", "expected"),
+    [
+        (LIKE, False, "a:1-3", True),
+        (LIKE, True, "a:1-3", False),  # a row conflict there: it was changed without a log
+        (LIKE, False, "a:1 a:3", False),  # it was still committing them
+        # As the transactions left them: the source has nothing to decide.
+        (replace(AFTER, is_like_source=True), True, "a:1-3", True),
+        (replace(AFTER, is_like_source=True), False, "a:1 a:3", True),
+        (AFTER, True, "a:1 a:3", True),
+    ],
+)
+def test_only_a_source_that_is_comparable_shows_that_rows_are_as_later_ones_left_them(
+    on_b: RowsOn, seen: str, *, stuck: bool, expected: bool
+) -> None:
+    above = server("a", "a:1-3", channel("d", stuck=stuck))
+    servers = pair().replace(above).replace(server("d", "a:1"))
+    content = a_content("a:2", rows_on={"a": CONFLICT, "b": on_b})
+    executed = {"a": gtids(seen), "b": servers["b"].executed, "d": gtids("a:1")}
+    case = a_case(servers, HOLE, content=content, snapshot_executed=executed)
+    assert is_there_already(case) is expected
+
+
 # -- the way home ---------------------------------------------------------------------------------
 
 

@@ -260,3 +260,27 @@ def test_what_was_read_what_steps_bring_and_what_waits_is_no_other_work() -> Non
     known, _, _ = guard.condition.partition(" OR ")
     for each in ("a:1-6", "c:1", "d:1"):
         assert str(gtids(each)) in known
+
+
+@pytest.mark.parametrize("by_sets", [True, False])
+def test_a_start_warns_of_what_filters_leave_out_of_what_arrives(*, by_sets: bool) -> None:
+    """Rows that a binary log leaves out never reach its replicas, and their GTIDs count there."""
+
+    def warnings(servers: Model) -> str:
+        if by_sets:
+            action = AutoPositionOn("b", "", filled=GtidSet())
+            return " ".join(auto_position_on(action, setting(servers, action)).warnings)
+        start = StartChannel("b", "")
+        return " ".join(start_channel(start, setting(servers, start)).warnings)
+
+    plain = model(
+        server("a", "a:1-6"), server("b", "a:1-3", channel("a", runs=False, auto=not by_sets))
+    )
+    options = ("binlog_do_db", "shop"), ("binlog_ignore_db", "mysql")
+    filtered = plain.replace(replace(plain["b"], log_filters=options))
+    told = warnings(filtered)
+    assert "b does not log all that it applies (binlog_do_db = shop, binlog_ignore_db" in told
+    assert f"its replicas get {gtids('a:4-6').shortened()} without the rows" in told
+    assert "does not log all" not in warnings(plain)
+    there = filtered.replace(replace(filtered["b"], executed=gtids("a:1-6")))
+    assert "does not log all" not in warnings(there), "nothing arrives"

@@ -16,7 +16,13 @@ from repair.model.actions import (
     simulate,
 )
 from repair.model.invariants import INVARIANTS, broken_invariants
-from repair.model.replication_model import Model, ModelServer, refused, settle
+from repair.model.replication_model import (
+    Model,
+    ModelServer,
+    refused,
+    settle,
+    with_all_channels_repaired,
+)
 from repair.strategies.strategy_registry import REPAIRS
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from topology.catalogue.catalogue_rows import ROWS
@@ -58,6 +64,17 @@ def test_only_who_connects_is_refused() -> None:
         permissive = replace(server("a", "a:1-3"), sends_by_sets=False)
         servers = settle(model(permissive, server("b", "", receiver)))
         assert servers["b"].executed == gtids(brought)
+
+
+def test_a_receiver_that_was_stopped_connects_anew_and_may_be_refused() -> None:
+    """While it is connected, its source sends on, whatever it would refuse now."""
+    connected = replace(channel("a"), is_connected=True)
+    servers = model(server("a", "a:1-5", purged="a:1-2"), server("b", "a:1", connected))
+    assert settle(servers)["b"].executed == gtids("a:1 a:3-5")
+    stopped = simulate(servers, StopChannel("b", ""))
+    again = model(servers["a"], replace(server("b", "a:1"), channels=stopped["b"].channels))
+    assert not again["b"].channels[0].running
+    assert with_all_channels_repaired(again)["b"].executed == gtids("a:1")
 
 
 def test_a_server_never_gets_its_own_back() -> None:

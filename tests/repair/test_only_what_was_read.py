@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from repair.content.content_questions import ContentQuestion
+from repair.content.transaction_content import RowsOn, RowState
 from repair.doubts.compared_rows import compared_waiting, rows_of
 from repair.doubts.still_to_come import unread_beside_own_work
 from repair.model.actions import Action, AutoPositionOn, InjectEmpty, StartChannel, simulate
@@ -113,6 +114,63 @@ def test_what_comes_unread_must_not_meet_own_work(
     assert (misfit_of_waiting(case, action) is not None) is refused
     assert isinstance(start_channel(case), Refusal) is refused
     assert isinstance(start_channel(replace(case, is_chosen=True)), Proposal)
+
+
+@pytest.mark.parametrize(
+    ("kind", "by_sets", "is_hidden"),
+    [
+        (ContentClass.EMPTY, False, True),
+        (ContentClass.EMPTY, True, False),  # no step hides what b has
+        (ContentClass.DATA, False, False),  # its rows were compared
+    ],
+)
+def test_what_waits_is_empty_only_as_long_as_a_log_shows_it(
+    kind: ContentClass, *, by_sets: bool, is_hidden: bool
+) -> None:
+    b = replace(server("b", "a:1-2", channel("a")), sends_by_sets=by_sets)
+    servers = model(server("a", "a:1-2"), b, server("c", "a:1", channel("b", runs=False)))
+    case = a_case(
+        servers,
+        a_finding("A7", "", source="b", replica="c"),
+        waiting={("c", ""): ContentQuestion(gtids("a:2"), (), ("c",))},
+        arrivals={("c", ""): a_content("a:2", kind)},
+    )
+    why = unread_beside_own_work(case, StartChannel("c", "")) or ""
+    assert ("after earlier steps of this plan no log of b shows what it has" in why) is is_hidden
+    assert bool(why) is is_hidden
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "here", "known", "refused"),
+    [
+        (ContentClass.DATA, RowState.UNREAD, "d:1", "a:1 d:1", True),
+        (ContentClass.DATA, RowState.AS_BEFORE, "d:1", "a:1 d:1", False),
+        (ContentClass.EMPTY, RowState.UNREAD, "d:1", "a:1 d:1", False),  # it has no rows
+        (ContentClass.DATA, RowState.UNREAD, "", "a:1 d:1", False),  # a new replica
+        (ContentClass.DATA, RowState.UNREAD, "d:1", "a:1-2 d:1", False),  # all of it was read
+    ],
+)
+def test_the_first_transactions_of_an_origin_wait_until_their_rows_can_be_compared(
+    kind: ContentClass, state: RowState, here: str, known: str, *, refused: bool
+) -> None:
+    """The history of c may have been set: the rows of a:1 may be there already."""
+    servers = model(
+        server("a", "a:1-2"),
+        server("b", "a:1-2 d:1", channel("a")),
+        server("c", here, channel("b", runs=False)),
+    )
+    question = ContentQuestion(gtids(known.removesuffix(" d:1")), (), ("c",))
+    content = a_content("a:1-2", kind, rows_on={"c": RowsOn(state)})
+    case = a_case(
+        servers,
+        a_finding("A7", "", source="b", replica="c"),
+        waiting={("c", ""): question},
+        arrivals={("c", ""): content},
+        snapshot_executed={"a": gtids("a:1-2"), "b": gtids(known), "c": gtids(here)},
+    )
+    why = unread_beside_own_work(case, StartChannel("c", "")) or ""
+    assert ("c has logged nothing of its origin" in why) is refused
+    assert bool(why) is refused
 
 
 @pytest.mark.parametrize(

@@ -151,3 +151,21 @@ def test_a_start_behind_a_choice_names_what_would_come_without_its_content(
     found = [text for text in misfits_when_resumed(case, ()) if "without that content" in text]
     assert bool(found) is is_warned
     assert all("may be another transaction on c: b would execute it" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("stuck_at", "expected"),
+    [
+        ("", [StartChannel]),
+        ("a:2", [StartChannel]),  # the finding's own: it is answered
+        ("a:3", [StartChannel]),  # it was executed since
+        ("a:4", []),  # A2 or A3 lists what to compare first
+    ],
+)
+def test_a_channel_that_another_transaction_stopped_is_not_resumed(
+    stuck_at: str, expected: list[type[Any]]
+) -> None:
+    stuck = replace(channel("a", runs=False), stuck_at=gtids(stuck_at))
+    servers = model(server("a", "a:1-4"), server("b", "a:1 a:3", stuck))
+    case = a_case(servers, a_finding("H1", "a:2"))
+    assert [type(each) for each in resuming_actions(case)] == expected

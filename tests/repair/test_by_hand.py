@@ -94,6 +94,26 @@ def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> No
     assert "_content_looks.json" not in by_hand("reclone", finding, SERVERS)
 
 
+def test_a_filter_of_a_binary_log_is_removed_and_its_replicas_are_no_option() -> None:
+    evidence = tuple(
+        Evidence(fact, "mysql", "a", NOON)
+        for fact in ("binlog_do_db", "replicas", "binlog_ignore_db")
+    )
+    text = by_hand("configure", replace(purged(SERVERS), code="C11", evidence=evidence), SERVERS)
+    assert text.startswith("remove binlog_do_db, binlog_ignore_db from the configuration file of a")
+
+
+def test_a_server_is_attached_only_to_one_that_was_read_and_has_all_of_it() -> None:
+    unlinked = replace(purged(SERVERS), code="J1")
+    assert by_hand("attach", unlinked, SERVERS).startswith("compare the data of the two servers")
+    for name in "ab":
+        alone = model(SERVERS[name])
+        text = by_hand("attach", unlinked, alone)
+        assert text == "compare the GTID sets and the data of the two servers first"
+    ahead = SERVERS.replace(server("b", "a:1-3 b:1"))
+    assert by_hand("attach", unlinked, ahead).startswith("do NOT attach b yet: a does not have ")
+
+
 def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
     stopped = replace(
         purged(SERVERS), code="A3", evidence=(Evidence("applier errno", "13121", "b", NOON),)

@@ -470,6 +470,10 @@ def test_a_log_that_does_not_follow_from_itself_is_not_delivered_unasked() -> No
         assert isinstance(outcome, Proposal) is starts, outcome
         if not starts:
             assert "do not follow from each other" in reason(outcome)
+            named = replace(content, rows_unread="d.t: two changes")
+            why = reason(start_channel(waiting(case, named, "a:2-3", in_order=True)))
+            assert "do not follow from each other" in why
+            assert "(d.t: two changes)" in why
 
 
 def test_rows_that_can_be_compared_count_although_others_cannot() -> None:
@@ -557,6 +561,24 @@ def test_rows_of_a_server_below_count_although_its_own_channel_does_not_ask(
     assert "were not compared on c" in reason(start_channel(case))
     fits = replace(on_b(BEFORE), rows_on={"a": AFTER, "b": BEFORE, "c": BEFORE})
     assert proposed(start_channel(replace(case, arrivals={("b", ""): fits}))).actions
+
+
+@pytest.mark.parametrize(("on_c", "starts"), [(UNREAD, True), (BEFORE, True), (CONFLICT, False)])
+def test_rows_below_that_another_channel_brings_first_only_matter_if_they_do_not_fit(
+    on_c: RowsOn, *, starts: bool
+) -> None:
+    """c gets all of it from a, and its rows could not be compared: that is no reason by itself."""
+    servers = stopped().replace(server("c", "a:1-3", channel("b"), channel("a", name="x")))
+    fits = a_content("a:2-3", rows=ROWS, rows_on={"a": AFTER, "b": BEFORE, "c": on_c})
+    case = waiting(unasked(servers, STOPPED), fits, "a:2-3")
+    seen = {"a": gtids("a:1-3"), "b": gtids("a:1"), "c": gtids("a:1")}
+    outcome = start_channel(replace(case, snapshot_executed=seen))
+    assert isinstance(outcome, Proposal) is starts
+    assert starts or "were changed since on c" in reason(outcome)
+    unlike = {("b", ""): replace(fits, unlike_on={"c": "d.t is not there"})}
+    there = replace(case, arrivals=unlike)  # c had all of it when it was read
+    assert proposed(start_channel(there)).actions
+    assert "d.t is not there" in reason(start_channel(replace(there, snapshot_executed=seen)))
 
 
 def test_rows_that_were_compared_for_another_channel_are_not_asked_for_again() -> None:

@@ -328,6 +328,21 @@ def test_a_stop_between_two_targets_leaves_one_that_no_audit_reports(
     assert bool([*unfinished(case, ("a", "d"))]) is is_left
 
 
+@pytest.mark.parametrize("logs_received", [True, False])
+def test_a_source_that_logs_nothing_received_does_not_hide_itself(*, logs_received: bool) -> None:
+    """d, above a, gets them first; only another source of b would hide that a is without them."""
+    a = replace(server("a", "a:1", channel("d")), logs_received=logs_received)
+    servers = model(a, server("b", "a:1 b:1", channel("a")), server("d", "a:1"))
+    case = a_case(servers, a_finding("E1", "b:1"))
+    assert not [*unfinished(case, ("d", "a"))]
+    beside = replace(server("c", "a:1", channel("d")), logs_received=logs_received)
+    both = servers.replace(beside).replace(
+        server("b", "a:1 b:1", channel("a"), channel("c", name="c"))
+    )
+    found = [*unfinished(replace(case, model=both), ("d", "a"))]
+    assert bool(found) is not logs_received
+
+
 def test_a_source_that_is_no_target_is_not_left_without_them() -> None:
     """b receives from a and from d, and both are without b:1; d gets it from a."""
     servers = model(

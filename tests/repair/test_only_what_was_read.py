@@ -14,7 +14,7 @@ from repair.doubts.still_to_come import unread_beside_own_work
 from repair.model.actions import Action, AutoPositionOn, InjectEmpty, StartChannel, simulate
 from repair.model.hidden_evidence import no_longer_shown
 from repair.model.holes import emptied_above, fetched_again
-from repair.model.replication_model import Model
+from repair.model.replication_model import Model, ModelChannel
 from repair.model.strategy_case import Proposal, Refusal
 from repair.model.unlogged_redo import refuses_replicas
 from repair.plan_parts import brought_by
@@ -303,6 +303,11 @@ def test_a_switch_of_a_stopped_channel_asks_for_a_quiet_server(
     assert bool([*commits_nothing_meanwhile(action, setting)]) is asked
 
 
+def outside(*, auto: bool) -> ModelChannel:
+    """Return a channel whose source was not read."""
+    return replace(channel("a", auto=auto), source=None)
+
+
 @pytest.mark.parametrize(
     ("owned", "auto", "asked"), [("a:2", False, True), ("a:2", True, False), ("", False, False)]
 )
@@ -317,6 +322,8 @@ def test_a_switch_waits_for_what_the_source_was_committing(
     action, asks = AutoPositionOn("b", "", filled=gtids("")), ChannelQuestions.of(made.version, "")
     found = [*has_what_was_committing(action, setting, asks)]
     assert bool(found) is asked
+    unread = replace(setting, server=server("b", "a:1", outside(auto=auto)))
+    assert not [*has_what_was_committing(action, unread, asks)], "its source was not read"
     assert all(str(gtids(owned)) in each.condition for each in found)
 
 

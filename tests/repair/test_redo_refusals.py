@@ -257,6 +257,17 @@ def test_the_form_of_a_row_is_seen(
     assert (is_cut(table, change), would_be_cut(table, change)) == expected
 
 
+def test_a_row_that_is_only_key_is_whole_in_any_form() -> None:
+    """MINIMAL omits what is not in the key: there is nothing."""
+    change = RowChange((1, 5), (1, 6))
+    keyed = replace(a_table(), key=(0, 1))
+    assert not would_be_cut(keyed, change)
+    assert would_be_cut(a_table(), change)
+    unkeyed = replace(a_table(), key=None)
+    assert would_be_cut(unkeyed, change)
+    assert not would_be_cut(unkeyed, RowChange((1, 5), None)), "it needs the whole row"
+
+
 def test_images_have_one_width() -> None:
     assert _completed((1, 2), (ABSENT, 3)) == (1, 3)
     with pytest.raises(ValueError, match="shorter"):

@@ -74,6 +74,8 @@ def test_behind_a_row_conflict_the_order_of_the_log_is_no_proof_that_rows_fit() 
     assert text.startswith("once replication runs on b, what waits may overwrite rows: rows of ")
     assert ":3 were not compared on b: a statement. If they do not fit, the applier of b" in text
     assert not [*misfits_when_resumed(replace(case, is_chosen=False), skipped)]
+    refused = replace(case, finding=REFUSED, model=passed_and_refused())
+    assert not [*misfits_when_resumed(refused, ())], "behind no conflict it is a proof"
     fits = a_content("a:2-3", rows_on={"b": RowsOn(RowState.AS_BEFORE)})
     assert not [*misfits_when_resumed(replace(case, arrivals={("b", ""): fits}), skipped)]
 

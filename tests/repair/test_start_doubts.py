@@ -135,6 +135,12 @@ def test_what_a_second_channel_may_have_skipped_would_come_late(
         (chain(D, beside=(replace(OTHER, orphaned=gtids("d:1")),)), "the relay log of b has d:1"),
         (chain(D, beside=(replace(OTHER, orphaned=gtids("a:2")),)), ""),  # it was applied
         (chain(D, beside=(OTHER,)), ""),
+        # What waits on the channel itself is a sign of its own: former_history.py.
+        (chain(D, beside=(OTHER,), orphaned=gtids("a:3")), ""),
+        (
+            chain(a={"channels": (replace(channel("e"), orphaned=gtids("e:1")),)}, beside=(OTHER,)),
+            "the relay log of a has e:1, which e does not have",
+        ),
         # c alone receives over two channels, and so has what replaced the former history.
         (
             chain(a={"channels": (replace(channel("e"), orphaned=gtids("e:1")),)}).replace(

@@ -284,3 +284,23 @@ def test_a_start_warns_of_what_filters_leave_out_of_what_arrives(*, by_sets: boo
     assert "does not log all" not in warnings(plain)
     there = filtered.replace(replace(filtered["b"], executed=gtids("a:1-6")))
     assert "does not log all" not in warnings(there), "nothing arrives"
+
+
+@pytest.mark.parametrize(
+    ("auto", "uptime", "is_asked"),
+    [(False, 1000, True), (False, None, False), (True, 1000, False)],
+)
+def test_a_server_must_not_have_been_restarted_before_its_channel_leaves_its_file_position(
+    uptime: int | None, *, auto: bool, is_asked: bool
+) -> None:
+    """A crash may have lost the newest transactions, which would be fetched after later ones."""
+    servers = pair(NEW, auto=auto)
+    action = AutoPositionOn("b", "", filled=GtidSet())
+    made = setting(servers, action)
+    made = replace(made, seen={**made.seen, "b": replace(made.seen["b"], uptime_seconds=uptime)})
+    found = [
+        each
+        for each in auto_position_on(action, made).preconditions
+        if "it was restarted since the plan was made" in each.message
+    ]
+    assert bool(found) is is_asked

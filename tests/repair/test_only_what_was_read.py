@@ -171,6 +171,9 @@ def test_the_first_transactions_of_an_origin_wait_until_their_rows_can_be_compar
     why = unread_beside_own_work(case, StartChannel("c", "")) or ""
     assert ("c has logged nothing of its origin" in why) is refused
     assert bool(why) is refused
+    unread = replace(case, arrivals={})
+    without_logs = unread_beside_own_work(unread, StartChannel("c", ""))
+    assert (without_logs is not None) is (bool(here) and known == "a:1 d:1")
 
 
 @pytest.mark.parametrize(

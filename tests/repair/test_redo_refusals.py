@@ -107,6 +107,8 @@ def test_rows_that_changed_where_the_transactions_are_forbid_a_redo(
     why = changed_since(a_case(servers, LOST), content, servers["a"])
     assert bool(why) is is_changed
     assert "a: " not in why, "where they are done again, rows are compared by the script"
+    shown = {CONFLICT: "b: row t `id` = 1", BEFORE: f"b: {RowState.AS_BEFORE.value}"}
+    assert not why or shown[state] in why
 
 
 def test_statements_that_no_script_can_check_are_named_once_and_counted() -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from repair.audit_after_plan import audit_after
-from repair.model.former_places import at_former_places, reached
+from repair.model.former_places import at_former_places, only_shows, reached
 from repair.model.initial_model import start_model
 from repair.model.replication_model import Model
 from repair.model.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_finding
 from tests.snapshots import with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
@@ -257,3 +258,22 @@ def test_a_former_place_is_known_by_the_replica_before_and_the_source_after(
     seen: dict[str, Any] = {part: servers}
     assert [*at_former_places(replace(read, **seen))] == [("b", "")] * is_known
     assert [*at_former_places(stopped_at("binlog.000002:50"))] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted", "source", "is_old"),
+    [
+        ("H8", "a:4", "a", True),
+        ("H8", "a:4-5", "a", True),
+        ("H8", "a:4-6", "a", False),  # it misses more than before
+        ("H8", "a:3", "a", False),  # it had that
+        ("H1", "a:4", "a", False),
+        ("H8", "a:4", "z", False),  # what z had is not known
+    ],
+)
+def test_a_gap_that_steps_only_show_was_there_before(
+    code: str, wanted: str, source: str, *, is_old: bool
+) -> None:
+    begun = started(stopped_at(FORMER))
+    assert only_shows(a_finding(code, wanted, source=source), begun) is is_old
+    assert not only_shows(a_finding(code, wanted, source=source, replica="z"), begun)

@@ -16,8 +16,9 @@ from repair.model.actions import (
     StartChannel,
     simulate,
 )
-from repair.model.replication_model import Model
+from repair.model.replication_model import Model, ModelServer
 from repair.repair_plan import content_shown
+from repair.scripts.channel_procedures import auto_position_on
 from repair.scripts.other_servers import checks_before
 from repair.scripts.procedure import Setting
 from repair.scripts.procedures import make_step
@@ -170,3 +171,51 @@ def test_a_redo_under_tags_needs_the_privilege_for_tags(tag: str, *, needs_tags:
     assert (StatementKind.SET_TAGGED_GTID_NEXT in needs) is needs_tags
     assert (StatementKind.SET_GTID_NEXT in needs) is not needs_tags
     assert {StatementKind.READ_CHANNELS, StatementKind.WRITE_ROWS} <= {*needs}
+
+
+C = server("c", "a:1-3", channel("a"))
+STOPPED_BELOW = server("d", "a:1-3", channel("c", runs=False))
+
+
+@pytest.mark.parametrize(
+    ("others", "names"),
+    [
+        ((C,), []),
+        ((C, server("d", "a:1-3", channel("a", runs=False))), ["d"]),
+        ((C, STOPPED_BELOW), ["d"]),  # c receives it, and would send it on
+        ((C, server("d", "a:1-3", channel("c", stuck=True))), ["d"]),
+        ((C, replace(STOPPED_BELOW, executed=gtids("a:1-3 b:1"))), []),  # d has it
+        ((server("d", "a:1-3", channel("e", runs=False)), server("e", "a:1-3")), []),
+        ((replace(C, channels=(*C.channels, channel("a", name="x", runs=False))),), []),
+    ],
+)
+def test_a_redo_needs_channels_that_were_stopped_to_be_stopped_still(
+    others: tuple[ModelServer, ...], names: list[str]
+) -> None:
+    """Behind them no rows were compared."""
+    servers = model(server("a", "a:1-3"), server("b", "a:1-3 b:1", channel("a")), *others)
+    action = RedoTransactions("a", redone("b:1"), rows=())
+    checks = checks_before(action, setting_of(servers, action))
+    found = [
+        check.server
+        for check in checks
+        for guard in check.guards
+        if "its replication runs now, but was stopped" in guard.message
+    ]
+    assert found == names
+    done = servers.replace(server("a", "a:1-3 b:1"))
+    again = checks_before(action, setting_of(done, action))
+    assert "a" not in [each.server for each in again], "the script itself reads its own server"
+
+
+@pytest.mark.parametrize(("last", "takes_longer"), [(3, False), (900_000, True)])
+def test_a_switch_takes_longer_with_what_it_fetches(last: int, *, takes_longer: bool) -> None:
+    servers = model(server("a", f"a:1-{last}"), server("b", "a:1", channel("a", auto=False)))
+    action = AutoPositionOn("b", "", filled=GtidSet())
+    whole = servers.replace(server("b", f"a:1-{last}", channel("a", auto=False)))
+    found, least = (
+        auto_position_on(action, setting_of(each, action)).estimated_seconds
+        for each in (servers, whole)
+    )
+    assert (found > least) is takes_longer
+    assert found >= least

@@ -219,3 +219,27 @@ def test_a_switch_takes_longer_with_what_it_fetches(last: int, *, takes_longer: 
     )
     assert (found > least) is takes_longer
     assert found >= least
+
+
+@pytest.mark.parametrize("has_log", [True, False])
+def test_a_redo_needs_the_binary_log_that_the_plan_read(*, has_log: bool) -> None:
+    """Without it no other server gets the changes; a server that had none needs none."""
+    servers = STOPPED.replace(replace(STOPPED["a"], has_log=has_log))
+    action = RedoTransactions("a", redone("b:1"))
+    asked = [
+        each.condition
+        for each in redo_transactions(action, setting_of(servers, action)).preconditions
+    ]
+    assert ("@@GLOBAL.log_bin = 1" in asked) is has_log
+    assert "@@SESSION.sql_log_bin = 1" in asked
+
+
+@pytest.mark.parametrize(("gtids_redone", "is_asked"), [("a:4", True), ("b:1", False)])
+def test_a_redo_of_the_servers_own_gtids_needs_that_none_was_used_since(
+    gtids_redone: str, *, is_asked: bool
+) -> None:
+    action = RedoTransactions("a", redone(gtids_redone))
+    made = redo_transactions(action, setting_of(STOPPED, action))
+    untaken = [each for each in made.preconditions if "may use these GTIDs" in each.message]
+    assert bool(untaken) is is_asked
+    assert ("audit and plan again" in made.if_stopped) is is_asked

@@ -225,6 +225,18 @@ TARGETS: Sequence[Target] = (
                 "repair/doubts/xa_halves.py",
                 "repair/model/unnumbered.py",
             ),
+            *(
+                "repair/doubts/start_doubts.py",
+                "repair/doubts/forgotten_below.py",
+                "repair/doubts/logged_form.py",
+                "repair/doubts/other_columns.py",
+            ),
+            *(
+                "repair/model/actions.py",
+                "repair/model/former_places.py",
+                "repair/strategies/manual_instructions.py",
+                "repair/strategies/configuring.py",
+            ),
         ),
         (
             *("tests/repair/test_model.py", "tests/repair/test_planner.py"),
@@ -251,7 +263,8 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
             *("tests/repair/test_more_written.py", "tests/repair/test_purged_since.py"),
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
-            *("tests/repair/test_truth_cases.py", "tests/repair/test_unread_sources.py"),
+            *("tests/repair/test_truth_cases.py", "tests/repair/test_start_doubts.py"),
+            "tests/repair/test_script_decisions.py",
             "tests/tidy/test_decision_tables.py",
             "tests/simulation/test_transcripts.py",
         ),

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from binlog.rows.values import ABSENT, Image
 from gtid import GtidSet
+from repair.content.row_versions import RowVersions
 from repair.content.transaction_content import TransactionContent
 from repair.model.actions import (
     AutoPositionOn,
@@ -23,13 +25,15 @@ from repair.scripts.other_servers import checks_before
 from repair.scripts.procedure import Setting
 from repair.scripts.procedures import make_step
 from repair.scripts.replay_procedures import redo_transactions
+from repair.scripts.row_procedures import exchanging
 from repair.scripts.server_checks import check_of, joined
 from repair.scripts.start_guards import refuses_nothing
 from repair.sql.channel_queries import ChannelQuestions
 from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind, _admin
+from repair.sql.touched_tables import TouchedTable
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
-from tests.repair.cases import a_finding, a_net_row, redone
+from tests.repair.cases import a_finding, a_net_row, a_table, redone
 from topology.readings.transaction_class import ContentClass
 from topology.readings.version import ServerVersion
 
@@ -243,3 +247,47 @@ def test_a_redo_of_the_servers_own_gtids_needs_that_none_was_used_since(
     untaken = [each for each in made.preconditions if "may use these GTIDs" in each.message]
     assert bool(untaken) is is_asked
     assert ("audit and plan again" in made.if_stopped) is is_asked
+
+
+UNIQUE = replace(a_table(), unique_keys=((1,),))
+
+
+def version(number: int, source: Image | None, replica: Image | None) -> RowVersions:
+    return RowVersions(UNIQUE, f"`id` = {number}", source, replica, ())
+
+
+@pytest.mark.parametrize(
+    ("source", "replica"),
+    [
+        ((2, 5), (2, 6)),
+        ((2, ABSENT), (2, 6)),  # it could not be inserted again as it was, or as it must be
+        ((2, 5), (2, ABSENT)),
+        (None, (2, 6)),  # it goes, and makes room
+        ((2, 5), None),
+        ((2, 5), (2, 5)),
+    ],
+)
+def test_only_whole_rows_are_deleted_to_be_inserted_again(
+    source: Image | None, replica: Image | None
+) -> None:
+    """Two rows that exchange values of a unique key cannot be updated one after the other."""
+    other, row = version(1, (1, 6), (1, 5)), version(2, source, replica)
+    is_exchanged = (source, replica) == ((2, 5), (2, 6))
+    assert exchanging((other, row)) == ((other, row) if is_exchanged else ())
+    assert exchanging((other,)) == (), "nothing else changes that key"
+    plain = tuple(replace(each, table=a_table()) for each in (other, row))
+    assert exchanging(plain) == ()
+
+
+@pytest.mark.parametrize("has_statements", [True, False])
+def test_columns_are_checked_at_the_start_unless_a_statement_may_alter_them(
+    *, has_statements: bool
+) -> None:
+    touched = frozenset({TouchedTable("d", "t", columns=("id", "n"))})
+    rows = tuple(replace(each, tables=touched) for each in redone("b:1"))
+    first = tuple(replace(each, has_statements=has_statements) for each in redone("b:2"))
+    action = RedoTransactions("a", (*first, *rows))
+    made = redo_transactions(action, setting_of(STOPPED, action))
+    asked = [each for each in made.preconditions if "d.t has other columns" in each.message]
+    assert bool(asked) is not has_statements
+    assert any("d.t has other columns" in line for line in made.statements) is has_statements

@@ -28,6 +28,7 @@ from tests.repair.cases import (
     reason,
 )
 from topology.catalogue.findings import Evidence
+from topology.readings.transaction_class import ContentClass
 from topology.readings.version import ServerVersion
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -243,6 +244,9 @@ def test_what_waits_behind_the_transaction_may_not_fit_rows_that_it_leaves_alone
     assert not warns or f"may not fit ({'no key' if state.why == 'no key' else '1 other'}" in str(
         found
     )
+    empty = replace(behind, classes={ContentClass.EMPTY: behind.wanted})
+    no_rows = replace(case, arrivals={("b", ""): empty})
+    assert not any("what waits" in each for each in proposed(resolve_conflict(no_rows)).warnings)
     unread = proposed(resolve_conflict(replace(case, arrivals={}))).warnings
     assert not any("what waits" in each for each in unread), "nothing is known of its rows"
 

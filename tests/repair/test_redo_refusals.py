@@ -15,10 +15,12 @@ from repair.doubts.acting_again import acts_again, unguarded_statements
 from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
 from repair.doubts.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
 from repair.model.missing_on import came_from_source
+from repair.model.strategy_case import Refusal
 from repair.sql.acts_by_itself import Acting
 from repair.sql.replay import Replayed
 from repair.sql.touched_tables import TouchedTable
 from repair.strategies.redo_on_source import redo_on_source
+from repair.strategies.undo_on_replica import undo_on_replica
 from tests.repair.build import OLD, channel, gtids, model, server
 from tests.repair.cases import (
     a_case,
@@ -220,6 +222,11 @@ def test_what_may_be_the_sources_own_is_not_done_again(
     content = a_content(gtid, rows_on={"a": state}, server_ids={server_id: gtids(gtid)})
     case = replace(a_case(servers, a_finding("E1", gtid)), content=content)
     assert bool(came_from_source(case)) is expected
+    rows = replace(content, redo=redone(gtid), rows=(a_net_row((1, 5), (1, 6)),))
+    for strategy in (redo_on_source, undo_on_replica):
+        outcome = strategy(replace(case, content=rows))
+        told = isinstance(outcome, Refusal) and "carries the server_id of a" in outcome.reason
+        assert told is expected
 
 
 LOOSE, COMPACT = JsonDocument(1, is_reproducible=False), JsonDocument(2)
@@ -271,6 +278,13 @@ def test_a_row_that_is_only_key_is_whole_in_any_form() -> None:
     unkeyed = replace(a_table(), key=None)
     assert would_be_cut(unkeyed, change)
     assert not would_be_cut(unkeyed, RowChange((1, 5), None)), "it needs the whole row"
+
+
+def test_a_row_without_a_generated_column_is_whole() -> None:
+    """The server computes it, whatever the log has."""
+    generated = a_table(value=replace(a_table().columns[1], is_generated=True))
+    for table, expected in ((generated, False), (a_table(), True)):
+        assert is_cut(table, RowChange(None, (1, ABSENT))) is expected
 
 
 def test_images_have_one_width() -> None:

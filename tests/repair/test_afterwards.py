@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from repair.audit_after_plan import audit_after
-from repair.model.former_places import at_former_places, only_shows, reached
+from repair.model.former_places import at_former_places, only_shows, reached, searches
 from repair.model.initial_model import start_model
 from repair.model.replication_model import Model
 from repair.model.strategy_case import LogEvidence
@@ -18,6 +18,7 @@ from tests.snapshots import with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
+from topology.readings.history_evidence import LogSearch
 from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
 
 POLICY = Policy()
@@ -231,6 +232,10 @@ def test_a_channel_that_a_step_changes_leaves_its_former_place() -> None:
     grown = begun.replace(replace(begun["a"], executed=gtids("a:1-6")))
     found = {(edge.replica, str(place)) for edge, place in reached(read, begun, grown)["a"]}
     assert found == {("b", FORMER)}
+    # All of the log may be before that position; the rules look for nothing else.
+    [search, *others] = searches(reached(read, begun, grown), begun, grown)["a"]
+    assert {search, *others} == {LogSearch("b", "", FORMER, gtids("a:1-6"), gtids("a:1-6"))}
+    assert searches({}, begun, grown) == {}
     for change in ({"running": True}, {"auto_position": False}, {"passed": gtids("a:4")}):
         moved = grown.replace(grown["b"].with_channel("", **change))
         assert reached(read, begun, moved) == {}
@@ -277,3 +282,13 @@ def test_a_gap_that_steps_only_show_was_there_before(
     begun = started(stopped_at(FORMER))
     assert only_shows(a_finding(code, wanted, source=source), begun) is is_old
     assert not only_shows(a_finding(code, wanted, source=source, replica="z"), begun)
+
+
+def test_what_an_applier_has_passed_and_steps_log_is_found_behind_its_place() -> None:
+    passed = replace(channel("a"), passed=gtids("a:5-6"))
+    begun = model(server("a", "a:1-5"), server("b", "a:1-4", passed))
+    then = begun.replace(server("a", "a:1-7"))
+    assert searches({}, begun, then) == {"a": [LogSearch("b", "", "", gtids("a:6"), gtids("a:6"))]}
+    assert searches({}, begun, begun) == {}
+    outside = then.replace(server("b", "a:1-4", replace(passed, source=None)))
+    assert searches({}, begun, outside) == {}

@@ -29,7 +29,7 @@ from repair.model.strategy_case import Hole, Refusal
 from repair.model.unlogged_redo import purges_what_it_receives
 from repair.plan_parts import brought_by, in_short
 from repair.strategies.fetching_again import refetch
-from repair.strategies.kept_out import KeptOut, brings_in
+from repair.strategies.kept_out import KeptOut, brings_in, kept_out
 from repair.strategies.leaving_out import inject_empty
 from repair.strategies.starting import misfit_of_waiting, start_channel
 from repair.strategies.undo_on_replica import undo_on_replica
@@ -406,6 +406,26 @@ def test_what_was_chosen_to_be_left_out_is_named_with_the_reason_why_it_is_not(
     for elsewhere in ("z", None):
         of_unread = replace(hole, replica=elsewhere, gtid_set=gtids("a:2"))
         assert not [*brings_in(case, after, (KeptOut(of_unread, "inject_empty", ""),))]
+
+
+@pytest.mark.parametrize(
+    ("code", "strategy", "is_kept_out"),
+    [
+        ("H1", "inject_empty", True),
+        ("P1", "gtid_purged_append", True),
+        ("H1", "refetch", False),
+        ("H1", None, False),
+        ("E1", "inject_empty", False),  # it is extra on the replica, and missing elsewhere
+    ],
+)
+def test_only_gaps_that_were_chosen_to_be_left_out_are_kept_out(
+    code: str, strategy: str | None, *, is_kept_out: bool
+) -> None:
+    finding = a_finding(code, "a:2")
+    for refusals in ({}, {finding.id: {"inject_empty": "b runs 5.6"}}):
+        found = [*kept_out([finding], lambda _finding: strategy, refusals)]
+        why = "b runs 5.6" if refusals and strategy == "inject_empty" else ""
+        assert found == ([KeptOut(finding, str(strategy), why)] if is_kept_out else [])
 
 
 def test_only_a_source_that_was_read_is_known_to_purge_what_it_receives() -> None:

@@ -39,6 +39,8 @@ def warnings_of(servers: Model) -> tuple[str, ...]:
         ((server("b", "a:1", BY_FILE, channel("c", name="c")), server("c", "a:1")), None),
         ((server("b", "a:1", channel("a"), OUTSIDE),), None),  # on auto-position already
         ((server("b", "a:1", BY_FILE),), None),
+        # What its own source has is not known either: there is nothing to compare with.
+        ((server("b", "a:1", replace(BY_FILE, source=None), OUTSIDE),), None),
         # In a ring, b is above itself: its channel is listed once.
         (
             (

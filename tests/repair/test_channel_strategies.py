@@ -235,6 +235,9 @@ def test_definitions_that_do_not_fit_are_no_place_for_what_is_fetched() -> None:
     assert "may stop the applier of b" in warning
     elsewhere = replace(FITTING, unlike_on={"c": "CHECK (`n` < 6)"})
     assert fetched(unasked(pair(), HOLE, content=elsewhere)).rows == ROWS
+    for beside in (server("c", "a:1-3", channel("a")), server("c", "a:1-3", channel("b"))):
+        case = unasked(pair().replace(beside), HOLE, content=elsewhere)
+        assert fetched(case).rows == ROWS, "c had all of it when it was read"
 
 
 def test_rows_that_are_there_are_not_fetched_even_when_selected() -> None:
@@ -692,6 +695,36 @@ def test_a_way_back_that_would_be_refused_is_named() -> None:
     servers = ring(BACK).replace(server("b", "a:1-3 b:1-2", channel("a"), purged="b:2"))
     for case in (a_case(servers, ERRANT), unasked(servers, ERRANT)):
         assert "b would refuse a with error 1236" in reason(start_channel(case))
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"until": "SQL_BEFORE_GTIDS"}, "a was started with START REPLICA UNTIL SQL_BEFORE_GTIDS"),
+        ({"held_back_seconds": 60}, "only the applier of a is stopped"),
+        ({"passed": gtids("b:9")}, "a may fetch"),
+        ({}, ""),
+    ],
+)
+def test_a_way_back_that_an_operator_stopped_is_started_only_when_selected(
+    facts: dict[str, Any], words: str
+) -> None:
+    servers = ring(replace(BACK, **facts))
+    outcome = start_channel(unasked(servers, ERRANT))
+    if words:
+        assert words in reason(outcome)
+    else:
+        assert proposed(outcome).actions
+    chosen = proposed(start_channel(a_case(servers, ERRANT)))
+    assert [each.server for each in chosen.actions] == ["a"]
+
+
+def test_a_way_back_to_a_server_that_would_drop_it_is_started_only_when_selected() -> None:
+    servers = ring(BACK)
+    twins = servers.replace(replace(servers["a"], server_id=7))
+    twins = twins.replace(replace(twins["c"], server_id=7))
+    assert "c and a have the same server_id" in reason(start_channel(unasked(twins, ERRANT)))
+    assert proposed(start_channel(a_case(twins, ERRANT))).actions
 
 
 @pytest.mark.parametrize("name", ["a", "b"])

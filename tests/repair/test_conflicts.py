@@ -297,6 +297,11 @@ def test_both_servers_must_have_been_read(servers: Model, finding: Any) -> None:
     assert "could not be read" in reason(resolve_conflict(case))
 
 
+def test_nothing_is_left_out_on_a_stopped_server_that_was_not_read() -> None:
+    case = a_case(without("b"), STUCK, content=content(*EXPECTED))
+    assert "could not be read" in reason(inject_empty(case))
+
+
 def test_rows_that_earlier_steps_change_are_not_relied_on() -> None:
     for server_name, is_refused in (("b", True), ("a", False)):
         before = {server_name: gtids("a:1")}

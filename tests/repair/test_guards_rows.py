@@ -304,3 +304,31 @@ def test_a_server_must_not_have_been_restarted_before_its_channel_leaves_its_fil
         if "it was restarted since the plan was made" in each.message
     ]
     assert bool(found) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("filters", "warned"),
+    [
+        ((), ""),
+        (("Replicate_Rewrite_DB=(d,e)",), ""),  # it leaves nothing out
+        (("Replicate_Ignore_DB=tmp",), "the filters of b (Replicate_Ignore_DB=tmp) stay"),
+        (
+            ("Replicate_Rewrite_DB=(d,e)", "Replicate_Do_DB=shop"),
+            "the filters of b (Replicate_Do_DB=shop) stay",
+        ),
+    ],
+)
+def test_filters_that_were_read_are_named_and_others_must_not_be_new(
+    filters: tuple[str, ...], warned: str
+) -> None:
+    servers = pair(NEW, runs=False)
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    [one] = made.seen["b"].channels or ()
+    read = replace(made.seen["b"], channels=(replace(one, filters=filters),))
+    found = start_channel(action, replace(made, seen={**made.seen, "b": read}))
+    told = [each for each in found.warnings if "the filters of b" in each]
+    assert len(told) == bool(warned)
+    assert all(warned in each for each in told)
+    asked = [each for each in found.preconditions if "has new filters" in each.message]
+    assert bool(asked) is not bool(warned)

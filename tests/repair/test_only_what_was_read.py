@@ -138,6 +138,11 @@ def test_what_waits_is_empty_only_as_long_as_a_log_shows_it(
     why = unread_beside_own_work(case, StartChannel("c", "")) or ""
     assert ("after earlier steps of this plan no log of b shows what it has" in why) is is_hidden
     assert bool(why) is is_hidden
+    # Its relay log shows a:2. What else is empty there does not wait.
+    received = replace(channel("a"), retrieved=gtids("a:2"))
+    shown = replace(case, model=servers.replace(replace(b, channels=(received,))))
+    shown = replace(shown, arrivals={("c", ""): a_content("a:1-2", kind)})
+    assert unread_beside_own_work(shown, StartChannel("c", "")) is None
 
 
 @pytest.mark.parametrize(
@@ -171,6 +176,10 @@ def test_the_first_transactions_of_an_origin_wait_until_their_rows_can_be_compar
     why = unread_beside_own_work(case, StartChannel("c", "")) or ""
     assert ("c has logged nothing of its origin" in why) is refused
     assert bool(why) is refused
+    purged = servers.replace(server("c", f"a:1 {here}", channel("b", runs=False), purged="a:1"))
+    set_before = replace(case, model=purged, content=None)
+    if known == "a:1 d:1":  # c has all that waits: a:2 follows it, in the order of one log
+        assert unread_beside_own_work(set_before, StartChannel("c", "")) is None
     unread = replace(case, arrivals={})
     without_logs = unread_beside_own_work(unread, StartChannel("c", ""))
     assert (without_logs is not None) is (bool(here) and known == "a:1 d:1")

@@ -10,10 +10,11 @@ import pytest
 from binlog.rows.values import ABSENT, Image
 from gtid import GtidSet
 from repair.content.row_versions import RowVersions
-from repair.content.transaction_content import TransactionContent
+from repair.content.transaction_content import NetRow, TransactionContent
 from repair.model.actions import (
     AutoPositionOn,
     InjectEmpty,
+    MakeRowsAlike,
     RedoTransactions,
     StartChannel,
     simulate,
@@ -25,8 +26,8 @@ from repair.scripts.other_servers import checks_before
 from repair.scripts.procedure import Setting
 from repair.scripts.procedures import make_step
 from repair.scripts.replay_procedures import redo_transactions
-from repair.scripts.row_procedures import exchanging
-from repair.scripts.server_checks import check_of, joined
+from repair.scripts.row_procedures import exchanging, make_rows_alike
+from repair.scripts.server_checks import check_of, joined, tables_there
 from repair.scripts.start_guards import refuses_nothing
 from repair.sql.channel_queries import ChannelQuestions
 from repair.sql.guard import Guard
@@ -291,3 +292,32 @@ def test_columns_are_checked_at_the_start_unless_a_statement_may_alter_them(
     asked = [each for each in made.preconditions if "d.t has other columns" in each.message]
     assert bool(asked) is not has_statements
     assert any("d.t has other columns" in line for line in made.statements) is has_statements
+
+
+def test_tables_of_one_name_in_two_databases_are_both_looked_at() -> None:
+    rows = [
+        NetRow(table, (1, 5), (1, 6))
+        for table in (a_table(), replace(a_table(), schema="e"), a_table("u"), a_table())
+    ]
+    asked = [each.message for each in tables_there("c", rows)]
+    assert len(asked) == 3
+    for name in ("d.t", "e.t", "d.u"):
+        assert any(name in each for each in asked)
+
+
+def test_a_switch_below_a_source_that_was_not_read_asks_no_other_server() -> None:
+    outside = replace(channel("a", auto=False), source=None)
+    servers = model(server("b", "a:1", outside))
+    action = AutoPositionOn("b", "", filled=GtidSet())
+    assert checks_before(action, setting_of(servers, action)) == ()
+
+
+def test_many_rows_take_longer_than_one() -> None:
+    rows = tuple(
+        RowVersions(a_table(), f"`id` = {number}", (number, 1), None, ()) for number in range(1_000)
+    )
+    one, many = (
+        make_rows_alike(action, setting_of(STOPPED, action)).estimated_seconds
+        for action in (MakeRowsAlike("b", "a", rows[:1]), MakeRowsAlike("b", "a", rows))
+    )
+    assert 0 < one < many

@@ -332,3 +332,27 @@ def test_filters_that_were_read_are_named_and_others_must_not_be_new(
     assert all(warned in each for each in told)
     asked = [each for each in found.preconditions if "has new filters" in each.message]
     assert bool(asked) is not bool(warned)
+
+
+@pytest.mark.parametrize(
+    ("errno", "workers", "known"),
+    [(1032, (), (1032,)), (1756, (1062,), (1756, 1062)), (0, (1062,), (1062,))],
+)
+def test_a_channel_that_stopped_since_with_another_error_is_left_alone(
+    errno: int, workers: tuple[int, ...], known: tuple[int, ...]
+) -> None:
+    """The coordinator may show 1756 only: what stopped its workers counts as well."""
+    servers = pair(NEW, runs=False)
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    [one] = made.seen["b"].channels or ()
+    of_workers = tuple(
+        WorkerSnapshot(number, GtidSet(), each, "") for number, each in enumerate(workers)
+    )
+    one = replace(one, applier_errno=errno, workers=of_workers)
+    read = replace(made.seen["b"], channels=(one,))
+    found = start_channel(action, replace(made, seen={**made.seen, "b": read}))
+    [asked] = [each for each in found.preconditions if "LAST_ERROR_NUMBER" in each.condition]
+    allowed = asked.condition.rpartition(" IN (")[2]
+    assert all(str(each) in allowed for each in known)
+    assert "1205" not in allowed

@@ -38,6 +38,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
+from typing import TypeAlias
 
 from binlog.quoting import quote_identifier
 from binlog.rows.json_values import JsonDiffs
@@ -147,7 +148,7 @@ def rows_that_fold(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
 
 
 # By schema, table and key: a row, and its intermediate states.
-_Net = dict[tuple[str, str, Image], tuple[NetRow, list[Image]]]
+_Net: TypeAlias = dict[tuple[str, str, Image], tuple[NetRow, list[Image]]]
 
 
 def _fold(

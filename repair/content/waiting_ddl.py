@@ -79,28 +79,25 @@ def demands(statements: Iterable[Ddl]) -> Demands:
     """Return what statements, in this order, require of a server."""
     there: dict[Created, None] = {}
     absent: dict[Created, None] = {}
-    now: dict[Created, bool] = {}
+    decided: set[Created] = set()  # created or dropped by an earlier one of the statements
     created: set[Created] = set()
 
-    def known(name: Created) -> bool | None:
-        """Return whether it exists by then; None if it is as before the first of them."""
-        return now.get(name, False if (name[0], "") in now else None)
+    def is_open(name: Created) -> bool:
+        """Return whether it is as before the first of them."""
+        return name not in decided and (name[0], "") not in decided
 
     for each in statements:
         for name in each.uses if each.is_lenient else (*each.uses, *each.drops):
-            if known(name) is None:
+            if is_open(name):
                 there[name] = None
-        for name in each.drops:
-            now[name] = False
+        decided.update(each.drops)
         if each.creates is not None:
             schema, table = each.creates
-            if known(each.creates) is None:
+            if is_open(each.creates):
                 absent[each.creates] = None
-            if table and (schema, "") not in now:
+            if table and (schema, "") not in decided:
                 there[schema, ""] = None
-            if not table:
-                now = {name: is_there for name, is_there in now.items() if name[0] != schema}
-            now[each.creates] = True
+            decided.add(each.creates)
             created.add(each.creates)
     return Demands(tuple(there), tuple(absent), frozenset(created))
 

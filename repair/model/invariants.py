@@ -172,7 +172,8 @@ def no_failing_receiver_is_started(before: Model, _after: Model, action: Action)
     """
     if isinstance(action, AutoPositionOn | StartChannel | MovePast):
         channel = before[action.server].channel(action.channel)
-        if channel is not None and channel.fails:
+        assert channel is not None, "strategies refer to existing channels"
+        if channel.fails:
             yield f"{action.server}: {channel.fails}"
 
 
@@ -263,9 +264,12 @@ def no_last_copy_is_deleted(before: Model, _after: Model, action: Action) -> Ite
         return
     server = before[action.server]
     channel = server.channel(action.channel)
-    source = before.servers.get((channel.source if channel is not None else None) or "")
-    last = source.purged & server.due if source is not None else GtidSet()
-    if source is not None and last:
+    assert channel is not None, "strategies refer to existing channels"
+    source = before.servers.get(channel.source or "")
+    if source is None:
+        return  # what it purged is not known
+    last = source.purged & server.due
+    if last:
         yield (
             f"{server.name} has not applied {last.shortened()} yet, and {source.name} has purged"
             " it: the switch to auto-position would delete the relay log, its only copy, and"

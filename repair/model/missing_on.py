@@ -139,8 +139,7 @@ def not_reached(case: Case, targets: Sequence[tuple[ModelServer, GtidSet]]) -> R
     path.
     """
     source = case.source
-    if source is None:
-        return None
+    assert source is not None, "without a source there are no targets"
     apart = [
         server.name
         for server, gtids in targets

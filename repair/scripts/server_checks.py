@@ -55,7 +55,7 @@ def joined(checks: Iterable[Check]) -> tuple[Check, ...]:
             before,
             guards=guards,
             why=f"{before.why}; {each.why}",
-            privileges=before.privileges or each.privileges,
+            privileges=tuple(dict.fromkeys((*before.privileges, *each.privileges))),
         )
     return tuple(found.values())
 

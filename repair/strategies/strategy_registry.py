@@ -45,10 +45,12 @@ def _planned(plan: Planner, *, leaves_out: bool = False) -> RepairStrategy:
     return RepairStrategy(plan=plan, leaves_out=leaves_out)
 
 
-def _by_hand(instruction: Text | str) -> RepairStrategy:
-    if isinstance(instruction, str):
-        return RepairStrategy(instruction=always(instruction))
+def _by_hand(instruction: Text) -> RepairStrategy:
     return RepairStrategy(instruction=instruction)
+
+
+def _noted(instruction: str) -> RepairStrategy:
+    return RepairStrategy(instruction=always(instruction))
 
 
 REPAIRS: Mapping[str, RepairStrategy] = {
@@ -63,8 +65,8 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "undo_on_replica": _planned(undo_on_replica),
     "resolve_conflict": _planned(resolve_conflict),
     "data_repair": _planned(data_repair),
-    "wait": _by_hand("nothing to run: audit again in a few minutes"),
-    "read_again": _by_hand("nothing to run: audit again"),
+    "wait": _noted("nothing to run: audit again in a few minutes"),
+    "read_again": _noted("nothing to run: audit again"),
     "until_after_gaps": _by_hand(manual.until_after_gaps),
     "donor_refetch": _by_hand(manual.donor_refetch),
     "reclone": _by_hand(manual.reclone),
@@ -72,11 +74,11 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "kill_blocker": _by_hand(manual.kill_blocker),
     "new_server_uuid": _by_hand(manual.new_server_uuid),
     "configure": _by_hand(configure),
-    "grant": _by_hand("grant the privilege or repair the access, and audit again"),
+    "grant": _noted("grant the privilege or repair the access, and audit again"),
     "explain": _by_hand(manual.explain),
     "attach": _by_hand(manual.attach),
-    "add_servers": _by_hand("add the servers that the finding lists, and audit again"),
-    "check_data": _by_hand(
+    "add_servers": _noted("add the servers that the finding lists, and audit again"),
+    "check_data": _noted(
         "on both servers, compare the rows of the tables that the transactions changed"
         " (`gtid-audit binlog show` lists the tables and rows), then audit again"
     ),

@@ -227,6 +227,19 @@ TARGETS: Sequence[Target] = (
                 "repair/scripts/unread_sources.py",
                 "repair/scripts/delivery_filters.py",
                 "repair/doubts/xa_halves.py",
+                "repair/model/unnumbered.py",
+            ),
+            *(
+                "repair/doubts/start_doubts.py",
+                "repair/doubts/forgotten_below.py",
+                "repair/doubts/logged_form.py",
+                "repair/doubts/other_columns.py",
+            ),
+            *(
+                "repair/model/actions.py",
+                "repair/model/former_places.py",
+                "repair/strategies/manual_instructions.py",
+                "repair/strategies/configuring.py",
             ),
         ),
         (
@@ -254,7 +267,8 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
             *("tests/repair/test_more_written.py", "tests/repair/test_purged_since.py"),
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
-            *("tests/repair/test_truth_cases.py", "tests/repair/test_unread_sources.py"),
+            *("tests/repair/test_truth_cases.py", "tests/repair/test_start_doubts.py"),
+            "tests/repair/test_script_decisions.py",
             "tests/tidy/test_decision_tables.py",
             "tests/simulation/test_transcripts.py",
         ),
@@ -286,7 +300,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_script_decisions.py", "tests/repair/test_changed_scripts.py"),
             *("tests/repair/test_privileges.py", "tests/simulation/test_transcripts.py"),
             *("tests/tidy/test_decision_tables.py", "tests/repair/test_guard.py"),
-            "tests/repair/test_row_sql.py",
+            *("tests/repair/test_row_sql.py", "tests/repair/test_unread_sources.py"),
         ),
     ),
     Target(
@@ -306,7 +320,7 @@ TARGETS: Sequence[Target] = (
         "definitions and documents that a plan reads",
         (
             *("repair/adapters/stricter_tables.py", "repair/adapters/typed_documents.py"),
-            *("repair/adapters/servers_to_read.py", "repair/model/unnumbered.py"),
+            "repair/adapters/servers_to_read.py",
         ),
         (
             *("tests/repair/test_collected_transactions.py", "tests/repair/test_rows_named.py"),

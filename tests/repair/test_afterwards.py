@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 
 from repair.audit_after_plan import audit_after
+from repair.model.former_places import at_former_places, only_shows, reached, searches
 from repair.model.initial_model import start_model
 from repair.model.replication_model import Model
 from repair.model.strategy_case import LogEvidence
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_finding
+from tests.snapshots import with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
+from topology.readings.history_evidence import LogSearch
 from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
 
 POLICY = Policy()
@@ -37,6 +41,23 @@ def test_what_a_step_adds_lies_behind_the_end_of_the_log_that_was_read() -> None
     assert "H1" not in codes(read, begun, added)
 
 
+def stopped_at(place: str) -> ClusterSnapshot:
+    """Return b, which is missing a:4-5 of a, with a stopped channel at a position in its log."""
+    stopped = channel("a", runs=False)
+    plain = snapshot_of(model(server("a", "a:1-5"), server("b", "a:1-3", stopped)))
+    file, _, position = place.partition(":")
+    at = LogPosition.of(file=file, position=int(position))
+
+    def moved(each: ServerSnapshot) -> ServerSnapshot:
+        channels = each.channels or ()
+        return replace(
+            each, channels=tuple(replace(one, received_to=at, applied_to=at) for one in channels)
+        )
+
+    first, last = (tuple(map(moved, part)) for part in (plain.first, plain.last))
+    return ClusterSnapshot("cluster", first, last)
+
+
 @pytest.mark.parametrize(
     ("place", "added", "purged", "is_reported"),
     [
@@ -52,19 +73,7 @@ def test_a_step_may_make_a_log_as_long_as_a_former_one(
     place: str, added: str, purged: str, *, is_reported: bool
 ) -> None:
     """The channel of b stopped before a was reset: what a has now seems to be behind its place."""
-    stopped = channel("a", runs=False)
-    plain = snapshot_of(model(server("a", "a:1-5"), server("b", "a:1-3", stopped)))
-    file, _, position = place.partition(":")
-    at = LogPosition.of(file=file, position=int(position))
-
-    def moved(each: ServerSnapshot) -> ServerSnapshot:
-        channels = each.channels or ()
-        return replace(
-            each, channels=tuple(replace(one, received_to=at, applied_to=at) for one in channels)
-        )
-
-    first, last = (tuple(map(moved, part)) for part in (plain.first, plain.last))
-    read = ClusterSnapshot("cluster", first, last)
+    read = stopped_at(place)
     begun = started(read)
     then = begun.replace(
         replace(
@@ -160,3 +169,126 @@ def test_what_arrived_between_the_readings_is_not_extra() -> None:
     assert codes(read, begun, begun) == []
     extra = replace(read, first=later.first)
     assert codes(extra, begun, begun) != []
+
+
+def two_sources(**c_facts: Any) -> ClusterSnapshot:
+    """Return c, which committed c:1 by itself, below a and b, which do not have it."""
+    names = channel("a", name="x"), channel("b", name="y")
+    plain = snapshot_of(
+        model(server("a", "a:1"), server("b", "b:1"), server("c", "a:1 b:1 c:1", *names))
+    )
+
+    def with_c(part: tuple[ServerSnapshot, ...]) -> tuple[ServerSnapshot, ...]:
+        return tuple(with_facts(each, **c_facts) if each.name == "c" else each for each in part)
+
+    return ClusterSnapshot("cluster", with_c(plain.first), with_c(plain.last))
+
+
+def commits(found: ClusterSnapshot, name: str) -> dict[str, int | None]:
+    [here] = [each for each in found.last if each.name == name]
+    evidence = here.history_evidence
+    records = evidence.commits if evidence is not None else ()
+    return {str(each.gtid): each.server_id for each in records if each.gtid == gtids("c:1")}
+
+
+@pytest.mark.parametrize(("facts", "is_redone"), [({}, True), ({"server_id": None}, False)])
+def test_what_a_step_redoes_on_one_source_is_errant_for_the_other_still(
+    monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], *, is_redone: bool
+) -> None:
+    """The log of a has c:1 with another server_id than that of c, if the latter was read."""
+    read = two_sources(**facts)
+    begun = started(read)
+    then = begun.replace(replace(begun["a"], executed=gtids("a:1 c:1")))
+    own = {str(gtids("c:1")): 3}
+    before = commits(read, "c")
+    found = written(monkeypatch, read, begun, then)
+    assert commits(found, "a") == ({str(gtids("c:1")): 0} if is_redone else {})
+    assert commits(found, "c") == (own if is_redone else before)
+    assert commits(found, "b") == {}
+    same = written(monkeypatch, read, begun, begun)
+    assert commits(same, "a") == {}, "no step has committed it"
+
+
+def test_nothing_is_written_into_the_log_of_a_replica_that_the_plan_does_not_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = two_sources(gtid_purged=None)
+    begun = started(read)
+    assert "c" not in begun.servers
+    then = begun.replace(replace(begun["a"], executed=gtids("a:1 c:1")))
+    found = written(monkeypatch, read, begun, then)
+    assert [each for each in found.last if each.name == "c"] == [
+        each for each in read.last if each.name == "c"
+    ]
+    assert commits(found, "a") == {}
+
+
+FORMER = "binlog.000002:9000"
+
+
+def test_a_channel_that_a_step_changes_leaves_its_former_place() -> None:
+    read = stopped_at(FORMER)
+    begun = started(read)
+    grown = begun.replace(replace(begun["a"], executed=gtids("a:1-6")))
+    found = {(edge.replica, str(place)) for edge, place in reached(read, begun, grown)["a"]}
+    assert found == {("b", FORMER)}
+    # All of the log may be before that position; the rules look for nothing else.
+    [search, *others] = searches(reached(read, begun, grown), begun, grown)["a"]
+    assert {search, *others} == {LogSearch("b", "", FORMER, gtids("a:1-6"), gtids("a:1-6"))}
+    assert searches({}, begun, grown) == {}
+    for change in ({"running": True}, {"auto_position": False}, {"passed": gtids("a:4")}):
+        moved = grown.replace(grown["b"].with_channel("", **change))
+        assert reached(read, begun, moved) == {}
+    assert reached(read, begun, begun) == {}, "nothing is logged"
+
+
+@pytest.mark.parametrize(
+    ("part", "unread", "is_known"),
+    [
+        ("first", "b", False),  # it may have received since
+        ("last", "a", False),  # where its log ends is not known
+        ("first", "a", True),
+        ("last", "b", True),
+    ],
+)
+def test_a_former_place_is_known_by_the_replica_before_and_the_source_after(
+    part: str, unread: str, *, is_known: bool
+) -> None:
+    read = stopped_at(FORMER)
+    assert [*at_former_places(read)] == [("b", "")]
+    servers = tuple(
+        with_facts(each, gtid_purged=None) if each.name == unread else each
+        for each in getattr(read, part)
+    )
+    seen: dict[str, Any] = {part: servers}
+    assert [*at_former_places(replace(read, **seen))] == [("b", "")] * is_known
+    assert [*at_former_places(stopped_at("binlog.000002:50"))] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted", "source", "is_old"),
+    [
+        ("H8", "a:4", "a", True),
+        ("H8", "a:4-5", "a", True),
+        ("H8", "a:4-6", "a", False),  # it misses more than before
+        ("H8", "a:3", "a", False),  # it had that
+        ("H1", "a:4", "a", False),
+        ("H8", "a:4", "z", False),  # what z had is not known
+    ],
+)
+def test_a_gap_that_steps_only_show_was_there_before(
+    code: str, wanted: str, source: str, *, is_old: bool
+) -> None:
+    begun = started(stopped_at(FORMER))
+    assert only_shows(a_finding(code, wanted, source=source), begun) is is_old
+    assert not only_shows(a_finding(code, wanted, source=source, replica="z"), begun)
+
+
+def test_what_an_applier_has_passed_and_steps_log_is_found_behind_its_place() -> None:
+    passed = replace(channel("a"), passed=gtids("a:5-6"))
+    begun = model(server("a", "a:1-5"), server("b", "a:1-4", passed))
+    then = begun.replace(server("a", "a:1-7"))
+    assert searches({}, begun, then) == {"a": [LogSearch("b", "", "", gtids("a:6"), gtids("a:6"))]}
+    assert searches({}, begun, begun) == {}
+    outside = then.replace(server("b", "a:1-4", replace(passed, source=None)))
+    assert searches({}, begun, outside) == {}

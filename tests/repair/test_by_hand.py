@@ -42,6 +42,15 @@ def test_a_donor_that_sends_nothing_else_comes_first() -> None:
     assert "(host of d)" in refetched(refusing)
 
 
+def test_a_donor_that_refuses_the_replica_is_named_where_there_is_no_other() -> None:
+    alone = model(
+        SERVERS["a"], server("b", "a:1-3 c:7", channel("a")), server("c", "a:1-9", channel("a"))
+    )
+    refusing = f"c will refuse the connection: {gtids('c:7')} has its server_uuid, but c does not"
+    assert refusing in refetched(alone)
+    assert "will refuse" not in refetched(SERVERS)
+
+
 def test_a_donor_can_serve_all_that_the_replica_needs() -> None:
     purging = SERVERS.replace(server("c", "a:1-9 c:1", channel("a"), purged="c:1"))
     assert "(host of d)" in refetched(purging)
@@ -85,6 +94,26 @@ def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> No
     assert "_content_looks.json" not in by_hand("reclone", finding, SERVERS)
 
 
+def test_a_filter_of_a_binary_log_is_removed_and_its_replicas_are_no_option() -> None:
+    evidence = tuple(
+        Evidence(fact, "mysql", "a", NOON)
+        for fact in ("binlog_do_db", "replicas", "binlog_ignore_db")
+    )
+    text = by_hand("configure", replace(purged(SERVERS), code="C11", evidence=evidence), SERVERS)
+    assert text.startswith("remove binlog_do_db, binlog_ignore_db from the configuration file of a")
+
+
+def test_a_server_is_attached_only_to_one_that_was_read_and_has_all_of_it() -> None:
+    unlinked = replace(purged(SERVERS), code="J1")
+    assert by_hand("attach", unlinked, SERVERS).startswith("compare the data of the two servers")
+    for name in "ab":
+        alone = model(SERVERS[name])
+        text = by_hand("attach", unlinked, alone)
+        assert text == "compare the GTID sets and the data of the two servers first"
+    ahead = SERVERS.replace(server("b", "a:1-3 b:1"))
+    assert by_hand("attach", unlinked, ahead).startswith("do NOT attach b yet: a does not have ")
+
+
 def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
     stopped = replace(
         purged(SERVERS), code="A3", evidence=(Evidence("applier errno", "13121", "b", NOON),)
@@ -111,6 +140,22 @@ def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
     assert text.startswith("do NOT delete the relay log of b")
     assert gtids("a:4-5").shortened() in text
     assert "`" not in text
+    # What b is still to apply is in its relay log alone, although the model has it executed.
+    due = replace(server("b", "a:1-9", received), due=gtids("a:4-5"))
+    waiting = by_hand("explain", stopped, model(kept["a"], due))
+    assert waiting.startswith("do NOT delete the relay log of b")
+    assert gtids("a:4-5").shortened() in waiting
+    applied = by_hand("explain", stopped, model(kept["a"], server("b", "a:1-9", received)))
+    assert applied.startswith("no transaction caused the error")
+    # Another channel has nothing that is missing: only that of the finding counts.
+    first = replace(channel("d", name="d"), retrieved=gtids("d:1"))
+    two = model(SERVERS["a"], server("b", "a:1-9 d:1", first, received), server("d", "d:1"))
+    assert "SOURCE_AUTO_POSITION = 1`" in by_hand("explain", stopped, two)
+    gone = two.replace(server("b", "a:1-9", first, received))
+    assert "SOURCE_AUTO_POSITION = 1`" in by_hand("explain", stopped, gone)
+    of_d = replace(stopped, channel="d", source="d")
+    emptied = gone.replace(server("d", "d:1", purged="d:1"))
+    assert by_hand("explain", of_d, emptied).startswith("do NOT delete the relay log of b")
     for unread in (model(server("b", "a:1-3", received)), model(server("a", "a:1-9"))):
         text = by_hand("explain", stopped, unread)
         assert "before you delete the relay log" in text

@@ -235,6 +235,9 @@ def test_definitions_that_do_not_fit_are_no_place_for_what_is_fetched() -> None:
     assert "may stop the applier of b" in warning
     elsewhere = replace(FITTING, unlike_on={"c": "CHECK (`n` < 6)"})
     assert fetched(unasked(pair(), HOLE, content=elsewhere)).rows == ROWS
+    for beside in (server("c", "a:1-3", channel("a")), server("c", "a:1-3", channel("b"))):
+        case = unasked(pair().replace(beside), HOLE, content=elsewhere)
+        assert fetched(case).rows == ROWS, "c had all of it when it was read"
 
 
 def test_rows_that_are_there_are_not_fetched_even_when_selected() -> None:
@@ -394,6 +397,14 @@ def test_a_channel_is_not_started_unasked(servers: Model, words: str, warning: s
     assert told.startswith("it may stop the applier or overwrite rows: ")
 
 
+def test_a_start_from_a_source_that_was_not_read_keeps_its_other_warnings() -> None:
+    servers = stopped(source=None, passed=gtids("a:2"))
+    texts = proposed(start_channel(a_case(servers, STOPPED))).warnings
+    fetched_again, unknown = texts
+    assert "b may fetch" in fetched_again
+    assert "what the source of b would send is not known" in unknown
+
+
 def test_a_channel_that_would_be_refused_is_not_even_started_when_selected() -> None:
     purged = stopped(passed=gtids("a:2")).replace(server("a", "a:1-3", purged="a:1-2"))
     assert "a would refuse b with error 1236" in reason(start_channel(a_case(purged, STOPPED)))
@@ -462,6 +473,10 @@ def test_a_log_that_does_not_follow_from_itself_is_not_delivered_unasked() -> No
         assert isinstance(outcome, Proposal) is starts, outcome
         if not starts:
             assert "do not follow from each other" in reason(outcome)
+            named = replace(content, rows_unread="d.t: two changes")
+            why = reason(start_channel(waiting(case, named, "a:2-3", in_order=True)))
+            assert "do not follow from each other" in why
+            assert "(d.t: two changes)" in why
 
 
 def test_rows_that_can_be_compared_count_although_others_cannot() -> None:
@@ -517,6 +532,73 @@ def test_what_does_not_fit_is_started_only_when_selected(
         [action] = proposed(ordered).actions
         assert isinstance(action, StartChannel)
         assert action.in_order
+
+
+def test_a_switch_that_brings_nothing_of_its_finding_starts_what_waits_only_when_selected() -> None:
+    """By file position b was given all that its source has, but c:1 waits in its relay log."""
+    servers = pair("a:1-3", running=False, bypassed=GtidSet()).replace(server("a", "a:1-3 c:1"))
+    case = waiting(unasked(servers, a_finding("C3", "")), a_content("c:1"), "c:1")
+    seen = {"a": gtids("a:1-3"), "b": gtids("a:1-3")}
+    case = replace(case, snapshot_executed=seen)
+    why = reason(refetch(case))
+    assert "c:1 were not compared on b" in why.replace(str(UUIDS["c"]), "c")
+    assert "Compare the rows, then choose with --strategy C3=" in why
+    chosen = proposed(refetch(replace(case, is_chosen=True)))
+    assert [type(each) for each in chosen.actions] == [AutoPositionOn]
+    [warning] = chosen.warnings
+    assert warning.startswith("it may stop the applier or overwrite rows: ")
+    running = servers.replace(servers["b"].with_channel("", running=True))
+    assert proposed(refetch(replace(case, model=running))).warnings == (), "it is applied anyway"
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_rows_of_a_server_below_count_although_its_own_channel_does_not_ask(
+    *, is_asked: bool
+) -> None:
+    """c gets from b what waits there; its rows were compared, or not, for the channel of b."""
+    servers = stopped().replace(server("c", "a:1", channel("b")))
+    names = ("a", "b", "c") if is_asked else ("a", "b")
+    question = ContentQuestion(gtids("a:2-3"), ("a",), names, is_in_order=False)
+    case = waiting(unasked(servers, STOPPED), on_b(BEFORE), "a:2-3")
+    case = replace(case, waiting={("b", ""): question})
+    assert "were not compared on c" in reason(start_channel(case))
+    fits = replace(on_b(BEFORE), rows_on={"a": AFTER, "b": BEFORE, "c": BEFORE})
+    assert proposed(start_channel(replace(case, arrivals={("b", ""): fits}))).actions
+
+
+@pytest.mark.parametrize(("on_c", "starts"), [(UNREAD, True), (BEFORE, True), (CONFLICT, False)])
+def test_rows_below_that_another_channel_brings_first_only_matter_if_they_do_not_fit(
+    on_c: RowsOn, *, starts: bool
+) -> None:
+    """c gets all of it from a, and its rows could not be compared: that is no reason by itself."""
+    servers = stopped().replace(server("c", "a:1-3", channel("b"), channel("a", name="x")))
+    fits = a_content("a:2-3", rows=ROWS, rows_on={"a": AFTER, "b": BEFORE, "c": on_c})
+    case = waiting(unasked(servers, STOPPED), fits, "a:2-3")
+    seen = {"a": gtids("a:1-3"), "b": gtids("a:1"), "c": gtids("a:1")}
+    outcome = start_channel(replace(case, snapshot_executed=seen))
+    assert isinstance(outcome, Proposal) is starts
+    assert starts or "were changed since on c" in reason(outcome)
+    unlike = {("b", ""): replace(fits, unlike_on={"c": "d.t is not there"})}
+    there = replace(case, arrivals=unlike)  # c had all of it when it was read
+    assert proposed(start_channel(there)).actions
+    assert "d.t is not there" in reason(start_channel(replace(there, snapshot_executed=seen)))
+
+
+def test_rows_that_were_compared_for_another_channel_are_not_asked_for_again() -> None:
+    """What waits on both b and d arrives on d: its rows were compared for the channel of d."""
+    servers = stopped().replace(
+        server("d", "a:1", channel("b"), channel("a", name="x", runs=False))
+    )
+    case = waiting(unasked(servers, STOPPED), on_b(BEFORE), "a:2-3")
+    of_d = ContentQuestion(gtids("a:2-3"), ("a",), ("a", "d"), is_in_order=False)
+    fits = a_content("a:2-3", rows=ROWS, rows_on={"a": AFTER, "d": BEFORE})
+    both = replace(
+        case,
+        waiting={**case.waiting, ("d", "x"): of_d},
+        arrivals={**case.arrivals, ("d", "x"): fits},
+    )
+    assert "were not compared on d" in reason(start_channel(case))
+    assert proposed(start_channel(both)).actions
 
 
 def test_the_script_looks_at_the_rows_that_fit_once_more() -> None:
@@ -613,6 +695,36 @@ def test_a_way_back_that_would_be_refused_is_named() -> None:
     servers = ring(BACK).replace(server("b", "a:1-3 b:1-2", channel("a"), purged="b:2"))
     for case in (a_case(servers, ERRANT), unasked(servers, ERRANT)):
         assert "b would refuse a with error 1236" in reason(start_channel(case))
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"until": "SQL_BEFORE_GTIDS"}, "a was started with START REPLICA UNTIL SQL_BEFORE_GTIDS"),
+        ({"held_back_seconds": 60}, "only the applier of a is stopped"),
+        ({"passed": gtids("b:9")}, "a may fetch"),
+        ({}, ""),
+    ],
+)
+def test_a_way_back_that_an_operator_stopped_is_started_only_when_selected(
+    facts: dict[str, Any], words: str
+) -> None:
+    servers = ring(replace(BACK, **facts))
+    outcome = start_channel(unasked(servers, ERRANT))
+    if words:
+        assert words in reason(outcome)
+    else:
+        assert proposed(outcome).actions
+    chosen = proposed(start_channel(a_case(servers, ERRANT)))
+    assert [each.server for each in chosen.actions] == ["a"]
+
+
+def test_a_way_back_to_a_server_that_would_drop_it_is_started_only_when_selected() -> None:
+    servers = ring(BACK)
+    twins = servers.replace(replace(servers["a"], server_id=7))
+    twins = twins.replace(replace(twins["c"], server_id=7))
+    assert "c and a have the same server_id" in reason(start_channel(unasked(twins, ERRANT)))
+    assert proposed(start_channel(a_case(twins, ERRANT))).actions
 
 
 @pytest.mark.parametrize("name", ["a", "b"])

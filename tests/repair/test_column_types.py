@@ -49,6 +49,8 @@ from repair.sql.table_questions import has_types
         ),
         (RowColumn(252, 3), "data_type IN ('mediumtext', 'mediumblob')"),
         (RowColumn(247, 1), "data_type IN ('enum')"),
+        (RowColumn(247, 1, charset="utf8"), "data_type IN ('enum')"),  # its values are numbers
+        (RowColumn(252, 9, charset="utf8"), ""),
         (RowColumn(200, 0), ""),
     ],
 )

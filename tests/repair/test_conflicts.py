@@ -28,6 +28,7 @@ from tests.repair.cases import (
     reason,
 )
 from topology.catalogue.findings import Evidence
+from topology.readings.transaction_class import ContentClass
 from topology.readings.version import ServerVersion
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -243,6 +244,9 @@ def test_what_waits_behind_the_transaction_may_not_fit_rows_that_it_leaves_alone
     assert not warns or f"may not fit ({'no key' if state.why == 'no key' else '1 other'}" in str(
         found
     )
+    empty = replace(behind, classes={ContentClass.EMPTY: behind.wanted})
+    no_rows = replace(case, arrivals={("b", ""): empty})
+    assert not any("what waits" in each for each in proposed(resolve_conflict(no_rows)).warnings)
     unread = proposed(resolve_conflict(replace(case, arrivals={}))).warnings
     assert not any("what waits" in each for each in unread), "nothing is known of its rows"
 
@@ -291,6 +295,11 @@ def test_it_is_refused(facts: dict[str, Any], words: str) -> None:
 def test_both_servers_must_have_been_read(servers: Model, finding: Any) -> None:
     case = a_case(servers, finding, content=content(*EXPECTED))
     assert "could not be read" in reason(resolve_conflict(case))
+
+
+def test_nothing_is_left_out_on_a_stopped_server_that_was_not_read() -> None:
+    case = a_case(without("b"), STUCK, content=content(*EXPECTED))
+    assert "could not be read" in reason(inject_empty(case))
 
 
 def test_rows_that_earlier_steps_change_are_not_relied_on() -> None:

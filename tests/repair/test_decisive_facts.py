@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ from repair.model.strategy_case import Hole, Refusal
 from repair.model.unlogged_redo import purges_what_it_receives
 from repair.plan_parts import brought_by, in_short
 from repair.strategies.fetching_again import refetch
-from repair.strategies.kept_out import KeptOut, brings_in
+from repair.strategies.kept_out import KeptOut, brings_in, kept_out
 from repair.strategies.leaving_out import inject_empty
 from repair.strategies.starting import misfit_of_waiting, start_channel
 from repair.strategies.undo_on_replica import undo_on_replica
@@ -157,15 +158,19 @@ def test_what_a_server_executed_in_another_order_matters_unless_one_log_has_the_
         assert proposed(outcome).actions
 
 
-def test_what_was_passed_and_the_source_did_not_list_is_fetched_as_well() -> None:
-    """a committed a:4 after it was read; the applier of b has been behind it."""
-    behind = replace(channel("a", auto=False), passed=gtids("a:4"))
+@pytest.mark.parametrize("by", ["passed", "bypassed"])
+def test_what_was_passed_and_the_source_did_not_list_is_fetched_as_well(by: str) -> None:
+    """a committed a:4 after it was read; b has been behind it, its applier or its file position."""
+    beyond: dict[str, Any] = {by: gtids("a:4")}
+    behind = replace(channel("a", auto=False), **beyond)
     servers = model(server("a", "a:1-4"), server("b", "a:1-3", behind))
     case = a_case(servers, a_finding("C3", ""), is_chosen=False)
     case = replace(case, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1-3")})
     assert ":4 has not been read" in reason(refetch(case))
     kept = servers.replace(server("b", "a:1-3", channel("a", auto=False)))
     assert proposed(refetch(replace(case, model=kept))).actions
+    there = servers.replace(server("b", "a:1-4", behind))
+    assert proposed(refetch(replace(case, model=there))).actions, "it has executed it since"
 
 
 @pytest.mark.parametrize(
@@ -323,6 +328,21 @@ def test_a_stop_between_two_targets_leaves_one_that_no_audit_reports(
     assert bool([*unfinished(case, ("a", "d"))]) is is_left
 
 
+@pytest.mark.parametrize("logs_received", [True, False])
+def test_a_source_that_logs_nothing_received_does_not_hide_itself(*, logs_received: bool) -> None:
+    """d, above a, gets them first; only another source of b would hide that a is without them."""
+    a = replace(server("a", "a:1", channel("d")), logs_received=logs_received)
+    servers = model(a, server("b", "a:1 b:1", channel("a")), server("d", "a:1"))
+    case = a_case(servers, a_finding("E1", "b:1"))
+    assert not [*unfinished(case, ("d", "a"))]
+    beside = replace(server("c", "a:1", channel("d")), logs_received=logs_received)
+    both = servers.replace(beside).replace(
+        server("b", "a:1 b:1", channel("a"), channel("c", name="c"))
+    )
+    found = [*unfinished(replace(case, model=both), ("d", "a"))]
+    assert bool(found) is not logs_received
+
+
 def test_a_source_that_is_no_target_is_not_left_without_them() -> None:
     """b receives from a and from d, and both are without b:1; d gets it from a."""
     servers = model(
@@ -383,6 +403,29 @@ def test_what_was_chosen_to_be_left_out_is_named_with_the_reason_why_it_is_not(
     assert text.partition(". That is not planned")[2] == (f": {refusal}" if refusal else "")
     assert not [*brings_in(replace(case, model=after), after, (KeptOut(hole, "inject_empty", ""),))]
     assert not [*brings_in(a_case(servers, hole), after, (KeptOut(hole, "inject_empty", ""),))]
+    for elsewhere in ("z", None):
+        of_unread = replace(hole, replica=elsewhere, gtid_set=gtids("a:2"))
+        assert not [*brings_in(case, after, (KeptOut(of_unread, "inject_empty", ""),))]
+
+
+@pytest.mark.parametrize(
+    ("code", "strategy", "is_kept_out"),
+    [
+        ("H1", "inject_empty", True),
+        ("P1", "gtid_purged_append", True),
+        ("H1", "refetch", False),
+        ("H1", None, False),
+        ("E1", "inject_empty", False),  # it is extra on the replica, and missing elsewhere
+    ],
+)
+def test_only_gaps_that_were_chosen_to_be_left_out_are_kept_out(
+    code: str, strategy: str | None, *, is_kept_out: bool
+) -> None:
+    finding = a_finding(code, "a:2")
+    for refusals in ({}, {finding.id: {"inject_empty": "b runs 5.6"}}):
+        found = [*kept_out([finding], lambda _finding: strategy, refusals)]
+        why = "b runs 5.6" if refusals and strategy == "inject_empty" else ""
+        assert found == ([KeptOut(finding, str(strategy), why)] if is_kept_out else [])
 
 
 def test_only_a_source_that_was_read_is_known_to_purge_what_it_receives() -> None:

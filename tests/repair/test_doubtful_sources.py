@@ -6,10 +6,12 @@ import pytest
 
 from gtid import GtidSet
 from repair.doubts.doubtful_sources import unless_doubtful
-from repair.model.actions import AutoPositionOn, InjectEmpty, StartChannel
+from repair.model.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
 from repair.model.strategy_case import Proposal, Refusal
+from repair.model.unnumbered import unread_without_gtid
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_finding, reason
+from tests.repair.test_channel_strategies import event
 
 FOUND = a_finding("A7", "a:3")
 DOUBTFUL = replace(channel("a", runs=False), doubt="another server may be there")
@@ -50,6 +52,30 @@ def test_a_place_that_may_have_been_applied_is_left_to_the_operator() -> None:
     by_position = replace(maybe, auto_position=False)
     servers = model(server("a", "a:1-3"), server("b", "a:1-2", by_position))
     assert unless_doubtful(replace(unasked, model=servers), START) is START
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_past_an_event_a_channel_goes_on_by_file_position(*, auto: bool) -> None:
+    """It requests nothing by sets then, whatever it used before: nothing is left out."""
+    maybe = replace(
+        channel("a", runs=False, auto=auto),
+        without_gtid_maybe_at="binlog.000003:198",
+        without_gtid_unread="900 MiB of its log follow",
+    )
+    servers = model(server("a", "a:1-3"), server("b", "a:1-2", maybe))
+    unasked = replace(a_case(servers, FOUND), is_chosen=False)
+    past = Proposal((MovePast("b", "", event()),))
+    assert unless_doubtful(unasked, past) is past
+    in_doubt = replace(unasked, model=SERVERS)
+    assert "another server may be there" in reason(unless_doubtful(in_doubt, past))
+
+
+def test_a_switch_below_a_log_that_was_read_to_its_end_passes() -> None:
+    servers = model(server("a", "a:1-3"), server("b", "a:1-2", replace(DOUBTFUL, doubt="")))
+    unasked = replace(a_case(servers, FOUND), is_chosen=False)
+    switch = Proposal((AutoPositionOn("b", "", filled=GtidSet()),))
+    assert unless_doubtful(unasked, switch) is switch
+    assert unread_without_gtid("b", channel("a")) == "", "a start has nothing to warn of either"
 
 
 def test_what_starts_no_channel_in_doubt_passes() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from repair.content.content_questions import ContentQuestion
 from repair.content.transaction_content import RowsOn, RowState
+from repair.doubts.forgotten_below import forgotten_below
 from repair.model.actions import InjectEmpty
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Hole
@@ -64,6 +65,10 @@ def test_a_server_below_that_was_reset_gets_its_own_empty_transactions(
 ) -> None:
     actions = proposed(inject_empty(unasked(servers, hole()))).actions
     own = ["c InjectEmpty " + on_c] if on_c else []
+    found = [
+        (each.name, forgotten) for each, forgotten in forgotten_below(unasked(servers, hole()))
+    ]
+    assert found == ([("c", gtids(on_c))] if on_c else [])
     assert shown(actions) == [*own, "b InjectEmpty a:1-2"]
     assert all(isinstance(each, InjectEmpty) and each.rows_are_there for each in actions)
 

@@ -17,7 +17,8 @@ from repair.sql.privileges import StatementKind
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_net_row, a_table
 from tests.repair.script_cases import pair
-from topology.readings.snapshot import ThreadState
+from topology.readings.snapshot import ThreadState, WorkerSnapshot
+from topology.readings.version import ServerVersion
 
 ROWS = (a_net_row((1, 5), (1, 6)), a_net_row((2, 5), (2, 6)), a_net_row((1, 5), None, a_table("u")))
 RUNNING, STOPPED = ThreadState.RUNNING, ThreadState.STOPPED
@@ -208,3 +209,150 @@ def test_a_channel_that_was_started_and_stands_again_is_not_started(
     [halted] = [each for each in conditions if " OR NOT (" in each] or [""]
     assert ("applier.SERVICE_STATE = 'OFF'" in halted) is ("receiver" in asked)
     assert (f"GTID_SUBTRACT('{gtids('a:4-6')}'" in halted) is ("begun" in asked)
+
+
+@pytest.mark.parametrize(
+    ("errno", "workers", "passed", "version", "known"),
+    [
+        (1062, (), "a:4", NEW, "IN (1062)"),
+        (1756, (1062, 0, 1032), "a:4", NEW, "IN (1032, 1062, 1756)"),
+        (0, (1062,), "a:4", NEW, "IN (1062)"),
+        (0, (0,), "a:4", NEW, None),  # nothing stopped it
+        (1062, (), "", NEW, None),  # it continues where it stopped, and has passed nothing
+        (1062, (), "a:4", OLD, None),  # 5.6 has no table that shows the error
+    ],
+)
+def test_an_applier_that_has_passed_transactions_still_stands_at_its_error(
+    errno: int, workers: tuple[int, ...], passed: str, version: ServerVersion, known: str | None
+) -> None:
+    """What deletes its relay log clears the error as well, and lets the source send them again."""
+    servers = pair(version, runs=False)
+    servers = servers.replace(servers["b"].with_channel("", passed=gtids(passed)))
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    read = made.seen["b"]
+    [one] = read.channels or ()
+    of_workers = tuple(
+        WorkerSnapshot(number, GtidSet(), each, "") for number, each in enumerate(workers)
+    )
+    one = replace(one, applier_errno=errno, workers=of_workers)
+    made = replace(made, seen={**made.seen, "b": replace(read, channels=(one,))})
+    found = [
+        each.condition
+        for each in start_channel(action, made).preconditions
+        if "the applier's error was cleared" in each.message
+    ]
+    assert len(found) == (known is not None)
+    assert all(each.endswith(str(known)) for each in found)
+
+
+def test_what_was_read_what_steps_bring_and_what_waits_is_no_other_work() -> None:
+    """Anything else that the server executes may have changed the rows, and changed them back."""
+    servers = model(server("a", "a:1-6"), server("b", "a:1-3 c:1", channel("a", runs=False)))
+    read = servers.replace(replace(servers["b"], executed=gtids("a:1-3 d:1")))
+    action = StartChannel("b", "", **COMPARED)
+    made = replace(setting(servers, action), seen=snapshot_of(read).last_read)
+    [guard] = [
+        each
+        for each in start_channel(action, made).preconditions
+        if "that the plan did not see" in each.message
+    ]
+    known, _, _ = guard.condition.partition(" OR ")
+    for each in ("a:1-6", "c:1", "d:1"):
+        assert str(gtids(each)) in known
+
+
+@pytest.mark.parametrize("by_sets", [True, False])
+def test_a_start_warns_of_what_filters_leave_out_of_what_arrives(*, by_sets: bool) -> None:
+    """Rows that a binary log leaves out never reach its replicas, and their GTIDs count there."""
+
+    def warnings(servers: Model) -> str:
+        if by_sets:
+            action = AutoPositionOn("b", "", filled=GtidSet())
+            return " ".join(auto_position_on(action, setting(servers, action)).warnings)
+        start = StartChannel("b", "")
+        return " ".join(start_channel(start, setting(servers, start)).warnings)
+
+    plain = model(
+        server("a", "a:1-6"), server("b", "a:1-3", channel("a", runs=False, auto=not by_sets))
+    )
+    options = ("binlog_do_db", "shop"), ("binlog_ignore_db", "mysql")
+    filtered = plain.replace(replace(plain["b"], log_filters=options))
+    told = warnings(filtered)
+    assert "b does not log all that it applies (binlog_do_db = shop, binlog_ignore_db" in told
+    assert f"its replicas get {gtids('a:4-6').shortened()} without the rows" in told
+    assert "does not log all" not in warnings(plain)
+    there = filtered.replace(replace(filtered["b"], executed=gtids("a:1-6")))
+    assert "does not log all" not in warnings(there), "nothing arrives"
+
+
+@pytest.mark.parametrize(
+    ("auto", "uptime", "is_asked"),
+    [(False, 1000, True), (False, None, False), (True, 1000, False)],
+)
+def test_a_server_must_not_have_been_restarted_before_its_channel_leaves_its_file_position(
+    uptime: int | None, *, auto: bool, is_asked: bool
+) -> None:
+    """A crash may have lost the newest transactions, which would be fetched after later ones."""
+    servers = pair(NEW, auto=auto)
+    action = AutoPositionOn("b", "", filled=GtidSet())
+    made = setting(servers, action)
+    made = replace(made, seen={**made.seen, "b": replace(made.seen["b"], uptime_seconds=uptime)})
+    found = [
+        each
+        for each in auto_position_on(action, made).preconditions
+        if "it was restarted since the plan was made" in each.message
+    ]
+    assert bool(found) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("filters", "warned"),
+    [
+        ((), ""),
+        (("Replicate_Rewrite_DB=(d,e)",), ""),  # it leaves nothing out
+        (("Replicate_Ignore_DB=tmp",), "the filters of b (Replicate_Ignore_DB=tmp) stay"),
+        (
+            ("Replicate_Rewrite_DB=(d,e)", "Replicate_Do_DB=shop"),
+            "the filters of b (Replicate_Do_DB=shop) stay",
+        ),
+    ],
+)
+def test_filters_that_were_read_are_named_and_others_must_not_be_new(
+    filters: tuple[str, ...], warned: str
+) -> None:
+    servers = pair(NEW, runs=False)
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    [one] = made.seen["b"].channels or ()
+    read = replace(made.seen["b"], channels=(replace(one, filters=filters),))
+    found = start_channel(action, replace(made, seen={**made.seen, "b": read}))
+    told = [each for each in found.warnings if "the filters of b" in each]
+    assert len(told) == bool(warned)
+    assert all(warned in each for each in told)
+    asked = [each for each in found.preconditions if "has new filters" in each.message]
+    assert bool(asked) is not bool(warned)
+
+
+@pytest.mark.parametrize(
+    ("errno", "workers", "known"),
+    [(1032, (), (1032,)), (1756, (1062,), (1756, 1062)), (0, (1062,), (1062,))],
+)
+def test_a_channel_that_stopped_since_with_another_error_is_left_alone(
+    errno: int, workers: tuple[int, ...], known: tuple[int, ...]
+) -> None:
+    """The coordinator may show 1756 only: what stopped its workers counts as well."""
+    servers = pair(NEW, runs=False)
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    [one] = made.seen["b"].channels or ()
+    of_workers = tuple(
+        WorkerSnapshot(number, GtidSet(), each, "") for number, each in enumerate(workers)
+    )
+    one = replace(one, applier_errno=errno, workers=of_workers)
+    read = replace(made.seen["b"], channels=(one,))
+    found = start_channel(action, replace(made, seen={**made.seen, "b": read}))
+    [asked] = [each for each in found.preconditions if "LAST_ERROR_NUMBER" in each.condition]
+    allowed = asked.condition.rpartition(" IN (")[2]
+    assert all(str(each) in allowed for each in known)
+    assert "1205" not in allowed

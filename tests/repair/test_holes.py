@@ -31,6 +31,7 @@ ELSEWHERE = a_content("a:3", rows=(OTHER,))
         ("a:2", None, False),  # the finding's own
         ("a:4", None, False),  # executed by now
         ("a:3", replace(SAME_ROW, rows_on={"b": RowsOn(RowState.AS_AFTER)}), False),
+        ("a:3 a:5", replace(SAME_ROW, rows_on={"b": RowsOn(RowState.AS_AFTER)}), True),
         ("a:3", replace(SAME_ROW, rows_on={"b": RowsOn(RowState.AS_BEFORE)}), True),
         ("a:3", a_content("a:3", ContentClass.EMPTY), False),
         ("a:3", a_content("a:3"), True),  # its rows are not known

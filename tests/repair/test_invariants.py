@@ -14,6 +14,7 @@ from repair.model.actions import (
     AutoPositionOn,
     InjectEmpty,
     MakeRowsAlike,
+    MovePast,
     RedoTransactions,
     ResetAndPurge,
     StartChannel,
@@ -30,12 +31,14 @@ from repair.model.invariants import no_future_numbers as future
 from repair.model.invariants import nothing_former_is_applied as former
 from repair.model.invariants import nothing_is_dropped as dropped
 from repair.model.invariants import nothing_is_skipped as skipped
+from repair.model.invariants import nothing_without_gtid_is_left_out as unnumbered
 from repair.model.invariants import only_missing_is_added as present
 from repair.model.invariants import reset_restores_exactly as restored
 from repair.model.invariants import what_is_started_connects as connects
 from repair.model.replication_model import Model
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_table, redone
+from tests.repair.test_channel_strategies import event
 
 NOTHING = gtids("")
 
@@ -207,3 +210,50 @@ def test_a_file_position_that_is_lost_stops_no_channel_that_uses_sets() -> None:
     by_sets = AutoPositionOn("b", "", filled=NOTHING)
     for action, why in ((START, ["its place is gone"]), (by_sets, [])):
         assert list(connects(servers, simulate(servers, action), action)) == why
+
+
+@pytest.mark.parametrize(
+    ("auto", "source", "replica", "action", "words"),
+    [
+        # By file position: each end at which gtid_mode is ON stops the channel there.
+        (False, True, False, START, "the channel would stop there, because gtid_mode is ON"),
+        (False, False, True, START, "the channel would stop there, because gtid_mode is ON"),
+        (False, False, False, START, ""),
+        # By sets it is left out, whatever gtid_mode is.
+        (True, False, False, START, "with auto-position it is never sent"),
+        (False, False, False, AutoPositionOn("b", "", filled=NOTHING), "it is never sent"),
+        (True, True, True, StopChannel("b", ""), ""),
+        (True, True, True, InjectEmpty("b", gtids("a:4")), ""),
+    ],
+)
+def test_a_transaction_without_a_gtid_is_neither_left_out_nor_met_in_a_mode_that_refuses_it(
+    action: Action, words: str, *, auto: bool, source: bool, replica: bool
+) -> None:
+    ahead = replace(channel("a", runs=False, auto=auto), without_gtid_at="binlog.000002:198")
+    servers = pair(
+        source={"sends_by_sets": source}, replica={"sends_by_sets": replica, "channels": (ahead,)}
+    )
+    found = [*unnumbered(servers, servers, action)]
+    assert bool(found) is bool(words)
+    assert all(words in each and "without a GTID at binlog.000002:198" in each for each in found)
+    applied = pair(
+        source={"sends_by_sets": source},
+        replica={"sends_by_sets": replica, "channels": (replace(ahead, without_gtid_at=""),)},
+    )
+    assert not [*unnumbered(applied, applied, action)], "none is ahead of the channel"
+
+
+def test_of_a_source_that_was_not_read_only_the_mode_of_the_replica_counts() -> None:
+    ahead = replace(
+        channel("a", runs=False, auto=False), source=None, without_gtid_at="binlog.000002:198"
+    )
+    for by_sets in (True, False):
+        servers = pair(replica={"sends_by_sets": by_sets, "channels": (ahead,)})
+        assert bool([*unnumbered(servers, servers, START)]) is by_sets
+
+
+def test_a_failing_receiver_is_not_moved_past_an_event_either() -> None:
+    past = MovePast("b", "", event("a:1-3"))
+    for failing_too, expected in ((True, ["b: its account is refused"]), (False, [])):
+        servers = pair(replica=FAILING if failing_too else {})
+        assert [*failing(servers, servers, past)] == expected

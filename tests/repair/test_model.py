@@ -10,15 +10,23 @@ from repair.model.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    MovePast,
     ResetAndPurge,
     StartChannel,
     StopChannel,
     simulate,
 )
 from repair.model.invariants import INVARIANTS, broken_invariants
-from repair.model.replication_model import Model, ModelServer, refused, settle
+from repair.model.replication_model import (
+    Model,
+    ModelServer,
+    refused,
+    settle,
+    with_all_channels_repaired,
+)
 from repair.strategies.strategy_registry import REPAIRS
 from tests.repair.build import UUIDS, channel, gtids, model, server
+from tests.repair.test_channel_strategies import event
 from topology.catalogue.catalogue_rows import ROWS
 from topology.catalogue.strategy_table import STRATEGIES, unknown_codes
 
@@ -58,6 +66,34 @@ def test_only_who_connects_is_refused() -> None:
         permissive = replace(server("a", "a:1-3"), sends_by_sets=False)
         servers = settle(model(permissive, server("b", "", receiver)))
         assert servers["b"].executed == gtids(brought)
+
+
+def test_a_receiver_that_was_stopped_connects_anew_and_may_be_refused() -> None:
+    """While it is connected, its source sends on, whatever it would refuse now."""
+    connected = replace(channel("a"), is_connected=True)
+    servers = model(server("a", "a:1-5", purged="a:1-2"), server("b", "a:1", connected))
+    assert settle(servers)["b"].executed == gtids("a:1 a:3-5")
+    stopped = simulate(servers, StopChannel("b", ""))
+    again = model(servers["a"], replace(server("b", "a:1"), channels=stopped["b"].channels))
+    assert not again["b"].channels[0].running
+    assert with_all_channels_repaired(again)["b"].executed == gtids("a:1")
+
+
+def test_past_an_event_a_channel_goes_on_behind_all_that_it_bypassed() -> None:
+    """CHANGE REPLICATION SOURCE deletes its relay log, and a file position asks for nothing else."""
+    held = replace(
+        channel("a", bypassed="a:1", stuck=True),
+        retrieved=gtids("a:2-4"),
+        lost_place="its place is gone",
+        is_connected=True,
+    )
+    servers = model(server("a", "a:1-6"), server("b", "", held))
+    after = simulate(servers, MovePast("b", "", event("a:3")))["b"]
+    [moved] = after.channels
+    assert moved.bypassed == gtids("a:1-3")
+    assert (moved.auto_position, moved.running, moved.is_stuck) == (False, True, False)
+    assert (moved.is_connected, moved.lost_place, moved.retrieved) == (False, "", gtids(""))
+    assert after.executed == gtids("a:4-6")
 
 
 def test_a_server_never_gets_its_own_back() -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from repair.content.content_questions import ContentQuestion
+from repair.content.transaction_content import RowsOn, RowState
 from repair.doubts.compared_rows import compared_waiting, rows_of
 from repair.doubts.still_to_come import unread_beside_own_work
 from repair.model.actions import Action, AutoPositionOn, InjectEmpty, StartChannel, simulate
 from repair.model.hidden_evidence import no_longer_shown
 from repair.model.holes import emptied_above, fetched_again
-from repair.model.replication_model import Model
+from repair.model.replication_model import Model, ModelChannel
 from repair.model.strategy_case import Proposal, Refusal
 from repair.model.unlogged_redo import refuses_replicas
 from repair.plan_parts import brought_by
@@ -113,6 +114,75 @@ def test_what_comes_unread_must_not_meet_own_work(
     assert (misfit_of_waiting(case, action) is not None) is refused
     assert isinstance(start_channel(case), Refusal) is refused
     assert isinstance(start_channel(replace(case, is_chosen=True)), Proposal)
+
+
+@pytest.mark.parametrize(
+    ("kind", "by_sets", "is_hidden"),
+    [
+        (ContentClass.EMPTY, False, True),
+        (ContentClass.EMPTY, True, False),  # no step hides what b has
+        (ContentClass.DATA, False, False),  # its rows were compared
+    ],
+)
+def test_what_waits_is_empty_only_as_long_as_a_log_shows_it(
+    kind: ContentClass, *, by_sets: bool, is_hidden: bool
+) -> None:
+    b = replace(server("b", "a:1-2", channel("a")), sends_by_sets=by_sets)
+    servers = model(server("a", "a:1-2"), b, server("c", "a:1", channel("b", runs=False)))
+    case = a_case(
+        servers,
+        a_finding("A7", "", source="b", replica="c"),
+        waiting={("c", ""): ContentQuestion(gtids("a:2"), (), ("c",))},
+        arrivals={("c", ""): a_content("a:2", kind)},
+    )
+    why = unread_beside_own_work(case, StartChannel("c", "")) or ""
+    assert ("after earlier steps of this plan no log of b shows what it has" in why) is is_hidden
+    assert bool(why) is is_hidden
+    # Its relay log shows a:2. What else is empty there does not wait.
+    received = replace(channel("a"), retrieved=gtids("a:2"))
+    shown = replace(case, model=servers.replace(replace(b, channels=(received,))))
+    shown = replace(shown, arrivals={("c", ""): a_content("a:1-2", kind)})
+    assert unread_beside_own_work(shown, StartChannel("c", "")) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "here", "known", "refused"),
+    [
+        (ContentClass.DATA, RowState.UNREAD, "d:1", "a:1 d:1", True),
+        (ContentClass.DATA, RowState.AS_BEFORE, "d:1", "a:1 d:1", False),
+        (ContentClass.EMPTY, RowState.UNREAD, "d:1", "a:1 d:1", False),  # it has no rows
+        (ContentClass.DATA, RowState.UNREAD, "", "a:1 d:1", False),  # a new replica
+        (ContentClass.DATA, RowState.UNREAD, "d:1", "a:1-2 d:1", False),  # all of it was read
+    ],
+)
+def test_the_first_transactions_of_an_origin_wait_until_their_rows_can_be_compared(
+    kind: ContentClass, state: RowState, here: str, known: str, *, refused: bool
+) -> None:
+    """The history of c may have been set: the rows of a:1 may be there already."""
+    servers = model(
+        server("a", "a:1-2"),
+        server("b", "a:1-2 d:1", channel("a")),
+        server("c", here, channel("b", runs=False)),
+    )
+    question = ContentQuestion(gtids(known.removesuffix(" d:1")), (), ("c",))
+    content = a_content("a:1-2", kind, rows_on={"c": RowsOn(state)})
+    case = a_case(
+        servers,
+        a_finding("A7", "", source="b", replica="c"),
+        waiting={("c", ""): question},
+        arrivals={("c", ""): content},
+        snapshot_executed={"a": gtids("a:1-2"), "b": gtids(known), "c": gtids(here)},
+    )
+    why = unread_beside_own_work(case, StartChannel("c", "")) or ""
+    assert ("c has logged nothing of its origin" in why) is refused
+    assert bool(why) is refused
+    purged = servers.replace(server("c", f"a:1 {here}", channel("b", runs=False), purged="a:1"))
+    set_before = replace(case, model=purged, content=None)
+    if known == "a:1 d:1":  # c has all that waits: a:2 follows it, in the order of one log
+        assert unread_beside_own_work(set_before, StartChannel("c", "")) is None
+    unread = replace(case, arrivals={})
+    without_logs = unread_beside_own_work(unread, StartChannel("c", ""))
+    assert (without_logs is not None) is (bool(here) and known == "a:1 d:1")
 
 
 @pytest.mark.parametrize(
@@ -245,6 +315,11 @@ def test_a_switch_of_a_stopped_channel_asks_for_a_quiet_server(
     assert bool([*commits_nothing_meanwhile(action, setting)]) is asked
 
 
+def outside(*, auto: bool) -> ModelChannel:
+    """Return a channel whose source was not read."""
+    return replace(channel("a", auto=auto), source=None)
+
+
 @pytest.mark.parametrize(
     ("owned", "auto", "asked"), [("a:2", False, True), ("a:2", True, False), ("", False, False)]
 )
@@ -259,6 +334,8 @@ def test_a_switch_waits_for_what_the_source_was_committing(
     action, asks = AutoPositionOn("b", "", filled=gtids("")), ChannelQuestions.of(made.version, "")
     found = [*has_what_was_committing(action, setting, asks)]
     assert bool(found) is asked
+    unread = replace(setting, server=server("b", "a:1", outside(auto=auto)))
+    assert not [*has_what_was_committing(action, unread, asks)], "its source was not read"
     assert all(str(gtids(owned)) in each.condition for each in found)
 
 

@@ -69,6 +69,8 @@ def test_what_is_due_may_wait_in_the_relay_log_for_longer_than_the_plan() -> Non
     [text] = no_last_copy_is_deleted(purged, purged, ON)
     assert f"b has not applied {gtids('a:7-8').shortened()} yet, and a has purged it" in text
     assert not list(no_last_copy_is_deleted(purged, purged, StartChannel("b", "")))
+    unread = model(purged["b"])
+    assert not list(no_last_copy_is_deleted(unread, unread, ON)), "what it purged is not known"
 
 
 def test_a_plan_deletes_no_relay_log_that_holds_the_last_copy() -> None:

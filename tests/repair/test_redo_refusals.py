@@ -10,12 +10,28 @@ import pytest
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
 from repair.content.transaction_content import RowsOn, RowState, _completed, _continues
-from repair.doubts.acting_again import unguarded_statements
+from repair.content.waiting_ddl import Ddl
+from repair.doubts.acting_again import acts_again, unguarded_statements
 from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
 from repair.doubts.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
 from repair.model.missing_on import came_from_source
+from repair.model.strategy_case import Refusal
+from repair.sql.acts_by_itself import Acting
+from repair.sql.replay import Replayed
+from repair.sql.touched_tables import TouchedTable
+from repair.strategies.redo_on_source import redo_on_source
+from repair.strategies.undo_on_replica import undo_on_replica
 from tests.repair.build import OLD, channel, gtids, model, server
-from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone
+from tests.repair.cases import (
+    a_case,
+    a_content,
+    a_finding,
+    a_net_row,
+    a_table,
+    proposed,
+    reason,
+    redone,
+)
 from topology.catalogue.findings import Grade
 from topology.readings.transaction_class import ContentClass
 
@@ -83,6 +99,7 @@ def test_a_row_may_have_been_deleted_since_where_its_gtid_was_forgotten(
         (AFTER, "a:1-4", False),
         (UNREAD, "a:1-4", False),
         (CONFLICT, "a:1-3", False),  # it does not have them
+        (replace(CONFLICT, is_created=True), "a:1-4", False),  # its new tables have no rows yet
     ],
 )
 def test_rows_that_changed_where_the_transactions_are_forbid_a_redo(
@@ -93,6 +110,10 @@ def test_rows_that_changed_where_the_transactions_are_forbid_a_redo(
     why = changed_since(a_case(servers, LOST), content, servers["a"])
     assert bool(why) is is_changed
     assert "a: " not in why, "where they are done again, rows are compared by the script"
+    in_part = a_case(servers, a_finding("E3", "a:3-4"))  # a has a:3
+    assert "a: " not in changed_since(in_part, content, servers["a"])
+    shown = {CONFLICT: "b: row t `id` = 1", BEFORE: f"b: {RowState.AS_BEFORE.value}"}
+    assert not why or shown[state] in why
 
 
 def test_statements_that_no_script_can_check_are_named_once_and_counted() -> None:
@@ -201,6 +222,11 @@ def test_what_may_be_the_sources_own_is_not_done_again(
     content = a_content(gtid, rows_on={"a": state}, server_ids={server_id: gtids(gtid)})
     case = replace(a_case(servers, a_finding("E1", gtid)), content=content)
     assert bool(came_from_source(case)) is expected
+    rows = replace(content, redo=redone(gtid), rows=(a_net_row((1, 5), (1, 6)),))
+    for strategy in (redo_on_source, undo_on_replica):
+        outcome = strategy(replace(case, content=rows))
+        told = isinstance(outcome, Refusal) and "carries the server_id of a" in outcome.reason
+        assert told is expected
 
 
 LOOSE, COMPACT = JsonDocument(1, is_reproducible=False), JsonDocument(2)
@@ -243,9 +269,134 @@ def test_the_form_of_a_row_is_seen(
     assert (is_cut(table, change), would_be_cut(table, change)) == expected
 
 
+def test_a_row_that_is_only_key_is_whole_in_any_form() -> None:
+    """MINIMAL omits what is not in the key: there is nothing."""
+    change = RowChange((1, 5), (1, 6))
+    keyed = replace(a_table(), key=(0, 1))
+    assert not would_be_cut(keyed, change)
+    assert would_be_cut(a_table(), change)
+    unkeyed = replace(a_table(), key=None)
+    assert would_be_cut(unkeyed, change)
+    assert not would_be_cut(unkeyed, RowChange((1, 5), None)), "it needs the whole row"
+
+
+def test_a_row_without_a_generated_column_is_whole() -> None:
+    """The server computes it, whatever the log has."""
+    generated = a_table(value=replace(a_table().columns[1], is_generated=True))
+    for table, expected in ((generated, False), (a_table(), True)):
+        assert is_cut(table, RowChange(None, (1, ABSENT))) is expected
+
+
 def test_images_have_one_width() -> None:
     assert _completed((1, 2), (ABSENT, 3)) == (1, 3)
     with pytest.raises(ValueError, match="shorter"):
         _completed((1, 2), (1,))
     with pytest.raises(ValueError, match="shorter"):
         _continues((1, 2), (1,))
+
+
+TRIGGER = Acting("CREATE TRIGGER x", is_event=False, schema="d", table="t")
+EVENT = Acting("CREATE EVENT e", is_event=True)
+
+
+def creating(which: Acting, *tables: str) -> tuple[Replayed, Replayed]:
+    """Return a transaction that creates an object, and a later one that writes rows."""
+    first, last = redone("a:4-5")
+    touched = frozenset(TouchedTable("d", each) for each in tables)
+    return replace(first, creates=(which,)), replace(last, tables=touched)
+
+
+def test_a_trigger_is_not_created_before_rows_that_would_fire_it() -> None:
+    """The log has what the trigger wrote: fired by the redo, it would write it once more."""
+    created, written = creating(TRIGGER, "s", "t")
+    why = acts_again((created, written))
+    assert f"{gtids('a:4')} has the statement `CREATE TRIGGER x`, and {gtids('a:5')} writes" in why
+    assert "it would be written twice" in why
+    assert acts_again((written, created)) == "", "the rows come before the trigger"
+    assert acts_again(creating(TRIGGER, "s")) == "", "rows of another table do not fire it"
+    assert acts_again(creating(TRIGGER)) == "", "there are no rows"
+    between = redone("a:6")
+    assert acts_again((created, *between, written)) == why
+
+
+def test_an_event_is_created_by_hand_even_without_rows_behind_it() -> None:
+    created, _ = creating(EVENT)
+    assert f"{gtids('a:4')} has the statement `CREATE EVENT e`: an event runs" in acts_again(
+        (created,)
+    )
+    assert acts_again(redone("a:4-5")) == ""
+
+
+PLAIN = redone("a:4")
+WRITING = tuple(replace(each, tables=frozenset({TouchedTable("d", "t")})) for each in PLAIN)
+NO_ROLLBACK = {"a": (("d", "t", "MyISAM"),)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "source", "words"),
+    [
+        ({}, {}, ""),
+        ({"unlike_on": {"a": "`n` is SMALLINT"}}, {}, "may not fit: `n` is SMALLINT"),
+        ({"otherwise_on": {"a": "one column more"}}, {}, "may not fit: one column more"),
+        ({"unlike_on": {"b": "`n` is SMALLINT"}}, {}, ""),  # a redo runs on a alone
+        (
+            {"row_tables": (a_table(),)},
+            {"log_filters": (("binlog_ignore_db", "d"),)},
+            "not log d.t",
+        ),
+        ({"row_tables": (a_table(),)}, {"log_filters": (("binlog_ignore_db", "e"),)}, ""),
+        (
+            {"statements": ("CREATE TABLE x (id INT)",)},
+            {"log_filters": (("binlog_do_db", "e"),)},
+            "not log the schema of its statements, perhaps (binlog_do_db = e)",
+        ),
+        ({"statements": ("CREATE TABLE x (id INT)",)}, {}, ""),
+        ({"has_cut_rows": True}, {}, "without all columns"),
+        ({"redo": WRITING, "no_rollback_on": NO_ROLLBACK}, {}, "d.t (MyISAM) on a has an engine"),
+        ({"redo": WRITING, "no_rollback_on": {"b": NO_ROLLBACK["a"]}}, {}, ""),
+        ({"redo": (replace(PLAIN[0], creates=(EVENT,)),)}, {}, "an event runs on each server"),
+        ({"redo": (replace(PLAIN[0], unguarded="CALL p()"),)}, {}, "the statement `CALL p()`"),
+        ({"rows_on": {"a": AFTER}}, {}, "the rows are already on a"),
+        ({"rows_on": {"b": BEFORE}}, {}, "rows were changed since on servers that have"),
+    ],
+)
+def test_a_redo_is_refused_for_each_of_these_alone(
+    facts: dict[str, Any], source: dict[str, Any], words: str
+) -> None:
+    """Its rows would differ, not be logged, be lost in part, or come a second time."""
+    servers = SERVERS.replace(replace(SERVERS["a"], **source))
+    content = a_content("a:4", **{"redo": PLAIN, **facts})
+    outcome = redo_on_source(a_case(servers, LOST, content=content))
+    if words:
+        assert words in reason(outcome)
+    else:
+        assert proposed(outcome).actions
+
+
+@pytest.mark.parametrize("kind", [ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA])
+def test_what_is_empty_or_harmless_is_not_redone_but_used_up(kind: ContentClass) -> None:
+    content = replace(a_content("a:4", kind), redo=())
+    why = reason(redo_on_source(a_case(SERVERS, LOST, content=content)))
+    if kind is ContentClass.DATA:
+        assert f"{gtids('a:4')} was not read as SQL" in why
+    else:
+        assert f"{gtids('a:4')} is empty or harmless" in why
+
+
+def test_a_redo_warns_of_columns_that_its_own_transactions_alter() -> None:
+    """Definitions were compared as they are now: not as they are between the transactions."""
+    [gtid] = gtids("a:4").gtids()
+    ddl = tuple(
+        Ddl(gtid, f"ALTER TABLE {name}", is_other=True, alters=("d", name)) for name in "ut"
+    )
+    both = a_content("a:4", redo=PLAIN, ddl=ddl, row_tables=(a_table("t"), a_table("u")))
+    for content, names in (
+        (both, "d.t, d.u"),
+        (replace(both, row_tables=(a_table("t"), a_table("s"))), "d.t"),
+        (replace(both, row_tables=(a_table("s"),)), ""),
+        (replace(both, ddl=()), ""),
+    ):
+        warnings = proposed(redo_on_source(a_case(SERVERS, LOST, content=content))).warnings
+        found = [each for each in warnings if "so the types of the columns were not" in each]
+        assert len(found) == bool(names)
+        assert all(f"the transactions alter {names}, so" in each for each in found)

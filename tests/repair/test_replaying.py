@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from binlog.rows.images import ENUM
+from binlog.rows.tables import RowColumn
 from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.content.transaction_content import (
@@ -555,3 +557,29 @@ def test_rows_that_earlier_steps_change_are_not_relied_on(strategy: Any, content
     # What earlier steps did again, or leave empty, is known.
     assert proposed(strategy(replace(begun, redone=gtids("a:3")))).actions
     assert proposed(strategy(replace(begun, declared={"b": gtids("a:3")}))).actions
+
+
+ALIKE = RowColumn(ENUM, 0, "n", members=("\U0001f600", "\U0001f601"))
+OPEN = RowColumn(ENUM, 0, "n", members=("open", "shut"))
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (a_net_row((1, 1), (1, 2), a_table("t", OPEN)), ""),
+        # Its script could not see whether the numbers of members still mean the same.
+        (a_net_row((1, 1), (1, 2), a_table("t", ALIKE)), "shows as equal"),
+        (a_net_row((1, 1), (1, 0), a_table("t", OPEN)), "an ENUM has the error value"),
+        (a_net_row((1, ABSENT), (1, 6)), "the log does not contain the whole row"),
+        (a_net_row((1, ABSENT), (1, ABSENT)), ""),  # that column was not changed
+        (a_net_row((1, 5), (1, ABSENT)), ""),
+        (a_net_row((1, ABSENT), None), "the log does not contain the whole row"),
+        (a_net_row(None, (1, ABSENT)), ""),  # it is deleted by its key
+    ],
+)
+def test_a_row_is_set_back_only_if_the_log_has_all_of_it(row: NetRow, words: str) -> None:
+    outcome = undo_on_replica(a_case(pair(), ERRANT, content=replace(UNDONE, rows=(row,))))
+    if words:
+        assert words in reason(outcome)
+    else:
+        assert proposed(outcome).actions

@@ -74,6 +74,8 @@ def test_behind_a_row_conflict_the_order_of_the_log_is_no_proof_that_rows_fit() 
     assert text.startswith("once replication runs on b, what waits may overwrite rows: rows of ")
     assert ":3 were not compared on b: a statement. If they do not fit, the applier of b" in text
     assert not [*misfits_when_resumed(replace(case, is_chosen=False), skipped)]
+    refused = replace(case, finding=REFUSED, model=passed_and_refused())
+    assert not [*misfits_when_resumed(refused, ())], "behind no conflict it is a proof"
     fits = a_content("a:2-3", rows_on={"b": RowsOn(RowState.AS_BEFORE)})
     assert not [*misfits_when_resumed(replace(case, arrivals={("b", ""): fits}), skipped)]
 
@@ -106,6 +108,21 @@ def test_a_channel_from_a_source_that_was_not_read_is_started_if_that_is_selecte
     assert kinds(a_case(servers, PASSED)) == [InjectEmpty, AutoPositionOn]
 
 
+@pytest.mark.parametrize("auto", [True, False])
+def test_of_a_source_that_was_not_read_one_warning_says_that_nothing_is_known(
+    *, auto: bool
+) -> None:
+    elsewhere = replace(channel("a", runs=False, auto=auto), source=None)
+    servers = model(server("b", "a:1 a:3", elsewhere))
+    question = ContentQuestion(gtids("a:2-3"), ("a",), ("b",), is_in_order=False)
+    unread = a_content("a:2-3", rows_on={"b": RowsOn(RowState.UNREAD, "a statement")})
+    case = a_case(servers, PASSED, waiting={("b", ""): question}, arrivals={("b", ""): unread})
+    [text] = misfits_when_resumed(case, ())
+    assert text.startswith("once replication runs on b, what waits may stop the applier or")
+    assert "what the source of b would send is not known" in text
+    assert ("the relay log is deleted" in text) is not auto
+
+
 @pytest.mark.parametrize("is_former", [True, False])
 def test_a_channel_with_a_former_history_stays_stopped(*, is_former: bool) -> None:
     """Its source may have given the GTIDs again: A7 lists what to compare before it is started."""
@@ -113,3 +130,44 @@ def test_a_channel_with_a_former_history_stays_stopped(*, is_former: bool) -> No
     servers = model(server("a", "a:1-3", purged="a:2"), server("b", "a:1 a:3", stopped))
     case = a_case(servers, a_finding("P1", "a:2"), is_chosen=False)
     assert bool(resuming_actions(case)) is not is_former
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "is_warned"), [({"c": "a:2"}, True), ({"c": "a:9"}, False), ({}, False)]
+)
+def test_a_start_behind_a_choice_names_what_would_come_without_its_content(
+    doubtful: dict[str, str], *, is_warned: bool
+) -> None:
+    """a:2 is empty in the log of a, and another transaction on c."""
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "a:1", replace(channel("a", runs=False), stuck_at=gtids(""))),
+        server("c", "a:1-3"),
+    )
+    content = replace(
+        a_content("a:2-3", ContentClass.EMPTY),
+        doubtful={name: gtids(text) for name, text in doubtful.items()},
+    )
+    case = a_case(servers, a_finding("P1", "a:1"), arrivals={("b", ""): content})
+    assert [type(each) for each in resuming_actions(case)] == [StartChannel]
+    found = [text for text in misfits_when_resumed(case, ()) if "without that content" in text]
+    assert bool(found) is is_warned
+    assert all("may be another transaction on c: b would execute it" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("stuck_at", "expected"),
+    [
+        ("", [StartChannel]),
+        ("a:2", [StartChannel]),  # the finding's own: it is answered
+        ("a:3", [StartChannel]),  # it was executed since
+        ("a:4", []),  # A2 or A3 lists what to compare first
+    ],
+)
+def test_a_channel_that_another_transaction_stopped_is_not_resumed(
+    stuck_at: str, expected: list[type[Any]]
+) -> None:
+    stuck = replace(channel("a", runs=False), stuck_at=gtids(stuck_at))
+    servers = model(server("a", "a:1-4"), server("b", "a:1 a:3", stuck))
+    case = a_case(servers, a_finding("H1", "a:2"))
+    assert [type(each) for each in resuming_actions(case)] == expected

@@ -116,6 +116,41 @@ def test_settings_decide_what_a_server_can_send(
     assert (found.sends_by_sets, found.skips_next, found.has_log, found.logs_received) == expected
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ((), ()),
+        ((("binlog_do_db", ""), ("binlog_ignore_db", "")), ()),
+        ((("binlog_ignore_db", "mysql"),), (("binlog_ignore_db", "mysql"),)),
+        (
+            (("binlog_ignore_db", "mysql"), ("binlog_do_db", "shop,stock")),
+            (("binlog_do_db", "shop,stock"), ("binlog_ignore_db", "mysql")),
+        ),
+    ],
+)
+def test_filters_of_a_binary_log_are_kept_with_their_databases(
+    settings: tuple[tuple[str, str], ...], expected: tuple[tuple[str, str], ...]
+) -> None:
+    assert source_of(pair(settings=settings)).log_filters == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows", "image", "partial"),
+    [
+        ((), True, "FULL", False),
+        ((("binlog_format", "ROW"), ("binlog_row_image", "MINIMAL")), True, "MINIMAL", False),
+        ((("binlog_format", "MIXED"),), False, "FULL", False),
+        ((("binlog_row_value_options", "PARTIAL_JSON"),), True, "FULL", True),
+        ((("binlog_row_value_options", ""),), True, "FULL", False),
+    ],
+)
+def test_settings_decide_in_which_form_a_server_logs_rows(
+    settings: tuple[tuple[str, str], ...], image: str, *, rows: bool, partial: bool
+) -> None:
+    found = source_of(pair(settings=settings))
+    assert (found.logs_rows, found.row_image, found.logs_partial_json) == (rows, image, partial)
+
+
 Settings = tuple[tuple[str, str], ...] | None
 GROUP, OTHER_GROUP = (
     (("group_replication_group_name", f"{each * 8}-0000-0000-0000-000000000000"),) for each in "de"

@@ -9,7 +9,7 @@ import pytest
 
 from repair.audit_after_plan import made_worse
 from repair.content.failing_event import FailingEvent
-from repair.content.transaction_content import RowsOn, RowState
+from repair.content.transaction_content import RowsOn, RowState, TransactionContent
 from repair.doubts.rows_there import is_there_already
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case
@@ -17,7 +17,7 @@ from repair.strategies.fetching_again import refetch
 from repair.strategies.leaving_out import inject_empty
 from repair.strategies.redo_on_source import _where_it_stops
 from repair.strategies.resuming import resuming_actions
-from tests.repair.build import channel, gtids, model, server
+from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 from tests.repair.test_channel_strategies import EMPTY, HOLE, ROWS, event, pair, unasked
 from tests.snapshots import NOON
@@ -111,6 +111,37 @@ def test_rows_of_the_servers_below_must_fit_as_well(
         assert proposed(outcome).actions
 
 
+@pytest.mark.parametrize(("on_c", "is_refused"), [(BEFORE, False), (CONFLICT, True)])
+def test_what_a_second_channel_below_is_to_bring_must_fit_as_well(
+    on_c: RowsOn, *, is_refused: bool
+) -> None:
+    """c gets a:3 by its own channel, which may be held up: then it gets it from b.
+
+    The refusal lists that alone: a:2, which arrives from b in any case, has no rows.
+    """
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "a:1", channel("a", auto=False, bypassed="a:2-3")),
+        server("c", "a:1 a:3", channel("b"), channel("a", name="x")),
+    )
+    seen = {"a": gtids("a:1-3"), "b": gtids("a:1"), "c": gtids("a:1")}
+    content = TransactionContent(
+        "a",
+        {ContentClass.EMPTY: gtids("a:2"), ContentClass.DATA: gtids("a:3")},
+        rows=ROWS,
+        rows_on={"a": AFTER, "b": BEFORE, "c": on_c},
+    )
+    hole = a_finding("H1", "a:2-3")
+    outcome = refetch(unasked(servers, hole, content=content, snapshot_executed=seen))
+    if is_refused:
+        assert reason(outcome).startswith(f"rows of {UUIDS['a']}:3 were changed since on c: ")
+    else:
+        assert proposed(outcome).actions
+    arrived = {**seen, "c": gtids("a:1 a:3")}
+    case = unasked(servers, hole, content=content, snapshot_executed=arrived)
+    assert proposed(refetch(case)).actions, "c had a:3 already: nothing brings it again"
+
+
 def test_no_server_id_is_dropped_by_a_server_whose_own_was_not_read() -> None:
     content = a_content("a:2", ContentClass.EMPTY, server_ids={1: gtids("a:2")})
     assert proposed(refetch(unasked(pair(), HOLE, content=content))).actions
@@ -166,6 +197,29 @@ def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
             "are already on b, c, as later transactions of a left them there" in each
             for each in texts
         )
+
+
+@pytest.mark.parametrize(
+    ("on_b", "stuck", "seen", "expected"),
+    [
+        (LIKE, False, "a:1-3", True),
+        (LIKE, True, "a:1-3", False),  # a row conflict there: it was changed without a log
+        (LIKE, False, "a:1 a:3", False),  # it was still committing them
+        # As the transactions left them: the source has nothing to decide.
+        (replace(AFTER, is_like_source=True), True, "a:1-3", True),
+        (replace(AFTER, is_like_source=True), False, "a:1 a:3", True),
+        (AFTER, True, "a:1 a:3", True),
+    ],
+)
+def test_only_a_source_that_is_comparable_shows_that_rows_are_as_later_ones_left_them(
+    on_b: RowsOn, seen: str, *, stuck: bool, expected: bool
+) -> None:
+    above = server("a", "a:1-3", channel("d", stuck=stuck))
+    servers = pair().replace(above).replace(server("d", "a:1"))
+    content = a_content("a:2", rows_on={"a": CONFLICT, "b": on_b})
+    executed = {"a": gtids(seen), "b": servers["b"].executed, "d": gtids("a:1")}
+    case = a_case(servers, HOLE, content=content, snapshot_executed=executed)
+    assert is_there_already(case) is expected
 
 
 # -- the way home ---------------------------------------------------------------------------------

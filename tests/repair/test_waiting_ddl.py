@@ -42,6 +42,15 @@ def asked(*statements: str) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]
         (["/* by hand */ TRUNCATE t"], {T}, set()),
         (["DROP DATABASE d", "CREATE DATABASE d", "CREATE TABLE t (a INT)"], {("d", "")}, set()),
         (["DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `t`"], set(), set()),
+        # A new table leaves the others as they are; a new database is empty.
+        (
+            ["CREATE TABLE t (id INT)", "CREATE TABLE u (id INT)", "DROP TABLE t", "DROP TABLE u"],
+            {("d", "")},
+            {T, ("d", "u")},
+        ),
+        (["DROP TABLE e.u", "CREATE DATABASE d", "DROP TABLE e.u"], {("e", "u")}, {("d", "")}),
+        (["CREATE TABLE t (id INT)", "TRUNCATE t", "TRUNCATE u"], {("d", ""), ("d", "u")}, {T}),
+        (["DROP TABLE IF EXISTS t", "TRUNCATE t"], set(), set()),
     ],
 )
 def test_what_is_made_and_dropped_must_fit_what_is_there(

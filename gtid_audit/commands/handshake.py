@@ -23,7 +23,9 @@ Offered = Annotated[
     typer.Option(
         "--offered",
         metavar="SET",
-        help="What would connect: a GTID set, @file or '-'; of a consumer, a backup or a clone.",
+        help="What would connect: a GTID set, @file or '-'; of a consumer, a backup or a clone,"
+        " also in the form in which Debezium, Flink CDC, Canal, Maxwell, DM, XtraBackup, mysqldump"
+        " or a clone store it.",
     ),
 ]
 Promote = Annotated[
@@ -52,12 +54,12 @@ def handshake(
     3 something could not be read.
     """
     from gtid_audit.operands.cluster_of_dsns import policy_of, servers_to_read
-    from gtid_audit.operands.sets_from_operands import read_operands
+    from gtid_audit.operands.offered_set import read_offered
     from gtid_audit.tasks.audited_cluster import read_and_audit
     from gtid_audit.views.handshakes import handshakes_of
 
     _check(dsns or [], fleet is not None, cluster, offered, promote)
-    sets = read_operands((offered,)) if offered is not None else ()
+    asked = read_offered(offered) if offered is not None else None
     if fleet is not None and cluster is not None:
         from gtid_audit.operands.load_fleet import cluster_to_read
 
@@ -67,7 +69,6 @@ def handshake(
     else:
         seconds, policy = seconds_of(timeout), policy_of((), ())
         to_read = servers_to_read(dsns or [], ask=ask_password, seconds_max=seconds, policy=policy)
-    asked = sets[0] if sets else None
     with progress() as line:
         read = read_and_audit(to_read, content=content, say=line.say, offered=asked)
     shown = handshakes_of(

@@ -29,7 +29,11 @@ def read_operands(operands: tuple[str, ...]) -> tuple[GtidSet, ...]:
 
 
 def _read(operand: str, name: str) -> GtidSet:
-    text, where = _text_of(operand, name)
+    return parsed(*text_of(operand, name))
+
+
+def parsed(text: str, where: str) -> GtidSet:
+    """Parse a set. Raises UsageProblem, which shows `where` it is and the position."""
     try:
         return GtidSet.parse(
             text,
@@ -41,7 +45,8 @@ def _read(operand: str, name: str) -> GtidSet:
         raise UsageProblem(f"{where}: {error}{_hint(text, error)}") from error
 
 
-def _text_of(operand: str, name: str) -> tuple[str, str]:
+def text_of(operand: str, name: str) -> tuple[str, str]:
+    """Return the text of an operand, and where it is from. Raises UsageProblem."""
     if operand == STDIN:
         return _content_of(sys.stdin.buffer, "standard input"), "standard input"
     if not operand.startswith("@"):

@@ -25,6 +25,7 @@ from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
 
 _CLEAN_SECONDS_MAX = 30.0
+REMARKS = frozenset({"C5", "C7", "C10", "C12"})
 _LIMITS = CollectLimits(server_seconds_max=20.0, looks_max=3)
 
 
@@ -39,7 +40,8 @@ class Examination:
 
     @property
     def codes(self) -> list[str]:
-        return [finding.code for finding in self.audit.findings]
+        """Return the codes without remarks on settings, which no repair here is about."""
+        return [each.code for each in self.audit.findings if each.code not in REMARKS]
 
     def plan(self, choices: Mapping[str, str] | None = None) -> Plan:
         evidence = replace(

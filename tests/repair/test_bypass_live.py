@@ -141,7 +141,7 @@ def test_a_statement_that_failed_half_way_on_nine_seven(pair97: Pair) -> None:
     found = examine(pair97)
     assert found.codes == ["A1"]
     assert [str(event.gtid) for event in found.read.events.values()] == [failed]
-    plan = found.plan()
+    [left] = [each for each in found.plan().not_planned if each.code == "H1"]
     run_plan(pair97, plan)
     _replicates_by_auto_position(pair97.b)
     wait_for(pair97.b, later)
@@ -168,7 +168,7 @@ def test_a_hole_with_such_an_event_in_it_is_fetched_without_the_event(pair97: Pa
     found = examine(pair97)
     assert found.codes == ["H1"]
     assert [str(event.gtid) for event in found.read.events.values()] == [failed]
-    [left] = found.plan().not_planned
+    [left] = [each for each in found.plan().not_planned if each.code == "H1"]
     assert "is logged as a statement" in left.why, "what it did cannot be compared with the rows"
     plan = found.plan({"H1": "refetch"})
     assert [step.action for step in plan.steps] == ["InjectEmpty", "AutoPositionOn"]

@@ -223,6 +223,7 @@ def test_remarks_on_the_configuration_end(pair97: Pair) -> None:
     assert texts["C8"].startswith("set binlog_expire_logs_seconds of a to at least")
     a.execute("SET GLOBAL binlog_expire_logs_seconds = 86400")
     await_clean(pair97)
+    assert examine(pair97).audit.findings == ()
 
 
 def test_a_position_after_a_crash_is_recovered(pair97: Pair) -> None:
@@ -233,3 +234,4 @@ def test_a_position_after_a_crash_is_recovered(pair97: Pair) -> None:
     assert by_hand("configure", remark, model()).startswith("switch b to auto-position (C3)")
     b.execute(b.dialect.stop_replica, f"{change} = 1", b.dialect.start_replica)
     await_clean(pair97)
+    assert examine(pair97).audit.findings == ()

@@ -82,6 +82,8 @@ def test_no_channel_leaves_them_out(pair97: Pair, auto_position: int) -> None:
         plan = examine(pair97).plan(choices)
         assert plan.steps == ()
         for left in plan.not_planned:
+            if left.code == "C10":
+                continue  # of its workers, whatever they apply
             assert "has a transaction without a GTID at binlog.0000" in left.why, left
             by_sets = auto_position or left.code == "C3"
             stops = "is never sent" if by_sets else "the channel would stop there"

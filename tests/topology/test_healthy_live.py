@@ -1,6 +1,8 @@
 """Healthy servers under load give no alarm, whatever their shape: whole, and seen in part.
 
-The load is full in the nightly suite; with every change, it leaves processor time to other tests.
+The load is as high as two processors carry in the nightly suite; with every change, it leaves time
+to other tests. Without any pause, the backlogs of seven servers grow, their appliers take all
+processor time, and a server may not answer within its five seconds: that audit is UNKNOWN.
 
 One topology holds the shapes that look like faults from the outside: a dual-primary pair with
 semi-synchronous commits, a chain below it whose end logs nothing that it applies, a replica of two
@@ -150,8 +152,8 @@ def test_healthy_shapes_under_load_are_silent(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # 270 audits beside three writers: 4 minutes on two quiet cores
+@pytest.mark.timeout(1800)  # 270 audits beside three writers: 2 minutes on two quiet cores
 def test_many_audits_of_healthy_shapes_are_silent(
     healthy: Topology, mysql_clients: Clients
 ) -> None:
-    _audit_under_load(healthy, mysql_clients, rounds=90)
+    _audit_under_load(healthy, mysql_clients, rounds=90, pause_seconds=0.0005)

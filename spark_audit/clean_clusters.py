@@ -131,7 +131,8 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
         clean=clean,
     )
     keep_distinct_ids(batch.starts, one(table["server_id"]), clean)
-    keep_configured(batch.starts, one(table["notable_settings"]), clean)
+    notable = one(table["notable_settings"])
+    keep_configured(batch.starts, notable, channels.starts, clean)
     keep_one_series(batch.starts, one(table["version"]), clean)
     clock, read_ended = one(table["server_clock"]), numbers(table["read_ended"])
     keep_clocks_together(batch.starts, clock, read_ended, clean)

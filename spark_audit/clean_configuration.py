@@ -17,14 +17,18 @@ from topology.readings.notable_settings import AUTO_INCREMENT
 from topology.readings.version import ServerVersion, UnreadableVersion, series_of
 
 _WRITABLE: Final = f"^(?:{AUTO_INCREMENT}=(?P<step>[0-9]{{1,5}})/(?P<first>[0-9]{{1,5}}))?$"
+_OF_A_PAIR: Final = 2
 _CLOCKS_APART: Final = CLOCK_SECONDS_LEAST * 1_000_000  # microseconds, as times are stored
 
 
-def keep_configured(starts: Numbers, notable: pa.Array, clean: Flags) -> None:
+def keep_configured(
+    starts: Numbers, notable: pa.Array, channel_starts: Numbers, clean: Flags
+) -> None:
     """Keep the clusters without a notable setting, but for servers that are writable.
 
     If several are, they must generate different keys: the same step, and each its own first value
-    within that step. One alone is a source whose replicas are read-only.
+    within that step. A writable server that has a source must be one of a pair, in which both have
+    a channel.
     """
     cluster = _clusters(starts)
     found = pc.extract_regex(notable, _WRITABLE)
@@ -34,6 +38,11 @@ def keep_configured(starts: Numbers, notable: pa.Array, clean: Flags) -> None:
         for part in (pc.struct_field(found, "step"), pc.struct_field(found, "first"))
     )
     halves = np.diff(starts) // 2
+    has_channel = np.diff(channel_starts) > 0
+    without = np.zeros(len(clean), np.bool_)
+    without[cluster[~has_channel]] = True
+    is_pair = (halves == _OF_A_PAIR) & ~without
+    clean[cluster[(step > 0) & has_channel & ~is_pair[cluster]]] = False
     in_phase = np.arange(len(cluster)) >= (starts[:-1] + halves)[cluster]
     rows = np.flatnonzero((step > 0) & in_phase)
     order = np.lexsort((first[rows], step[rows], cluster[rows]))

@@ -68,6 +68,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "durability",
         "without_commit_order",
         "short_retention",
+        "writable_replica",
         "relay_log_not_recovered",
         "auto_increment_overlap",
         "clocks_differ",

@@ -84,6 +84,16 @@ class TopologyPlan:
     links: tuple[Link, ...]
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
+    def only_replicas(self) -> frozenset[str]:
+        """Return the servers from which none of their sources receives: they are read-only."""
+        below: dict[str, set[str]] = {name: set() for name in self.names}
+        for _ in self.names:
+            for link in self.links:
+                below[link.source] |= {link.replica} | below[link.replica]
+        return frozenset(
+            link.replica for link in self.links if link.replica not in below[link.replica]
+        )
+
 
 _PAIR = TopologyPlan(
     names=("a", "b"),
@@ -177,7 +187,8 @@ def running(
     try:
         for name in plan.names:
             settings = plan.settings.get(name, Settings())
-            settings = replace(settings, extra=(*settings.extra, *extra))
+            read_only = ("--read-only=ON",) if name in plan.only_replicas() else ()
+            settings = replace(settings, extra=(*read_only, *settings.extra, *extra))
             servers[name] = Server(installation, name, settings=settings)
         with ThreadPoolExecutor(max_workers=len(servers)) as pool:
             for started in [pool.submit(server.start) for server in servers.values()]:

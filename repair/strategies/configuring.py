@@ -177,6 +177,12 @@ def _kept_for_longer(situation: Situation) -> str:
     )
 
 
+def _read_only(situation: Situation) -> str:
+    return _changed(situation.finding.replica, "SET GLOBAL super_read_only = ON") + (
+        " (5.6 has only read_only)"
+    )
+
+
 def _recovered(situation: Situation) -> str:
     name = situation.finding.replica
     return (
@@ -206,6 +212,7 @@ SETTINGS: Mapping[str, Text] = {
     "C5": _durable,
     "C7": _in_order_of_commit,
     "C8": _kept_for_longer,
+    "C9": _read_only,
     "C10": _recovered,
     "C12": _different_keys,
     "C13": always("synchronize the clocks of the servers (NTP), then audit again"),

@@ -167,6 +167,7 @@ EXECUTED = {
     "attach": "test_by_hand_live.py::test_an_unlinked_server_is_attached",
     "configure A4": "test_settings_live.py::test_a_source_gets_its_binary_log_back",
     "configure A9": "test_settings_live.py::test_a_server_writes_its_log_again",
+    "configure C9": "test_settings_live.py::test_a_replica_becomes_read_only",
     "configure C10": "test_settings_live.py::test_a_position_after_a_crash_is_recovered",
     "configure C12": "test_settings_live.py::test_remarks_on_the_configuration_end",
     "configure C5": "test_settings_live.py::test_remarks_on_the_configuration_end",

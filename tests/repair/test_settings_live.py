@@ -235,3 +235,13 @@ def test_a_position_after_a_crash_is_recovered(pair97: Pair) -> None:
     b.execute(b.dialect.stop_replica, f"{change} = 1", b.dialect.start_replica)
     await_clean(pair97)
     assert examine(pair97).audit.findings == ()
+
+
+def test_a_replica_becomes_read_only(star97: Topology) -> None:
+    star97["replica1"].execute("SET GLOBAL read_only = OFF")
+    [remark] = examine(star97).audit.findings
+    assert (remark.code, remark.source, remark.replica) == ("C9", "source", "replica1")
+    text = by_hand("configure", remark, model())
+    assert text.startswith("on replica1 run `")
+    star97["replica1"].execute(*statements_of(star97, text))
+    assert examine(star97).audit.findings == ()

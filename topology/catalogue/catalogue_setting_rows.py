@@ -65,8 +65,10 @@ SETTING_ROWS: tuple[Row, ...] = (
         " `outage_seconds_max` of the policy.",
     ),
     Row(
-        "C9", "replica is writable", "warning", False,
-        "Clients can write on this replica.", "super_read_only is off.", "The setting.",
+        "C9", "replica is writable", "info", True,
+        "Clients can write on this replica, and its source would not receive that: E1.",
+        "read_only is OFF.",
+        "The setting of a server that has a source, and that its sources do not replicate from.",
     ),
     Row(
         "C10", "relay_log_recovery off with a parallel applier", "info", True,

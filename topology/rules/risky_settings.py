@@ -1,4 +1,4 @@
-"""C5, C7, C8, C10, C12, C13, C14: configuration that makes other faults possible.
+"""C5, C7, C8, C9, C10, C12, C13, C14: configuration that makes other faults possible.
 
 1. What is normal in a supported shape is info: `levels` of the policy decides for a fleet.
 2. The fleet audit decides clean clusters by `notable_settings` and clocks alone: every setting that
@@ -89,6 +89,31 @@ def short_retention(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"{name} keeps its binary logs for {lasting(seconds)}. A replica that"
                 " is down for longer is refused with error 1236 when it returns; the policy allows"
                 f" {lasting(longest)} (outage_seconds_max).",
+            )
+
+
+def writable_replica(facts: ClusterFacts) -> Iterator[Finding]:
+    """Yield C9: a replica on which clients can write, and whose source would not get that."""
+    upstream = facts.graph.upstream_of
+    for name, server in sorted(facts.last.items()):
+        sources = sorted({edge.source for edge in facts.graph.edges if edge.replica == name})
+        receives_back = any(name in upstream(source, stopped_too=True) for source in sources)
+        if not sources or receives_back:
+            continue
+        if AUTO_INCREMENT in notable_values(server.notable_settings):
+            yield finding(
+                facts,
+                "C9",
+                source=sources[0],
+                replica=name,
+                severity=Severity.INFO,
+                grade=Grade.PROVED,
+                proof=(
+                    evidence("read_only", "OFF", server),
+                    evidence("its sources", ", ".join(sources), server),
+                ),
+                explanation=f"Clients can write on {name} (read_only is OFF). {sources[0]} does not"
+                f" replicate from it, so what is written there is errant (E1).",
             )
 
 
@@ -236,6 +261,7 @@ RULES: Rules = (
     durability,  # C5
     without_commit_order,  # C7
     short_retention,  # C8
+    writable_replica,  # C9
     relay_log_not_recovered,  # C10
     auto_increment_overlap,  # C12
     clocks_differ,  # C13

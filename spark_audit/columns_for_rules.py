@@ -50,6 +50,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "passed_by_applier",
         "applier_blocked",
         "applier_stalled",
+        "crash_gap",
         "unconfirmed_lead",
         "allowed_extra",
         "bypassed_by_position",

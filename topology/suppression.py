@@ -175,6 +175,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C1",), (*_DIFFERENCES, *_THREADS), _touching),
     (("C2",), ("H1", "H8", "T1", "T2", "T3", "A4", "A8"), _between_equal_ids),
     (("A1", "A2", "A3"), ("T1", "T2", "A5", "A7", "A8"), _of_stopped_applier),
+    (("A1", "A2", "A3"), ("H2",), _same_edge),
     (("A5", "A8"), ("T1", "T2"), _same_edge),
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),
     # Regardless of the cause of the gap: what a replica is missing is not errant on its source.

@@ -43,7 +43,7 @@ def test_gaps_are_filled_before_a_channel_is_changed(
     by_position(pair.b)
     killed_in_a_gap(pair, KEPT[shape == "pair97"])
     found = examine(pair)
-    assert found.codes == ["A7", "C3", "T2"]
+    assert found.codes == ["A7", "C3", "H2", "T2"]
     words = pair.b.dialect.words
     with pytest.raises(pymysql.err.MySQLError, match="1802"):
         pair.b.execute(f"{words.change_source} {words.option_prefix}AUTO_POSITION = 1")

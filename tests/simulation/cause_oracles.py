@@ -178,6 +178,18 @@ def _not_recovered(truth: Truth, one: Finding) -> str:
     return "" if is_so else "it recovers its relay log, or needs none"
 
 
+def _is_filled(truth: Truth, one: Finding) -> str:
+    """H2: the applier executes what is missing when it is started, or fails at it."""
+    world = truth.world.copy()
+    replica, path = world[str(one.replica)], world[str(one.replica)].channel(one.channel or "")
+    if path is None:
+        return "it has no such channel"
+    start_threads(world, replica, path)
+    act.rest(world)
+    left = one.gtid_set - gtids(replica.executed)
+    return f"{left} stays" if left and path.applier == "Yes" and not replica.lock else ""
+
+
 def _own_gap(truth: Truth, one: Finding) -> str:
     server = truth.world[str(one.replica)]
     own = gtids(server.executed | server.owned).from_uuid(uuid_of(server.uuid))
@@ -216,6 +228,7 @@ CHECKS: dict[str, Check] = {
     "C7": _out_of_order,
     "C10": _not_recovered,
     "C14": _of_two_series,
+    "H2": _is_filled,
     "H6": _own_gap,
     "H7": _made_by_hand,
     "J1": joins,

@@ -65,6 +65,7 @@ REACHES: list[tuple[str, str, set[str]]] = [
     ("C1", "E1", EVERYWHERE),
     ("C2", "H1", {"edge", "other channel", "way back", "above", "into"}),
     ("A2", "T2", {"edge", "other channel", "into"}),
+    ("A3", "H2", {"edge"}),
     ("A8", "T1", {"edge"}),
     ("P1", "A4", {"edge"}),
     ("H1", "E1", {"way back"}),

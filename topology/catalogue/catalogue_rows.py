@@ -63,11 +63,11 @@ ROWS: tuple[Row, ...] = (
         " dump that was loaded with the position may contain their rows.",
     ),
     Row(
-        "H2", "applier crash gap", "warning", False,
-        "A hole that the parallel applier left when it stopped.",
+        "H2", "applier crash gap", "warning", True,
+        "A hole that the parallel applier left when it stopped. It fills the hole when it starts.",
         "A crash, a kill or an error while workers were at different positions.",
-        "The hole does not change, the applier is stopped, and the relay log or the source still"
-        " has the transactions.",
+        "The replica has received the transactions, has applied later ones, and its applier is"
+        " stopped. It is proved if the source's log shows that the applier has not passed them.",
     ),
     Row(
         "H3", "hole purged on the source, held by another donor", "critical", False,

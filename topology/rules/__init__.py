@@ -9,6 +9,7 @@ from topology.rules import (
     bypassed,
     could_join,
     coverage,
+    crash_gaps,
     differences,
     filters,
     hanging_receivers,
@@ -29,6 +30,7 @@ from topology.rules import (
 RULES = (
     *backlogs.RULES,
     *stalled_appliers.RULES,
+    *crash_gaps.RULES,
     *differences.RULES,
     *bypassed.RULES,
     *passed.RULES,

@@ -94,8 +94,9 @@ def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:
     for edge in facts.edges:
         waiting = edge.queued_below | edge.queued_above | edge.applying_below | edge.applying_above
         saved = waiting & (facts.first[edge.source].gtid_purged or GtidSet())
-        saved -= GtidSet.union_of(  # another channel would deliver these
-            facts.last[other.source].logged
+        saved &= edge.channel.gtid_retrieved
+        saved -= GtidSet.union_of(  # another channel has received these, or would deliver them
+            facts.last[other.source].logged | other.channel.gtid_retrieved
             for other in facts.edges
             if other.replica == edge.replica and other.source != edge.source
         )

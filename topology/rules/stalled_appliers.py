@@ -6,6 +6,7 @@ nothing moved.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade
@@ -68,9 +69,12 @@ def _way_out(wait: ApplierWait, name: str) -> str:
     if _retries(wait):
         return (
             " Its last attempt failed because another session held a row lock, and the applier"
-            f" tries again (replica_transaction_retries). {_holder(name)}."
+            f" tries again (replica_transaction_retries). {_holder(name)}. {_SHOWN}"
         )
-    return f" {_holder(name)}; the applier continues when that transaction ends."
+    return f" {_holder(name)}; the applier continues when that transaction ends. {_SHOWN}"
+
+
+_SHOWN: Final = "gtid-audit locks, with the DSN of this server, shows the holder and the KILL."
 
 
 def _holder(name: str) -> str:

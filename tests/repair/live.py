@@ -17,6 +17,7 @@ from repair.adapters.transactions_without_gtid import read_without_gtid
 from repair.content.side_effects import SideEffects
 from repair.model.strategy_case import WithoutGtid
 from repair.render import render_files
+from repair.repair_plan import NotPlanned
 from repair.scripts.steps import Step
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit_cluster import audit_cluster
@@ -25,7 +26,7 @@ from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
 
 _CLEAN_SECONDS_MAX = 30.0
-REMARKS = frozenset({"C5", "C7", "C10", "C12"})
+REMARKS = frozenset({"C5", "C7", "C9", "C10", "C12"})
 _LIMITS = CollectLimits(server_seconds_max=20.0, looks_max=3)
 
 
@@ -78,6 +79,11 @@ def read_logs(topology: Topology, snapshot: ClusterSnapshot, audit: ClusterAudit
         read_side_effects(found, snapshot, targets, seconds_max=20.0),
         read_without_gtid(snapshot, targets, seconds_max=20.0),
     )
+
+
+def left_by(plan: Plan) -> list[NotPlanned]:
+    """Return what a plan leaves to the operator, without remarks on settings."""
+    return [each for each in plan.not_planned if each.code not in REMARKS]
 
 
 def run_step(topology: Topology, plan: Plan, step: Step) -> subprocess.CompletedProcess[str]:

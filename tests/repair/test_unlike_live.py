@@ -6,7 +6,7 @@ from compose.faults import commit
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from repair import Plan
-from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until
+from tests.repair.live import examine, executed, left_by, rows, run_plan, run_step, wait_until
 
 _TABLES = (
     "CREATE DATABASE d",
@@ -156,7 +156,7 @@ def test_what_definitions_do_not_fit_is_not_started_unasked(pair97: Pair) -> Non
     for name, (changed, waits, words, undone) in _UNLIKE.items():
         plan = _plan_of_what_waits(pair97, changed, waits)
         assert plan.steps == (), name
-        [left] = plan.not_planned
+        [left] = left_by(plan)
         assert left.code == "A7", name
         assert words in left.why, (name, left.why)
         assert "then choose with --strategy A7=NAME: start_channel" in left.why
@@ -187,7 +187,7 @@ def test_what_a_stricter_table_may_change_or_refuse_is_not_started_unasked(
     for name, (changed, waits, words, undone) in _STRICTER.items():
         plan = _plan_of_what_waits(pair, changed, waits)
         assert plan.steps == (), name
-        [left] = plan.not_planned
+        [left] = left_by(plan)
         assert left.code == "A7", name
         assert words in left.why, (name, left.why)
         _go_on(pair, undone)
@@ -266,7 +266,7 @@ def test_what_is_applied_in_another_database_is_not_started_unasked(pair97: Pair
     _unlogged(b, "UPDATE e.t SET v = 9 WHERE id = 1")
     plan = examine(pair97).plan()
     assert plan.steps == ()
-    [left] = plan.not_planned
+    [left] = left_by(plan)
     assert "in other databases than the log has (Replicate_Rewrite_DB=(d,e))" in left.why
     chosen = examine(pair97).plan({"A7": "start_channel"})
     assert any("in other databases" in each for each in chosen.warnings), chosen

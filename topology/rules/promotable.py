@@ -28,13 +28,14 @@ def candidate_purged(facts: ClusterFacts) -> Iterator[Finding]:
         ours, theirs = facts.fully_read[candidate], facts.fully_read[replica]
         missing = ours.first.gtid_purged & _stays_away(facts, replica)
         if missing:
+            is_known = facts.last[candidate].notable_settings is not None
             yield finding(
                 facts,
                 "P5",
                 source=candidate,
                 replica=replica,
                 gtid_set=missing,
-                grade=Grade.PROVED,
+                grade=Grade.PROVED if is_known else Grade.LIKELY,
                 strategies=(),
                 proof=(
                     evidence("gtid_purged", ours.first.gtid_purged, ours.first),
@@ -43,7 +44,13 @@ def candidate_purged(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"If {candidate} becomes the source of {replica} now, it refuses the"
                 f" connection with error 1236: it has purged {many(missing)} that {replica} has"
                 f" not executed. Repair {replica} before a failover to {candidate}; gtid-audit"
-                f" handshake --promote {candidate} shows the order.",
+                f" handshake --promote {candidate} shows the order."
+                + (
+                    ""
+                    if is_known
+                    else f" The settings of {candidate} were not read: it may log"
+                    " nothing that it receives, and then cannot be a source at all."
+                ),
             )
 
 

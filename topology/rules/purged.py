@@ -28,6 +28,7 @@ _NEXT_CONNECTION: Final[Mapping[bool | None, str]] = {
     True: "they do not arrive. The channel runs by file position, so its next connection is"
     f" accepted. With auto-position it would be refused with error 1236.{_COPY}",
 }
+_OTHER_SOURCE: Final = " Another source of {name}, which was not read, may still have them."
 _NOT_LOGGED: Final = "in no binary log"
 _UNLOGGED: Final = (
     " log_replica_updates is OFF on {name}: it does not log what it receives, and counts that as"
@@ -104,13 +105,14 @@ def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         runs = edge.channel.applier is ThreadState.RUNNING
         replica = facts.last[edge.replica]
+        others = len(replica.channels or ()) - sum(e.replica == edge.replica for e in facts.edges)
         yield on_edge(
             facts,
             edge,
             "P2",
             saved,
             strategies=(),  # the findings about its applier have them
-            grade=Grade.PROVED,
+            grade=Grade.LIKELY if others else Grade.PROVED,
             severity=Severity.INFO if runs else Severity.WARNING,
             proof=(
                 evidence("gtid_purged", saved, facts.first[edge.source]),
@@ -120,7 +122,8 @@ def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=f"{edge.source} has purged {many(saved)} that {edge.replica} has received"
             " and not executed: only its relay log still has them. Let it apply them before a"
             " restart with relay_log_recovery, RESET REPLICA or CHANGE REPLICATION SOURCE: these"
-            " delete the relay log, and the next connection is refused with error 1236.",
+            " delete the relay log, and the next connection is refused with error 1236."
+            + (_OTHER_SOURCE.format(name=edge.replica) if others else ""),
         )
 
 

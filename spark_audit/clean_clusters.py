@@ -136,7 +136,7 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
     keep_one_series(batch.starts, one(table["version"]), clean)
     clock, read_ended = one(table["server_clock"]), numbers(table["read_ended"])
     keep_clocks_together(batch.starts, clock, read_ended, clean)
-    _keep_plain_sets(batch.starts, executed, uuid, clean)
+    _keep_plain_sets(batch.starts, executed, clean)
     uptime = numbers(table["uptime_seconds"])
     _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
     _keep_purged_within(batch.starts, purged, purged_rows, executed=executed, clean=clean)
@@ -147,19 +147,12 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
     return clean, Sets(executed, purged, purged_at, channels.starts, channels.retrieved)
 
 
-def _keep_plain_sets(
-    starts: Numbers, executed: GtidSetColumn, uuid: UuidWords, clean: Flags
-) -> None:
-    """Keep the clusters without gaps in a server's own GTIDs, fragments or used up numbers."""
+def _keep_plain_sets(starts: Numbers, executed: GtidSetColumn, clean: Flags) -> None:
+    """Keep the clusters without sets in many pieces, and without numbers nearly used up."""
     clusters = _clusters_of_rows(starts)
-    intervals, tsids = filled(executed.interval_count(), 0), filled(executed.tsid_count(), 0)
-    clean[clusters[intervals > INTERVALS_LEAST]] = False
+    clean[clusters[filled(executed.interval_count(), 0) > INTERVALS_LEAST]] = False
     high = is_true(pc.greater(executed.gtid_count(), pa.scalar(NUMBERS_USED_MAX, _COUNT)))
     clean[clusters[high]] = False
-    rows = np.flatnonzero((intervals > tsids) & clean[clusters])
-    own = executed.take(rows).from_uuid(uuid.high[rows], uuid.low[rows])
-    gaps = filled(own.interval_count(), 0) > filled(own.tsid_count(), 0)
-    clean[clusters[rows[gaps]]] = False
 
 
 def _keep_uninterrupted(

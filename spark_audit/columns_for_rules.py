@@ -63,7 +63,6 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "runway_short",
         "latent_1236",
         "candidate_purged",
-        "own_gap",
         "fragmented_set",
         "numbers_nearly_used",
         "durability",

@@ -30,7 +30,7 @@ _SETTINGS = {
     "log_bin": "ON",
     "log_replica_updates": "ON",
     "replica_parallel_workers": str(WORKERS),
-    "replica_preserve_commit_order": "OFF",
+    "replica_preserve_commit_order": "ON",
     "relay_log_recovery": "ON",
     "sync_binlog": "1",
     "innodb_flush_log_at_trx_commit": "1",
@@ -214,7 +214,9 @@ def binary_logs_column(file: Int64s, end: Int64s) -> pa.ListArray:
     )
 
 
-def settings_column(*, hosts: pa.StringArray, server: Int64s, read_only: Bools) -> pa.ListArray:
+def settings_column(
+    *, hosts: pa.StringArray, server: Int64s, read_only: Bools, in_any_order: Bools
+) -> pa.ListArray:
     """Return the settings of each row, in order of name."""
     kind = SNAPSHOT_SCHEMA.field("settings").type
     names = sorted(_SETTINGS)
@@ -223,6 +225,7 @@ def settings_column(*, hosts: pa.StringArray, server: Int64s, read_only: Bools) 
     which = np.tile(np.arange(len(names)), (len(hosts), 1))
     on_off = len(names) + read_only.astype(np.int64)
     which[:, names.index("read_only")] = which[:, names.index("super_read_only")] = on_off
+    which[in_any_order, names.index("replica_preserve_commit_order")] = len(names)  # OFF
     which[:, names.index("auto_increment_offset")] = len(names) + 2 + server
     which[:, names.index("hostname")] = len(few) + np.arange(len(hosts))
     return lists(

@@ -109,7 +109,10 @@ def table_of(numbers: Numbers) -> pa.Table:
         ),
         "binary_logs": binary_logs_column(numbers.log_file[c, s], numbers.log_end[c, s, p]),
         "settings": settings_column(
-            hosts=names.hosts, server=s, read_only=_read_only(numbers, rows)
+            hosts=names.hosts,
+            server=s,
+            read_only=_read_only(numbers, rows),
+            in_any_order=numbers.gap_received[c, s],
         ),
         "notable_settings": taken([""], np.zeros(len(rows), dtype=np.int64)),
         **{

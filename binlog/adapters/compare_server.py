@@ -205,12 +205,25 @@ class ServerCompared:
                 first = middle
         return first
 
+    def held_in(self, number: int) -> GtidSet:
+        """Return what one log holds, by its header and the next one."""
+        end = number + 1 == len(self.state.log_names)
+        until = self.state.executed if end else self._head(number + 1).previous
+        return until - self._head(number).previous
+
+    def begun_at_seconds(self, number: int) -> int:
+        """Return the time in the header of a log."""
+        return self._head(number).written_at_seconds
+
     def closed_at_seconds(self, number: int, *, size: int) -> int | None:
-        """Return when the server last wrote to a log, by its clock; None for the log in use.
+        """Return when the server last wrote to a log, by its events; None for the log in use.
 
         A rotation closes a log when it begins the next one. A shutdown writes a Stop event. After a
         crash, the restart writes to the last log once more, before it begins a new one (seen on
         5.6.24 and 9.7.4: the file's time of change is that of the restart).
+
+        A rotation by size has the time of the session or applier that caused it (SET timestamp, or
+        a transaction that is days old): see `reach_of` in topology/adapters/history_reads.py.
         """
         if number + 1 == len(self.state.log_names):
             return None

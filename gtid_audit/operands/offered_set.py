@@ -25,11 +25,11 @@ from typing import Final
 
 from gtid import GtidError, GtidSet
 from gtid_audit.exits import UsageProblem
-from gtid_audit.operands.sets_from_operands import parsed, text_of
+from gtid_audit.operands.sets_from_operands import STDIN, parsed, text_of
 
 _KEYS: Final = frozenset(
     {
-        *("gtids", "gtidset", "gtid", "gtid_set", "binlog_gtid", "syncerbinloggtid"),
+        *("gtids", "gtidset", "gtid_set", "binlog_gtid", "syncerbinloggtid"),
         *("gtid_executed", "executed_gtid_set", "gtid_purged"),
     }
 )
@@ -41,6 +41,18 @@ _LABELLED: Final = re.compile(
     rf"^\s*(gtid_executed|executed_gtid_set|gtid_set|binlog_gtid)\s*[:=]\s*[\"']?({_SET})",
     re.IGNORECASE | re.MULTILINE,
 )
+_OF_CANAL: Final = ("postion", "position")
+_BEGINS: Final = re.compile(r"[{\[]")
+_DELETED: Final = re.compile(r"\s*\bnull\b")
+_UNFINISHED: Final = re.compile(
+    r"^\s*STATE:\s*(?:Not Started|In Progress|Failed)", re.IGNORECASE | re.MULTILINE
+)
+# A stored routine may contain the statement. That of mysqldump follows its comment.
+_HAS_ROUTINES: Final = re.compile(r"^DELIMITER\b", re.IGNORECASE | re.MULTILINE)
+_PURGED_IN_DUMP: Final = re.compile(
+    rf"-- GTID state at the (?:beginning|end) of the backup\s*\n--\s*\n\s*{_PURGED.pattern}",
+    re.IGNORECASE,
+)
 _NEXT_LABEL: Final = re.compile(r"\n\s*(?:[A-Za-z_ ]+\s*[:=]|\*{3,}|[0-9]+ rows? in set)")
 _XTRABACKUP: Final = re.compile(rf"\A\S+\.[0-9]+\t[0-9]+\t({_SET})\s*\Z")
 
@@ -48,63 +60,82 @@ _XTRABACKUP: Final = re.compile(rf"\A\S+\.[0-9]+\t[0-9]+\t({_SET})\s*\Z")
 def read_offered(operand: str) -> GtidSet:
     """Return the set in an operand. Raises UsageProblem."""
     text, where = text_of(operand, "A")
+    is_stored = operand == STDIN or operand.startswith("@")
+    if is_stored and not text.strip():
+        raise UsageProblem(f"{where}: it is empty; pass '' for the set of a new server")
     try:
-        return GtidSet.parse(text)
+        offered = GtidSet.parse(text)
     except GtidError:
-        found = dict(_sets_in(text, where))
+        found = [*_sets_in(text, where)]
+    else:
+        if is_stored and text.rstrip().endswith(","):
+            raise UsageProblem(f"{where}: it ends with a comma, so the end may be missing")
+        return offered
     if not found:
         return parsed(text, where)  # too large for the first attempt, or its error
-    if len(set(found.values())) > 1:
-        names = ", ".join(found)
+    if len({each for _, each in found}) > 1:
+        names = ", ".join(dict.fromkeys(name for name, _ in found))
         raise UsageProblem(f"{where}: it has different sets ({names}); pass one of them")
-    return next(iter(found.values()))
+    return found[0][1]
 
 
 def _sets_in(text: str, where: str) -> Iterator[tuple[str, GtidSet]]:
     """Yield each set that a known form contains, with its label."""
-    for label, value in _texts_in(text):
+    for label, value in _texts_in(text, where):
         if value.strip():
             yield label, parsed(value, f"{where}: {label}")
 
 
-def _texts_in(text: str) -> Iterator[tuple[str, str]]:
+def _texts_in(text: str, where: str) -> Iterator[tuple[str, str]]:
+    if unfinished := _UNFINISHED.search(text):
+        raise UsageProblem(f"{where}: the clone is not complete ({unfinished[0].strip()})")
     backup = _XTRABACKUP.match(text)
     if backup is not None:
         yield "xtrabackup_binlog_info", backup[1]
         return
     is_labelled = False
-    for number, found in enumerate(_PURGED.finditer(text), start=1):
+    of_dump = _PURGED_IN_DUMP if _HAS_ROUTINES.search(text) else _PURGED
+    for number, found in enumerate(of_dump.finditer(text), start=1):
         is_labelled = True
         yield f"GTID_PURGED {number}", found[1]
     for number, found in enumerate(_LABELLED.finditer(text), start=1):
         is_labelled = True
         yield f"{found[1]} {number}", _NEXT_LABEL.split(found[2], maxsplit=1)[0].strip("\"'\n ")
     if not is_labelled:
-        for document in _documents_in(text):
+        for document in _documents_in(text, where):
             yield from _values_of(document)
 
 
-def _documents_in(text: str) -> Iterator[object]:
-    """Yield the JSON documents of a text: an offset of Kafka Connect follows its key."""
-    decoder, at = json.JSONDecoder(), 0
-    while at < len(text):
-        starts = [start for start in (text.find("{", at), text.find("[", at)) if start >= 0]
-        if not starts:
-            return
+def _documents_in(text: str, where: str) -> Iterator[object]:
+    """Yield the JSON documents of a text: an offset of Kafka Connect follows its key.
+
+    Raises UsageProblem for what is cut, and for an offset that was deleted (null after its key).
+    """
+    decoder, at = json.JSONDecoder(object_pairs_hook=_Pairs), 0
+    while found := _BEGINS.search(text, at):
         try:
-            document, at = decoder.raw_decode(text, min(starts))
-        except ValueError:
-            at = min(starts) + 1
-        else:
-            yield document
+            document, at = decoder.raw_decode(text, found.start())
+        except ValueError as error:
+            raise UsageProblem(f"{where}: JSON that cannot be read: {error}") from error
+        if _DELETED.match(text, at):
+            raise UsageProblem(f"{where}: an offset was deleted (null after its key)")
+        yield document
+
+
+class _Pairs(tuple[tuple[str, object], ...]):
+    """The members of a JSON object; a key may occur twice."""
+
+    __slots__ = ()
 
 
 def _values_of(document: object, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield the texts under a known key, with the path to each."""
-    if isinstance(document, dict):
-        for key, value in document.items():
-            here = f"{path}.{key}" if path else str(key)
-            if str(key).lower() in _KEYS and isinstance(value, str):
+    if isinstance(document, _Pairs):
+        for key, value in document:
+            here = f"{path}.{key}" if path else key
+            # An event of Debezium has the one GTID of its transaction as `gtid`.
+            is_known = key.lower() in _KEYS or (key == "gtid" and path.endswith(_OF_CANAL))
+            if is_known and isinstance(value, str):
                 yield here, value
             else:
                 yield from _values_of(value, here)

@@ -127,6 +127,8 @@ def _until(answer: SourceAnswer) -> Text:
     """Return when the first log that is needed expires, and which one that is."""
     if answer.outcome not in (Outcome.SERVED, Outcome.DIVERGED):
         return Text("-", style=QUIET)
+    if answer.is_deadline_unread:
+        return Text("unknown", style=_STYLE[Outcome.UNKNOWN])
     if answer.deadline is None:
         return Text("no setting limits it", style=QUIET)
     until = f"{moment_of(answer.deadline.until)}  ({answer.deadline.reach.file})"
@@ -152,6 +154,15 @@ def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
         )
     elif answer.refusal is not None:
         yield "what", line_of(_WHY[answer.refusal].format(source=source, replica=replica))
+    elif answer.gtid_set and answer.received == answer.gtid_set:
+        yield (
+            "what",
+            line_of(
+                f"{source} would accept the connection. {replica} has transactions that {source}"
+                " has received and not executed, and nothing shows that it applies them. Start its"
+                " applier, or look at why it waits, and run this again."
+            ),
+        )
     elif answer.gtid_set:
         yield (
             "what",

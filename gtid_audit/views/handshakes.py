@@ -111,6 +111,7 @@ def _answer(answer: SourceAnswer) -> Mapping[str, Any]:
         "fetched": str(answer.fetched),
         "dropped": str(answer.dropped),
         "ahead": str(answer.ahead),
+        "received": str(answer.received),
         "errno": None if answer.text is None else answer.text.errno,
         "text": None if answer.text is None else answer.text.text,
         "text_seen_on": None if answer.text is None else answer.text.seen_on,

@@ -29,7 +29,13 @@ _REPLICATION: Final = (
 )
 _CANDIDATES: Final = "find out which one owns the next GTID of the channel, and end that session"
 _LOOK: Final = "SHOW FULL PROCESSLIST: look for LOCK TABLES, FLUSH TABLES, and idle sessions"
-_EACH_OTHER: Final = "the sessions wait for each other: KILL one of them"
+_HIDDEN_END: Final = (
+    "the last session of the chain waits itself, and this server does not show for whom: SHOW FULL"
+    " PROCESSLIST has its state"
+)
+_EACH_OTHER: Final = (
+    "the sessions wait for each other: KILL one of them that is no thread of replication"
+)
 
 
 def show_locks(servers: Sequence[ServerLocks]) -> None:
@@ -88,6 +94,8 @@ def _advice(server: ServerLocks, wait: LockWait) -> str:
         said.append(_REPLICATION)
     if end.is_without_session:
         said.append(_END_IT)
+    if end.is_hidden and wait.blockers:
+        said.append(_HIDDEN_END)
     if not said and wait.blockers:
         said.append(_EACH_OTHER)
     return ". ".join(said) or _LOOK

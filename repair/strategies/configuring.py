@@ -193,16 +193,17 @@ def _recovered(situation: Situation) -> str:
 
 def _different_keys(situation: Situation) -> str:
     finding = situation.finding
-    return (
-        "; ".join(
-            _changed(
-                name,
-                "SET GLOBAL auto_increment_increment = 2",
-                f"SET GLOBAL auto_increment_offset = {offset}",
-            )
-            for offset, name in enumerate((finding.source, finding.replica), start=1)
+    changes = "; ".join(
+        _changed(
+            name,
+            "SET GLOBAL auto_increment_increment = 2",
+            f"SET GLOBAL auto_increment_offset = {offset}",
         )
-        + ". Sessions that are open keep the values that they have"
+        for offset, name in enumerate((finding.source, finding.replica), start=1)
+    )
+    return (
+        f"with two writable servers: {changes}. With more, their number is the increment. Sessions"
+        " that are open keep the values that they have"
     )
 
 

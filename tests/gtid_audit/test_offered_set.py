@@ -78,16 +78,45 @@ def test_one_set_in_two_places_is_one_set() -> None:
         ('{"file": "b.000003", "pos": 4}', "operand A: "),  # a file position alone is no set
         ("mysql-bin.000003\t1571\n", "operand A: "),
         ("SET @@GLOBAL.GTID_PURGED='broken';", "GTID_PURGED 1: "),
-        ("", ""),
+        # Two connectors in one file, a deleted offset, a line that was cut.
+        (
+            f'["one"]\t{{"gtids": "{ONE}:1-5"}}\n["two"]\t{{"gtids": "{ONE}:1-9"}}\n',
+            "different sets",
+        ),
+        (f'["one"]\t{{"gtids": "{ONE}:1-5"}}\n["one"]\tnull\n', "an offset was deleted"),
+        (f'{{"gtids": "{ONE}:1-5"}}\n{{"gtids": "{ONE}:1-', "JSON that cannot be read"),
+        (f'{{"gtids": "{ONE}:1-5", "gtids": "{ONE}:1-9"}}', "different sets (gtids)"),
+        # An event has the GTID of one transaction.
+        (f'{{"payload": {{"source": {{"gtid": "{ONE}:7", "pos": 4}}}}}}', "operand A: "),
+        (
+            f"DELIMITER ;;\nCREATE PROCEDURE p()\nSET @@GLOBAL.GTID_PURGED='{ONE}:1-99' ;;\n",
+            "operand A: ",
+        ),
+        (f"  STATE: Failed\n  GTID_EXECUTED: {ONE}:1-5\n", "the clone is not complete"),
     ],
 )
 def test_what_has_no_set_or_two_is_refused(text: str, problem: str) -> None:
-    if not text:
-        assert read_offered(text) == GtidSet(), "the set of a new server"
-        return
     with pytest.raises(UsageProblem) as refused:
         read_offered(text)
     assert problem in str(refused.value)
+
+
+def test_a_dump_with_routines_shows_its_own_statement() -> None:
+    text = (
+        "--\n-- GTID state at the beginning of the backup \n--\n\n"
+        f"SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '{BOTH}';\nDELIMITER ;;\nCREATE PROCEDURE p()\n"
+        f"SET @@GLOBAL.GTID_PURGED='{ONE}:1-99' ;;\nDELIMITER ;\n"
+    )
+    assert read_offered(text) == EXPECTED
+
+
+@pytest.mark.parametrize("text", ["", "\n", f"{ONE}:1-5,\n"])
+def test_a_file_that_may_be_cut_is_refused(text: str, tmp_path: Path) -> None:
+    stored = tmp_path / "stored"
+    stored.write_text(text)
+    with pytest.raises(UsageProblem, match=r"is empty|may be missing"):
+        read_offered(f"@{stored}")
+    assert read_offered("") == GtidSet(), "the set of a new server"
 
 
 def test_a_refusal_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

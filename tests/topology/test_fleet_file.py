@@ -312,6 +312,7 @@ def test_a_policy_sets_the_levels_of_remarks() -> None:
     assert policy.outage_seconds_max == 3600
     for wrong, word in (
         ("levels: {E1: info}", "levels"),  # a fault is no remark
+        ("levels: {C99: info}", "is not one of C1, C2"),
         ("levels: {C5: loud}", "levels"),
         ("outage_seconds_max: 604801", "outage_seconds_max"),
         ("clock_seconds_max: 0", "clock_seconds_max"),

@@ -25,7 +25,13 @@ from topology.handshake.promotion_steps import promotion_steps
 from topology.handshake.refusal_texts import more_gtids_text, purged_text
 from topology.handshake.source_answer import FailedCheck, Outcome
 from topology.policy import Policy
-from topology.readings.snapshot import BinaryLog, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.snapshot import (
+    BinaryLog,
+    GroupSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+)
 from topology.readings.version import ServerVersion
 
 NEW, OLD, EIGHT = ServerVersion(9, 7, 4), ServerVersion(5, 6, 24), ServerVersion(8, 0, 36)
@@ -151,6 +157,23 @@ def test_a_server_without_readings_or_settings_is_unknown() -> None:
     found = matrix(one("a", "a:1"), one("b", "a:1", settings=None, notable_settings=None))
     assert found.answer(replica="a", source="b").unread == "the settings of b"
     assert found.verdict is Verdict.UNKNOWN
+
+
+def test_a_member_of_a_group_is_not_evaluated() -> None:
+    """It shares its channels and its primary with its group: no statement points it alone."""
+    group = GroupSnapshot("6a3e3b5e-0000-11ee-8000-000000000001", "ONLINE", "SECONDARY", GtidSet())
+    found = matrix(one("a", "a:1-9"), one("b", "a:1-9", group=group))
+    assert found.verdict is Verdict.UNKNOWN
+    [(server, reason)] = found.unread
+    assert server == "b"
+    assert reason.startswith("it is a member (ONLINE SECONDARY) of the group 6a3e3b5e")
+
+
+def test_what_the_source_has_received_is_told_from_what_it_never_gets() -> None:
+    waiting = a_channel("b", B, gtid_retrieved=sets("b:1-4"), applier=ThreadState.STOPPED)
+    found = matrix(one("a", "b:1-3", channels=(waiting,)), one("b", "b:1-4"))
+    answer = found.answer(replica="b", source="a")
+    assert answer.received == answer.gtid_set == sets("b:4")
 
 
 def test_a_log_that_the_server_cannot_open_is_a_doubt() -> None:

@@ -94,6 +94,24 @@ def test_sessions_that_wait_for_each_other_have_no_end() -> None:
     assert [end_of(each, waits).sessions for each in waits] == [(), ()]
 
 
+def test_a_chain_that_ends_at_a_hidden_wait_is_no_circle() -> None:
+    """FTWRL waits for a query, which no table shows, and an applier waits for FTWRL."""
+    ftwrl = session(1, state="Waiting for table flush")
+    locks = (
+        MetadataLock("GLOBAL", "", "", "SHARED", True, 1),
+        MetadataLock("GLOBAL", "", "", "INTENTION_EXCLUSIVE", False, 2),
+    )
+    waits = waits_of(LockReading({1: ftwrl, 2: session(2, channel="")}, locks))
+    by_number = {each.session.session_id: each for each in waits}
+    assert by_number[1].is_hidden
+    assert end_of(by_number[2], waits).is_hidden
+    assert not end_of(by_number[2], waits).sessions
+    circle = waits_of(
+        LockReading(sessions(1, 2), rows=(RowWait(1, 2, "d", "t"), RowWait(2, 1, "d", "t")))
+    )
+    assert not any(end_of(each, circle).is_hidden for each in circle)
+
+
 def test_a_replication_thread_is_never_killed() -> None:
     found = {1: session(1, channel=""), 2: session(2)}
     locks = locks_of("s", LockReading(found, rows=(RowWait(2, 1, "d", "t"),)), ())

@@ -113,6 +113,17 @@ def test_a_member_of_a_group_is_read_with_what_it_received(read: Any) -> None:
     assert reading.group == GroupSnapshot("g", "ONLINE", "SECONDARY", received)
 
 
+def test_an_uptime_that_wrapped_is_not_a_number_of_seconds(read: Any) -> None:
+    """The clock was set back past the start: 9.7.4 prints 2^64 minus the difference."""
+    [statement] = [each for each in ANSWERS if "Uptime" in each]
+    reading = read({statement: [{"Variable_name": "Uptime", "Value": str(2**64 - 58)}]})
+    assert reading.uptime_seconds is None
+    [unread] = reading.unread
+    assert (unread.fact, unread.reason) == ("uptime_seconds", UnreadReason.UNPARSEABLE)
+    assert "the clock was set back past the start" in unread.detail
+    assert reading.server_uuid is not None, "everything else is read"
+
+
 def test_no_statement_that_may_wait_stands_between_the_clock_and_the_uptime(
     read: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

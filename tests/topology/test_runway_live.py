@@ -105,6 +105,53 @@ def test_the_time_of_a_closed_log_is_that_of_its_file(
         assert abs(reach.closed_at.timestamp() - changed_at) <= 1.0
 
 
+@pytest.mark.parametrize("days", [10, -10])
+@pytest.mark.parametrize("family", ["9.7", "5.6"])
+def test_a_session_cannot_move_the_time_of_a_log(
+    family: str, days: int, request: pytest.FixtureRequest
+) -> None:
+    """The events of a rotation have the time of its session: no deadline is later than the file."""
+    installation = request.getfixturevalue(f"installation{family.replace('.', '')}")
+    plan = TopologyPlan(names=("a", "b"), links=(Link(source="a", replica="b"),))
+    with shapes.running(installation, plan) as topology:
+        a, b = topology["a"], topology["b"]
+        b.execute(b.dialect.stop_replica)
+        a.execute("SET GLOBAL max_binlog_size = 4096", "CREATE DATABASE d")
+        a.execute("CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, t VARCHAR(2000))")
+        a.execute(
+            f"SET timestamp = UNIX_TIMESTAMP() + {days * 86_400}",
+            *["INSERT INTO d.t (t) VALUES (REPEAT('x', 1500))"] * 8,
+        )
+        read = collect_cluster("live", targets_of(topology)).last[0].history_evidence
+        assert read is not None
+        [reach] = read.reaches
+        assert reach.file == logs_of(a)[0] != logs_of(a)[-1]
+        changed_at = (Path(a.datadir) / reach.file).stat().st_mtime
+        assert reach.closed_at is not None
+        early = changed_at - reach.closed_at.timestamp()
+        assert early >= -1.0, "never later than the server counts"
+        if family == "9.7":
+            assert early <= 2.0, "the server's own time of the last transaction is known"
+
+
+def test_logs_that_were_not_read_are_not_kept_for_ever(
+    stopped97: Topology, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = stopped97["a"], stopped97["b"]
+    stop_with_work_waiting(stopped97)
+    a.execute("CREATE USER half@'127.0.0.1'", "GRANT REPLICATION CLIENT ON *.* TO half@'127.0.0.1'")
+    offered = str(b.value("@@GLOBAL.gtid_executed"))
+    capsys.readouterr()
+    run(["handshake", "--offered", offered, a.dsn.replace("root@", "half@"), "--json"])
+    [answer] = json.loads(capsys.readouterr().out)["answers"]
+    assert answer["served_until"] is None
+    assert "until when" in " ".join(answer["doubts"])
+    run(["handshake", "--offered", offered, a.dsn.replace("root@", "half@")])
+    shown = capsys.readouterr().out
+    assert "no setting limits it" not in shown
+    assert "was not read" in shown
+
+
 def _of(answers: list[dict[str, str]], server: Server) -> dict[str, str]:
     [found] = [each for each in answers if each["source"].endswith(f":{server.port}")]
     return found

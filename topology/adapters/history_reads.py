@@ -5,7 +5,7 @@ Each function raises what the connection or the log reader raises; log_answers.p
 
 import re
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -19,7 +19,7 @@ from binlog.log_times import EPOCH
 from gtid import GtidSet
 from topology.adapters.connection import connect
 from topology.readings.dialect import dialect_of
-from topology.readings.history_evidence import LogReach, LogStart, PurgedChange
+from topology.readings.history_evidence import LogReach, LogStart, PurgedChange, ends_of
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.target import ServerTarget
 from topology.readings.version import ServerVersion
@@ -32,6 +32,7 @@ _PURGED_CHANGES: Final = (
     " WHERE ERROR_CODE = 'MY-010916' ORDER BY LOGGED"
 )
 _CHANGED: Final = re.compile(r"changed from '([^']*)' to '([^']*)'")
+_TSIDS_MAX: Final = 16  # whose last transaction in a log is looked up
 _HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and Previous_gtids of any size
 
 
@@ -59,12 +60,38 @@ def reach_of(logs: ServerCompared, server: ServerSnapshot, wanted: GtidSet) -> L
     if not listed or not wanted:
         return None
     number = logs.first_with(wanted)
+    file = listed[number].name
     closed_at = logs.closed_at_seconds(number, size=listed[number].size_bytes)
-    return LogReach(
-        wanted,
-        listed[number].name,
-        None if closed_at is None else EPOCH + timedelta(seconds=closed_at),
+    if closed_at is None:
+        return LogReach(wanted, file, None)
+    return LogReach(wanted, file, _not_before(logs, server, number, closed_at))
+
+
+def _not_before(
+    logs: ServerCompared, server: ServerSnapshot, number: int, closed_at: int
+) -> datetime:
+    """Return a time before which a log was not last written to.
+
+    Times of events are those of a session or of an applier: SET timestamp can set them to the
+    future, and a replica applies transactions that are days old. The time at which a server logged
+    a transaction is its own (8.0.1 and later). It was never later than the last write. So an event
+    counts if it is between that time and now. Otherwise the time of the last transaction does, or
+    before 8.0 that of the log's header, if it is not in the future.
+    """
+    now = (server.server_clock or server.read_ended) + timedelta(seconds=1)
+    held = logs.held_in(number) & server.logged
+    ends = GtidSet.union_of(
+        each for tsid in held.tsids[:_TSIDS_MAX] for each in ends_of(held.from_tsid(tsid))[-1:]
     )
+    times = [each.transaction.immediate_commit_timestamp for each in logs.groups_of(ends)]
+    logged = [EPOCH + timedelta(microseconds=each) for each in times if each]
+    by_events = EPOCH + timedelta(seconds=closed_at)
+    if logged:
+        last = max(logged).replace(microsecond=0)
+        return by_events if last <= by_events <= now else last
+    if by_events <= now:
+        return by_events
+    return min(EPOCH + timedelta(seconds=logs.begun_at_seconds(number)), now)
 
 
 def purged_changes_of(

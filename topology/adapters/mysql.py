@@ -85,6 +85,8 @@ __all__ = ["LostServer", "MysqlReader", "connect", "parse_owned"]
 
 _OLDEST = ServerVersion(5, 6, 0)
 
+_WRAPPED = 2**63  # an Uptime from there on is a negative number
+
 
 class LostServer(Exception):
     """The connection is lost, so nothing more can be read. Contains the fact to report."""
@@ -303,7 +305,11 @@ class _Reading:
         return LogPosition.of(file=str(rows[0]["File"]), position=int(rows[0]["Position"]))
 
     def _uptime(self) -> int:
-        return int(self._one(UPTIME)["Value"])
+        """Return the uptime. It wraps if the clock was set back to before the start (seen)."""
+        seconds = int(self._one(UPTIME)["Value"])
+        if seconds >= _WRAPPED:
+            raise ValueError(f"Uptime is {seconds}: the clock was set back past the start")
+        return seconds
 
     def _binary_logs(self) -> tuple[BinaryLog, ...]:
         try:

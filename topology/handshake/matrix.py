@@ -15,7 +15,8 @@ from gtid import GtidSet
 from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.cluster_readings import read_twice
-from topology.facts.runway import deadline_of
+from topology.facts.runway import deadline_of, retention_of
+from topology.facts.unseen import unevaluated_kind
 from topology.handshake.source_answer import (
     AnsweringSource,
     Offer,
@@ -111,7 +112,12 @@ def _with_deadline(answer: SourceAnswer, servers: Iterable[ServerSnapshot]) -> S
     if answer.outcome not in (Outcome.SERVED, Outcome.DIVERGED):
         return answer
     [source] = (each for each in servers if each.name == answer.source)
-    return replace(answer, deadline=deadline_of(source, answer.fetched))
+    deadline = deadline_of(source, answer.fetched)
+    if deadline is None and retention_of(source) is not None:
+        why = source.history_evidence.unread if source.history_evidence is not None else ""
+        doubt = f"until when {source.name} can send it was not read" + (f" ({why})" if why else "")
+        return replace(answer, doubts=(*answer.doubts, doubt), is_deadline_unread=True)
+    return replace(answer, deadline=deadline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +221,9 @@ class _Cluster:
         for server in self.facts.snapshot.last:
             if server.name in self.readings:
                 continue
+            if kind := unevaluated_kind(server):
+                yield server.name, f"it is {kind}: not evaluated"
+                continue
             reasons = "; ".join(f"{each.fact}: {each.detail}" for each in server.unread)
             yield server.name, torn.get(server.name) or reasons or "it was not read twice"
 
@@ -226,4 +235,8 @@ def _comparable(facts: ClusterFacts) -> dict[str, ReadTwice]:
     """
     torn = {name for name, _ in facts.torn}
     complete = read_twice(facts.snapshot)
-    return {name: each for name, each in complete.items() if name not in torn}
+    return {
+        name: each
+        for name, each in complete.items()
+        if name not in torn and unevaluated_kind(each.last) is None
+    }

@@ -88,6 +88,8 @@ class SourceAnswer:
     unlike: GtidSet = GtidSet()  # noqa: RUF009 - immutable; both have other content under these
     fetched: GtidSet = GtidSet()  # noqa: RUF009 - immutable; what the replica would receive
     dropped: GtidSet = GtidSet()  # noqa: RUF009 - immutable; sent, and dropped by its receiver
+    # The part of `gtid_set` that the source has received, and that its applier may not apply.
+    received: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     ahead: GtidSet = GtidSet()  # noqa: RUF009 - immutable; the source is about to receive these
     text: RefusalText | None = None  # None: not refused, or by an error before replication begins
     doubts: tuple[str, ...] = ()  # why it may be otherwise
@@ -95,6 +97,7 @@ class SourceAnswer:
     # The first binary log that would be sent, and when it can be deleted at the earliest. For a
     # set only; None: never, or no setting shows it.
     deadline: LogDeadline | None = None
+    is_deadline_unread: bool = False  # a setting limits it, and the logs were not read
 
     @property
     def attaches(self) -> bool:
@@ -189,6 +192,7 @@ def _accepted(
         offer.name,
         Outcome.DIVERGED if hidden or unlike else outcome,
         gtid_set=hidden,
+        received=hidden & source.last.gtid_retrieved,
         unlike=unlike,
         fetched=fetched - dropped,
         dropped=dropped,

@@ -135,6 +135,7 @@ class WaitEnd:
     sessions: tuple[LockSession, ...]  # empty if the sessions wait for each other
     is_certain: bool  # no link of the chains is only one of several possible ones
     is_without_session: bool  # a chain ends at a holder that has no session
+    is_hidden: bool  # a chain ends at a wait whose holder this server does not show
 
 
 def end_of(wait: LockWait, waits: Iterable[LockWait]) -> WaitEnd:
@@ -155,6 +156,7 @@ def end_of(wait: LockWait, waits: Iterable[LockWait]) -> WaitEnd:
         tuple(ends[number] for number in sorted(ends)),
         is_certain=not any(link.may_be_one_of for link in links),
         is_without_session=any(link.is_without_session for link in links),
+        is_hidden=any(not link.blockers and not link.is_without_session for link in links),
     )
 
 

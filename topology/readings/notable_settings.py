@@ -51,7 +51,7 @@ def notable_settings_of(settings: Iterable[tuple[str, str]]) -> str:
 
 def _of_several(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield what only several settings together show."""
-    order = values.get("replica_preserve_commit_order", "ON")
+    order = values.get("replica_preserve_commit_order", "OFF")  # before 5.7.5 there is none
     if order.upper() in _OFF and int(values.get("replica_parallel_workers") or 0) > 1:
         yield COMMIT_ORDER, order
     if values.get("read_only", "ON").upper() in _OFF and "auto_increment_increment" in values:

@@ -15,6 +15,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.runway import retention_of
+from topology.facts.unseen import outside_channels
 from topology.readings.notable_settings import (
     AUTO_INCREMENT,
     COMMIT_ORDER,
@@ -98,8 +99,7 @@ def writable_replica(facts: ClusterFacts) -> Iterator[Finding]:
     for name, server in sorted(facts.last.items()):
         sources = sorted({edge.source for edge in facts.graph.edges if edge.replica == name})
         receives_back = any(name in upstream(source, stopped_too=True) for source in sources)
-        is_known = all(facts.last[source].channels is not None for source in sources)
-        if not sources or receives_back or not is_known:
+        if not sources or receives_back or not _is_all_known(facts):
             continue
         if AUTO_INCREMENT in notable_values(server.notable_settings):
             yield finding(
@@ -116,6 +116,13 @@ def writable_replica(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"Clients can write on {name} (read_only is OFF). {sources[0]} does not"
                 f" replicate from it, so what is written there is errant (E1).",
             )
+
+
+def _is_all_known(facts: ClusterFacts) -> bool:
+    """Return whether the channels of all servers were read, and none has a source outside."""
+    return not any(outside_channels(facts.graph)) and all(
+        server.channels is not None for server in facts.last.values()
+    )
 
 
 def relay_log_not_recovered(facts: ClusterFacts) -> Iterator[Finding]:
@@ -165,10 +172,10 @@ def auto_increment_overlap(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("auto_increment_increment/auto_increment_offset, read_only OFF", *pair)
                 for pair in zip(values, servers, strict=True)
             ),
-            explanation=f"{left} and {right} replicate from each other, both are writable, and both"
-            " can generate the same AUTO_INCREMENT value. If clients insert on both, the applier"
-            " stops with error 1062 (A2). Set read_only on one of them, or increment 2 with offsets"
-            " 1 and 2.",
+            explanation=f"Transactions of {left} and {right} reach each other, both are writable,"
+            " and both can generate the same AUTO_INCREMENT value. If clients insert on both, the"
+            " applier stops with error 1062 (A2). Set read_only on one of them, or an increment as"
+            " large as the number of writable servers and a different offset on each.",
         )
 
 

@@ -1,11 +1,9 @@
-"""H6, F1, F3: gaps in a server's own GTIDs, sets in many pieces, numbers nearly used up.
+"""F1, F3: sets in many pieces, and numbers that are nearly used up.
 
-A server assigns the lowest free number that it has not passed since its start. So it fills a gap
-in its own GTIDs at once, or after its next restart (seen on 9.7.4 and 5.6.24). Benign and malign
-gaps look the same on the server: a rolled back transaction, or a GTID that a session set by hand.
-They differ only in whether another server has executed the numbers. Those that an audited server
-has are E3, E6 or H7. H6 has the others, so it is info: only a server outside the audit can skip
-them.
+A gap in a server's own GTIDs that no other server has is no finding. The server assigns the lowest
+free number that it has not passed since its start, so it fills such a gap at once or after its next
+restart (seen on 9.7.4 and 5.6.24), and its replicas apply what it then commits. A gap that another
+server has is E3, E6 or H7.
 """
 
 from collections.abc import Iterator
@@ -14,40 +12,11 @@ from typing import Final
 from gtid import GNO_END, GtidSet
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.unseen import group_uuids
 from topology.readings.snapshot import ReadServer
-from topology.rules.build import Rules, evidence, finding, many
+from topology.rules.build import Rules, evidence, finding
 
 # mysqld warns from 99 % on (MY-013693); at the end it cannot write its binary log any more.
 NUMBERS_USED_MAX: Final = GNO_END * 99 // 100
-
-
-def own_gap(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield H6: numbers below a server's own highest GTID that no audited server has."""
-    for name, server in sorted(facts.fully_read.items()):
-        if group_uuids([server.last]):
-            continue  # members share the numbers of their group, in blocks
-        gap = _own(server.first).holes() & _own(server.last).holes()
-        gap -= server.first.gtid_owned | server.last.gtid_owned
-        for other in facts.last.values():
-            gap -= (other.gtid_executed or GtidSet()) | other.gtid_retrieved
-        if gap:
-            yield finding(
-                facts,
-                "H6",
-                replica=name,
-                gtid_set=gap,
-                grade=Grade.PROVED,
-                strategies=(),
-                proof=(
-                    evidence("gap in its own GTIDs, in both readings", gap, server.last),
-                    evidence("gtid_owned", server.last.gtid_owned, server.last),
-                ),
-                explanation=f"{name} has not used {many(gap)} below its own highest GTID, and no"
-                " audited server has them. It assigns them to new transactions, at once or after"
-                " its next restart. A server outside this audit that has one of them would skip"
-                " that transaction without an error; nothing else depends on the gap.",
-            )
 
 
 def fragmented_set(facts: ClusterFacts) -> Iterator[Finding]:
@@ -109,7 +78,6 @@ def _own(server: ReadServer) -> GtidSet:
 
 
 RULES: Rules = (
-    own_gap,  # H6
     fragmented_set,  # F1
     numbers_nearly_used,  # F3
 )

@@ -11,6 +11,8 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from topology.catalogue.verdict_table import CATALOGUE
+
 # YAML has lists where this module has tuples: hence strict=False on those.
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -79,6 +81,14 @@ class LimitsSection(_Section):
     servers_max: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
 
 
+def _remark(code: str) -> str:
+    """Accept the code of a remark on configuration or hygiene."""
+    known = [each.code for each in CATALOGUE.values() if each.has_rule and each.code[0] in "CF"]
+    if code not in known:
+        raise PydanticCustomError("remark", "is not one of {known}", {"known": ", ".join(known)})
+    return code
+
+
 # Of findings about configuration and hygiene. `info` does not change the verdict.
 Level = Literal["info", "warning", "critical"]
 
@@ -99,7 +109,7 @@ class PolicySection(_Section):
     outage_seconds_max: Annotated[int, Field(ge=0, le=604_800)] = 86_400
     clock_seconds_max: Annotated[int, Field(ge=1, le=86_400)] = 5
     intervals_max: Annotated[int, Field(ge=100, le=1_000_000)] = 1_000
-    levels: dict[Annotated[str, Field(pattern="^[CF][0-9]+$")], Level] = {}
+    levels: dict[Annotated[str, AfterValidator(_remark)], Level] = {}
 
 
 class FleetSection(_Section):

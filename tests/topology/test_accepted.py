@@ -178,6 +178,19 @@ def test_a_plan_explains_only_the_transactions_that_it_emptied_on_a_server(
     assert finding.severity is severity
 
 
+def test_a_server_without_the_transaction_does_not_show_that_it_is_empty_elsewhere() -> None:
+    """The plan was run on a and not yet on d: c has b's rows, and was compared with d alone."""
+    d = server("d", "a:1-9")
+    four = model(server("a", ALL), server("b", ALL, channel("a")), server("c", ALL), d)
+    emptied = tuple((UUIDS[name], gtids("b:1-3")) for name in "ad")
+    repair = replace(UNDONE, emptied=emptied)
+    contents = ContentReading(READ_AT, 3, (), (seen("b:1"),), (), pairs=(("a", "b"), ("c", "d")))
+    audit = audit_cluster(snapshot_of(four).with_contents(contents), Policy(accepted=(repair,)))
+    [finding] = [each for each in audit.findings if each.code == "E4"]
+    assert finding.severity is Severity.WARNING
+    assert "not accepted: it has no step that undoes their rows on c," in finding.explanation
+
+
 def test_a_plan_with_a_step_for_every_server_is_accepted() -> None:
     both = replace(UNDONE, undone=((UUIDS["b"], gtids("b:1-3")), (UUIDS["c"], gtids("b:1-3"))))
     finding = audited(seen("b:1"), pairs=LINE, repair=both)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
+
+from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.catalogue.findings import Finding
 from topology.facts.cluster_facts import gather_facts
@@ -45,3 +48,21 @@ def test_the_source_of_another_replica_with_the_same_transaction_is_not_its_sour
     assert [(each.source, each.replica) for each in found] == [("a", "b"), ("c", "d")]
     for each in found:
         assert ALSO not in each.explanation
+
+
+@pytest.mark.parametrize("state", ["gtid_executed", "gtid_owned"])
+def test_what_another_source_sent_before_its_own_commit_is_not_errant(state: str) -> None:
+    """c waits for a semi-synchronous replica, and b has executed what the log of c has already.
+
+    The relay log of b was begun again since (relay_log_recovery): only c still shows it.
+    """
+    sent = f"{UUID(int=9)}:1"
+    channels = (a_channel("a", A), a_channel("c", C, name="second"))
+
+    def found(facts: dict[str, GtidSet]) -> list[str]:
+        c = a_server("c", C, facts.pop("gtid_executed", GtidSet()), **facts)
+        servers = (a_server("a", A, ""), a_server("b", B, sent, channels=channels), c)
+        return [each.source or "" for each in errant(*servers)]
+
+    assert found({state: GtidSet.parse(sent)}) == []
+    assert found({}) == ["a"]

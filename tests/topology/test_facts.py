@@ -397,6 +397,16 @@ def test_a_channel_that_points_at_its_own_server_is_no_edge_by_uuid() -> None:
     assert (graph.edges, graph.outside) == ((), (("a", own),))
 
 
+def test_channels_from_servers_that_were_not_read_are_in_order_of_name() -> None:
+    """So two audits of one state have one order, however a server lists its channels."""
+    from topology.facts.graph import build_graph
+
+    far, near = (a_channel("elsewhere", None, name=name) for name in ("far", "near"))
+    for channels in ((far, near), (near, far)):
+        a = one(server_uuid=UUIDS["a"], channels=channels)
+        assert build_graph(ClusterSnapshot("c", (a,), (a,))).outside == (("a", far), ("a", near))
+
+
 @pytest.mark.parametrize(
     ("file", "expected"),
     [("", None), ("binlog", None), ("binlog.00000x", None), ("binlog.²", None)],

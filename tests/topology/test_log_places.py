@@ -341,9 +341,13 @@ def not_reset(
     of_source: tuple[tuple[str, str], ...] | None = (),
     in_order: bool = True,
     applied_at: int | None = None,
+    ahead: int = 0,
     is_read: bool = True,
 ) -> bool:
-    """Return whether a reset of b is excluded, that does not have A:4; all times in seconds."""
+    """Return whether a reset of b is excluded, that does not have A:4; all times in seconds.
+
+    `ahead`: the difference between b's clock and that of the auditor.
+    """
     moments = logged_at or (None, None)
     records = tuple(
         CommitRecord(
@@ -378,7 +382,7 @@ def not_reset(
         history_evidence=HistoryEvidence(start, applied) if is_read else None,
     )
     source = replace(source, server_clock=source.read_ended)
-    replica = replace(replica, server_clock=replica.read_ended)
+    replica = replace(replica, server_clock=replica.read_ended + at(ahead))
     return was_not_reset(replica, gtids("A:4"), source=source, received=gtids(received))
 
 
@@ -408,6 +412,11 @@ def not_reset(
         ({"in_order": False}, False),
         ({"in_order": False, "applied_at": 19}, False),
         ({"in_order": False, "applied_at": 18}, True),  # it had it when A:4 was committed
+        # The clock of b is 10 s ahead, or behind: its times count by ours.
+        ({"in_order": False, "applied_at": 28, "ahead": 10}, True),
+        ({"in_order": False, "applied_at": 29, "ahead": 10}, False),
+        ({"in_order": False, "applied_at": 8, "ahead": -10}, True),
+        ({"in_order": False, "applied_at": 9, "ahead": -10}, False),
         ({"in_order": False, "is_read": False}, False),  # its log was not read
         ({"in_order": False, "executed": "A:2-3", "applied_at": 18}, False),
         # The oldest log of b is older than A:4, or it is not.

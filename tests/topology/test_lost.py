@@ -270,6 +270,23 @@ def test_an_isolated_number_is_by_hand_unless_it_was_received() -> None:
     assert {one.code for one in audit_cluster(whole).findings} & {"E3", "H7"} == {"E3"}
 
 
+@pytest.mark.parametrize(
+    ("executed_by_c", "grade"), [("1-97:150", Grade.PROVED), ("1-97", Grade.LIKELY)]
+)
+def test_by_hand_is_proved_only_if_the_server_with_the_id_has_logged_it(
+    executed_by_c: str, grade: Grade
+) -> None:
+    """A:150 carries the server_id of c. If c has no such transaction, a server that had this id
+    and the UUID of a at that time may have committed it.
+    """
+    by_c = (record(150, 10, server_id=3),)
+    made = story(holder=f"{A}:1-97:150", theirs=by_c, channel=NOT_RECEIVED)
+    third = a_cluster("pair", a_server("c", C, f"{A}:{executed_by_c}", server_id=3))
+    whole = ClusterSnapshot("pair", (*made.first, *third.first), (*made.last, *third.last))
+    losses = {each.holder: each for each in losses_of(gather_facts(whole, Policy()))}
+    assert (losses["b"].cause.value, losses["b"].grade) == ("H7", grade)
+
+
 def test_two_causes_are_two_findings() -> None:
     both = story(
         holder=f"{A}:1-100:150",

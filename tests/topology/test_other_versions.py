@@ -9,10 +9,11 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
 from topology.facts.cluster_facts import gather_facts
-from topology.facts.graph import Edge
+from topology.facts.graph import Edge, build_graph
 from topology.facts.other_versions import (
     around_start_samples,
     given_again,
+    own_at_other_sources,
     own_of_stopped_source,
     received_around_start,
     with_other_versions,
@@ -113,6 +114,16 @@ def test_both_logs_are_asked_where_no_channel_explains_it() -> None:
     assert asked(two_sources(channels=(back,))) == {}, "b receives from c"
     assert asked(two_sources(gtid_purged=OWN)) == {}, "b has it in no log"
     assert "b" not in asked(two_sources(gtid_executed=GtidSet())), "b does not have it"
+
+
+@pytest.mark.parametrize("receiver", [ThreadState.RUNNING, ThreadState.STOPPED])
+def test_what_a_source_received_from_its_replica_is_not_made_by_hand(receiver: ThreadState) -> None:
+    """Also if an operator has stopped the channel from c to b since: b has c:1 from it."""
+    for channels, expected in (((), {"b": OWN}), ((a_channel("c", C, receiver=receiver),), {})):
+        snapshot = two_sources(channels=channels)
+        graph, servers = build_graph(snapshot), {each.name: each for each in snapshot.last}
+        [edge] = [each for each in graph.edges if (each.source, each.replica) == ("a", "c")]
+        assert own_at_other_sources(edge, graph=graph, servers=servers) == expected
 
 
 # -- a source that used its GTIDs again ------------------------------------------------------------

@@ -54,8 +54,7 @@ def newest_set(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], GtidSet]:
         if not server.gtid_purged or not _has_its_first_log(server):
             continue
         for origin in servers:
-            if origin.name == server.name:
-                continue
+            # Of its own gtid_purged a server has logged nothing, so it is no origin of its set.
             set_here = server.gtid_purged.from_uuid(origin.server_uuid)
             if both := set_here & origin.logged:
                 found[server.name, origin.name] = _newest(both)

@@ -177,7 +177,7 @@ def maybe_own_server_id(
         for part in intervals_of(state)
     ]
     of_others = GtidSet.union_of(part for part, is_known in parts if is_known)
-    return GtidSet.union_of(part for part, is_known in parts if not is_known) - of_others
+    return GtidSet.union_of(part for part, _ in parts) - of_others
 
 
 def shown_with_own_server_id(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:

@@ -135,14 +135,14 @@ def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:
 
 
 def _is_before(left: CommitRecord, right: CommitRecord, source: ServerSnapshot) -> bool:
-    """Return whether a source logged the transaction with the lower GNO first.
+    """Return whether a source logged the transaction with the lower GNO first. Both have one TSID.
 
     Before 8.0.1 its log has whole seconds. It logs its own commits in ascending GNO order.
     """
     if left.logged_at is not None and right.logged_at is not None:
         return left.logged_at < right.logged_at
-    ids, uuids = {left.server_id, right.server_id}, {*left.gtid.uuids, *right.gtid.uuids}
-    if ids == {source.server_id} and uuids == {source.server_uuid}:
+    ids = {left.server_id, right.server_id}
+    if ids == {source.server_id} and {*left.gtid.uuids} == {source.server_uuid}:
         return left.committed_at <= right.committed_at
     return left.committed_at < right.committed_at
 

@@ -31,7 +31,7 @@ from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
 
-_SERVED_AFTER_SECONDS = 0.5
+_SERVED_AFTER_SECONDS = 0.25
 _ANSWER_SECONDS_MAX = 20.0
 _NAMES = ("source", "one", "two", "three")
 _FOUR = TopologyPlan(

@@ -75,7 +75,7 @@ def test_a_rotation_deletes_the_log_after_the_deadline_and_not_before(stopped97:
 
 
 @pytest.mark.parametrize("closing", ["rotation", "shutdown", "crash"])
-@pytest.mark.parametrize("family", ["9.7", "5.6"])
+@pytest.mark.parametrize("family", ["9.7", pytest.param("5.6", marks=pytest.mark.slow)])
 def test_the_time_of_a_closed_log_is_that_of_its_file(
     family: str, closing: str, request: pytest.FixtureRequest
 ) -> None:
@@ -106,7 +106,7 @@ def test_the_time_of_a_closed_log_is_that_of_its_file(
 
 
 @pytest.mark.parametrize("days", [10, -10])
-@pytest.mark.parametrize("family", ["9.7", "5.6"])
+@pytest.mark.parametrize("family", ["9.7", pytest.param("5.6", marks=pytest.mark.slow)])
 def test_a_session_cannot_move_the_time_of_a_log(
     family: str, days: int, request: pytest.FixtureRequest
 ) -> None:

@@ -95,6 +95,7 @@ class Kind:
     weight: float = 1.0
     busy: bool = False
     may_be_dual: bool = True
+    beside: str | None = None  # a finding about the same cluster that it does not explain
 
 
 def draw_numbers(fleet: GeneratedFleet, *, first: int, count: int) -> tuple[Numbers, Int64s]:
@@ -273,11 +274,12 @@ def damaged_text(numbers: Numbers, clusters: Int64s, _size: Int64s) -> None:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("tail gap", "T1", tail_gap, busy=True),
+    Kind("tail gap", "T1", tail_gap, busy=True, beside="C7"),  # its workers commit in any order
     Kind("applier backlog", "T2", applier_backlog, busy=True, weight=5.0),
     Kind("receiver backlog", "T3", receiver_backlog, busy=True, weight=3.0),
     Kind("unconfirmed lead", "T4", unconfirmed_lead, busy=True),
-    Kind("bypassed by file position", "H1", bypassed),
+    # Without commit times H1 is only likely, and does not explain the file position.
+    Kind("bypassed by file position", "H1", bypassed, beside="C3"),
     Kind("errant", "E1", errant, weight=3.0, may_be_dual=False),
     Kind("errant and purged", "E2", errant_purged, may_be_dual=False),
     Kind("lost in a crash", "E3", crash_lost),

@@ -16,7 +16,9 @@ def an_answer(first: float, second: float) -> dict[str, Any]:
     findings: dict[str, int] = {}
     for kind, count in zip(KINDS, kinds_of(FLEET)[1:], strict=True):
         if kind.code and count:
-            findings[kind.code] = count
+            findings[kind.code] = findings.get(kind.code, 0) + count
+            if kind.beside is not None:
+                findings[kind.beside] = findings.get(kind.beside, 0) + count
     return {
         "seconds": [first, second],
         "clusters": 500,

@@ -17,7 +17,7 @@ from topology.rules import RULES
 from topology.rules.build import Rule
 from topology.rules.content import same_gtid_different_content
 from topology.rules.coverage import not_compared
-from topology.rules.purge_deadlines import with_deadlines
+from topology.rules.purge_deadlines import unread_deadlines, with_deadlines
 from topology.rules.without_content import not_decided
 from topology.suppression import suppress_symptoms
 
@@ -49,6 +49,7 @@ def audit_cluster(
                 *_uncompared(snapshot),
                 *not_compared(facts),
                 *not_decided(facts),
+                *unread_deadlines(facts),
             }
         )
     )

@@ -87,23 +87,22 @@ def _sets_in(text: str, where: str) -> Iterator[tuple[str, GtidSet]]:
 
 
 def _texts_in(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """Yield the text of each set in one of the forms, with its label. Raises UsageProblem."""
     if unfinished := _UNFINISHED.search(text):
         raise UsageProblem(f"{where}: the clone is not complete ({unfinished[0].strip()})")
     backup = _XTRABACKUP.match(text)
     if backup is not None:
         yield "xtrabackup_binlog_info", backup[1]
         return
-    is_labelled = False
     of_dump = _PURGED_IN_DUMP if _HAS_ROUTINES.search(text) else _PURGED
-    for number, found in enumerate(of_dump.finditer(text), start=1):
-        is_labelled = True
-        yield f"GTID_PURGED {number}", found[1]
-    for number, found in enumerate(_LABELLED.finditer(text), start=1):
-        is_labelled = True
-        yield f"{found[1]} {number}", _NEXT_LABEL.split(found[2], maxsplit=1)[0].strip("\"'\n ")
-    if not is_labelled:
-        for document in _documents_in(text, where):
-            yield from _values_of(document)
+    labelled = [("GTID_PURGED", found[1]) for found in of_dump.finditer(text)]
+    labelled += [
+        (found[1], _NEXT_LABEL.split(found[2], maxsplit=1)[0].strip("\"'\n "))
+        for found in _LABELLED.finditer(text)
+    ]
+    yield from labelled
+    for document in () if labelled else _documents_in(text, where):
+        yield from _values_of(document)
 
 
 def _documents_in(text: str, where: str) -> Iterator[object]:

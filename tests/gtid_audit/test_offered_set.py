@@ -77,7 +77,7 @@ def test_one_set_in_two_places_is_one_set() -> None:
         ('{"gtids": "nonsense"}', "gtids: "),
         ('{"file": "b.000003", "pos": 4}', "operand A: "),  # a file position alone is no set
         ("mysql-bin.000003\t1571\n", "operand A: "),
-        ("SET @@GLOBAL.GTID_PURGED='broken';", "GTID_PURGED 1: "),
+        ("SET @@GLOBAL.GTID_PURGED='broken';", "GTID_PURGED: "),
         # Two connectors in one file, a deleted offset, a line that was cut.
         (
             f'["one"]\t{{"gtids": "{ONE}:1-5"}}\n["two"]\t{{"gtids": "{ONE}:1-9"}}\n',

@@ -25,6 +25,7 @@ from topology.readings.version import Vendor
 DAY = timedelta(days=1)
 WEEK = (("binlog_expire_logs_seconds", "604800"),)
 CLOSED = NOON - timedelta(days=6, hours=12)
+LATER = NOON + timedelta(seconds=1)  # of the second readings
 STOPPED = ThreadState.STOPPED
 BEFORE = LogPosition.of(file="binlog.000003", position=100)
 
@@ -39,9 +40,7 @@ def logs(wanted: str, closed_at: datetime | None) -> HistoryEvidence:
 
 def audited(*servers: ServerSnapshot, policy: Policy | None = None) -> dict[str, Finding]:
     """Return the findings about servers that did not change between the readings, by code."""
-    at: dict[str, Any] = dict.fromkeys(
-        ("read_started", "read_ended", "server_clock"), NOON + timedelta(seconds=1)
-    )
+    at: dict[str, Any] = dict.fromkeys(("read_started", "read_ended", "server_clock"), LATER)
     last = tuple(replace(each, phase=2, **at) for each in servers)
     findings = audit_cluster(ClusterSnapshot("c", servers, last), policy or Policy()).findings
     found = {each.code: each for each in findings}
@@ -101,17 +100,22 @@ def stopped(**channel: Any) -> ServerSnapshot:
     return a_server("b", B, gtids("A:1-3"), channels=(a_channel("a", A, **facts),))
 
 
+def until(server: ServerSnapshot, wanted: str) -> datetime:
+    found = deadline_of(server, gtids(wanted))
+    assert found is not None
+    return found.until
+
+
 def test_a_log_goes_when_it_was_last_written_to_so_long_ago() -> None:
-    assert deadline_of(source(), gtids("A:4-9")).until == CLOSED + 7 * DAY  # type: ignore[union-attr]
+    assert until(source(), "A:4-9") == CLOSED + 7 * DAY
     # By the auditor's clock: that of the server is an hour ahead.
     ahead = source(server_clock=NOON + timedelta(hours=1, milliseconds=40))
-    until = CLOSED + 7 * DAY - timedelta(hours=1)
-    assert deadline_of(ahead, gtids("A:5")).until == until  # type: ignore[union-attr]
+    assert until(ahead, "A:5") == CLOSED + 7 * DAY - timedelta(hours=1)
 
 
 def test_the_log_in_use_stays_for_the_whole_time_from_now_on() -> None:
     read = NOON.replace(microsecond=0)
-    assert deadline_of(source(None), gtids("A:4-9")).until == read + 7 * DAY  # type: ignore[union-attr]
+    assert until(source(None), "A:4-9") == read + 7 * DAY
     listed = source(binary_logs=(BinaryLog("binlog.000007", 157),))
     nothing = deadline_of(listed, GtidSet())
     assert nothing is not None
@@ -190,3 +194,17 @@ def test_a_server_that_would_join_has_until_then() -> None:
     )
     found = audited(source(), extra)
     assert found["J3"].deadline == NOON + 5 * DAY, "its own logs have what only it has"
+
+
+def test_logs_that_could_not_be_read_leave_it_unknown() -> None:
+    refused = HistoryEvidence(None, (), "the times of binary logs: access denied")
+    servers = (source(history_evidence=refused), stopped())
+    at: dict[str, Any] = dict.fromkeys(("read_started", "read_ended", "server_clock"), LATER)
+    last = tuple(replace(each, phase=2, **at) for each in servers)
+    audit = audit_cluster(ClusterSnapshot("c", servers, last))
+    [unknown] = audit.unknown
+    assert (unknown.server, unknown.reason) == ("a", "the times of binary logs: access denied")
+    assert unknown.fact == "until when it keeps 6 transactions that b needs"
+    assert {each.code for each in audit.findings} == {"A7"}
+    for_ever = tuple(replace(each, settings=()) for each in last)
+    assert audit_cluster(ClusterSnapshot("c", servers, for_ever)).unknown == ()

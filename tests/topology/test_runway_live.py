@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,6 @@ from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding
 from topology.policy import Policy
-from topology.readings.history_evidence import LogReach
 
 pytestmark = pytest.mark.mysql
 KEPT_SECONDS = 4
@@ -74,17 +74,36 @@ def test_a_rotation_deletes_the_log_after_the_deadline_and_not_before(stopped97:
     assert "P1" in audited(stopped97)
 
 
+@contextmanager
+def with_stopped_replica(request: pytest.FixtureRequest, family: str) -> Iterator[Topology]:
+    """Run a and its replica b, which is stopped, so that it needs what a logs from now on."""
+    installation = request.getfixturevalue(f"installation{family.replace('.', '')}")
+    plan = TopologyPlan(names=("a", "b"), links=(Link(source="a", replica="b"),))
+    with shapes.running(installation, plan) as topology:
+        topology["b"].execute(topology["b"].dialect.stop_replica)
+        yield topology
+
+
+def seconds_early(topology: Topology, file: str) -> float:
+    """Return how long before the file of a log changed last gtid-audit says that it was closed."""
+    read = collect_cluster("live", targets_of(topology)).last[0].history_evidence
+    assert read is not None
+    assert read.unread == ""
+    [reach] = read.reaches
+    assert reach.file == file
+    assert reach.closed_at is not None
+    changed_at = (Path(topology["a"].datadir) / file).stat().st_mtime
+    return changed_at - reach.closed_at.timestamp()
+
+
 @pytest.mark.parametrize("closing", ["rotation", "shutdown", "crash"])
 @pytest.mark.parametrize("family", ["9.7", pytest.param("5.6", marks=pytest.mark.slow)])
 def test_the_time_of_a_closed_log_is_that_of_its_file(
     family: str, closing: str, request: pytest.FixtureRequest
 ) -> None:
     """A server deletes by the time of the file: each way in which a log can end is tried."""
-    installation = request.getfixturevalue(f"installation{family.replace('.', '')}")
-    plan = TopologyPlan(names=("a", "b"), links=(Link(source="a", replica="b"),))
-    with shapes.running(installation, plan) as topology:
-        a, b = topology["a"], topology["b"]
-        b.execute(b.dialect.stop_replica)
+    with with_stopped_replica(request, family) as topology:
+        a = topology["a"]
         a.execute("CREATE DATABASE d")
         time.sleep(1.1)
         if closing == "rotation":
@@ -93,16 +112,7 @@ def test_the_time_of_a_closed_log_is_that_of_its_file(
             a.stop() if closing == "shutdown" else a.kill()
             time.sleep(2.1)  # a shutdown closes the log, a restart writes to it after a crash
             a.start()
-        file = logs_of(a)[-2]
-        read = collect_cluster("live", targets_of(topology)).last[0].history_evidence
-        assert read is not None
-        assert read.unread == ""
-        [reach] = read.reaches
-        assert isinstance(reach, LogReach)
-        assert reach.file == file
-        changed_at = (Path(a.datadir) / file).stat().st_mtime
-        assert reach.closed_at is not None
-        assert abs(reach.closed_at.timestamp() - changed_at) <= 1.0
+        assert abs(seconds_early(topology, logs_of(a)[-2])) <= 1.0
 
 
 @pytest.mark.parametrize("days", [10, -10])
@@ -111,24 +121,16 @@ def test_a_session_cannot_move_the_time_of_a_log(
     family: str, days: int, request: pytest.FixtureRequest
 ) -> None:
     """The events of a rotation have the time of its session: no deadline is later than the file."""
-    installation = request.getfixturevalue(f"installation{family.replace('.', '')}")
-    plan = TopologyPlan(names=("a", "b"), links=(Link(source="a", replica="b"),))
-    with shapes.running(installation, plan) as topology:
-        a, b = topology["a"], topology["b"]
-        b.execute(b.dialect.stop_replica)
+    with with_stopped_replica(request, family) as topology:
+        a = topology["a"]
         a.execute("SET GLOBAL max_binlog_size = 4096", "CREATE DATABASE d")
         a.execute("CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, t VARCHAR(2000))")
         a.execute(
             f"SET timestamp = UNIX_TIMESTAMP() + {days * 86_400}",
             *["INSERT INTO d.t (t) VALUES (REPEAT('x', 1500))"] * 8,
         )
-        read = collect_cluster("live", targets_of(topology)).last[0].history_evidence
-        assert read is not None
-        [reach] = read.reaches
-        assert reach.file == logs_of(a)[0] != logs_of(a)[-1]
-        changed_at = (Path(a.datadir) / reach.file).stat().st_mtime
-        assert reach.closed_at is not None
-        early = changed_at - reach.closed_at.timestamp()
+        assert len(logs_of(a)) > 1
+        early = seconds_early(topology, logs_of(a)[0])
         assert early >= -1.0, "never later than the server counts"
         if family == "9.7":
             assert early <= 2.0, "the server's own time of the last transaction is known"

@@ -14,6 +14,7 @@ from binlog.adapters.stream import FromPlace
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import RequestLimits
 from binlog.decode import FIRST_POSITION
+from binlog.errors import DumpTimedOut
 from binlog.events import FormatDescription, PreviousGtids
 from binlog.log_times import EPOCH
 from gtid import GtidSet
@@ -75,15 +76,19 @@ def _not_before(
     Times of events are those of a session or of an applier: SET timestamp can set them to the
     future, and a replica applies transactions that are days old. The time at which a server logged
     a transaction is its own (8.0.1 and later). It was never later than the last write. So an event
-    counts if it is between that time and now. Otherwise the time of the last transaction does, or
-    before 8.0 that of the log's header, if it is not in the future.
+    counts if it is between that time and now. Otherwise the time of the last transaction does. If
+    that is not known (before 8.0, or a log too large for the time limit), an event counts unless it
+    is in the future, and then the header of the log.
     """
     now = (server.server_clock or server.read_ended) + timedelta(seconds=1)
     held = logs.held_in(number) & server.logged
     ends = GtidSet.union_of(
         each for tsid in held.tsids[:_TSIDS_MAX] for each in ends_of(held.from_tsid(tsid))[-1:]
     )
-    times = [each.transaction.immediate_commit_timestamp for each in logs.groups_of(ends)]
+    try:
+        times = [each.transaction.immediate_commit_timestamp for each in logs.groups_of(ends)]
+    except DumpTimedOut:  # the server reads the whole log to find its end
+        times = []
     logged = [EPOCH + timedelta(microseconds=each) for each in times if each]
     by_events = EPOCH + timedelta(seconds=closed_at)
     if logged:

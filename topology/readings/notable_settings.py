@@ -1,4 +1,4 @@
-"""The few settings that change what an audit may conclude, where they are not harmless: one text.
+"""The few settings that change what an audit concludes or remarks on, where they are not harmless.
 
 Stored runs hold all settings of a server. Reading them for every cluster of a fleet takes longer
 than the rest of the audit, so these few are stored separately. The text is "" for nearly every

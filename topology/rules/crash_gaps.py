@@ -54,8 +54,8 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 _OR_PASSED: Final = (
-    " The log of {source} did not show that the applier has not passed them: if it was skipped, or"
-    " forgotten in a RESET, the gap stays. Audit again after the start: H8."
+    " The log of {source} does not show whether the applier has passed them. If they were skipped,"
+    " or forgotten in a RESET, the gap stays: audit again after the start (H8)."
 )
 
 RULES: Rules = (

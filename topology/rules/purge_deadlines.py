@@ -10,9 +10,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from topology.catalogue.findings import Finding, Grade
+from topology.catalogue.findings import Finding, Grade, Unknown
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.runway import LogDeadline, Runway, runways_of
+from topology.facts.runway import (
+    LogDeadline,
+    Runway,
+    deadline_of,
+    needs_of,
+    retention_of,
+    runways_of,
+)
 from topology.rules.build import Rules, evidence, finding, lasting, many
 
 # Findings about what `replica` needs from the logs of `source`, and about what `source` does not
@@ -55,6 +62,17 @@ def runway_short(facts: ClusterFacts) -> Iterator[Finding]:
             " deletes logs by its own rule, does not wait for it.",
         )
         yield replace(made, deadline=deadline.until)
+
+
+def unread_deadlines(facts: ClusterFacts) -> Iterator[Unknown]:
+    """Yield the servers whose logs could not be read, so that P3 is not decided."""
+    for need in needs_of(facts):
+        server = facts.last[need.server]
+        unread = server.history_evidence.unread if server.history_evidence is not None else ""
+        is_limited = retention_of(server) is not None
+        if unread and is_limited and deadline_of(server, need.gtids) is None:
+            fact = f"until when it keeps {many(need.gtids)} that {need.needed_by} needs"
+            yield Unknown(facts.snapshot.cluster, need.server, fact, unread)
 
 
 def with_deadlines(findings: Iterable[Finding], facts: ClusterFacts) -> tuple[Finding, ...]:

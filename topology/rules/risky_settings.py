@@ -1,11 +1,12 @@
 """C5, C7, C8, C9, C10, C12, C13, C14: configuration that makes other faults possible.
 
 1. What is normal in a supported shape is info: `levels` of the policy decides for a fleet.
-2. The fleet audit decides clean clusters by `notable_settings` and clocks alone: every setting that
-   a rule reads here is among them, or is only read where another condition already fails.
+2. The fleet audit decides clean clusters by `notable_settings`, clocks and versions alone
+   (spark_audit/clean_configuration.py): what a rule reads here is among these, or is only read
+   where another condition already fails.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import combinations
 from math import gcd
@@ -16,12 +17,7 @@ from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.runway import retention_of
 from topology.facts.unseen import outside_channels
-from topology.readings.notable_settings import (
-    AUTO_INCREMENT,
-    COMMIT_ORDER,
-    RETENTION_SECONDS,
-    notable_values,
-)
+from topology.readings.notable_settings import AUTO_INCREMENT, COMMIT_ORDER, notable_values
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import follows, refuse_each_other
 from topology.rules.build import Rules, evidence, finding, lasting, on_edge
@@ -78,9 +74,9 @@ def short_retention(facts: ClusterFacts) -> Iterator[Finding]:
     longest = facts.policy.outage_seconds_max
     for name in sorted(sources & facts.last.keys()):
         server = facts.last[name]
-        seconds = int(notable_values(server.notable_settings).get(RETENTION_SECONDS, longest))
         kept = retention_of(server)
-        if seconds < longest and kept is not None:
+        if kept is not None and kept.period < timedelta(seconds=longest):
+            seconds = int(kept.period.total_seconds())
             yield finding(
                 facts,
                 "C8",
@@ -95,11 +91,13 @@ def short_retention(facts: ClusterFacts) -> Iterator[Finding]:
 
 def writable_replica(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield C9: a replica on which clients can write, and whose source would not get that."""
+    if not _is_all_known(facts):
+        return
     upstream = facts.graph.upstream_of
     for name, server in sorted(facts.last.items()):
         sources = sorted({edge.source for edge in facts.graph.edges if edge.replica == name})
         receives_back = any(name in upstream(source, stopped_too=True) for source in sources)
-        if not sources or receives_back or not _is_all_known(facts):
+        if not sources or receives_back:
             continue
         if AUTO_INCREMENT in notable_values(server.notable_settings):
             yield finding(
@@ -114,7 +112,7 @@ def writable_replica(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("its sources", ", ".join(sources), server),
                 ),
                 explanation=f"Clients can write on {name} (read_only is OFF). {sources[0]} does not"
-                f" replicate from it, so what is written there is errant (E1).",
+                " replicate from it, so what is written there is errant (E1).",
             )
 
 
@@ -260,7 +258,7 @@ _NOT_SUPPORTED: Final = (
 
 
 def _settings(
-    names: Mapping[str, str] | tuple[str, ...], values: Mapping[str, str], server: ServerSnapshot
+    names: Iterable[str], values: Mapping[str, str], server: ServerSnapshot
 ) -> tuple[Evidence, ...]:
     return tuple(evidence(name, values[name], server) for name in names)
 

@@ -208,3 +208,11 @@ def test_logs_that_could_not_be_read_leave_it_unknown() -> None:
     assert {each.code for each in audit.findings} == {"A7"}
     for_ever = tuple(replace(each, settings=()) for each in last)
     assert audit_cluster(ClusterSnapshot("c", servers, for_ever)).unknown == ()
+
+
+def test_a_log_that_is_gone_has_no_deadline() -> None:
+    listed = (BinaryLog("binlog.000002", 0), BinaryLog("binlog.000003", 4711))
+    assert deadline_of(source(binary_logs=listed), gtids("A:4-9")) is None
+    found = audited(source(binary_logs=listed), stopped())
+    assert found.keys() == {"A7"}
+    assert "a cannot open binlog.000002" in found["A7"].explanation

@@ -105,10 +105,11 @@ def runways_of(facts: ClusterFacts) -> Iterator[Runway]:
 def deadline_of(server: ServerSnapshot, gtids: GtidSet) -> LogDeadline | None:
     """Return until when a server has transactions in its logs; with none, its next ones.
 
-    None: it keeps its logs for ever, no setting shows for how long, or its logs were not read.
+    None: it keeps its logs for ever, no setting shows for how long, its logs were not read, or the
+    log is gone: it was deleted, and not by the server.
     """
     retention, reach = retention_of(server), _reach(server, gtids)
-    if retention is None or reach is None:
+    if retention is None or reach is None or reach.file in server.gone_logs:
         return None
     return LogDeadline(reach, retention, _until(server, reach, retention))
 

@@ -243,7 +243,7 @@ def _refused_by_settings(
 
 def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
     doubts: list[str] = []
-    gone = [each.name for each in source.binary_logs or () if each.size_bytes == 0]
+    gone = source.gone_logs
     if gone and fetched:
         doubts.append(
             f"{source.name} cannot open its binary log {gone[0]}: if {offer.name} needs"

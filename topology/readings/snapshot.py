@@ -268,6 +268,11 @@ class ServerSnapshot:
         return (self.gtid_executed or GtidSet()) - (self.gtid_purged or GtidSet())
 
     @property
+    def gone_logs(self) -> tuple[str, ...]:
+        """Return the binary logs that the server lists and cannot open: it prints 0 bytes."""
+        return tuple(each.name for each in self.binary_logs or () if each.size_bytes == 0)
+
+    @property
     def gtid_retrieved(self) -> GtidSet:
         """Return the union of what all channels have received."""
         result = GtidSet()

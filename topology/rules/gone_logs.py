@@ -8,14 +8,9 @@ cannot send it. A receiver that needs it stops with 1236.
 from topology.readings.snapshot import ServerSnapshot
 
 
-def gone_logs(server: ServerSnapshot) -> tuple[str, ...]:
-    """Return the binary logs that a server lists and cannot open."""
-    return tuple(each.name for each in server.binary_logs or () if each.size_bytes == 0)
-
-
 def gone_logs_text(source: ServerSnapshot, *, replica: str) -> str:
     """Explain what a source can no longer send; "" if it has all files that it lists."""
-    gone = gone_logs(source)
+    gone = source.gone_logs
     if not gone:
         return ""
     what = gone[0] if len(gone) == 1 else f"{len(gone)} files, the first {gone[0]},"

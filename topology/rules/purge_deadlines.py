@@ -65,11 +65,14 @@ def runway_short(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def unread_deadlines(facts: ClusterFacts) -> Iterator[Unknown]:
-    """Yield the servers whose logs could not be read, so that P3 is not decided."""
+    """Yield the servers whose logs could not be read, so that P3 is not decided.
+
+    Not those that list a log that is gone: the findings about what needs it say that.
+    """
     for need in needs_of(facts):
         server = facts.last[need.server]
         unread = server.history_evidence.unread if server.history_evidence is not None else ""
-        is_limited = retention_of(server) is not None
+        is_limited = retention_of(server) is not None and not server.gone_logs
         if unread and is_limited and deadline_of(server, need.gtids) is None:
             fact = f"until when it keeps {many(need.gtids)} that {need.needed_by} needs"
             yield Unknown(facts.snapshot.cluster, need.server, fact, unread)

@@ -26,19 +26,19 @@ from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, 
 from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.policy import Policy
 from topology.readings.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
     ClusterSnapshot,
-    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
-    WorkerSnapshot,
 )
 from topology.readings.version import ServerVersion, Vendor
+from topology.readings.worker import WorkerSnapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 CLUSTER = "world"

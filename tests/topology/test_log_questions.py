@@ -16,14 +16,9 @@ from topology.policy import Policy
 from topology.questions.log_questions import LogQuestions, questions_of
 from topology.questions.log_searches import Search
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch
-from topology.readings.snapshot import (
-    ClusterSnapshot,
-    LogPosition,
-    ServerSnapshot,
-    ThreadState,
-    WorkerSnapshot,
-)
+from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import WorkerSnapshot
 from topology.rules.backlogs import tail_gap
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING

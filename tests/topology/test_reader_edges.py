@@ -22,15 +22,9 @@ from compose.native.server import Server
 from gtid import GtidSet
 from topology.adapters import mysql
 from topology.adapters.mysql import LostServer, MysqlReader, connect
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import (
-    GroupSnapshot,
-    ReadServer,
-    ServerSnapshot,
-    UnreadFact,
-    UnreadReason,
-    as_read,
-)
+from topology.readings.snapshot import ReadServer, ServerSnapshot, UnreadFact, UnreadReason, as_read
 from topology.readings.target import ServerTarget
 from topology.readings.version import Vendor
 

@@ -18,7 +18,8 @@ from topology.facts.unseen import (
     unseen_sources,
 )
 from topology.policy import Policy
-from topology.readings.snapshot import GroupSnapshot, ServerSnapshot
+from topology.readings.group_view import GroupSnapshot
+from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import Vendor
 
 GROUP = "aaaaaaaa-0000-0000-0000-00000000000a"

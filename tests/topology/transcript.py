@@ -29,19 +29,19 @@ from topology.readings.contents import (
     UnreadContent,
 )
 from topology.readings.dialect import SOURCES_OF_VALUES, dialect_of
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogReach, LogStart
 from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
-    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
-    WorkerSnapshot,
 )
 from topology.readings.version import ServerVersion, Vendor
+from topology.readings.worker import WorkerSnapshot
 from topology.rules import RULES
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

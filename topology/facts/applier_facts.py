@@ -66,14 +66,9 @@ from topology.facts.applier_workers import (
 from topology.facts.half_received import WHOLE_TRANSACTIONS
 from topology.facts.unread_relay_log import seconds_without_work
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import (
-    ROW_LOCK_RETRY,
-    ROW_LOCK_WAIT,
-    ChannelSnapshot,
-    ServerSnapshot,
-    ThreadState,
-)
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import ROW_LOCK_RETRY, ROW_LOCK_WAIT
 
 _DELAYED = re.compile("Waiting until (?:MASTER|SOURCE)_DELAY", re.IGNORECASE)
 # sql/mdl.cc ("Waiting for … metadata lock", "Waiting for commit lock", "Waiting for backup lock"),

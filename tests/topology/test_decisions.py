@@ -128,7 +128,7 @@ def test_whose_transactions_arrive(
     above: str,
     with_stopped: str,
 ) -> None:
-    graph = Graph(edges, (), peers)
+    graph = Graph(edges, (), together=peers)
     assert graph.upstream_of(name) - {name} == set(above) - {name}
     assert graph.upstream_of(name, stopped_too=True) - {name} == set(with_stopped) - {name}
 

@@ -71,12 +71,15 @@ _FROM_GROUP = (
     ", m.MEMBER_ID AS server_uuid, m.MEMBER_HOST AS host, m.MEMBER_PORT AS port,"
     " m.MEMBER_STATE AS member_state, m.MEMBER_ID = @@GLOBAL.server_uuid AS is_this,"
     " IF(m.MEMBER_ID = @@GLOBAL.server_uuid, c.RECEIVED_TRANSACTION_SET, '') AS received,"
-    " r.LAST_ERROR_NUMBER AS recovery_errno, r.LAST_ERROR_MESSAGE AS recovery_error"
+    " r.LAST_ERROR_NUMBER AS recovery_errno, r.LAST_ERROR_MESSAGE AS recovery_error,"
+    " s.VIEW_ID AS view_id"
     " FROM performance_schema.replication_group_members m"
     " LEFT JOIN performance_schema.replication_connection_status c"
     " ON c.CHANNEL_NAME = 'group_replication_applier'"
     " LEFT JOIN performance_schema.replication_connection_status r"
     " ON r.CHANNEL_NAME = 'group_replication_recovery'"
+    " LEFT JOIN performance_schema.replication_group_member_stats s"
+    " ON s.MEMBER_ID = m.MEMBER_ID AND s.CHANNEL_NAME = m.CHANNEL_NAME"
     " WHERE m.MEMBER_STATE <> 'OFFLINE'"
 )
 

@@ -121,6 +121,7 @@ def group_from_rows(
         workers=tuple(_worker(each) for each in threads if each["worker_id"] is not None),
         recovery_errno=int(own["recovery_errno"] or 0),
         recovery_error=str(own["recovery_error"] or ""),
+        view_id=str(own["view_id"] or ""),
     )
 
 

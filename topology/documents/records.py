@@ -177,6 +177,7 @@ _GROUP = RecordShape(
         "workers": many(_WORKER),
         "recovery_errno": SMALL_NUMBER,
         "recovery_error": TEXT,
+        "view_id": TEXT,
     },
 ).codec
 

@@ -51,10 +51,11 @@ from topology.facts.former_logs import sign_of_former_log, sign_of_reset_source,
 from topology.facts.graph import Edge
 from topology.facts.half_received import half_received
 from topology.facts.ignored_servers import ignored_by
+from topology.facts.memberships import group_uuids
 from topology.facts.other_versions import with_other_version
 from topology.facts.progress import behind_appliers, same_server_id
 from topology.facts.unlogged import received_unlogged
-from topology.facts.unseen import group_uuids, unseen_sources
+from topology.facts.unseen import unseen_sources
 from topology.readings.snapshot import (
     ChannelSnapshot,
     ReadServer,

@@ -16,7 +16,7 @@ from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.cluster_readings import read_twice
 from topology.facts.runway import deadline_of, retention_of
-from topology.facts.unseen import unevaluated_kind
+from topology.facts.unseen import kind_of_member, unevaluated_kind
 from topology.handshake.source_answer import (
     AnsweringSource,
     Offer,
@@ -221,7 +221,7 @@ class _Cluster:
         for server in self.facts.snapshot.last:
             if server.name in self.readings:
                 continue
-            if kind := unevaluated_kind(server):
+            if kind := kind_of_member(server) or unevaluated_kind(server):
                 yield server.name, f"it is {kind}: not evaluated"
                 continue
             reasons = "; ".join(f"{each.fact}: {each.detail}" for each in server.unread)
@@ -238,5 +238,5 @@ def _comparable(facts: ClusterFacts) -> dict[str, ReadTwice]:
     return {
         name: each
         for name, each in complete.items()
-        if name not in torn and unevaluated_kind(each.last) is None
+        if name not in torn and not (kind_of_member(each.last) or unevaluated_kind(each.last))
     }

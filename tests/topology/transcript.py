@@ -14,9 +14,10 @@ import shlex
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from gtid import Gtid, GtidSet
+from tests.topology.transcript_groups import group_of
+from tests.topology.transcript_words import gtids, uuid_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.cluster_facts import gather_facts
@@ -29,7 +30,6 @@ from topology.readings.contents import (
     UnreadContent,
 )
 from topology.readings.dialect import SOURCES_OF_VALUES, dialect_of
-from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogReach, LogStart
 from topology.readings.snapshot import (
     ChannelSnapshot,
@@ -45,7 +45,6 @@ from topology.readings.worker import WorkerSnapshot
 from topology.rules import RULES
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
-_LETTER = re.compile(r"\b([A-Z])(?=:)")
 _UUID = re.compile(r"00000000-0000-0000-0000-0000000000([0-9a-f]{2})")
 _STATES = {
     "read all": "Replica has read all relay log; waiting for more updates",
@@ -114,14 +113,6 @@ def _line(finding: Finding) -> str:
 
 def _short(text: str) -> str:
     return _UUID.sub(lambda found: chr(int(found[1], 16)), text)
-
-
-def gtids(text: str) -> GtidSet:
-    return GtidSet.parse(_LETTER.sub(lambda found: str(uuid_of(found[1])), text))
-
-
-def uuid_of(letter: str) -> UUID:
-    return UUID(int=ord(letter))
 
 
 def _place(text: str) -> LogPosition | None:
@@ -292,7 +283,7 @@ def _server(
         "history_evidence": _logs(first.logs | later.logs) if phase > 1 else None,
         "settings": tuple(sorted({"hostname": name, **_kept(version), **_settings(facts)}.items())),
         "server_id": int(facts.pop("id", sum(map(ord, name)))),
-        "group": _group(facts.pop("group", "")),
+        "group": group_of(facts, letters, started=started),
     }
     if facts:
         raise ValueError(f"{name}: no such fact: {', '.join(facts)}")
@@ -341,14 +332,6 @@ def _kept(version: ServerVersion) -> dict[str, str]:
     """Return where a server has values from: nothing has changed them, where that is shown."""
     shown = SOURCES_OF_VALUES.values() if dialect_of(version).has_variables_info else ()
     return dict.fromkeys(shown, "EXPLICIT")
-
-
-def _group(text: str) -> GroupSnapshot | None:
-    """Read `G/A:1-7`: a member of the group G, which has received A:1-7."""
-    name, _, received = text.partition("/")
-    return (
-        GroupSnapshot(str(uuid_of(name)), "ONLINE", "SECONDARY", gtids(received)) if text else None
-    )
 
 
 def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> ChannelSnapshot:

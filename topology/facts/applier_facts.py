@@ -65,9 +65,8 @@ from topology.facts.applier_workers import (
 )
 from topology.facts.half_received import WHOLE_TRANSACTIONS
 from topology.facts.unread_relay_log import seconds_without_work
-from topology.readings.group_view import DELIVERED_TO, GROUP_APPLIER
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
 from topology.readings.worker import ROW_LOCK_RETRY, ROW_LOCK_WAIT
 
@@ -163,57 +162,7 @@ def gather_applier_facts(
         is_started=before is not None and not _runs(before) and _runs(channel),
         moved=moved,
         is_delayed=bool(_DELAYED.match(channel.applier_state)),
-        waits=tuple(_waits(channel, before, last)),
-    )
-
-
-def group_applier_facts(first: ReadServer, last: ReadServer) -> ApplierFacts:
-    """Compute the facts of the applier of a member of a replication group.
-
-    Its queue has no positions, and no counter skips anything of it. Nothing counts as passed.
-    """
-    before, after = (_group_channel(each) for each in (first, last))
-    executed = last.gtid_executed
-    applied = (executed - first.gtid_executed) & after.gtid_retrieved
-    return ApplierFacts(
-        channel=after,
-        passed=GtidSet(),
-        passed_is_proved=False,
-        backlog=after.gtid_retrieved - executed,
-        overtaken=GtidSet(),
-        is_same=True,
-        is_started=False,
-        moved=bool(applied) or _at_work(before) != _at_work(after),
-        is_delayed=False,
-        waits=tuple(_waits(after, before, last)),
-    )
-
-
-def _group_channel(server: ReadServer) -> ChannelSnapshot:
-    """Return the queue of a member in the form of a channel; SHOW REPLICA STATUS has none of it."""
-    group = server.group
-    assert group is not None, "the caller asked for members"
-    runs = ThreadState.RUNNING if group.member_state in DELIVERED_TO else ThreadState.STOPPED
-    return ChannelSnapshot(
-        name=GROUP_APPLIER,
-        source_host="",
-        source_port=0,
-        source_uuid=None,
-        auto_position=True,
-        gtid_retrieved=group.received,
-        receiver=runs,
-        receiver_errno=0,
-        receiver_error="",
-        receiver_error_at="",
-        applier=runs,
-        applier_errno=0,
-        applier_error="",
-        applier_error_at="",
-        received_to=None,
-        applied_to=None,
-        lag_seconds=None,
-        workers=group.workers,
-        last_applied=GtidSet.union_of(each.last_applied for each in group.workers),
+        waits=tuple(waits_of(channel, before, last)),
     )
 
 
@@ -405,15 +354,16 @@ def _moved(
     # If the workers were read only once, no change between the readings is known.
     are_read_twice = bool(before.workers) is bool(after.workers)
     return bool(applied & after.gtid_retrieved) or (
-        are_read_twice and _at_work(before) != _at_work(after)
+        are_read_twice and at_work(before) != at_work(after)
     )
 
 
-def _at_work(channel: ChannelSnapshot) -> tuple[GtidSet, GtidSet]:
+def at_work(channel: ChannelSnapshot) -> tuple[GtidSet, GtidSet]:
+    """Return what the workers of a channel applied last, and what they apply now."""
     return channel.last_applied, channel.gtid_applying
 
 
-def _waits(
+def waits_of(
     channel: ChannelSnapshot, before: ChannelSnapshot | None, server: ServerSnapshot
 ) -> Iterator[ApplierWait]:
     """Yield what each thread of a running applier is executing, the longest first."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from topology.facts.last_result import keep_last_result
-from topology.facts.memberships import Membership
+from topology.facts.memberships import Membership, uuid_of_group
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 
@@ -56,6 +56,12 @@ class Graph:
     outside: tuple[tuple[str, ChannelSnapshot], ...]  # (replica name, channel)
     memberships: tuple[Membership, ...] = ()  # the replication groups
     together: tuple[tuple[str, ...], ...] = ()  # configured for one group, members of it or not
+
+    @property
+    def group_uuids(self) -> frozenset[UUID]:
+        """Return the UUIDs under which groups commit: they belong to no single server."""
+        found = (uuid_of_group(each.name) for each in self.memberships)
+        return frozenset(uuid for uuid in found if uuid is not None)
 
     @property
     def peers(self) -> tuple[tuple[str, ...], ...]:

@@ -12,10 +12,10 @@ from topology.facts.applier_facts import (
     ApplierFacts,
     ApplierWait,
     gather_applier_facts,
-    group_applier_facts,
 )
 from topology.facts.applier_workers import SourceLog, commits_in_order
 from topology.facts.graph import Edge, Graph, build_graph
+from topology.facts.group_appliers import group_applier_facts
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_APPLIER
 from topology.readings.same_ids import accepts_own_server_id

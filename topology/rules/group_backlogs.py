@@ -14,6 +14,7 @@ from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.group_facts import GroupFacts, MemberBacklog
 from topology.readings.group_view import GROUP_APPLIER
+from topology.readings.snapshot import ServerSnapshot
 from topology.rules.backlog_words import outlook
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.stalled_appliers import progress_evidence
@@ -34,10 +35,18 @@ def member_backlogs(facts: ClusterFacts) -> Iterator[Finding]:
         for each in group.backlogs:
             if each.queued:
                 yield _queued(facts, each)
+            if each.coming and _recovery_failed(facts.last[each.server]) and not each.moved:
+                continue  # A4
             if each.coming and (each.is_recovering or each.moved):
                 yield _coming(facts, group, each)
             elif each.coming:
                 yield _not_delivered(facts, group, each)
+
+
+def _recovery_failed(server: ServerSnapshot) -> bool:
+    group = server.group
+    is_member = group is not None and group.member_state != "ONLINE"
+    return group is not None and is_member and bool(group.recovery_errno)
 
 
 def _queued(facts: ClusterFacts, backlog: MemberBacklog) -> Finding:
@@ -134,7 +143,7 @@ def recovery_errors(facts: ClusterFacts) -> Iterator[Finding]:
     for name in sorted(facts.fully_read):
         server = facts.last[name]
         group = server.group
-        if group is None or group.member_state == "ONLINE" or not group.recovery_errno:
+        if group is None or not _recovery_failed(server):
             continue
         yield finding(
             facts,

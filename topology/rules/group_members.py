@@ -58,6 +58,8 @@ def _diverged(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Fi
         leaver.extra,
         text,
         grade=Grade.LIKELY if is_likely else Grade.PROVED,
+        # What may be on its way is neither saved nor given up.
+        severity=Severity.WARNING if is_likely else None,
         strategies=("add_servers",) if is_likely else ("join_group",),
     )
 
@@ -138,6 +140,7 @@ def _about(
     *,
     grade: Grade,
     strategies: tuple[str, ...],
+    severity: Severity | None = None,
 ) -> Finding:
     server = facts.last[leaver.server]
     state = "OFFLINE" if server.group is None else server.group.member_state
@@ -148,6 +151,7 @@ def _about(
         replica=leaver.server,
         gtid_set=gtid_set,
         grade=grade,
+        severity=severity,
         strategies=strategies,
         proof=(
             evidence("state", state, server),

@@ -77,6 +77,29 @@ def restarted_from_the_wrong_member(installation: Installation) -> Iterator[Rest
             member.discard()
 
 
+def bootstrapped_from_behind(topology: Topology, *, first: str, second: str) -> RestartedGroup:
+    """Let a member without the last transactions bootstrap the group; no server restarts.
+
+    Afterwards both are ONLINE with equal sets, and the rows of ``again.t`` differ.
+    """
+    ahead, behind = topology[first], topology[second]
+    ahead.execute(
+        "CREATE DATABASE again", "CREATE TABLE again.t (id INT PRIMARY KEY, note VARCHAR(40))"
+    )
+    wait_for(behind, ahead.value("@@GLOBAL.gtid_executed"))
+    behind.execute("STOP GROUP_REPLICATION")
+    before = str(behind.value("@@GLOBAL.gtid_executed"))
+    ahead.execute(*(f"INSERT INTO again.t VALUES ({n}, 'of {first}')" for n in (1, 2)))
+    after = ahead.value("@@GLOBAL.gtid_executed")
+    reused = str(ahead.query("SELECT GTID_SUBTRACT(%s, %s)", [after, before])[0][0])
+    ahead.execute("STOP GROUP_REPLICATION")
+    _join(behind, bootstrap=True)
+    behind.execute(*(f"INSERT INTO again.t VALUES ({n}, 'of {second}')" for n in (3, 4, 5, 6)))
+    _join(ahead, bootstrap=False)
+    wait_for(ahead, behind.value("@@GLOBAL.gtid_executed"))
+    return RestartedGroup(ahead, behind, reused.replace("\n", ""))
+
+
 @dataclass(frozen=True, slots=True)
 class ExpelledMember:
     """``member`` left the group and committed ``errant`` under its own server_uuid."""

@@ -146,6 +146,12 @@ def _purged_there_too(cause: Finding, symptom: Finding) -> bool:
     return cause.replica == symptom.replica and symptom.gtid_set <= cause.gtid_set
 
 
+def _waits_for_the_same(cause: Finding, symptom: Finding) -> bool:
+    """Reach another channel of the replica that stalls at a transaction of the blocked one."""
+    is_at_it = bool(symptom.gtid_set) and symptom.gtid_set <= cause.gtid_set
+    return cause.replica == symptom.replica and is_at_it
+
+
 def _keeps_too_short(cause: Finding, symptom: Finding) -> bool:
     return cause.source == symptom.replica
 
@@ -176,6 +182,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C2",), ("H1", "H8", "T1", "T2", "T3", "A4", "A8"), _between_equal_ids),
     (("A1", "A2", "A3"), ("T1", "T2", "A5", "A7", "A8"), _of_stopped_applier),
     (("A1", "A2", "A3"), ("H2",), _same_edge),
+    (("A5",), ("A8", "T1", "T2"), _waits_for_the_same),
     (("A5", "A8"), ("T1", "T2"), _same_edge),
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),
     # Regardless of the cause of the gap: what a replica is missing is not errant on its source.

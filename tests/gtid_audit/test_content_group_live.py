@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from compose.faults_group import restarted_from_the_wrong_member
+from compose.faults_group import bootstrapped_from_behind, restarted_from_the_wrong_member
+from compose.native.groups import group_and_replica
 from compose.native.installation import Installation
 from gtid import GtidSet
 from gtid_audit.cli import run
@@ -50,3 +51,24 @@ def test_a_group_restarted_from_the_wrong_member_is_reported(
             [finding] = [each for each in found["findings"] if each["code"] == "E4"]
             assert (status, finding["severity"], finding["grade"]) == (2, "critical", "proved")
             assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
+
+
+@pytest.mark.slow
+def test_a_group_bootstrapped_from_behind_is_reported_although_no_server_restarted(
+    installation97: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The servers have run for longer than the last look: only the group's view shows its age."""
+    with group_and_replica(installation97, members=("m1", "m2")) as group:
+        healthy = run(["pair", group["m1"].dsn, group["m2"].dsn, "--json"])
+        found = json.loads(capsys.readouterr().out)
+        assert (healthy, found["verdict"]) == (0, "OK")
+        fault = bootstrapped_from_behind(group, first="m1", second="m2")
+        executed = [
+            server.value("@@GLOBAL.gtid_executed") for server in (fault.first, fault.second)
+        ]
+        assert executed[0] == executed[1]
+        status = run(["pair", fault.first.dsn, fault.second.dsn, "--json"])
+        found = json.loads(capsys.readouterr().out)
+        [finding] = [each for each in found["findings"] if each["code"] == "E4"]
+        assert (status, finding["severity"], finding["grade"]) == (2, "critical", "proved")
+        assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)

@@ -1,6 +1,8 @@
 """GTIDs that a group used twice, on real servers: the UUID is the group's, not a member's."""
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,15 @@ import pytest
 from compose.faults_group import bootstrapped_from_behind, restarted_from_the_wrong_member
 from compose.native.groups import group_and_replica
 from compose.native.installation import Installation
+from compose.native.shapes import Topology
 from gtid import GtidSet
 from gtid_audit.cli import run
+from gtid_audit.tasks.cluster_contents import look_at_contents
+from tests.topology.test_faults_live import targets_of
+from topology.adapters.collect import collect_cluster
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Grade, Severity
+from topology.questions.contents_to_compare import bootstraps_due
 
 
 @pytest.mark.slow
@@ -67,8 +76,23 @@ def test_a_group_bootstrapped_from_behind_is_reported_although_no_server_restart
             server.value("@@GLOBAL.gtid_executed") for server in (fault.first, fault.second)
         ]
         assert executed[0] == executed[1]
-        status = run(["pair", fault.first.dsn, fault.second.dsn, "--json"])
-        found = json.loads(capsys.readouterr().out)
-        [finding] = [each for each in found["findings"] if each["code"] == "E4"]
-        assert (status, finding["severity"], finding["grade"]) == (2, "critical", "proved")
-        assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
+        targets = targets_of(Topology({"m1": fault.first, "m2": fault.second}))
+        snapshot = collect_cluster("live", targets)
+        old = replace(
+            snapshot,
+            first=tuple(replace(each, uptime_seconds=10**6) for each in snapshot.first),
+            last=tuple(replace(each, uptime_seconds=10**6) for each in snapshot.last),
+        )
+        looked = look_at_contents(old, targets, None, say=lambda _text: None)
+        audit = audit_cluster(old.with_contents(looked.reading))
+        [finding] = [each for each in audit.findings if each.code == "E4"]
+        assert (finding.severity, finding.grade) == (Severity.CRITICAL, Grade.PROVED)
+        assert finding.gtid_set == GtidSet.parse(fault.reused)
+        assert not looked.look_again
+        # A look that was made since is not made again.
+        later = max(each.read_ended for each in old.last) + timedelta(days=2)
+        looks = {each.server_uuid: later for each in old.last_read.values()}
+        aged = replace(old, last=tuple(replace(each, server_clock=later) for each in old.last))
+        assert bootstraps_due(aged, None, looks) == ()
+        assert bootstraps_due(old, False) == ()
+        assert bootstraps_due(aged, True)

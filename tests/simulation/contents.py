@@ -100,19 +100,15 @@ def _after_start(server: Server) -> Iterator[Gtid]:
 
 
 def _after_bootstrap(world: World, reading: Reading) -> Iterator[Gtid]:
-    """Yield the first transactions of a group after its bootstrap, by the log of a member."""
+    """Yield the first transactions of a group after its bootstrap, by the log of each member."""
     group = world.group
     if group is None or group.bootstrapped_at < 0:
         return
-    seen = [world[name] for name in sorted(group.online) if name in reading.visible]
-    logs = max(
-        ([each for log in server.files for each in log.entries] for server in seen),
-        key=len,
-        default=[],
-    )
-    of_group = (each for each in logs if each.gtid[0] == group.uuid)
-    since = (each.gtid for each in of_group if each.at >= group.bootstrapped_at)
-    yield from islice(since, FIRST_AFTER_START)
+    for name in sorted(group.online & set(reading.visible)):
+        logged = (each for log in world[name].files for each in log.entries)
+        of_group = (each for each in logged if each.gtid[0] == group.uuid)
+        since = (each.gtid for each in of_group if each.at >= group.bootstrapped_at)
+        yield from islice(since, FIRST_AFTER_START)
 
 
 def _differences(

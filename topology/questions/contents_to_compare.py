@@ -140,9 +140,9 @@ def _since_start(server: ReadServer, seen: Mapping[UUID, datetime]) -> timedelta
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """The start of a group, whose first transactions may have reused GTIDs."""
+    """The start of a group, in whose logs GTIDs may have been used again."""
 
-    server: str  # the member whose binary logs hold the most of the group
+    server: str  # a member; each may have other transactions under the group's GTIDs
     uuid: UUID  # under which the group commits
     at: datetime
 
@@ -153,11 +153,12 @@ def bootstraps_due(
     """Return the groups that were bootstrapped lately; the arguments are those of looked_back.
 
     A group that was bootstrapped from a member without its last transactions uses their GTIDs
-    again. No server need have restarted for that.
+    again. No server need have restarted for that. What is the first one since the bootstrap in the
+    log of that member is an older one in the log of another.
     """
     if chosen is False:
         return ()
-    found: dict[UUID, tuple[int, Bootstrap]] = {}
+    found = []
     for server in snapshot.last_read.values():
         group = server.group
         uuid = uuid_of_group(group.group_name) if group is not None else None
@@ -167,12 +168,9 @@ def bootstraps_due(
         back = RECENT
         if server.server_uuid in seen:
             back = max(back, server.read_ended - seen[server.server_uuid] + _SLACK)
-        if not chosen and (server.server_clock or server.read_ended) - at >= back:
-            continue
-        count = server.logged.from_uuid(uuid).gtid_count
-        if uuid not in found or count > found[uuid][0]:
-            found[uuid] = count, Bootstrap(server.name, uuid, at)
-    return tuple(each for _, each in found.values())
+        if chosen or (server.server_clock or server.read_ended) - at < back:
+            found.append(Bootstrap(server.name, uuid, at))
+    return tuple(found)
 
 
 def suspects_in(findings: Iterable[Finding]) -> GtidSet:

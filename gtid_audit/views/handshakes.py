@@ -16,7 +16,7 @@ from topology.documents.records import time_to_text
 from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
 from topology.handshake.promotion import Promotion, promotion_of
 from topology.handshake.promotion_steps import PromotionStep, promotion_steps
-from topology.handshake.source_answer import SourceAnswer
+from topology.facts.source_answer import SourceAnswer
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot
 

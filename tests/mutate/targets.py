@@ -31,8 +31,8 @@ TARGETS: Sequence[Target] = (
             "topology/handshake/matrix.py",
             "topology/handshake/promotion.py",
             "topology/handshake/promotion_steps.py",
-            "topology/handshake/refusal_texts.py",
-            "topology/handshake/source_answer.py",
+            "topology/facts/refusal_texts.py",
+            "topology/facts/source_answer.py",
         ),
         (
             *("tests/topology/test_handshake.py", "tests/gtid_audit/test_handshake_command.py"),

@@ -22,8 +22,8 @@ from topology.handshake.matrix import (
 )
 from topology.handshake.promotion import promotion_of
 from topology.handshake.promotion_steps import promotion_steps
-from topology.handshake.refusal_texts import more_gtids_text, purged_text
-from topology.handshake.source_answer import FailedCheck, Outcome
+from topology.facts.refusal_texts import more_gtids_text, purged_text
+from topology.facts.source_answer import FailedCheck, Outcome
 from topology.policy import Policy
 from topology.readings.snapshot import (
     BinaryLog,

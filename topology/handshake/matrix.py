@@ -17,7 +17,7 @@ from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.cluster_readings import read_twice
 from topology.facts.runway import deadline_of, retention_of
 from topology.facts.unseen import unevaluated_kind
-from topology.handshake.source_answer import (
+from topology.facts.source_answer import (
     AnsweringSource,
     Offer,
     Outcome,

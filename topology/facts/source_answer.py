@@ -33,7 +33,7 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.facts.runway import LogDeadline
-from topology.handshake.refusal_texts import (
+from topology.facts.refusal_texts import (
     RefusalText,
     mode_text,
     more_gtids_text,

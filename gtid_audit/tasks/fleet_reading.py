@@ -8,7 +8,7 @@
    also in the stored run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -107,21 +107,23 @@ def _snapshots_of(
 
 def store(
     directory: Path,
-    snapshots: Iterable[ClusterSnapshot],
+    snapshots: Sequence[ClusterSnapshot],
     contents: Mapping[str, ContentReading] | None,
     *,
     partial: Sequence[str] | None = None,
 ) -> Path:
-    """Write snapshots, and the comparisons of contents, as one run; return its directory.
+    """Write snapshots, their consumers and compared contents as one run; return its directory.
 
     `partial` is the list of clusters if they were selected from a fleet. Raises UsageProblem.
     """
     require_parquet()
     from topology.adapters.parquet import write_snapshots
+    from topology.adapters.stored_consumers import consumers_beside
     from topology.adapters.stored_contents import kept_beside
 
+    beside = {**kept_beside(contents), **consumers_beside(snapshots)}
     try:
-        return write_snapshots(directory, snapshots, beside=kept_beside(contents), partial=partial)
+        return write_snapshots(directory, snapshots, beside=beside, partial=partial)
     except OSError as error:
         raise UsageProblem(f"{directory}: {error.strerror or error}") from error
 

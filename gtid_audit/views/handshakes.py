@@ -13,10 +13,10 @@ from gtid_audit.exits import UsageProblem
 from topology.catalogue.findings import ClusterAudit, Verdict
 from topology.documents.document_version import versioned
 from topology.documents.records import time_to_text
+from topology.facts.source_answer import SourceAnswer
 from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
 from topology.handshake.promotion import Promotion, promotion_of
 from topology.handshake.promotion_steps import PromotionStep, promotion_steps
-from topology.facts.source_answer import SourceAnswer
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot
 

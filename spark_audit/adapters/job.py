@@ -30,10 +30,12 @@ from spark_audit.evaluated_rows import rows_of_audits
 from spark_audit.run_context import Beside, Gaps
 from spark_audit.schema import EVALUATED, SNAPSHOTS
 from spark_audit.transforms import evaluated_of
+from topology.adapters.stored_consumers import CONSUMERS, consumers_in
 from topology.adapters.stored_contents import CONTENTS, contents_in
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
+from topology.readings.consumers import ConsumerReading
 from topology.readings.contents import ContentReading
 
 # The file name in an error: in Spark's own message, and in ours from an executor.
@@ -53,7 +55,7 @@ def evaluated_run(
     exchange. `run` is a place in the sense of storage.py. Raises NoSnapshots and
     UnreadableSnapshots for a run on this machine; errors in other files appear when they are read.
     """
-    beside = Beside.telling(contents_of(session, run), gaps)
+    beside = Beside.telling(contents_of(session, run), gaps, stored_consumers_of(session, run))
     pieces = _pieces_of_run(run)
     if pieces is not None:
         return evaluated_frame(session, pieces, policy=policy, beside=beside)
@@ -82,7 +84,7 @@ def audit_stored(
     contents = contents_of(session, run)
     audits: DataFrame | Callable[[str], int]
     if pieces is not None:
-        beside = Beside.telling(contents, gaps)
+        beside = Beside.telling(contents, gaps, stored_consumers_of(session, run))
         audits = evaluated_files(session, pieces, policy=policy, beside=beside, more=more)
     else:
         audits = evaluated_run(session, run, policy=policy, gaps=gaps)
@@ -111,6 +113,16 @@ def contents_of(session: SparkSession, run: str) -> dict[str, ContentReading] | 
         return contents_in(storage.read_text(place), place=place)
     except FileNotFoundError:
         return None
+
+
+def stored_consumers_of(session: SparkSession, run: str) -> dict[str, tuple[ConsumerReading, ...]]:
+    """Return the consumers of a run, by cluster. Raises UnreadableSnapshots."""
+    storage, root = storage_of(run, session)
+    place = f"{root}/{CONSUMERS}"
+    try:
+        return consumers_in(storage.read_text(place), place=place)
+    except FileNotFoundError:
+        return {}
 
 
 def latest_snapshots(session: SparkSession, directory: str) -> str:

@@ -8,7 +8,7 @@
    also in the stored run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -107,7 +107,7 @@ def _snapshots_of(
 
 def store(
     directory: Path,
-    snapshots: Sequence[ClusterSnapshot],
+    snapshots: Iterable[ClusterSnapshot],
     contents: Mapping[str, ContentReading] | None,
     *,
     partial: Sequence[str] | None = None,
@@ -118,12 +118,10 @@ def store(
     """
     require_parquet()
     from topology.adapters.parquet import write_snapshots
-    from topology.adapters.stored_consumers import consumers_beside
     from topology.adapters.stored_contents import kept_beside
 
-    beside = {**kept_beside(contents), **consumers_beside(snapshots)}
     try:
-        return write_snapshots(directory, snapshots, beside=beside, partial=partial)
+        return write_snapshots(directory, snapshots, beside=kept_beside(contents), partial=partial)
     except OSError as error:
         raise UsageProblem(f"{directory}: {error.strerror or error}") from error
 

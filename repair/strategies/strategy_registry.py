@@ -15,7 +15,6 @@ from repair.model.strategy_case import Case, Outcome
 from repair.strategies import manual_instructions as manual
 from repair.strategies.configuring import configure, raise_retention
 from repair.strategies.conflicts import resolve_conflict
-from repair.strategies.consumer_instructions import move_consumer, new_snapshot
 from repair.strategies.data_repair import data_repair
 from repair.strategies.fetching_again import refetch
 from repair.strategies.instruction_context import Situation, Text, always
@@ -72,8 +71,8 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "donor_refetch": _by_hand(manual.donor_refetch),
     "reclone": _by_hand(manual.reclone),
     "raise_retention": _by_hand(raise_retention),
-    "move_consumer": _by_hand(move_consumer),
-    "new_snapshot": _by_hand(new_snapshot),
+    "move_consumer": _by_hand(manual.move_consumer),
+    "new_snapshot": _by_hand(manual.new_snapshot),
     "kill_blocker": _by_hand(manual.kill_blocker),
     "new_server_uuid": _by_hand(manual.new_server_uuid),
     "configure": _by_hand(configure),

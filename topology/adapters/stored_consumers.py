@@ -6,7 +6,7 @@ A run without the file has no consumers: its fleet file lists none, or an earlie
 gtid-audit wrote it. Readers of tables ignore the name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,15 +14,13 @@ from topology.adapters.stored_runs import UnreadableSnapshots
 from topology.documents.consumer_records import consumers_from_text, consumers_to_text
 from topology.documents.record_codec import MalformedRecord
 from topology.readings.consumers import ConsumerReading
-from topology.readings.snapshot import ClusterSnapshot
 
 CONSUMERS: Final = "_consumers.json"
 
 
-def consumers_beside(snapshots: Iterable[ClusterSnapshot]) -> dict[str, str]:
-    """Return the files that store the consumers of a run, by name; none if it has none."""
-    found = {each.cluster: each.consumers for each in snapshots if each.consumers}
-    return {CONSUMERS: consumers_to_text(found)} if found else {}
+def consumers_beside(consumers: Mapping[str, tuple[ConsumerReading, ...]]) -> dict[str, str]:
+    """Return the files that store the consumers of clusters, by name; none if there are none."""
+    return {CONSUMERS: consumers_to_text(consumers)} if consumers else {}
 
 
 def consumers_of_run(run: Path) -> dict[str, tuple[ConsumerReading, ...]]:

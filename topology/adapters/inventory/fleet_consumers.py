@@ -59,8 +59,8 @@ def _source_of(
         return ConsumerSource(name, server, file=directory / path)
     try:
         return ConsumerSource(name, server, gtid_set=set_in_text(section.set, "the text"))
-    except NoSetInText as problem:
-        note((*place, "set"), f"{problem}; a file is written @path")
+    except NoSetInText:  # its message shows the text
+        note((*place, "set"), "is not a GTID set; the path of a file is written @path")
         return None
 
 

@@ -308,6 +308,27 @@ def test_a_real_dump_is_read_from_its_head(
     assert [each["code"] for each in document["findings"]] == ["P4"]
 
 
+def test_handshake_shows_until_when_each_server_can_send_it(
+    pair97: Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair97.a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    (tmp_path / "offset.txt").write_text(str(executed(pair97.a)))
+    write(pair97, 10)
+    purge(pair97, pair97.a, 20)
+    fleet = fleet_file(tmp_path, pair97, '{name: cdc, set: "@offset.txt"}')
+    arguments = ("--fleet", fleet, "--cluster", "shop", "--consumer", "cdc")
+    assert run(("handshake", *arguments, "--json")) == 1
+    answers = json.loads(capsys.readouterr().out)["answers"]
+    assert [(each["source"], each["outcome"]) for each in answers] == [
+        ("a", "refused"),
+        ("b", "served"),
+    ]
+    assert answers[1]["served_until"] is not None
+    assert run(("handshake", *arguments)) == 1
+    assert "1236 purged" in capsys.readouterr().out
+
+
 def test_a_consumer_of_busy_servers_gives_no_finding(
     pair97: Pair, mysql_clients: Clients, tmp_path: Path
 ) -> None:

@@ -95,11 +95,19 @@ def handshake_matrix(
 
 
 def answers_to_set(
-    snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy, offered: GtidSet
+    snapshot: ClusterSnapshot,
+    audit: ClusterAudit,
+    policy: Policy,
+    offered: GtidSet,
+    *,
+    later: GtidSet | None = None,
 ) -> HandshakeMatrix:
-    """Evaluate what every server would answer to a set: one row."""
+    """Evaluate what every server would answer to a set: one row.
+
+    `later` is the same consumer's set after the servers were read, if it was read again.
+    """
     facts = gather_facts(snapshot, policy)
-    offer = Offer(OFFERED, offered, GtidSet(), offered)
+    offer = Offer(OFFERED, offered, GtidSet(), offered if later is None else later)
     answers = tuple(
         _with_deadline(each, facts.last[each.source])
         for each in answers_to(facts, audit.findings, offer, likely_arrives=False)

@@ -79,12 +79,12 @@ def handshakes_of_consumer(
     snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy, consumer: ConsumerReading
 ) -> Handshakes:
     """Evaluate one consumer of a cluster. UNKNOWN if its set was not read."""
-    first, last = consumer.first.gtid_set, consumer.last.gtid_set
-    if consumer.unread or first is None or last is None:
+    if consumer.sets is None:
         names = tuple(server.name for server in snapshot.last)
         unread = ((consumer.name, consumer.unread),)
         matrix = HandshakeMatrix(snapshot.cluster, names, (), unread)
         return Handshakes(matrix, snapshot.read_ended, GtidSet())
+    first, last = consumer.sets
     matrix = answers_to_set(snapshot, audit, policy, first, later=last)
     return Handshakes(matrix, snapshot.read_ended, last)
 

@@ -11,7 +11,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.consumers import AFTER, BEFORE, a_consumer, an_unread_consumer
-from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.facts.cluster_facts import gather_facts
@@ -114,6 +114,7 @@ def test_only_a_set_that_cannot_change_proves_that_it_is_refused(is_fixed: bool)
     assert failing_over.grade is found.grade
     assert ("let it read on" in failing_over.explanation) is not is_fixed
     assert ("Replace cdc by a newer one" in failing_over.explanation) is is_fixed
+    assert ("may have read on" in failing_over.explanation) is not is_fixed
 
 
 def test_a_server_that_lost_what_the_consumer_read_refuses_it() -> None:
@@ -134,6 +135,7 @@ def test_a_server_without_a_log_serves_no_consumer() -> None:
     )
     assert found.severity is Severity.CRITICAL
     assert "a has no binary log." in found.explanation
+    assert "policy.allowed_uuids" not in found.explanation, "no transaction is extra"
 
 
 def test_tags_are_part_of_a_set() -> None:
@@ -142,6 +144,39 @@ def test_tags_are_part_of_a_set() -> None:
     assert found.gtid_set == gtids("A:dba:1-3")
     behind = a_consumer("cdc", gtids("A:1-9:dba:1-3"))
     assert audited(source(TAGGED, purged="A:dba:1-3"), consumer=behind).verdict is Verdict.OK
+
+
+def test_what_a_server_purged_is_proved_whatever_others_may_deliver() -> None:
+    """An unread source leaves open what a server does not have, not what it has purged."""
+    outside = a_channel("elsewhere", C, gtid_retrieved=gtids("A:1-2"))
+    policy = Policy(external_sources=frozenset({"elsewhere.example:3306"}))
+
+    def graded(offered: str, **facts: Any) -> Grade:
+        server = source(channels=(outside,), **facts)
+        consumer = a_consumer("cdc", gtids(offered), server="a", is_fixed=True)
+        return only(audited(server, consumer=consumer, policy=policy)).grade
+
+    assert graded("A:1-3", purged="A:1-5") is Grade.PROVED
+    assert graded("A:1-11") is Grade.LIKELY
+    assert graded("A:1-9,B:1") is Grade.LIKELY
+
+
+def test_a_server_that_serves_it_with_a_doubt_is_no_way_out() -> None:
+    gone = replica(binary_logs=(BinaryLog("binlog.000001", 0),))
+    consumer = a_consumer("cdc", gtids("A:1-3"), server="a")
+    found = only(audited(source(purged="A:1-5"), gone, consumer=consumer))
+    assert "b serves it, but b cannot open its binary log binlog.000001" in found.explanation
+    assert [each.name for each in found.strategies] == ["new_snapshot"]
+
+
+def test_a_doubt_counts_although_another_server_only_accepts_the_set() -> None:
+    """a has lost what b has, and b may not be able to send it."""
+    gone = replica("A:1-9,B:1-2", binary_logs=(BinaryLog("binlog.000001", 0),))
+    without_b = source(channels=())
+    audit = audited(without_b, gone, consumer=a_consumer("cdc", gtids("A:1-3,B:1-2")))
+    assert [each.fact for each in audit.unknown if each.server == "cdc"] == [
+        "whether b serves its set"
+    ]
 
 
 # -- the order of the readings --------------------------------------------------------------------
@@ -162,6 +197,16 @@ def test_what_a_server_is_committing_is_not_lost() -> None:
     committing = source(gtid_owned=gtids("A:10"))
     consumer = a_consumer("cdc", gtids("A:1-10"), server="a")
     assert audited(committing, consumer=consumer).verdict is Verdict.OK
+
+
+def test_what_is_likely_to_arrive_is_left_to_the_finding_about_it() -> None:
+    """A replica that is behind, and shows too little of its applier: T2 says that, and not P4."""
+    server = replica("A:1-5")
+    channel = a_channel("a", A, gtid_retrieved=gtids("A:1-9"), lag_seconds=1)
+    behind = replace(server, channels=(channel,))
+    audit = audited(source(), behind, consumer=a_consumer("cdc", gtids("A:1-9"), server="b"))
+    assert [(each.code, each.grade) for each in audit.findings] == [("T2", Grade.LIKELY)]
+    assert (audit.verdict, audit.unknown) == (Verdict.OK, ())
 
 
 def moved(consumer: ConsumerReading, **at: datetime) -> ConsumerReading:
@@ -242,6 +287,55 @@ def test_a_log_that_goes_soon_is_a_warning_with_its_time(
     assert facts_of(found)["a", "first binary log with any of them"] == "binlog.000002"
 
 
+def two_kept(ago_a: float, ago_b: float) -> tuple[ServerSnapshot, ServerSnapshot]:
+    """Return two servers that keep their logs for a week, and closed the needed ones so long ago."""
+    first = kept(ago_a * DAY, 7 * DAY)
+    shown = kept(ago_b * DAY, 7 * DAY)
+    return first, replica(
+        settings=shown.settings, history_evidence=shown.history_evidence, server_clock=CLOCK
+    )
+
+
+def test_the_server_that_keeps_its_logs_longest_decides_for_a_consumer_of_any() -> None:
+    anywhere = a_consumer("cdc", gtids("A:1-3"))
+    for ago, name in (((6.9, 6.5), "b"), ((6.5, 6.9), "a"), ((6.5, 6.5), "a")):
+        found = only(audited(*two_kept(*ago), consumer=anywhere))
+        assert found.source == name
+        assert found.deadline == NOON + DAY / 2
+    assert audited(*two_kept(6.9, 3), consumer=anywhere).verdict is Verdict.OK
+    of_a = a_consumer("cdc", gtids("A:1-3"), server="a")
+    assert only(audited(*two_kept(6.9, 3), consumer=of_a)).source == "a"
+
+
+def test_a_server_that_does_not_serve_it_does_not_decide_until_when() -> None:
+    """a keeps its logs for ever, and has not what the set and b have."""
+    _, serving = two_kept(0, 6.5)
+    serving = replace(serving, gtid_executed=gtids("A:1-9,B:1-2"))
+    audit = audited(source(), serving, consumer=a_consumer("cdc", gtids("A:1-3,B:1-2")))
+    assert only(audit).source == "b"
+
+
+def test_a_time_that_could_not_be_read_leaves_it_open_if_the_other_is_short() -> None:
+    short, serving = two_kept(6.5, 0)
+    unread = replace(serving, history_evidence=HistoryEvidence(None, (), "no privilege"))
+    audit = audited(short, unread, consumer=a_consumer("cdc", gtids("A:1-3")))
+    assert [each.code for each in audit.findings] == []
+    assert [(each.server, each.reason) for each in audit.unknown] == [("cdc", "no privilege")]
+    nothing_found = replace(short, history_evidence=HistoryEvidence(None, ()))
+    assert audited(nothing_found, consumer=a_consumer("cdc", gtids("A:1-3"))).unknown == ()
+
+
+def test_a_server_without_a_limit_gives_no_time() -> None:
+    """b could be deleted from, c keeps its logs for ever: then there is no deadline."""
+    _, limited = two_kept(0, 1)
+    channel = a_channel("a", A, gtid_retrieved=gtids("A:1-9"))
+    unlimited = a_server("c", C, gtids("A:1-9"), channels=(channel,))
+    consumer = a_consumer("cdc", gtids("A:1-3"), server="a")
+    found = only(audited(source(purged="A:1-5"), limited, unlimited, consumer=consumer))
+    assert found.deadline is None
+    assert "c serves it." in found.explanation
+
+
 def test_a_consumer_that_has_everything_needs_no_log() -> None:
     audit = audited(kept(7 * DAY, 7 * DAY), consumer=a_consumer("cdc", gtids("A:1-9")))
     assert audit.verdict is Verdict.OK
@@ -254,6 +348,22 @@ def test_logs_that_could_not_be_read_leave_the_time_open() -> None:
     [gap] = audit.unknown
     assert (gap.server, gap.reason) == ("cdc", "no privilege")
     assert gap.fact == "until when a can send what its set does not have"
+
+
+def test_logs_that_no_answer_needs_may_be_unread() -> None:
+    """A consumer that has everything, and a server that keeps its logs for ever."""
+    unread = HistoryEvidence(None, (), "no privilege")
+    limited = source(settings=(WEEK,), history_evidence=unread)
+    assert audited(limited, consumer=a_consumer("cdc", gtids("A:1-9"))).verdict is Verdict.OK
+    forever = source(history_evidence=unread)
+    assert audited(forever, consumer=a_consumer("cdc", gtids("A:1-3"))).verdict is Verdict.OK
+    unasked = source(settings=(WEEK,))
+    assert audited(unasked, consumer=a_consumer("cdc", gtids("A:1-3"))).verdict is Verdict.OK
+
+
+def test_an_empty_set_is_shown_as_one() -> None:
+    found = only(audited(source(purged="A:1-5"), consumer=a_consumer("cdc", GtidSet())))
+    assert facts_of(found)["cdc", "GTID set, from /var/lib/offset.json"] == "(empty)"
 
 
 def test_a_log_that_the_server_cannot_open_leaves_it_open() -> None:

@@ -115,7 +115,7 @@ def questions_of(facts: ClusterFacts, offered: GtidSet | None = None) -> Mapping
     for need in needs_of(facts):
         ask(need.server, LogQuestions(reaches=(need.gtids,)))
     sets = [] if offered is None else [offered]
-    sets += [each.last.gtid_set for each in facts.snapshot.consumers if each.last.gtid_set]
+    sets += [each.sets[1] for each in facts.snapshot.consumers if each.sets is not None]
     for held in sets:
         for name, server in facts.last.items():
             ask(name, LogQuestions(reaches=(server.logged - held,)))

@@ -45,14 +45,21 @@ class ConsumerReading:
             raise ValueError(f"{self.name}: the second reading is before the first")
 
     @property
+    def sets(self) -> tuple[GtidSet, GtidSet] | None:
+        """Return the set at first and at last; None if it is not known."""
+        first, last = self.first.gtid_set, self.last.gtid_set
+        return None if first is None or last is None or not first <= last else (first, last)
+
+    @property
     def unread(self) -> str:
         """Return why the set is not known; "" if it is."""
-        first, last = self.first.gtid_set, self.last.gtid_set
-        if first is None or last is None:
-            return self.first.unread or self.last.unread
-        if not first <= last:
-            return "the set shrank between two readings: the consumer was reset, or moved back"
-        return ""
+        if self.sets is not None:
+            return ""
+        return (
+            self.first.unread
+            or self.last.unread
+            or "the set shrank between two readings: the consumer was reset, or moved back"
+        )
 
 
 def problem_of(

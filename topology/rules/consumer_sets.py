@@ -32,7 +32,7 @@ from topology.facts.source_answer import FailedCheck, Offer, Outcome, SourceAnsw
 from topology.facts.unseen import unseen_sources
 from topology.readings.consumers import ConsumerReading
 from topology.rules.answering_sources import answers_to
-from topology.rules.build import evidence, finding, lasting, many
+from topology.rules.build import evidence, finding, lasting, many, moment_read
 from topology.rules.promotable import can_be_source
 from topology.rules.purge_deadlines import log_evidence, when_deleted
 
@@ -80,7 +80,7 @@ def consumer_findings(facts: ClusterFacts, others: Collection[Finding]) -> Itera
             yield broken
         else:
             yield from _short(facts, served)
-        if broken is None or served.of(Outcome.SERVED, Outcome.UNKNOWN):
+        if served.of(Outcome.SERVED, Outcome.UNKNOWN):
             yield from _after_failover(facts, served)
 
 
@@ -95,7 +95,7 @@ def undecided_consumers(facts: ClusterFacts, others: Collection[Finding]) -> Ite
             fact = f"whether {answer.source} serves its set"
             yield Unknown(cluster, served.name, fact, f"not known: {answer.unread}")
         serving = [each for each in served.decisive if each.outcome is Outcome.SERVED]
-        if serving and all(each.doubts for each in serving):
+        if all(each.doubts for each in serving):
             for answer in serving:
                 fact = f"whether {answer.source} serves its set"
                 yield Unknown(cluster, served.name, fact, "; ".join(answer.doubts))
@@ -106,12 +106,11 @@ def undecided_consumers(facts: ClusterFacts, others: Collection[Finding]) -> Ite
 
 def _served(facts: ClusterFacts, others: Collection[Finding]) -> Iterator[ServedConsumer]:
     for consumer in facts.snapshot.consumers:
-        first, last = consumer.first.gtid_set, consumer.last.gtid_set
-        if consumer.unread or first is None or last is None:
-            continue
-        offer = Offer(consumer.name, first, GtidSet(), last)
-        answers = answers_to(facts, others, offer, likely_arrives=True)
-        yield ServedConsumer(consumer, last, answers)
+        if consumer.sets is not None:
+            first, last = consumer.sets
+            offer = Offer(consumer.name, first, GtidSet(), last)
+            answers = answers_to(facts, others, offer, likely_arrives=True)
+            yield ServedConsumer(consumer, last, answers)
 
 
 # -- now ------------------------------------------------------------------------------------------
@@ -127,7 +126,6 @@ def _not_served(facts: ClusterFacts, served: ServedConsumer) -> Finding | None:
     others = [each for each in served.answers if each not in decisive]
     until = _longest(facts, elsewhere)
     moves = not served.consumer.is_fixed and any(_is_purged(each) for each in decisive)
-    known = [each for each in served.answers if each.outcome is not Outcome.UNKNOWN]
     text = (
         f"{own.source}, from which {served.name} reads, does not serve its set."
         if own is not None
@@ -142,7 +140,7 @@ def _not_served(facts: ClusterFacts, served: ServedConsumer) -> Finding | None:
         severity=Severity.CRITICAL if is_refused else Severity.WARNING,
         grade=_grade(facts, decisive, moves=moves),
         strategies=("move_consumer", "new_snapshot") if elsewhere else ("new_snapshot",),
-        proof=_proof(facts, served, [*decisive, *(each for each in others if each in known)]),
+        proof=_proof(facts, served, [*decisive, *others]),
         explanation=" ".join(
             [
                 text,
@@ -283,29 +281,21 @@ def _ends(facts: ClusterFacts, served: ServedConsumer) -> _Ends:
         if answer.outcome is not Outcome.SERVED:
             continue
         server = facts.last[answer.source]
-        needed = answer.fetched & server.logged
-        if not needed:
+        if not answer.fetched or retention_of(server) is None:
             return _Ends()
-        deadline = deadline_of(server, needed)
+        deadline = deadline_of(server, answer.fetched)
         if deadline is not None:
             if not _is_short(facts, deadline):
                 return _Ends()
-            soon.append((server.name, needed, deadline))
-        elif retention_of(server) is not None and not server.gone_logs:
-            read = server.history_evidence
-            if read is not None and read.unread:
-                unread.append((server.name, read.unread))
-        elif not server.gone_logs:
-            return _Ends()
+            soon.append((server.name, answer.fetched, deadline))
+        elif server.history_evidence is not None and server.history_evidence.unread:
+            unread.append((server.name, server.history_evidence.unread))
     return _Ends(tuple(soon), tuple(unread))
 
 
 def _is_short(facts: ClusterFacts, deadline: LogDeadline) -> bool:
-    moment = facts.snapshot.read_ended
     limit = timedelta(seconds=facts.policy.runway_seconds_min)
-    return moment is not None and (
-        deadline.until - moment < min(limit, deadline.retention.period / 2)
-    )
+    return deadline.until - moment_read(facts) < min(limit, deadline.retention.period / 2)
 
 
 def _longest(facts: ClusterFacts, answers: Collection[SourceAnswer]) -> LogDeadline | None:
@@ -317,10 +307,10 @@ def _longest(facts: ClusterFacts, answers: Collection[SourceAnswer]) -> LogDeadl
 
 def _short(facts: ClusterFacts, served: ServedConsumer) -> Iterator[Finding]:
     """Yield P4 if every server that serves the set can soon delete a log that it would send."""
-    ends, moment = _ends(facts, served), facts.snapshot.read_ended
-    if ends.unread or not ends.soon or moment is None:
+    ends = _ends(facts, served)
+    if ends.unread or not ends.soon:
         return
-    name, needed, deadline = max(ends.soon, key=lambda each: (each[2].until, each[0]))
+    name, needed, deadline = max(ends.soon, key=lambda each: each[2].until)
     server, retention = facts.last[name], deadline.retention
     made = finding(
         facts,
@@ -335,7 +325,7 @@ def _short(facts: ClusterFacts, served: ServedConsumer) -> Iterator[Finding]:
         explanation=f"{served.name} needs {many(needed)} from the binary logs of {name}, from"
         f" {deadline.reach.file} on. {name} keeps logs for"
         f" {lasting(int(retention.period.total_seconds()))} ({retention.setting}):"
-        f" {when_deleted(deadline, moment)} A consumer that still reads it delays that;"
+        f" {when_deleted(deadline, moment_read(facts))} A consumer that still reads it delays that;"
         " PURGE BINARY LOGS, or a service that deletes logs by its own rule, does not wait for it.",
     )
     yield replace(made, deadline=deadline.until)

@@ -12,13 +12,16 @@ from gtid import GtidSet
 from topology.facts.accepted import AcceptedRepair
 from topology.questions.contents_to_compare import (
     QUERY_SECONDS_MAX,
+    Bootstrap,
     Looked,
     Remembered,
+    bootstraps_due,
     held_by_two,
     looked_back,
     suspects_now,
 )
 from topology.questions.known_differences import known_gtids, still_known
+from topology.readings.contents import ContentReading, UnreadContent
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
 
@@ -51,11 +54,14 @@ def look_at_contents(
     suspects = held_by_two(snapshot, GtidSet.union_of(remembered.suspects.values()))
     suspects |= suspects_now(snapshot, chosen)
     suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
-    if not back and not suspects:
+    bootstraps = bootstraps_due(snapshot, chosen, remembered.looks)
+    if not back and not suspects and not bootstraps:
         return Looked(None)
     from topology.adapters.compare_contents import read_contents
 
     say("comparing the content of transactions")
+    of_groups, unread = _first_of_groups(snapshot, targets, bootstraps, seconds_max)
+    suspects |= of_groups
     looked = read_contents(
         snapshot,
         targets,
@@ -64,9 +70,36 @@ def look_at_contents(
         newest=chosen is True,
         seconds_max=seconds_max,
     )
+    if unread:
+        looked = _with_unread(looked, unread, snapshot)
     if looked.reading is None or not any(each.undone for each in accepted):
         return looked
     from repair.adapters.undone_rows import with_equal_rows
 
     reading = with_equal_rows(looked.reading, accepted, targets, seconds_max=seconds_max)
     return replace(looked, reading=reading)
+
+
+def _first_of_groups(
+    snapshot: ClusterSnapshot,
+    targets: Sequence[ServerTarget],
+    bootstraps: Sequence[Bootstrap],
+    seconds_max: float,
+) -> tuple[GtidSet, tuple[UnreadContent, ...]]:
+    if not bootstraps:
+        return GtidSet(), ()
+    from topology.adapters.group_bootstrap import first_of_groups
+
+    ways = {target.name: target for target in targets}
+    return first_of_groups(snapshot, ways, bootstraps, seconds_max=seconds_max)
+
+
+def _with_unread(
+    looked: Looked, unread: tuple[UnreadContent, ...], snapshot: ClusterSnapshot
+) -> Looked:
+    """Return the result with what could not be read; the next audit looks there again."""
+    moment = max(server.read_ended for server in snapshot.last)
+    reading = looked.reading or ContentReading(moment, 0, (), (), ())
+    reading = replace(reading, unread=tuple(sorted({*reading.unread, *unread})))
+    again = looked.look_again | {each.server for each in unread}
+    return replace(looked, reading=reading, look_again=again)

@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.catalogue.findings import Finding
 from topology.facts.graph import Edge, Graph, build_graph
+from topology.facts.memberships import group_uuids
 from topology.facts.reset_signs import has_earlier
-from topology.facts.unseen import group_uuids
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 # What is extra on the replica, what is missing on it, and where the applier stopped.

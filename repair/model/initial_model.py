@@ -13,8 +13,9 @@ from topology.catalogue.findings import ClusterAudit, Finding, Severity
 from topology.facts.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.facts.cluster_readings import read_twice
 from topology.facts.graph import Edge, Graph, build_graph, is_another, is_at_address
+from topology.facts.memberships import group_name_of
 from topology.facts.progress import appliers_of
-from topology.facts.unseen import address_of, group_name_of
+from topology.facts.unseen import address_of
 from topology.readings.dialect import BINARY_LOG, BINARY_LOG_FILTERS, REWRITES, dialect_of
 from topology.readings.snapshot import (
     ChannelSnapshot,

@@ -74,6 +74,36 @@ def reclone(situation: Situation) -> str:
     )
 
 
+def join_group(situation: Situation) -> str:
+    """Return how a server that left its group becomes a member again."""
+    finding, servers = situation.finding, situation.model.servers
+    here, donor = finding.replica, finding.source
+    start = in_order("STOP GROUP_REPLICATION", "START GROUP_REPLICATION")
+    join = f"on {here} run {start}; wait until {_MEMBERS} shows it ONLINE"
+    if finding.code == "A7":
+        return (
+            f"{join}. Recovery needs an account (START GROUP_REPLICATION USER = …, or the channel"
+            " group_replication_recovery)"
+        )
+    copy = (
+        f"take a new backup of {donor} that includes its GTID set, or a new clone; stop {here};"
+        " replace its data directory with the copy, but keep its own auto.cnf and its own"
+        f" configuration file; start it; {join}"
+    )
+    replica, source = servers.get(here or ""), servers.get(donor or "")
+    if finding.code == "J2" or replica is None or source is None:
+        return copy
+    only_here = replica.executed - source.executed
+    return (
+        f"do NOT replace the data of {here} yet: only {here} has {only_here.shortened()}, and you"
+        f" would lose that data; {_saving(situation, only_here, replica)}. Keep a copy of {here}'s"
+        f" data directory. Only then {copy}"
+    )
+
+
+_MEMBERS = "performance_schema.replication_group_members"
+
+
 def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> str:
     """Return how to save what only the replica has."""
     source, kept = situation.finding.source, only_here - replica.purged

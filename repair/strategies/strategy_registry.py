@@ -79,6 +79,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "grant": _noted("grant the privilege or repair the access, and audit again"),
     "explain": _by_hand(manual.explain),
     "attach": _by_hand(manual.attach),
+    "join_group": _by_hand(manual.join_group),
     "add_servers": _noted("add the servers that the finding lists, and audit again"),
     "check_data": _noted(
         "on both servers, compare the rows of the tables that the transactions changed"

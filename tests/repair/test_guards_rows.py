@@ -17,8 +17,9 @@ from repair.sql.privileges import StatementKind
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_net_row, a_table
 from tests.repair.script_cases import pair
-from topology.readings.snapshot import ThreadState, WorkerSnapshot
+from topology.readings.snapshot import ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import WorkerSnapshot
 
 ROWS = (a_net_row((1, 5), (1, 6)), a_net_row((2, 5), (2, 6)), a_net_row((1, 5), None, a_table("u")))
 RUNNING, STOPPED = ThreadState.RUNNING, ThreadState.STOPPED

@@ -16,13 +16,8 @@ from tests.repair.cases import a_content, a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, commits_of, with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Evidence, Finding, Severity
-from topology.readings.snapshot import (
-    BinaryLog,
-    ClusterSnapshot,
-    GroupSnapshot,
-    LogPosition,
-    ThreadState,
-)
+from topology.readings.group_view import GroupSnapshot
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, LogPosition, ThreadState
 
 EXECUTED = f"{A}:1-3"
 

@@ -7,7 +7,7 @@ are compared, or all that two servers both have in their logs (`everywhere`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, islice
 
 from gtid import Gtid as ProductGtid
 from tests.simulation.reading import Reading, gtids, hidden_facts, moment
@@ -64,6 +64,7 @@ def compared_gtids(world: World, reading: Reading, left: str, right: str) -> set
         return both
     if reading.contents == "starts":
         looked_at = set(_after_start(world[left])) | set(_after_start(world[right]))
+        looked_at |= set(_after_bootstrap(world, reading))
         return both & looked_at
     return set()
 
@@ -96,6 +97,22 @@ def _after_start(server: Server) -> Iterator[Gtid]:
         if gtid is None:
             return
         yield gtid
+
+
+def _after_bootstrap(world: World, reading: Reading) -> Iterator[Gtid]:
+    """Yield the first transactions of a group after its bootstrap, by the log of a member."""
+    group = world.group
+    if group is None or group.bootstrapped_at < 0:
+        return
+    seen = [world[name] for name in sorted(group.online) if name in reading.visible]
+    logs = max(
+        ([each for log in server.files for each in log.entries] for server in seen),
+        key=len,
+        default=[],
+    )
+    of_group = (each for each in logs if each.gtid[0] == group.uuid)
+    since = (each.gtid for each in of_group if each.at >= group.bootstrapped_at)
+    yield from islice(since, FIRST_AFTER_START)
 
 
 def _differences(

@@ -1,7 +1,7 @@
-"""What must hold about replication groups, whose rules the product does not have yet.
+"""What must hold about replication groups.
 
-0. Never OK: this version does not evaluate what members deliver to each other.
-1. Never A7 about a member: members have no channels between them, and need none.
+0. Never OK if a server that is configured for the group, and was read, is no member of it.
+1. Never A7 without a channel about members: they have no channels between them, and need none.
 2. What a member is missing and its queue or a donor delivers is not a hole, nor errant elsewhere.
 3. No step of a plan changes the GTIDs of a member: on one of its members a group refuses it, or
    takes it for all (an empty transaction under the group's UUID removes the rows everywhere).
@@ -26,12 +26,15 @@ def group_conclusions(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     """Compare what an audit concludes about members with the true world."""
     if truth.world.group is None:
         return
-    configured = sorted({*truth.world.group.names} & {*truth.reading.visible})
-    if audit.verdict is Verdict.OK and configured:
-        yield Violation("group", "OK", f"OK, but {configured[0]} is configured for a group")
+    seen = {*truth.world.group.names} & {*truth.reading.visible}
+    online = truth.world.group.online
+    outside = sorted(name for name in seen - online if not online & truth.world.upstream(name))
+    changes = truth.reading.moving or truth.reading.between
+    if audit.verdict is Verdict.OK and outside and not changes:
+        yield Violation("group", "OK", f"OK, but {outside[0]} is not a member of its group")
     for one in audit.findings:
-        if one.code == "A7" and any(_is_member(truth, name) for name in (one.source, one.replica)):
-            if one.channel is None:
+        if one.code == "A7" and one.channel is None:
+            if one.replica in online and not changes:
                 yield Violation(
                     "group", "A7", f"A7 {one.source}->{one.replica}: members of a group"
                 )

@@ -10,8 +10,8 @@ the queue of every other online member before the primary has committed it.
 What was seen on 9.7.4 and is built in: no view change takes a GTID; a new primary draws the next
 number of the group; an online secondary refuses every write (1290), a member that left refuses it
 until an operator sets super_read_only=OFF and then commits under its own server_uuid; a member
-with a transaction that the group does not have may not join (3092); RESET BINARY LOGS AND GTIDS
-and channels are refused on online members (3190, 'thread_start' hook).
+with a transaction that the group does not have may not join (3092), nor may a server with the
+group's name as its server_uuid; RESET BINARY LOGS AND GTIDS and channels are refused on online members (3190, 'thread_start' hook).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def may_join(world: World, server: Server) -> bool:
     group = world.group
     if group is None or server.name in group.online or not group.online:
         return False
-    if server.channels or not server.log_bin or server.permissive:
+    if server.channels or not server.log_bin or server.permissive or server.uuid == group.uuid:
         return False
     donor = world[group.primary]
     queue = donor.group_applier
@@ -106,6 +106,7 @@ def bootstrap(world: World, server: Server) -> None:
     assert group is not None, "asked before"
     world.primaries -= set(group.names)
     group.online, group.expelled, group.primary = {server.name}, set(), server.name
+    group.bootstrapped_at = world.clock
     server.group_applier = new_queue(server)
     world.primaries.add(server.name)
 

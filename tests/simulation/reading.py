@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from binlog.log_times import EPOCH
 from gtid import GtidSet, Tsid
 from tests.simulation import replication as act
 from tests.simulation.membership import is_member
@@ -26,19 +27,19 @@ from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, 
 from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.policy import Policy
 from topology.readings.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE
+from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
     ClusterSnapshot,
-    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
-    WorkerSnapshot,
 )
 from topology.readings.version import ServerVersion, Vendor
+from topology.readings.worker import WorkerSnapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 CLUSTER = "world"
@@ -329,6 +330,44 @@ def _group(world: World, server: Server) -> GroupSnapshot | None:
         member_state="ERROR" if server.name in group.expelled else "ONLINE",
         member_role="" if server.name in group.expelled else role,
         received=gtids(queue.retrieved) if queue is not None else GtidSet(),
+        members=_members(world, server),
+        view_id=f"{_in_100_ns(moment(group.bootstrapped_at))}:{len(group.online)}",
+        workers=_group_workers(world, server, queue) if queue is not None else (),
+    )
+
+
+def _group_workers(world: World, server: Server, queue: Channel) -> tuple[WorkerSnapshot, ...]:
+    """Return the workers of a member: on a server, one has what comes next within microseconds."""
+    workers = _workers(world, server, queue)
+    if queue.working or queue.relay_at >= len(queue.relay):
+        return workers
+    due = gtids([queue.relay[queue.relay_at].transaction.gtid])
+    return (replace(workers[0], applying=due, state=_AT_WORK, applying_seconds=0), *workers[1:])
+
+
+def _in_100_ns(time: datetime) -> int:
+    return int((time - EPOCH) / timedelta(microseconds=1)) * 10
+
+
+def _members(world: World, server: Server) -> tuple[GroupMember, ...]:
+    """Return the members as one of them sees them; an expelled one sees only itself."""
+    group = world.group
+    assert group is not None, "the caller has looked"
+    if server.name in group.expelled:
+        seen, state = {server.name}, "ERROR"
+    else:
+        seen, state = set(group.online), "ONLINE"
+    return tuple(
+        sorted(
+            GroupMember(
+                uuid_of(world[name].uuid),
+                name,
+                3306,
+                state,
+                "PRIMARY" if name == group.primary else "SECONDARY",
+            )
+            for name in seen
+        )
     )
 
 

@@ -628,13 +628,21 @@ def moves_of(world: World, dice: random.Random) -> list[Callable[[], bool]]:
 
 
 def _apply_of_group(world: World, server: Server, dice: random.Random | None = None) -> bool:
-    """Let a member's group applier do one thing."""
-    queue = server.group_applier
-    return queue is not None and (
+    """Let a member's group applier do one thing. A member whose applier fails leaves (ERROR)."""
+    queue, group = server.group_applier, world.group
+    if queue is None or group is None:
+        return False
+    moved = (
         apply(world, server, queue, dice)
         or flush(server, queue, dice)
         or take(world, server, queue)
     )
+    if queue.applier_error[1]:
+        roll_back_workers(server, queue)
+        server.group_applier = None
+        group.online.discard(server.name)
+        group.expelled.add(server.name)
+    return moved
 
 
 def _finish_any(world: World, server: Server, dice: random.Random) -> bool:

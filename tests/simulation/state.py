@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -314,9 +314,10 @@ class Group:
     online: set[str] = field(default_factory=set)
     expelled: set[str] = field(default_factory=set)
     primary: str = ""
+    bootstrapped_at: int = -1_000_000
 
     def copy(self) -> Group:
-        return Group(self.uuid, self.names, set(self.online), set(self.expelled), self.primary)
+        return replace(self, online=set(self.online), expelled=set(self.expelled))
 
 
 @dataclass(slots=True)

@@ -36,9 +36,11 @@ from tests.topology.world import SHAPES, World
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.documents.record_codec import VERSION
 from topology.documents.records import Record, snapshot_to_record
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence, LogStart
-from topology.readings.snapshot import BinaryLog, GroupSnapshot, WorkerSnapshot
+from topology.readings.snapshot import BinaryLog
 from topology.readings.version import Vendor
+from topology.readings.worker import WorkerSnapshot
 from topology.rules import RULES
 
 # Where servers hold different sets for good, only the rules can say that it is well.

@@ -19,6 +19,7 @@ READ_LATER = {
     "expire_logs_days": "of logs with what another server needs",
     "server_id_source": "of servers with one server_id, or of a backlog",
     "gtid_mode_source": "of transactions that a channel has gone past",
+    "group_replication_gtid_assignment_block_size": "of a group with gaps",
     "port": "of a channel whose address is another one",
     "hostname": "of servers with one server_uuid",
     "datadir": "of servers with one server_uuid",

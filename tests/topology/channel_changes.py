@@ -7,14 +7,8 @@ from typing import Any
 
 from gtid import GtidSet
 from tests.topology.fact_changes import STRANGER, Change, Seen, executed_by, highest_of
-from topology.readings.snapshot import (
-    ROW_LOCK_RETRY,
-    ChannelSnapshot,
-    LogPosition,
-    ServerSnapshot,
-    ThreadState,
-    WorkerSnapshot,
-)
+from topology.readings.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.worker import ROW_LOCK_RETRY, WorkerSnapshot
 
 _SECOND = timedelta(seconds=1)
 

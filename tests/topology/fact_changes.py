@@ -13,6 +13,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from tests.snapshots import with_facts
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import (
     CommitRecord,
     HistoryEvidence,
@@ -23,7 +24,6 @@ from topology.readings.history_evidence import (
 from topology.readings.snapshot import (
     BinaryLog,
     ClusterSnapshot,
-    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     UnreadFact,

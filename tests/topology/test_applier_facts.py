@@ -16,8 +16,10 @@ from topology.facts.applier_facts import ApplierFacts, gather_applier_facts
 from topology.facts.applier_workers import SourceLog
 from topology.facts.progress import blocked_by_lock, stalled
 from topology.policy import Policy
-from topology.readings.snapshot import GroupSnapshot, LogPosition, ThreadState, WorkerSnapshot
+from topology.readings.group_view import GroupSnapshot
+from topology.readings.snapshot import LogPosition, ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import WorkerSnapshot
 
 STOPPED = ThreadState.STOPPED
 SHORT = LogPosition.of(file="binlog.000003", position=1)

@@ -16,7 +16,8 @@ from topology.facts.graph import Edge, Graph
 from topology.facts.joining import Joining, Parts
 from topology.facts.lost import _is_isolated
 from topology.policy import Policy
-from topology.readings.snapshot import LogPosition, ThreadState, WorkerSnapshot
+from topology.readings.snapshot import LogPosition, ThreadState
+from topology.readings.worker import WorkerSnapshot
 from topology.rules import could_join as joining
 from topology.rules import threads
 
@@ -127,7 +128,7 @@ def test_whose_transactions_arrive(
     above: str,
     with_stopped: str,
 ) -> None:
-    graph = Graph(edges, (), peers)
+    graph = Graph(edges, (), together=peers)
     assert graph.upstream_of(name) - {name} == set(above) - {name}
     assert graph.upstream_of(name, stopped_too=True) - {name} == set(with_stopped) - {name}
 

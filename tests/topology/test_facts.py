@@ -44,9 +44,9 @@ from topology.readings.snapshot import (
     ThreadState,
     UnreadFact,
     UnreadReason,
-    WorkerSnapshot,
 )
 from topology.readings.version import ServerVersion
+from topology.readings.worker import WorkerSnapshot
 
 LAWS = laws()
 NAMES = ("a", "b", "c")

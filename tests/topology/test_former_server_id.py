@@ -10,7 +10,7 @@ from tests.topology.test_log_places import gtids, three
 from topology.audit_cluster import audit_cluster
 from topology.facts.former_ids import maybe_own_server_id
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
-from topology.readings.snapshot import WorkerSnapshot
+from topology.readings.worker import WorkerSnapshot
 
 WORDS = "its applier drops"
 

@@ -11,7 +11,7 @@ from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding
 from topology.facts.gtid_waits import OWNER, channel_that_owns, owning_channel
-from topology.readings.snapshot import WorkerSnapshot
+from topology.readings.worker import WorkerSnapshot
 
 WAIT = "Waiting for GTID to be committed"
 OLD_WAIT = "waiting for GTID to be written to binary log"

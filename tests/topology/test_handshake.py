@@ -25,13 +25,8 @@ from topology.handshake.matrix import (
 from topology.handshake.promotion import promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
-from topology.readings.snapshot import (
-    BinaryLog,
-    GroupSnapshot,
-    LogPosition,
-    ServerSnapshot,
-    ThreadState,
-)
+from topology.readings.group_view import GroupSnapshot
+from topology.readings.snapshot import BinaryLog, LogPosition, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
 
 NEW, OLD, EIGHT = ServerVersion(9, 7, 4), ServerVersion(5, 6, 24), ServerVersion(8, 0, 36)

@@ -14,14 +14,9 @@ from topology.catalogue.findings import Grade
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.joining import Joining, Parts, evaluate_parts
 from topology.policy import Policy
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence
-from topology.readings.snapshot import (
-    GroupSnapshot,
-    ServerSnapshot,
-    ThreadState,
-    UnreadFact,
-    UnreadReason,
-)
+from topology.readings.snapshot import ServerSnapshot, ThreadState, UnreadFact, UnreadReason
 from topology.readings.version import ServerVersion
 from topology.rules.could_join import can_join
 

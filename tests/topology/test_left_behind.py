@@ -10,7 +10,8 @@ from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Grade, Severity, Verdict
 from topology.policy import Policy
-from topology.readings.snapshot import ClusterSnapshot, GroupSnapshot
+from topology.readings.group_view import GroupSnapshot
+from topology.readings.snapshot import ClusterSnapshot
 
 ADDRESS = "unread.example:3306"
 DECLARED = Policy(external_sources=frozenset({ADDRESS}))

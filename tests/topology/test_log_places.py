@@ -28,10 +28,10 @@ from topology.facts.reset_signs import (
     runs_since_before,
     was_not_reset,
 )
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
 from topology.readings.snapshot import (
     ChannelSnapshot,
-    GroupSnapshot,
     LogPosition,
     ReadServer,
     ServerSnapshot,

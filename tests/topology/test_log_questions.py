@@ -16,14 +16,9 @@ from topology.policy import Policy
 from topology.questions.log_questions import LogQuestions, questions_of
 from topology.questions.log_searches import Search
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch
-from topology.readings.snapshot import (
-    ClusterSnapshot,
-    LogPosition,
-    ServerSnapshot,
-    ThreadState,
-    WorkerSnapshot,
-)
+from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import WorkerSnapshot
 from topology.rules.backlogs import tail_gap
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
@@ -129,7 +124,8 @@ def test_a_log_is_searched_where_the_sets_leave_it_open(
         ({"received_to": FURTHER}, True),
         ({"received_to": APPLIED}, False),  # it began again at another place
         ({"received_to": None}, False),
-        ({"receiver": STOPPED}, False),  # another connection
+        ({"receiver": CONNECTING}, False),  # another connection
+        ({"receiver": STOPPED}, True),  # it continues there
     ],
 )
 def test_a_place_counts_while_the_connection_is_the_same(
@@ -138,6 +134,15 @@ def test_a_place_counts_while_the_connection_is_the_same(
     made = behind(channel={"auto_position": False}, later=later)
     found = questions_of(made).get("a", LogQuestions()).searches
     assert (Search("b", "", BEFORE, ABSENT) in found) is is_asked  # type: ignore[arg-type]  # a place of the cases has one
+
+
+@pytest.mark.parametrize("place", [APPLIED, BEFORE, FURTHER])
+def test_a_stopped_receiver_continues_where_it_was_read_last(place: LogPosition) -> None:
+    """CHANGE REPLICATION SOURCE between the readings moves it, forward or back."""
+    stopped = {"auto_position": False, "receiver": STOPPED}
+    made = behind(channel=stopped, later={"received_to": place})
+    found = questions_of(made)["a"].searches
+    assert [each.place for each in found if each.wanted == ABSENT] == [place]
 
 
 @pytest.mark.parametrize("change", [{"source_host": "z"}, {"source_port": 1}, {"name": "two"}])

@@ -3,7 +3,8 @@
 import pytest
 
 from gtid import GtidSet
-from tests.topology.transcript import gtids, read_scenarios
+from tests.topology.transcript import read_scenarios
+from tests.topology.transcript_words import gtids
 from topology.facts import not_received as module
 from topology.facts.not_received import not_received
 

@@ -10,8 +10,8 @@ from tests.topology.test_log_questions import BEFORE, twice
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.questions.log_questions import LogQuestions, questions_of
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence
-from topology.readings.snapshot import GroupSnapshot
 
 IN_ORDER = (("replica_preserve_commit_order", "ON"), ("replica_parallel_workers", "4"))
 SINGLE = (("replica_preserve_commit_order", "OFF"), ("replica_parallel_workers", "1"))

@@ -10,7 +10,8 @@ from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.progress import behind_appliers, same_server_id, stalls_of
 from topology.policy import Policy
-from topology.readings.snapshot import ServerSnapshot, ThreadState, WorkerSnapshot
+from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.readings.worker import WorkerSnapshot
 
 STOPPED = ThreadState.STOPPED
 READ_ALL = "Replica has read all relay log; waiting for more updates"

@@ -8,7 +8,8 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pymysql
@@ -23,14 +24,7 @@ from gtid import GtidSet
 from topology.adapters import mysql
 from topology.adapters.mysql import LostServer, MysqlReader, connect
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import (
-    GroupSnapshot,
-    ReadServer,
-    ServerSnapshot,
-    UnreadFact,
-    UnreadReason,
-    as_read,
-)
+from topology.readings.snapshot import ReadServer, ServerSnapshot, UnreadFact, UnreadReason, as_read
 from topology.readings.target import ServerTarget
 from topology.readings.version import Vendor
 
@@ -107,10 +101,50 @@ def version(text: str, comment: str = "") -> dict[str, Answer]:
 
 
 def test_a_member_of_a_group_is_read_with_what_it_received(read: Any) -> None:
-    member = {"member_state": "ONLINE", "member_role": "SECONDARY", "received": f"{UUID_A}:1-9"}
-    reading = read({**GROUP_PLUGIN, "replication_group_members": [member]})
-    received = GtidSet.parse(f"{UUID_A}:1-9")
-    assert reading.group == GroupSnapshot("g", "ONLINE", "SECONDARY", received)
+    own = {
+        "server_uuid": UUID_A,
+        "host": "db1",
+        "port": 3306,
+        "member_state": "ONLINE",
+        "member_role": "SECONDARY",
+        "is_this": 1,
+        "received": f"{UUID_A}:1-9",
+        "recovery_errno": None,
+        "recovery_error": None,
+        "view_id": "17957813433744877:3",
+    }
+    other = {**own, "server_uuid": UUID_A[:-1] + "b", "host": "::1", "is_this": 0, "received": ""}
+    other |= {"member_state": "UNREACHABLE", "member_role": "PRIMARY"}
+    worker = {
+        "channel": "group_replication_applier",
+        "worker_id": 1,
+        "errno": 0,
+        "error": "",
+        "state": "Waiting for table metadata lock",
+        "is_hidden": 0,
+        "applying": f"{UUID_A}:9",
+        "applying_seconds": 40,
+        "applied": f"{UUID_A}:8",
+    }
+    reading = read(
+        {
+            **GROUP_PLUGIN,
+            "replication_applier_status_by_worker": [worker, {**worker, "channel": "other"}],
+            "replication_group_members": [other, own],
+        }
+    )
+    group = reading.group
+    assert group is not None
+    assert (group.group_name, group.member_state, group.member_role) == ("g", "ONLINE", "SECONDARY")
+    assert group.received == GtidSet.parse(f"{UUID_A}:1-9")
+    assert [(each.address, each.state, each.delivers) for each in group.members] == [
+        ("db1:3306", "ONLINE", True),
+        ("[::1]:3306", "UNREACHABLE", False),
+    ]
+    [busy] = group.workers
+    assert (busy.applying, busy.applying_seconds) == (GtidSet.parse(f"{UUID_A}:9"), 40)
+    assert group.bootstrapped_at == datetime(2026, 11, 27, 12, 9, 3, 374487, tzinfo=UTC)
+    assert replace(group, view_id="").bootstrapped_at is None
 
 
 def test_an_uptime_that_wrapped_is_not_a_number_of_seconds(read: Any) -> None:

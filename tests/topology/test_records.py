@@ -45,6 +45,7 @@ from topology.documents.records import (
     unknown_to_record,
 )
 from topology.readings import snapshot
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import (
     CommitRecord,
     HistoryEvidence,
@@ -55,15 +56,14 @@ from topology.readings.history_evidence import (
 from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
-    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
-    WorkerSnapshot,
 )
 from topology.readings.version import ServerVersion, Vendor
+from topology.readings.worker import WorkerSnapshot
 
 LAWS = laws(60)
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
-from tests.topology.transcript import gtids, read_scenarios
+from tests.topology.transcript import read_scenarios
+from tests.topology.transcript_words import gtids
 from topology.facts import siblings as module
 from topology.facts.siblings import held_by_siblings
 

@@ -29,9 +29,10 @@ from topology.facts.not_received import not_received, purged_instead
 from topology.facts.siblings import held_by_siblings
 from topology.facts.skipping import can_have_skipped
 from topology.readings.one_server import same_servers
-from topology.readings.snapshot import LogPosition, ThreadState, WorkerSnapshot
+from topology.readings.snapshot import LogPosition, ThreadState
 from topology.readings.torn_readings import sign_of_tearing
 from topology.readings.version import ServerVersion
+from topology.readings.worker import WorkerSnapshot
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 SOME = GtidSet.parse(f"{A}:3")

@@ -9,7 +9,8 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A, a_channel, a_server
 from topology.facts.unread_relay_log import has_had_no_work, seconds_without_work
-from topology.readings.snapshot import LogPosition, WorkerSnapshot
+from topology.readings.snapshot import LogPosition
+from topology.readings.worker import WorkerSnapshot
 
 ONE = GtidSet.parse(f"{A}:1")
 HEADER = LogPosition.of(file="relay.000002", position=4)

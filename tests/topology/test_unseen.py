@@ -9,16 +9,11 @@ from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.graph import Graph
-from topology.facts.unseen import (
-    address_of,
-    group_peers,
-    is_galera,
-    outside_channels,
-    undeclared_channels,
-    unseen_sources,
-)
+from topology.facts.memberships import configured_together, is_galera
+from topology.facts.unseen import address_of, outside_channels, undeclared_channels, unseen_sources
 from topology.policy import Policy
-from topology.readings.snapshot import GroupSnapshot, ServerSnapshot
+from topology.readings.group_view import GroupSnapshot
+from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import Vendor
 
 GROUP = "aaaaaaaa-0000-0000-0000-00000000000a"
@@ -98,20 +93,18 @@ def test_members_of_one_group_are_peers_whatever_the_case_of_its_name() -> None:
         a_server("d", None, "", vendor=Vendor.GALERA),
         a_server("e", None, ""),
     )
-    assert group_peers(servers) == (("a", "b"), ("c", "d"))
+    assert configured_together(servers) == (("a", "b"), ("c", "d"))
 
 
 @pytest.mark.parametrize(
     ("facts", "assumes"),
     [
-        ({"group": MEMBER}, True),
-        ({"settings": (("group_replication_group_name", GROUP),)}, True),
         ({"vendor": Vendor.GALERA}, True),
         ({"vendor": Vendor.MARIADB}, False),
     ],
 )
-def test_what_is_assumed_of_members_is_stated(facts: dict[str, Any], *, assumes: bool) -> None:
+def test_what_is_assumed_of_galera_nodes_is_stated(facts: dict[str, Any], *, assumes: bool) -> None:
     audit = audit_cluster(a_cluster("one", a_server("a", A, f"{A}:1", **facts)))
     [finding] = [each for each in audit.findings if each.code == "U4"]
-    assumption = "each member still receives what any other member has"
+    assumption = "each node still receives what any other node has"
     assert (assumption in finding.explanation) is assumes

@@ -28,9 +28,10 @@ from topology.readings.dialect import (
     Dialect,
     dialect_of,
 )
-from topology.readings.snapshot import ROW_LOCK_RETRY, ROW_LOCK_WAIT, LogPosition, ThreadState
+from topology.readings.snapshot import LogPosition, ThreadState
 from topology.readings.target import NO_PASSWORD, Secret, ServerTarget
 from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
+from topology.readings.worker import ROW_LOCK_RETRY, ROW_LOCK_WAIT
 
 LAWS = laws()
 UUIDS = [UUID(int=number) for number in (0x1, 0x12345678 << 96, 0xABCDEF12 << 96, (1 << 128) - 1)]

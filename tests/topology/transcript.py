@@ -17,9 +17,10 @@ import shlex
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from gtid import Gtid, GtidSet
+from tests.topology.transcript_groups import group_of
+from tests.topology.transcript_words import gtids, uuid_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.cluster_facts import gather_facts
@@ -37,19 +38,17 @@ from topology.readings.history_evidence import CommitRecord, HistoryEvidence, Lo
 from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
-    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
-    WorkerSnapshot,
 )
 from topology.readings.version import ServerVersion, Vendor
+from topology.readings.worker import WorkerSnapshot
 from topology.rules import RULES
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
-_LETTER = re.compile(r"\b([A-Z])(?=:)")
 _UUID = re.compile(r"00000000-0000-0000-0000-0000000000([0-9a-f]{2})")
 _STATES = {
     "read all": "Replica has read all relay log; waiting for more updates",
@@ -118,14 +117,6 @@ def _line(finding: Finding) -> str:
 
 def _short(text: str) -> str:
     return _UUID.sub(lambda found: chr(int(found[1], 16)), text)
-
-
-def gtids(text: str) -> GtidSet:
-    return GtidSet.parse(_LETTER.sub(lambda found: str(uuid_of(found[1])), text))
-
-
-def uuid_of(letter: str) -> UUID:
-    return UUID(int=ord(letter))
 
 
 def _place(text: str) -> LogPosition | None:
@@ -315,7 +306,7 @@ def _server(
         "history_evidence": _logs(first.logs | later.logs) if phase > 1 else None,
         "settings": tuple(sorted({"hostname": name, **_kept(version), **_settings(facts)}.items())),
         "server_id": int(facts.pop("id", sum(map(ord, name)))),
-        "group": _group(facts.pop("group", "")),
+        "group": group_of(facts, letters, started=started),
     }
     if facts:
         raise ValueError(f"{name}: no such fact: {', '.join(facts)}")
@@ -364,14 +355,6 @@ def _kept(version: ServerVersion) -> dict[str, str]:
     """Return where a server has values from: nothing has changed them, where that is shown."""
     shown = SOURCES_OF_VALUES.values() if dialect_of(version).has_variables_info else ()
     return dict.fromkeys(shown, "EXPLICIT")
-
-
-def _group(text: str) -> GroupSnapshot | None:
-    """Read `G/A:1-7`: a member of the group G, which has received A:1-7."""
-    name, _, received = text.partition("/")
-    return (
-        GroupSnapshot(str(uuid_of(name)), "ONLINE", "SECONDARY", gtids(received)) if text else None
-    )
 
 
 def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> ChannelSnapshot:

@@ -24,9 +24,9 @@ from topology.readings.snapshot import (
     LogPosition,
     ServerSnapshot,
     ThreadState,
-    WorkerSnapshot,
 )
 from topology.readings.version import ServerVersion, Vendor
+from topology.readings.worker import WorkerSnapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 READ_ALL = "Replica has read all relay log; waiting for more updates"

@@ -236,7 +236,7 @@ class _Logs:
             return None
         starts = _starts_of(server, self.wanted.back)
         if (server.name, starts) not in self.opened:
-            state = _state(server, server.binary_logs)
+            state = state_of(server, server.binary_logs)
             self.opened[server.name, starts] = ServerCompared(
                 state, self.ways[server.name], self.wanted.seconds_max, starts
             )
@@ -335,7 +335,8 @@ def _in_order(one: str, other: str) -> tuple[str, str]:
     return (one, other) if one <= other else (other, one)
 
 
-def _state(server: ReadServer, logs: Sequence[BinaryLog]) -> ComparedServer:
+def state_of(server: ReadServer, logs: Sequence[BinaryLog]) -> ComparedServer:
+    """Return what is known of a server and of its binary logs."""
     folds = server.setting("lower_case_table_names")
     up_since = None
     if server.server_clock is not None and server.uptime_seconds is not None:

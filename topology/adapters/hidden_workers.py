@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from topology.readings.dialect import RECEIVER_STATE
-from topology.readings.snapshot import IDLE_WORKER
+from topology.readings.worker import IDLE_WORKER
 
 Row = Mapping[str, Any]
 

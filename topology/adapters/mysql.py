@@ -49,6 +49,7 @@ from topology.adapters.reading_statements import (
 )
 from topology.adapters.status import (
     channel_from_row,
+    group_from_rows,
     hides_workers,
     may_wait_for_row,
     parse_owned,
@@ -67,10 +68,10 @@ from topology.readings.dialect import (
     Dialect,
     dialect_of,
 )
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
-    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     UnreadFact,
@@ -282,15 +283,11 @@ class _Reading:
         if not name:
             return None
         rows = self._all(group_statement(dialect), "member_state")
-        if not rows:
+        own = next((row for row in rows if row["is_this"]), None)
+        if own is None:
             return None
-        (row,) = rows
-        return GroupSnapshot(
-            group_name=name,
-            member_state=str(row["member_state"]),
-            member_role=str(row["member_role"]),
-            received=GtidSet.parse(str(row["received"] or "")),
-        )
+        workers = self._all(workers_statement(dialect), "worker_id")
+        return group_from_rows(name, own, rows, workers)
 
     def _log_end(self, dialect: Dialect) -> LogPosition | None:
         rows = self._all(dialect.show_binary_log_status, "File")

@@ -66,12 +66,21 @@ ROW_LOCK_WAITS = (
     "SELECT trx_mysql_thread_id AS thread FROM information_schema.INNODB_TRX"
     " WHERE trx_state = 'LOCK WAIT'"
 )
+# One row for each member that this one sees. What this member has received is in its own row.
 _FROM_GROUP = (
-    ", m.MEMBER_STATE AS member_state, c.RECEIVED_TRANSACTION_SET AS received"
+    ", m.MEMBER_ID AS server_uuid, m.MEMBER_HOST AS host, m.MEMBER_PORT AS port,"
+    " m.MEMBER_STATE AS member_state, m.MEMBER_ID = @@GLOBAL.server_uuid AS is_this,"
+    " IF(m.MEMBER_ID = @@GLOBAL.server_uuid, c.RECEIVED_TRANSACTION_SET, '') AS received,"
+    " r.LAST_ERROR_NUMBER AS recovery_errno, r.LAST_ERROR_MESSAGE AS recovery_error,"
+    " s.VIEW_ID AS view_id"
     " FROM performance_schema.replication_group_members m"
     " LEFT JOIN performance_schema.replication_connection_status c"
     " ON c.CHANNEL_NAME = 'group_replication_applier'"
-    " WHERE m.MEMBER_ID = @@GLOBAL.server_uuid AND m.MEMBER_STATE <> 'OFFLINE'"
+    " LEFT JOIN performance_schema.replication_connection_status r"
+    " ON r.CHANNEL_NAME = 'group_replication_recovery'"
+    " LEFT JOIN performance_schema.replication_group_member_stats s"
+    " ON s.MEMBER_ID = m.MEMBER_ID AND s.CHANNEL_NAME = m.CHANNEL_NAME"
+    " WHERE m.MEMBER_STATE <> 'OFFLINE'"
 )
 
 
@@ -83,7 +92,7 @@ def workers_statement(dialect: Dialect) -> str:
 
 
 def group_statement(dialect: Dialect) -> str:
-    """Return the statement that reads this member of a replication group."""
+    """Return the statement that reads the members of a replication group, as this one sees them."""
     role = "m.MEMBER_ROLE" if dialect.has_applying_transaction else "''"
     return f"SELECT {role} AS member_role{_FROM_GROUP}"
 

@@ -20,16 +20,10 @@ from topology.readings.dialect import (
     UNTIL_PLACES,
     UNTIL_REACHED,
 )
+from topology.readings.group_view import GROUP_APPLIER, GroupMember, GroupSnapshot
 from topology.readings.hidden_passwords import without_secrets
-from topology.readings.snapshot import (
-    IDLE_WORKER,
-    ROW_LOCK_RETRY,
-    ROW_LOCK_WAIT,
-    ChannelSnapshot,
-    LogPosition,
-    ThreadState,
-    WorkerSnapshot,
-)
+from topology.readings.snapshot import ChannelSnapshot, LogPosition, ThreadState
+from topology.readings.worker import IDLE_WORKER, ROW_LOCK_RETRY, ROW_LOCK_WAIT, WorkerSnapshot
 
 Row = Mapping[str, Any]
 
@@ -93,6 +87,41 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         last_applied_at=max(
             filter(None, (_time(each.get("applied_at")) for each in threads)), default=None
         ),
+    )
+
+
+def group_from_rows(
+    name: str, own: Row, members: Sequence[Row], workers: Sequence[Row]
+) -> GroupSnapshot:
+    """Build a member's view of its group from the rows of performance_schema.
+
+    `workers` are those of every channel of the server.
+
+    Raises:
+        ValueError: a column has an impossible value.
+    """
+    threads = workers_by_channel(workers).get(GROUP_APPLIER, ())
+    return GroupSnapshot(
+        group_name=name,
+        member_state=str(own["member_state"]),
+        member_role=str(own["member_role"]),
+        received=GtidSet.parse(str(own["received"] or "")),
+        members=tuple(
+            sorted(
+                GroupMember(
+                    UUID(str(row["server_uuid"])),
+                    str(row["host"]),
+                    int(row["port"]),
+                    str(row["member_state"]),
+                    str(row["member_role"]),
+                )
+                for row in members
+            )
+        ),
+        workers=tuple(_worker(each) for each in threads if each["worker_id"] is not None),
+        recovery_errno=int(own["recovery_errno"] or 0),
+        recovery_error=str(own["recovery_error"] or ""),
+        view_id=str(own["view_id"] or ""),
     )
 
 

@@ -42,7 +42,7 @@ ROWS: tuple[Row, ...] = (
         " them has waited for longer than `stall_seconds_max` of the policy.",
     ),
     Row(
-        "T5", "group replication block gap", "info", False,
+        "T5", "group replication block gap", "info", True,
         "A hole that results from the blocks of GTIDs that group members reserve.",
         "group_replication_gtid_assignment_block_size makes every member reserve its own block.",
         "The hole has the group name as its UUID, and its bounds are those of a block.",

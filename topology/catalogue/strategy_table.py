@@ -228,6 +228,15 @@ STRATEGY_ROWS = (
     ),
     StrategyRow(
         Strategy(
+            "join_group",
+            False,
+            "the server applies everything that it is missing",
+            "START GROUP_REPLICATION lets recovery fetch what the server is missing",
+        ),
+        if_selected="A7 J2 J3",
+    ),
+    StrategyRow(
+        Strategy(
             "add_servers",
             False,
             "none",

@@ -46,6 +46,7 @@ from topology.documents.record_codec import (
     time_to_text,
     word,
 )
+from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.history_evidence import (
     CommitRecord,
     HistoryEvidence,
@@ -58,15 +59,14 @@ from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
     ClusterSnapshot,
-    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
-    WorkerSnapshot,
 )
 from topology.readings.version import Vendor
+from topology.readings.worker import WorkerSnapshot
 
 __all__ = [
     "MalformedRecord",
@@ -155,9 +155,30 @@ _BINARY_LOG = RecordShape(
 
 _SETTING = text_pair("name", "value")
 
+_MEMBER = RecordShape(
+    GroupMember,
+    {
+        "server_uuid": UUID_TEXT,
+        "host": TEXT,
+        "port": SMALL_NUMBER,
+        "state": TEXT,
+        "role": TEXT,
+    },
+).codec
+
 _GROUP = RecordShape(
     GroupSnapshot,
-    {"group_name": TEXT, "member_state": TEXT, "member_role": TEXT, "received": GTID_SET},
+    {
+        "group_name": TEXT,
+        "member_state": TEXT,
+        "member_role": TEXT,
+        "received": GTID_SET,
+        "members": many(_MEMBER),
+        "workers": many(_WORKER),
+        "recovery_errno": SMALL_NUMBER,
+        "recovery_error": TEXT,
+        "view_id": TEXT,
+    },
 ).codec
 
 _COMMIT = RecordShape(

@@ -66,14 +66,9 @@ from topology.facts.applier_workers import (
 from topology.facts.half_received import WHOLE_TRANSACTIONS
 from topology.facts.unread_relay_log import seconds_without_work
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import (
-    ROW_LOCK_RETRY,
-    ROW_LOCK_WAIT,
-    ChannelSnapshot,
-    ServerSnapshot,
-    ThreadState,
-)
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import ROW_LOCK_RETRY, ROW_LOCK_WAIT
 
 _DELAYED = re.compile("Waiting until (?:MASTER|SOURCE)_DELAY", re.IGNORECASE)
 # sql/mdl.cc ("Waiting for … metadata lock", "Waiting for commit lock", "Waiting for backup lock"),
@@ -167,7 +162,7 @@ def gather_applier_facts(
         is_started=before is not None and not _runs(before) and _runs(channel),
         moved=moved,
         is_delayed=bool(_DELAYED.match(channel.applier_state)),
-        waits=tuple(_waits(channel, before, last)),
+        waits=tuple(waits_of(channel, before, last)),
     )
 
 
@@ -359,15 +354,16 @@ def _moved(
     # If the workers were read only once, no change between the readings is known.
     are_read_twice = bool(before.workers) is bool(after.workers)
     return bool(applied & after.gtid_retrieved) or (
-        are_read_twice and _at_work(before) != _at_work(after)
+        are_read_twice and at_work(before) != at_work(after)
     )
 
 
-def _at_work(channel: ChannelSnapshot) -> tuple[GtidSet, GtidSet]:
+def at_work(channel: ChannelSnapshot) -> tuple[GtidSet, GtidSet]:
+    """Return what the workers of a channel applied last, and what they apply now."""
     return channel.last_applied, channel.gtid_applying
 
 
-def _waits(
+def waits_of(
     channel: ChannelSnapshot, before: ChannelSnapshot | None, server: ServerSnapshot
 ) -> Iterator[ApplierWait]:
     """Yield what each thread of a running applier is executing, the longest first."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gtid import GtidSet, Tsid
-from topology.readings.snapshot import IDLE_WORKER, ChannelSnapshot, ServerSnapshot, WorkerSnapshot
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.readings.worker import IDLE_WORKER, WorkerSnapshot
 
 _NOTHING: Final = GtidSet()
 # "Slave has read all relay log; waiting for the slave I/O thread to update it" (5.6), "Replica has

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.facts.cluster_readings import ClusterReadings, readings_of
 from topology.facts.edge_facts import EdgeFacts, edge_facts
+from topology.facts.group_facts import GroupFacts, group_facts, severe_group_differences
 from topology.facts.islands import islands_of
 from topology.facts.last_result import keep_last_result
+from topology.facts.memberships import group_uuids
 from topology.facts.progress import stalls_of
-from topology.facts.unseen import group_uuids
 from topology.policy import Policy
 from topology.readings.one_server import same_servers
 from topology.readings.snapshot import ClusterSnapshot, ReadServer
@@ -38,6 +39,7 @@ class ClusterFacts(ClusterReadings):
     lost: tuple[LostFacts, ...]
     islands: tuple[tuple[str, ...], ...]  # groups of servers; no channel links two groups
     same: tuple[tuple[str, str], ...]  # names of one server: a configuration error
+    groups: tuple[GroupFacts, ...] = ()  # replication groups of which the members are known
 
 
 @keep_last_result
@@ -64,6 +66,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         lost=tuple(_lost(readings)),
         islands=islands_of(snapshot, readings.graph, same=same, torn=torn),
         same=same,
+        groups=group_facts(readings),
     )
 
 
@@ -80,7 +83,7 @@ def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
         if part
     )
     stalls = stalls_of(facts.appliers, facts.policy)
-    return (*facts.lost, *edges, *stalls)
+    return (*facts.lost, *edges, *stalls, *severe_group_differences(facts.groups))
 
 
 def _severe_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from topology.facts.graph import Graph, build_graph
 from topology.facts.islands import twins_of
+from topology.facts.memberships import configured_together, memberships_of
 from topology.facts.progress import Appliers, appliers_of
-from topology.facts.unseen import group_peers
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ReadServer, ReadTwice, ServerSnapshot
 from topology.readings.torn_readings import sign_of_tearing
@@ -49,7 +49,11 @@ def readings_of(snapshot: ClusterSnapshot, policy: Policy) -> ClusterReadings:
     return ClusterReadings(
         snapshot=snapshot,
         policy=policy,
-        graph=replace(build_graph(snapshot), peers=group_peers(last.values())),
+        graph=replace(
+            build_graph(snapshot),
+            memberships=memberships_of(first, last, read=fully_read),
+            together=configured_together(last.values()),
+        ),
         first=first,
         last=last,
         fully_read=fully_read,

@@ -38,7 +38,6 @@ source is still committing them, or has lost them. `LostFacts` (cluster_facts.py
 servers, because a server without a channel can also hold them.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
@@ -48,18 +47,17 @@ from topology.facts.cluster_readings import ClusterReadings
 from topology.facts.errant import being_applied, errant_of, held_by
 from topology.facts.former_ids import with_own_server_id
 from topology.facts.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
-from topology.facts.graph import Edge
+from topology.facts.graph import Edge, Graph
 from topology.facts.half_received import half_received
 from topology.facts.ignored_servers import ignored_by
 from topology.facts.other_versions import with_other_version
 from topology.facts.progress import behind_appliers, same_server_id
 from topology.facts.unlogged import received_unlogged
-from topology.facts.unseen import group_uuids, unseen_sources
+from topology.facts.unseen import unseen_sources
 from topology.readings.snapshot import (
     ChannelSnapshot,
     ReadServer,
     ReadTwice,
-    ServerSnapshot,
     ThreadState,
 )
 
@@ -127,7 +125,7 @@ def edge_facts(edge: Edge, readings: ClusterReadings) -> EdgeFacts:
     applier = readings.appliers[edge.replica, edge.channel.name]
     overtaken = applier.overtaken | _still_committed(edge, source=source, replica=replica)
     begun = _begun(edge, readings) & (behind | overtaken)
-    missing = _from_others((source.first.gtid_executed | begun) - executed, replica.last, last)
+    missing = _from_others((source.first.gtid_executed | begun) - executed, replica.last, graph)
     own_id = with_own_server_id(edge, missing, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica.last, last) | own_id)
     dropped -= _purged(source) - retrieved  # it sends none of these
@@ -218,9 +216,7 @@ def _purged(source: ReadTwice) -> GtidSet:
     return source.first.gtid_purged | received_unlogged(source.first, source.last.gtid_purged)
 
 
-def _from_others(
-    missing: GtidSet, replica: ReadServer, last: Mapping[str, ServerSnapshot]
-) -> GtidSet:
+def _from_others(missing: GtidSet, replica: ReadServer, graph: Graph) -> GtidSet:
     """Return the part of `missing` that a server did not commit itself.
 
     A server's own transactions never come back to it from a replica, because its receiver drops
@@ -228,7 +224,7 @@ def _from_others(
     group may have any UUID as its name, also that of a replica below it (seen on 9.7.4): in that
     case other servers committed them.
     """
-    if replica.server_uuid in group_uuids(last.values()):
+    if replica.server_uuid in graph.group_uuids:
         return missing
     return missing.without_uuid(replica.server_uuid)
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts.applier_workers import is_without_work
 from topology.facts.graph import Edge, Graph
-from topology.facts.unseen import group_uuids
+from topology.facts.memberships import group_uuids
 from topology.readings.history_evidence import ends_of, intervals_of
 from topology.readings.snapshot import ServerSnapshot
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from topology.facts.last_result import keep_last_result
+from topology.facts.memberships import Membership, uuid_of_group
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 
@@ -53,13 +54,34 @@ class Graph:
 
     edges: tuple[Edge, ...]
     outside: tuple[tuple[str, ChannelSnapshot], ...]  # (replica name, channel)
-    peers: tuple[tuple[str, ...], ...] = ()  # members of one group: they deliver to each other
+    memberships: tuple[Membership, ...] = ()  # the replication groups
+    together: tuple[tuple[str, ...], ...] = ()  # configured for one group, members of it or not
+
+    @property
+    def group_uuids(self) -> frozenset[UUID]:
+        """Return the UUIDs under which groups commit: they belong to no single server."""
+        found = (uuid_of_group(each.name) for each in self.memberships)
+        return frozenset(uuid for uuid in found if uuid is not None)
+
+    @property
+    def peers(self) -> tuple[tuple[str, ...], ...]:
+        """Return the servers that deliver to each other now, as members of one group.
+
+        Where the members are not known, all that are configured for the group may deliver. Galera
+        nodes always do.
+        """
+        found: list[tuple[str, ...]] = []
+        of_groups = set()
+        for each in self.memberships:
+            found += [each.configured] if each.doubt else each.parts
+            of_groups.add(each.configured)
+        return (*found, *(each for each in self.together if each not in of_groups))
 
     def upstream_of(self, name: str, *, stopped_too: bool = False) -> frozenset[str]:
         """Return every server whose transactions arrive at `name` over open edges and any hops.
 
         With `stopped_too`, include servers whose transactions would arrive if no operator had
-        stopped a channel.
+        stopped a channel, or Group Replication.
         """
         found: set[str] = set()
         frontier = {name}
@@ -72,7 +94,7 @@ class Graph:
                 and edge.source not in found
             } | {
                 peer
-                for group in self.peers
+                for group in (self.together if stopped_too else self.peers)
                 if frontier & set(group)
                 for peer in group
                 if peer not in found and peer not in frontier

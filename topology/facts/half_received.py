@@ -24,14 +24,9 @@ from typing import Final
 from gtid import GtidSet
 from topology.facts.applier_workers import has_read_all, is_without_work
 from topology.readings.dialect import dialect_of
-from topology.readings.snapshot import (
-    IDLE_WORKER,
-    ChannelSnapshot,
-    LogPosition,
-    ServerSnapshot,
-    ThreadState,
-)
+from topology.readings.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import IDLE_WORKER
 
 WHOLE_TRANSACTIONS: Final = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set lists only these
 

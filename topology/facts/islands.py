@@ -38,7 +38,7 @@ def islands_of(
 
     for edge in graph.edges:
         join(edge.source, edge.replica)
-    for group in (*graph.peers, *same):
+    for group in (*graph.together, *same):
         for name in group[1:]:
             join(group[0], name)
     unsure = [

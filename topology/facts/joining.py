@@ -20,10 +20,12 @@ If the other server has everything that the part has (`has_all`), the part could
 and nothing has diverged. Sets do not separate that from a former source that returned with
 transactions of its own, so J3 is `likely` there.
 
+A replication group of which every member was read is a part like any other.
+
 The finding reports the best candidate: one that has purged nothing that is missing, among these one
 that accepts auto-position, and among these one from which the others replicate. A part with a
-source outside the audit may be linked through that source, and members of a group are linked
-without a channel: neither is evaluated here, with one exception.
+source outside the audit may be linked through that source, and so may members of a group that
+were not read: neither is evaluated here, with one exception.
 
 A server without any source receives nothing. If it has transactions of a server of such an *open*
 part, or of that part's unread source, it received them once. If others of these are missing, they
@@ -42,7 +44,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.last_result import keep_last_result
-from topology.facts.unseen import address_of, group_peers, outside_channels
+from topology.facts.unseen import address_of, outside_channels
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer
 
@@ -91,7 +93,9 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
     if len(facts.islands) < _PARTS_MIN:
         return Parts((), ())
     excused = {name for name, _ in outside_channels(facts.graph)}
-    excused.update(name for group in group_peers(facts.last.values()) for name in group)
+    known_groups = {each.configured for each in facts.graph.memberships if each.is_known}
+    for group in facts.graph.together:
+        excused.update(() if group in known_groups else group)
     unlinked = [part for part in facts.islands if not excused & set(part)]
     known = [part for part in unlinked if set(part) <= facts.fully_read.keys()]
     if len(unlinked) < len(facts.islands) and len(unlinked) < _PARTS_MIN:
@@ -118,7 +122,7 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
 
 def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Iterator[Joining]:
     """Yield servers without a source that receive nothing from an open part: see *How it works*."""
-    peers = {name for group in group_peers(facts.last.values()) for name in group}
+    peers = {name for group in facts.graph.together for name in group}
     for server in (name for part in known for name in _entrances(facts, part)):
         has = _executed(facts, (server,))
         found: list[Joining] = []

@@ -21,7 +21,7 @@ from gtid import GtidSet
 from topology.facts.applier_workers import commits_in_order
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
-from topology.facts.unseen import group_uuids
+from topology.facts.memberships import group_uuids
 from topology.readings.history_evidence import CommitRecord, intervals_of
 from topology.readings.snapshot import ServerSnapshot
 

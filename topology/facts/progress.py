@@ -8,10 +8,16 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from gtid import GtidSet
-from topology.facts.applier_facts import ApplierFacts, ApplierWait, gather_applier_facts
+from topology.facts.applier_facts import (
+    ApplierFacts,
+    ApplierWait,
+    gather_applier_facts,
+)
 from topology.facts.applier_workers import SourceLog, commits_in_order
 from topology.facts.graph import Edge, Graph, build_graph
+from topology.facts.group_appliers import group_applier_facts
 from topology.policy import Policy
+from topology.readings.group_view import GROUP_APPLIER
 from topology.readings.same_ids import accepts_own_server_id
 from topology.readings.snapshot import (
     ClusterSnapshot,
@@ -26,11 +32,19 @@ Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
 
 
 def appliers_of(snapshot: ClusterSnapshot, *, fully_read: Mapping[str, ReadTwice]) -> Appliers:
-    """Return what the two readings show about the applier of every channel of these replicas."""
+    """Return what the two readings show about the appliers of these replicas.
+
+    These are the appliers of channels, and those of the members of a replication group.
+    """
     graph = build_graph(snapshot)
     links = [(edge.source, edge.replica, edge.channel) for edge in graph.edges]
     links += [("", replica, channel) for replica, channel in graph.outside]
-    return {
+    of_groups = {
+        (name, GROUP_APPLIER): group_applier_facts(each.first, each.last)
+        for name, each in fully_read.items()
+        if each.first.group is not None and each.last.group is not None
+    }
+    return of_groups | {
         (replica, channel.name): gather_applier_facts(
             fully_read[replica].first,
             fully_read[replica].last,

@@ -6,7 +6,8 @@ continues with the next file.
 
 from typing import Final
 
-from topology.readings.snapshot import IDLE_WORKER, ChannelSnapshot, ServerSnapshot
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.readings.worker import IDLE_WORKER
 
 _LOG_HEADER_BYTES: Final = 4  # BIN_LOG_HEADER_SIZE: the first event of a file begins after them
 

@@ -9,8 +9,8 @@ kinds of servers limit the conclusions:
   server has" may be there, and a transaction that a server "does not receive" may be on its way
   through it. Example: in the ring a → b → c → a only a and b are audited. A transaction of b
   reaches a through c, and on the edge a → b it looks exactly like an errant transaction.
-* **A member of a group (Group Replication).** Members deliver to each other without a channel
-  between servers. A member's group_replication_applier holds what it has received and not applied.
+* **A member of a group (Group Replication)** that was not read, or whose members are not known
+  (memberships.py). Members deliver to each other without a channel between servers.
 * **A Galera node.** Its write sets have no MySQL GTID order; this version evaluates no such node.
 
 `unseen_sources` lists the servers that the audit does not read and whose transactions may reach a
@@ -18,12 +18,11 @@ server over any number of hops. An empty answer means that every path into the s
 then can "it will never arrive" be proved.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from uuid import UUID
+from collections.abc import Collection, Iterator, Mapping
 
 from topology.facts.graph import Graph
+from topology.facts.memberships import group_name_of, is_galera
 from topology.policy import Policy
-from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
 from topology.readings.version import Vendor
 
@@ -67,48 +66,12 @@ def unseen_sources(
     reached = {name} | graph.upstream_of(name, stopped_too=True)
     found = {address_of(channel) for end, channel in outside_channels(graph) if end in reached}
     for end in reached:
-        found.update(_unread_members(servers[end], servers))
+        found.update(_unread_members(servers[end], graph))
     return tuple(sorted(found))
-
-
-def group_peers(servers: Iterable[ServerSnapshot]) -> tuple[tuple[str, ...], ...]:
-    """Return the servers that are members of one group, group by group.
-
-    A server that is configured for a group and OFFLINE counts as a member: it receives what the
-    others have when it starts Group Replication again.
-    """
-    by_group: dict[str, set[str]] = {}
-    for server in servers:
-        name = group_name_of(server)
-        if name:
-            by_group.setdefault(name.lower(), set()).add(server.name)
-        elif is_galera(server):
-            by_group.setdefault("galera", set()).add(server.name)
-    return tuple(sorted(tuple(sorted(names)) for names in by_group.values()))
-
-
-def group_name_of(server: ServerSnapshot) -> str:
-    """Return the group that a server is a member of or configured for; "" if there is none."""
-    if server.group is not None:
-        return server.group.group_name
-    return notable_values(server.notable_settings).get("group_replication_group_name", "")
-
-
-def is_galera(server: ServerSnapshot) -> bool:
-    """Return whether a server is a Galera node, which replicates write sets."""
-    if "wsrep_on" in notable_values(server.notable_settings):
-        return True
-    # Percona XtraDB Cluster with wsrep_on = OFF replicates like any other server.
-    return server.vendor is Vendor.GALERA and server.setting("wsrep_on") != "OFF"
 
 
 def unevaluated_kind(server: ServerSnapshot) -> str | None:
     """Return the kind of a server if this version does not evaluate that kind; else None."""
-    if server.group is not None:
-        state = f"{server.group.member_state} {server.group.member_role}".strip()
-        return f"a member ({state}) of the group {server.group.group_name}"
-    if group_name_of(server):
-        return f"configured for the group {group_name_of(server)}, but not a member now"
     if is_galera(server):
         return "a Galera node"
     if server.vendor is Vendor.MARIADB:
@@ -116,24 +79,22 @@ def unevaluated_kind(server: ServerSnapshot) -> str | None:
     return None
 
 
-def group_uuids(servers: Iterable[ServerSnapshot]) -> frozenset[UUID]:
-    """Return the UUIDs under which groups commit: they belong to no single server."""
-    found = set()
-    for server in servers:
-        if name := group_name_of(server):
-            try:
-                found.add(UUID(name))
-            except ValueError:  # a group name that is no UUID is in no GTIDs
-                continue
-    return frozenset(found)
+def kind_of_member(server: ServerSnapshot) -> str | None:
+    """Return what a server is in a replication group, in words; None if it has no group."""
+    if server.group is not None:
+        state = f"{server.group.member_state} {server.group.member_role}".strip()
+        return f"a member ({state}) of the group {server.group.group_name}"
+    if group_name_of(server):
+        return f"configured for the group {group_name_of(server)}, but not a member now"
+    return None
 
 
-def _unread_members(server: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) -> Iterator[str]:
+def _unread_members(server: ServerSnapshot, graph: Graph) -> Iterator[str]:
     """Yield the members that may deliver to a server; of any group if its settings are unread."""
-    if name := group_name_of(server):
-        yield f"the other members of the group {name}"
-    elif is_galera(server):
+    name = group_name_of(server)
+    if is_galera(server):
         yield "the other nodes of the Galera cluster"
-    elif server.settings is None:
-        groups = {group_name_of(each) for each in servers.values()} - {""}
-        yield from (f"the other members of the group {each}" for each in sorted(groups))
+    for each in graph.memberships:
+        may_be_member = not name and server.settings is None
+        if may_be_member or (each.name == name.lower() and not each.is_known):
+            yield f"the other members of the group {each.name}"

@@ -19,7 +19,8 @@ second content only in a few situations, and a reading shows these:
    have them. GTIDs that two replicas have and their source has not (topology/facts/siblings.py).
    GTIDs of a replica under which one of its sources has another commit
    (topology/facts/other_versions.py).
-4. Known differences (known_differences.py), in every audit: they remain until a comparison shows
+4. Groups (`bootstraps_due`): the first transactions after a bootstrap.
+5. Known differences (known_differences.py), in every audit: they remain until a comparison shows
    that both servers agree. Purging the logs repairs nothing. If a comparison is no longer possible,
    the difference is reported as it was found.
 
@@ -44,6 +45,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.catalogue.findings import Finding
 from topology.facts.gtid_waits import waits_for_gtid
+from topology.facts.memberships import uuid_of_group
 from topology.facts.not_received import not_received
 from topology.facts.other_versions import with_other_versions
 from topology.facts.siblings import held_by_siblings
@@ -134,6 +136,43 @@ def _since_start(server: ReadServer, seen: Mapping[UUID, datetime]) -> timedelta
     if server.server_uuid in seen:
         back = max(back, server.read_ended - seen[server.server_uuid] + _SLACK)
     return back if timedelta(seconds=server.uptime_seconds) < back else None
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """The start of a group, whose first transactions may have reused GTIDs."""
+
+    server: str  # the member whose binary logs hold the most of the group
+    uuid: UUID  # under which the group commits
+    at: datetime
+
+
+def bootstraps_due(
+    snapshot: ClusterSnapshot, chosen: bool | None, seen: Mapping[UUID, datetime] = _NEVER
+) -> tuple[Bootstrap, ...]:
+    """Return the groups that were bootstrapped lately; the arguments are those of looked_back.
+
+    A group that was bootstrapped from a member without its last transactions uses their GTIDs
+    again. No server need have restarted for that.
+    """
+    if chosen is False:
+        return ()
+    found: dict[UUID, tuple[int, Bootstrap]] = {}
+    for server in snapshot.last_read.values():
+        group = server.group
+        uuid = uuid_of_group(group.group_name) if group is not None else None
+        at = group.bootstrapped_at if group is not None else None
+        if uuid is None or at is None:
+            continue
+        back = RECENT
+        if server.server_uuid in seen:
+            back = max(back, server.read_ended - seen[server.server_uuid] + _SLACK)
+        if not chosen and (server.server_clock or server.read_ended) - at >= back:
+            continue
+        count = server.logged.from_uuid(uuid).gtid_count
+        if uuid not in found or count > found[uuid][0]:
+            found[uuid] = count, Bootstrap(server.name, uuid, at)
+    return tuple(each for _, each in found.values())
 
 
 def suspects_in(findings: Iterable[Finding]) -> GtidSet:

@@ -1,16 +1,19 @@
 """Which transactions a channel has passed: searches in the log of its source.
 
-A search asks the source for the missing transactions, in the order of its log, up to the
-position of the channel. The channel has passed what ends at that position or before. The server
-sends the first missing transaction, and nothing else if that lies after the position. So a
-replica that is merely stopped costs one transaction. The position is the applier's for what is in
-the relay log and for what a stopped receiver will request again. It is the receiver's for the
-rest. Both are from the first reading: what lies before them was applied, or received, before the
-last reading. gtid-audit searches if the channel is stopped, or uses a file position. It searches
-if sql_replica_skip_counter may skip (gtid_mode is not ON) or may have skipped (the applier did
-not move). It searches if a crash may have left the applier's position after what the crash lost
-(before 8.0.17, relay_log_recovery off). And it searches if the replica's binary logs have no
-earlier transaction of the same origin (a RESET, or a replica that has just been provisioned).
+A search asks the source for the missing transactions, in the order of its log, up to the position
+of the channel. The channel has passed what ends at that position or before. The server sends the
+first missing transaction, and nothing else if that lies after the position. So a replica that is
+merely stopped costs one transaction. The position is the applier's for what is in the relay log and
+for what a stopped receiver will request again. It is the receiver's for the rest. Both are from the
+first reading: what lies before them was applied, or received, before the last reading. The position
+of a receiver that is stopped is from the last reading: it continues there, and CHANGE REPLICATION
+SOURCE between the readings may have moved it.
+
+gtid-audit searches if the channel is stopped, or uses a file position. It searches if
+sql_replica_skip_counter may skip (gtid_mode is not ON) or may have skipped (the applier did not
+move). It searches if a crash may have left the applier's position after what the crash lost (before
+8.0.17, relay_log_recovery off). And it searches if the replica's binary logs have no earlier
+transaction of the same origin (a RESET, or a replica that has just been provisioned).
 """
 
 from collections.abc import Iterator
@@ -71,7 +74,12 @@ def _stands(facts: ClusterFacts, edge: EdgeFacts) -> bool:
 
 
 def _read_to(before: ChannelSnapshot, channel: ChannelSnapshot) -> LogPosition | None:
-    """Return the position up to which the receiver had read, if it is still the same connection."""
+    """Return the position up to which the receiver had read, if it is still the same connection.
+
+    For a stopped receiver, return the position at which it continues.
+    """
+    if channel.receiver is ThreadState.STOPPED:
+        return channel.received_to
     is_the_same = before.receiver is channel.receiver and (
         before.received_to is not None
         and channel.received_to is not None

@@ -268,6 +268,9 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "port": ("port",),
     "datadir": ("datadir",),
     "group_replication_group_name": ("group_replication_group_name",),
+    "group_replication_gtid_assignment_block_size": (
+        "group_replication_gtid_assignment_block_size",
+    ),
     "pid_file": ("pid_file",),
 }
 

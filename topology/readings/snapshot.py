@@ -8,7 +8,6 @@
    timing cannot create an extra GTID. For missing GTIDs it is the other way round.
 """
 
-import re
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -18,9 +17,11 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.readings.consumers import ConsumerReading, problem_of
 from topology.readings.contents import ContentReading
+from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence
 from topology.readings.notable_settings import notable_settings_of
 from topology.readings.version import ServerVersion, Vendor
+from topology.readings.worker import WorkerSnapshot
 
 
 class UnreadReason(Enum):
@@ -85,30 +86,6 @@ class LogPosition:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.position}"
-
-
-# The state of a worker without work, in the terms of every version.
-IDLE_WORKER = re.compile("Waiting for an event from Coordinator", re.IGNORECASE)
-# Added to the state of a worker that waits for a row lock. MySQL has no thread state for it.
-ROW_LOCK_WAIT = "waiting for a row lock"
-# Added if its last attempt has just ended in error 1205, and it waits or tries again.
-ROW_LOCK_RETRY = "retried after error 1205, lock wait timeout"
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSnapshot:
-    """One applier worker (performance_schema.replication_applier_status_by_worker)."""
-
-    worker_id: int
-    applying: GtidSet  # the one GTID it is applying, or empty
-    errno: int
-    error: str
-    state: str = ""  # of its thread, as in SHOW PROCESSLIST; empty if not read
-    # Since it began to apply, by the server's clock (8.0 and later). For 5.6 it is the time of SHOW
-    # PROCESSLIST, which counts from the commit on the source. If a worker has applied nothing (8.0
-    # and later): since it started, if its channel has received what is not executed.
-    applying_seconds: int | None = None
-    last_applied: GtidSet = GtidSet()  # noqa: RUF009 - immutable. 8.0 and later
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +170,6 @@ ALWAYS_READ: Final = (
     "channels",
     "notable_settings",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSnapshot:
-    """A member's view of its replication group."""
-
-    group_name: str
-    member_state: str  # of this member: ONLINE, RECOVERING, ERROR, UNREACHABLE
-    member_role: str  # PRIMARY or SECONDARY; empty if the version does not report it
-    received: GtidSet  # RECEIVED_TRANSACTION_SET of group_replication_applier, applied or not
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from topology.rules import (
     crash_gaps,
     differences,
     filters,
+    group_backlogs,
+    group_members,
     hanging_receivers,
     lost_history,
     passed,
@@ -48,6 +50,8 @@ RULES = (
     *risky_settings.RULES,
     *set_shapes.RULES,
     *filters.RULES,
+    *group_backlogs.RULES,
+    *group_members.RULES,
 )
 
 __all__ = ["RULES"]

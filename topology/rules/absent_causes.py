@@ -36,7 +36,7 @@ from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.graph import is_at_address
 from topology.facts.log_order import received_by
-from topology.facts.unseen import group_uuids
+from topology.facts.memberships import group_uuids
 from topology.readings import dialect
 from topology.readings.history_evidence import CommitRecord, ends_of
 from topology.readings.notable_settings import notable_values

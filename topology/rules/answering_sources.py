@@ -20,8 +20,8 @@ from topology.facts.source_answer import (
     SourceAnswer,
     source_answer,
 )
-from topology.facts.unseen import unevaluated_kind
-from topology.readings.snapshot import ReadServer, ReadTwice
+from topology.facts.unseen import kind_of_member, unevaluated_kind
+from topology.readings.snapshot import ReadServer, ReadTwice, ServerSnapshot
 
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
 _NOTHING: Final = GtidSet()
@@ -37,7 +37,7 @@ def comparable(facts: ClusterFacts) -> dict[str, ReadTwice]:
     return {
         name: each
         for name, each in complete.items()
-        if name not in torn and unevaluated_kind(each.last) is None
+        if name not in torn and not _kind_of(each.last)
     }
 
 
@@ -47,11 +47,16 @@ def not_comparable(facts: ClusterFacts) -> Iterator[tuple[str, str]]:
     for server in facts.snapshot.last:
         if server.name in found:
             continue
-        if kind := unevaluated_kind(server):
+        if kind := _kind_of(server):
             yield server.name, f"it is {kind}: not evaluated"
             continue
         reasons = "; ".join(f"{each.fact}: {each.detail}" for each in server.unread)
         yield server.name, torn.get(server.name) or reasons or "it was not read twice"
+
+
+def _kind_of(server: ServerSnapshot) -> str | None:
+    """Return the kind of a server whose answers are not evaluated, as no handshake is."""
+    return kind_of_member(server) or unevaluated_kind(server)
 
 
 def answering_source(

@@ -31,7 +31,7 @@ from topology.facts.runway import LogDeadline, deadline_of, retention_of
 from topology.facts.source_answer import FailedCheck, Offer, Outcome, SourceAnswer
 from topology.facts.unseen import unseen_sources
 from topology.readings.consumers import ConsumerReading
-from topology.rules.answering_sources import answers_to
+from topology.rules.answering_sources import answers_to, not_comparable
 from topology.rules.build import evidence, finding, lasting, many, moment_read
 from topology.rules.promotable import can_be_source
 from topology.rules.purge_deadlines import log_evidence, when_deleted
@@ -90,10 +90,12 @@ def undecided_consumers(facts: ClusterFacts, others: Collection[Finding]) -> Ite
     for consumer in facts.snapshot.consumers:
         if consumer.unread:
             yield Unknown(cluster, consumer.name, CONSUMER_SET, consumer.unread)
+    reasons = dict(not_comparable(facts))
     for served in _served(facts, others):
         for answer in served.of(Outcome.UNKNOWN):
             fact = f"whether {answer.source} serves its set"
-            yield Unknown(cluster, served.name, fact, f"not known: {answer.unread}")
+            reason = reasons.get(answer.source, f"not known: {answer.unread}")
+            yield Unknown(cluster, served.name, fact, reason)
         serving = [each for each in served.decisive if each.outcome is Outcome.SERVED]
         if all(each.doubts for each in serving):
             for answer in serving:

@@ -9,13 +9,8 @@ from collections.abc import Iterator
 from topology.catalogue.findings import Finding, Grade, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.graph import Edge, is_another
-from topology.facts.unseen import (
-    address_of,
-    group_name_of,
-    is_galera,
-    undeclared_channels,
-    unevaluated_kind,
-)
+from topology.facts.memberships import is_galera
+from topology.facts.unseen import address_of, undeclared_channels, unevaluated_kind
 from topology.readings.snapshot import (
     ChannelSnapshot,
     ServerSnapshot,
@@ -25,6 +20,7 @@ from topology.readings.snapshot import (
 )
 from topology.readings.version import Vendor
 from topology.rules.build import Rules, evidence, finding
+from topology.rules.group_members import groups_not_compared
 
 
 def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:
@@ -171,7 +167,7 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def kind_not_evaluated(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield U4: a group member, a Galera node, or a MariaDB server."""
+    """Yield U4: a Galera node, or a MariaDB server."""
     for name in sorted(facts.last):
         server = facts.last[name]
         kind = unevaluated_kind(server)
@@ -192,11 +188,11 @@ def kind_not_evaluated(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _evaluated_of_channels(server: ServerSnapshot) -> str:
-    if not (group_name_of(server) or is_galera(server)):
+    if not is_galera(server):
         return "gtid-audit evaluates channels between servers."
     return (
-        "gtid-audit evaluates channels between servers, and assumes that each member still receives"
-        " what any other member has. If a member has left the group, the others may be missing its"
+        "gtid-audit evaluates channels between servers, and assumes that each node still receives"
+        " what any other node has. If a node has left the cluster, the others may be missing its"
         " transactions, and gtid-audit may not report them as errant on an async replica."
     )
 
@@ -218,6 +214,7 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
         kind = unevaluated_kind(facts.last[name])
         if kind is not None:
             yield Unknown(cluster, name, "replication within its group", f"{name} is {kind}")
+    yield from groups_not_compared(facts)
 
 
 def _replaced(facts: ClusterFacts) -> Iterator[Edge]:

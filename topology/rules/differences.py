@@ -12,8 +12,8 @@ from topology.facts.assigned_gtids import assigned_text
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.lost import Cause, Loss, losses_of
+from topology.facts.memberships import group_uuids
 from topology.facts.receivers import hanging, is_dated
-from topology.facts.unseen import group_uuids
 from topology.readings.snapshot import ReadServer
 from topology.rules.build import Rules, evidence, finding, many, on_edge
 from topology.rules.hidden_received import hidden_text, that_may_hide

@@ -29,8 +29,8 @@ from topology.facts.applier_workers import commits_in_order
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.log_order import gaps_of_others, logged_before
+from topology.facts.memberships import group_uuids
 from topology.facts.skipping import may_skip
-from topology.facts.unseen import group_uuids
 from topology.rules.build import many
 
 _TEXT: Final = (

@@ -21,8 +21,8 @@ from topology.facts.former_ids import (
     shown_with_own_server_id,
     under_uuids_of_others,
 )
+from topology.facts.memberships import group_uuids
 from topology.facts.receivers import leaves_out
-from topology.facts.unseen import group_uuids
 from topology.readings.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
 from topology.readings.notable_settings import notable_values
 from topology.readings.same_ids import accepts_own_server_id, may_accept_own_server_id

@@ -16,7 +16,8 @@ from topology.facts.gtid_waits import OWNER, channel_that_owns, is_gtid_wait
 from topology.facts.progress import blocked_by_lock, stalled
 from topology.facts.unread_relay_log import has_had_no_work
 from topology.readings.dialect import dialect_of
-from topology.readings.snapshot import ROW_LOCK_RETRY, ChannelSnapshot, ServerSnapshot
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.readings.worker import ROW_LOCK_RETRY
 from topology.rules.backlog_words import at
 from topology.rules.build import Rules, evidence, finding, many
 

@@ -123,10 +123,9 @@ Part = TypeVar("Part", Fleet, Roster)
 
 def _without_consumers(fleet: Part) -> Part:
     """Return a fleet whose consumers are left out, with a warning if it has some."""
-    count = sum(len(each.consumers) for each in fleet.clusters)
-    if not count:
+    if not any(each.consumers for each in fleet.clusters):
         return fleet
-    _warn(f"this source does not read the {count:,} consumers of the fleet file")
+    _warn("this source does not read consumers of the fleet file")
     return replace(fleet, clusters=tuple(replace(each, consumers=()) for each in fleet.clusters))
 
 

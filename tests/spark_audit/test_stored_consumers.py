@@ -161,3 +161,22 @@ def test_a_consumer_that_the_run_does_not_have_is_unknown(audited: Audit, tmp_pa
             "reason": "the stored run has no reading of this consumer",
         }
     ]
+
+
+@pytest.mark.parametrize("credentials", ["driver", "executor"])
+def test_the_spark_source_leaves_consumers_out_and_says_so(
+    credentials: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their commands would run on executors, where neither files nor programs need to be."""
+    from spark_audit.adapters.snapshot_source import plan_of
+    from spark_audit.adapters.source_options import SourceOptions
+
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(
+        "defaults: {user: u}\nclusters:\n  - {name: c, servers: [{name: a, host: h}],"
+        " consumers: [{name: cdc, command: [touch, x]}]}\n"
+    )
+    options = SourceOptions.of({"fleet": str(fleet), "credentials": credentials})
+    [part] = plan_of(options)
+    assert [each.consumers for each in part.clusters] == [()]
+    assert "does not read consumers of the fleet file" in capsys.readouterr().err

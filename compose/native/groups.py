@@ -26,6 +26,7 @@ def group_and_replica(
     members: Sequence[str] = ("m1", "m2"),
     replica: str = "r",
     named_as_replica: bool = False,
+    multi_primary: bool = False,
 ) -> Iterator[Topology]:
     """Run a group whose first member is the primary, and a replica of that primary.
 
@@ -33,7 +34,8 @@ def group_and_replica(
     name is its own server_uuid (3092, seen on 9.7.4).
     """
     seed_data_directory(installation)
-    settings = Settings(extra=(PLUGIN,))
+    mode = "OFF" if multi_primary else "ON"
+    settings = Settings(extra=(PLUGIN, f"--loose-group-replication-single-primary-mode={mode}"))
     servers: dict[str, Server] = {}
     try:
         for name in members:

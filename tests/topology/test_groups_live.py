@@ -1,6 +1,10 @@
-"""A replication group on real servers: not evaluated, never called unlinked, never written to."""
+"""A replication group on real servers: its members, what is outside it, and what is never written."""
 
+import itertools
+import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pymysql
@@ -23,6 +27,7 @@ from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.catalogue.strategy_table import strategies_for
+from topology.policy import Policy
 
 pytestmark = pytest.mark.slow  # a group takes some ten seconds to start, and as long to end
 
@@ -57,15 +62,110 @@ def reads_from(replica: Server, source: Server) -> None:
     assert is_connected(replica)
 
 
-def test_a_healthy_group_is_not_evaluated_and_not_unlinked(group97: Topology) -> None:
-    for names in (("m1", "m2"), ("m1", "m2", "m3", "r")):
-        audit = audited(part_of(group97, *names))
-        assert codes(audit) == {("U4", name) for name in names if name != "r"}, audit
-        assert audit.verdict is Verdict.UNKNOWN
-        assert name_of(group97) in str(audit.unknown)
+def test_a_healthy_group_is_ok_if_every_member_is_read(group97: Topology) -> None:
+    group97.settle()
+    audit = audited(group97)
+    assert (codes(audit), audit.verdict) == (set(), Verdict.OK), audit
+    audit = audited(part_of(group97, "m1", "m2"))
+    assert (codes(audit), audit.verdict) == ({("J4", "m1")}, Verdict.UNKNOWN), audit
+    assert f"127.0.0.1:{group97['m3'].port}" in str(audit.unknown)
 
 
-def test_a_server_that_its_group_refuses_is_not_evaluated(installation97: Installation) -> None:
+def test_a_group_under_load_gives_nothing_above_info(group97: Topology) -> None:
+    first = group97["m1"]
+    first.execute(
+        "CREATE DATABASE load_of_group", "CREATE TABLE load_of_group.t (id INT PRIMARY KEY)"
+    )
+    done = threading.Event()
+
+    def write() -> None:
+        with first.connect() as writer, writer.cursor() as cursor:
+            for number in itertools.count():
+                if done.is_set():
+                    return
+                cursor.execute("INSERT INTO load_of_group.t VALUES (%s)", [number])
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        try:
+            for _ in range(20):
+                audit = audited(group97)
+                assert (codes(audit), audit.verdict) == (set(), Verdict.OK), audit
+        finally:
+            done.set()
+        writing.result()
+
+
+def test_a_member_that_left_is_missing_what_the_group_commits(group97: Topology) -> None:
+    first, second = group97["m1"], group97["m2"]
+    second.execute("STOP GROUP_REPLICATION")
+    first.execute("CREATE DATABASE while_m2_is_away")
+    group97.settle()
+    found = examine(group97)
+    [left] = [one for one in found.audit.findings if one.severity is not Severity.INFO]
+    assert (left.code, left.grade, left.replica) == ("A7", Grade.PROVED, "m2")
+    assert left.gtid_set == GtidSet.parse(executed(first)) - GtidSet.parse(executed(second))
+    plan = found.plan()
+    assert not plan.steps
+    # What the plan says to run by hand makes it a member again.
+    for statement in re.findall(r"`([^`]*)`", plan.not_planned[-1].by_hand[0])[:1]:
+        second.execute(statement)
+    second.execute("START GROUP_REPLICATION USER = 'replication'")
+    wait_for(second, executed(first))
+    wait_until(lambda: not codes(audited(group97)))
+
+
+def test_a_worker_of_a_member_that_waits_for_a_lock_is_a5(group97: Topology) -> None:
+    first, second = group97["m1"], group97["m2"]
+    first.execute("CREATE DATABASE blocked", "CREATE TABLE blocked.t (id INT PRIMARY KEY)")
+    wait_for(second, executed(first))
+    impatient = Policy(lock_wait_seconds_max=0)
+    with second.connect() as holder, holder.cursor() as cursor:
+        cursor.execute("LOCK TABLES blocked.t READ")
+        first.execute("INSERT INTO blocked.t VALUES (1)")
+
+        def found() -> set[tuple[str, str | None]]:
+            snapshot = collect_cluster("live", targets_of(group97), policy=impatient)
+            return codes(audit_cluster(snapshot, impatient))
+
+        wait_until(lambda: found() == {("A5", "m2")})
+    wait_for(second, executed(first))
+
+
+def test_a_member_that_does_not_reach_the_others_is_not_part_of_the_group(
+    group97: Topology,
+) -> None:
+    first, second, third = (group97[name] for name in ("m1", "m2", "m3"))
+    for member in (first, second):
+        member.freeze()
+    try:
+        wait_until(lambda: "UNREACHABLE" in str(audited(part_of(group97, "m3")).findings))
+        audit = audited(part_of(group97, "m3"))
+        assert codes(audit) == {("A7", "m3"), ("J4", "m3")}, audit
+    finally:
+        for member in (first, second):
+            member.thaw()
+    wait_until(lambda: not codes(audited(group97)))
+    assert third.value("@@GLOBAL.super_read_only")
+
+
+def test_members_that_reserve_blocks_leave_gaps(installation97: Installation) -> None:
+    """T5: both members of a group with several primaries commit, each in its own block."""
+    members = ("m1", "m2")
+    with group_and_replica(installation97, members=members, multi_primary=True) as group:
+        group["m1"].execute("CREATE DATABASE blocks", "CREATE TABLE blocks.t (id INT PRIMARY KEY)")
+        wait_for(group["m2"], executed(group["m1"]))
+        group["m2"].execute("INSERT INTO blocks.t VALUES (2)")
+        wait_for(group["m1"], executed(group["m2"]))
+        group.settle()
+        audit = audited(group)
+        [gap] = [one for one in audit.findings if one.code == "T5"]
+        assert (audit.verdict, gap.severity) == (Verdict.OK, Severity.INFO)
+        assert not gap.gtid_set & GtidSet.parse(executed(group["m1"]))
+        assert ("block size", "1000000") in [(each.fact, each.value) for each in gap.evidence]
+
+
+def test_a_server_that_its_group_refuses_is_outside_it(installation97: Installation) -> None:
     """The name of its group is its own server_uuid: no member, and configured for the group."""
     with shapes.single(installation97, settings=Settings(extra=(PLUGIN,))) as server:
         own = str(server.value("@@GLOBAL.server_uuid"))
@@ -73,8 +173,8 @@ def test_a_server_that_its_group_refuses_is_not_evaluated(installation97: Instal
             start_group([server], own)
         assert "matches group_replication_group_name" in server.error_log_tail()
         audit = audited(Topology({"m": server}))
-        assert codes(audit) == {("U4", "m")}
-        assert "not a member now" in audit.findings[0].explanation
+        assert codes(audit) == {("A7", "m")}
+        assert "no audited server is a member of the group" in audit.findings[0].explanation
 
 
 def test_a_replica_of_a_member_that_lags_is_not_errant(group97: Topology) -> None:
@@ -92,7 +192,7 @@ def test_a_replica_of_a_member_that_lags_is_not_errant(group97: Topology) -> Non
             snapshot = collect_cluster("live", targets_of(part_of(group97, *names)))
             audit = audit_cluster(snapshot)
             assert not {"E1", "E2", "E3", "A7"} & {one.code for one in audit.findings}, audit
-            assert audit.verdict is Verdict.UNKNOWN
+            assert audit.verdict is Verdict.UNKNOWN  # m3 is not read
         # What the member has received, and nothing else, tells it from an errant transaction.
         last = tuple(replace(server, group=None) for server in snapshot.last)
         blind = audit_cluster(replace(snapshot, last=last))
@@ -111,15 +211,20 @@ def every_plan(found: Examination, code: str) -> list[Plan]:
     return [found.plan(), *(found.plan({code: name}) for name in names)]
 
 
-def test_an_expelled_member_with_an_errant_write_is_not_evaluated(group97: Topology) -> None:
+def test_an_expelled_member_with_an_errant_write_has_diverged(group97: Topology) -> None:
     first, replica = group97["m1"], group97["r"]
     fault = faults_group.expelled_member(group97)
     out = fault.member
-    for names in (("m1", "m3"), ("m1", "m2", "m3", "r")):
-        audit = audited(part_of(group97, *names))
-        assert codes(audit) == {("U4", name) for name in names if name != "r"}, audit
-        assert audit.verdict is Verdict.UNKNOWN
-        assert not examine(part_of(group97, *names)).plan().steps
+    for names, grade in ((("m1", "m3"), Grade.LIKELY), (("m1", "m2", "m3", "r"), Grade.PROVED)):
+        found = examine(part_of(group97, *names))
+        diverged = finding_of(found, "J3")
+        assert (diverged.replica, diverged.grade) == ("m3", grade)
+        assert diverged.gtid_set == GtidSet.parse(fault.errant)
+        assert codes(found.audit) - {("J4", "m1")} == {("J3", "m3")}
+        assert not found.plan().steps
+    with pytest.raises(pymysql.err.OperationalError, match="3092"):
+        out.execute("START GROUP_REPLICATION USER = 'replication'")
+    assert "contains transactions not present in the group" in out.error_log_tail()
     # The replica reads from it for a while, and then from the group again.
     reads_from(replica, out)
     wait_for(replica, fault.errant)
@@ -131,7 +236,7 @@ def test_an_expelled_member_with_an_errant_write_is_not_evaluated(group97: Topol
     assert found.audit.verdict is Verdict.UNKNOWN
     for plan in every_plan(found, "E1"):
         assert not plan.steps, plan
-    assert codes(audited(group97)) == {("U4", name) for name in ("m1", "m2", "m3")}
+    assert codes(audited(group97)) == {("J3", "m3"), ("E1", "r")}
 
 
 def test_nothing_is_committed_by_hand_under_the_uuid_of_a_group(group97: Topology) -> None:

@@ -98,7 +98,8 @@ def audit_after(
     if _is_as_read(snapshot.first, first) and _is_as_read(snapshot.last, last):
         # Nothing was on its way, and the facts are known.
         return audit_cluster(snapshot.with_contents(None), policy)
-    return audit_cluster(ClusterSnapshot(snapshot.cluster, first, last), policy)
+    then = replace(snapshot, first=first, last=last, contents=None)
+    return audit_cluster(then, policy)
 
 
 def _is_as_read(read: Sequence[ServerSnapshot], written: Sequence[ServerSnapshot]) -> bool:

@@ -125,8 +125,9 @@ _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in (*C
 def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[str, ...]:
     """Return the columns that must still be read before the rules can report everything.
 
-    `has_evidence`: a server has evidence of its history. The rule on it also needs binary logs
-    (topology/rules/without_content.py), and would report nothing without them.
+    `has_evidence`: a server has evidence of its history, or the cluster has consumers. The rules on
+    these also need binary logs (topology/rules/without_content.py, consumer_sets.py), and would
+    report nothing without them.
     """
     if has_evidence or not every_rule_is_known():
         return _OTHERS

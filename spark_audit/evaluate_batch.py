@@ -142,7 +142,9 @@ def _evaluate_singly(
     name = own[0]["cluster"]
     cluster = name if isinstance(name, str) else ""
     audit = evaluate_records(cluster, own, policy=policy, beside=beside)
-    has_evidence = any(record["history_evidence"] is not None for record in own)
+    # What a consumer is refused for depends on settings and on the list of logs.
+    has_evidence = cluster in beside.consumers
+    has_evidence |= any(record["history_evidence"] is not None for record in own)
     names = other_columns(audit.findings, has_evidence=has_evidence)
     if names:
         whole = _joined(own, more_of(span, names))

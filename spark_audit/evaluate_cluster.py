@@ -21,7 +21,6 @@ from topology.documents.records import (
     snapshot_from_record,
 )
 from topology.policy import Policy
-from topology.readings.contents import ContentReading
 from topology.readings.snapshot import ServerSnapshot
 
 
@@ -36,7 +35,7 @@ def evaluate_records(
 
     `beside` is what is known about this and other clusters in addition to their records.
     """
-    audit = _evaluate(cluster, records, policy=policy, contents=beside.contents.get(cluster))
+    audit = _evaluate(cluster, records, policy=policy, beside=beside)
     gaps = beside.gaps.get(cluster, ())
     if not gaps:
         return audit
@@ -46,7 +45,7 @@ def evaluate_records(
 
 
 def _evaluate(
-    cluster: str, records: Iterable[Record], *, policy: Policy, contents: ContentReading | None
+    cluster: str, records: Iterable[Record], *, policy: Policy, beside: Beside
 ) -> ClusterAudit:
     servers: list[ServerSnapshot] = []
     unknown: set[Unknown] = set()
@@ -63,8 +62,10 @@ def _evaluate(
     if unknown:
         return not_evaluated(cluster, unknown, servers)
     try:
-        snapshot = cluster_from_servers(cluster, servers)
+        snapshot = replace(
+            cluster_from_servers(cluster, servers), consumers=beside.consumers.get(cluster, ())
+        )
     except ValueError as error:
         reason = f"unparseable: {error}"
         return not_evaluated(cluster, {Unknown(cluster, EVERY_SERVER, "readings", reason)}, servers)
-    return audit_or_unknown(snapshot.with_contents(contents), policy)
+    return audit_or_unknown(snapshot.with_contents(beside.contents.get(cluster)), policy)

@@ -4,7 +4,8 @@
    entry was not compared, or has no result that an evaluation needs.
 2. `gaps` are servers of the fleet file for which the run has no reading, or a reading of another
    address. An audit must not be OK about a server that was not read.
-3. A cluster with such facts goes to the rules, even if its columns are clean.
+3. `consumers` are the readings of the programs and backups that read the logs of some clusters.
+4. A cluster with such facts goes to the rules, even if its columns are clean.
 """
 
 from collections.abc import Mapping
@@ -12,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from topology.catalogue.findings import Unknown
+from topology.readings.consumers import ConsumerReading
 from topology.readings.contents import ContentReading
 
 Contents: TypeAlias = Mapping[str, ContentReading]
 Gaps: TypeAlias = Mapping[str, tuple[Unknown, ...]]
+Consumers: TypeAlias = Mapping[str, tuple[ConsumerReading, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +27,16 @@ class Beside:
 
     contents: Contents = field(default_factory=dict)
     gaps: Gaps = field(default_factory=dict)
+    consumers: Consumers = field(default_factory=dict)
 
     @classmethod
-    def telling(cls, contents: Contents | None, gaps: Gaps | None = None) -> "Beside":
-        """Keep the facts that an evaluation needs: gaps, and contents that differ or are unread.
+    def telling(
+        cls,
+        contents: Contents | None,
+        gaps: Gaps | None = None,
+        consumers: Consumers | None = None,
+    ) -> "Beside":
+        """Keep the facts that an evaluation needs; contents only if they differ or are unread.
 
         None as `contents`: no contents were compared.
         """
@@ -36,12 +45,12 @@ class Beside:
             for cluster, reading in (contents or {}).items()
             if reading.differences or reading.unread
         }
-        return cls(differing, dict(gaps or {}))
+        return cls(differing, dict(gaps or {}), dict(consumers or {}))
 
     @property
     def clusters(self) -> list[str]:
         """Return the clusters with such facts, in order of name."""
-        return sorted({*self.contents, *self.gaps})
+        return sorted({*self.contents, *self.gaps, *self.consumers})
 
 
 NOTHING: Final = Beside()

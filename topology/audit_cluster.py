@@ -15,6 +15,7 @@ from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.rules import RULES
 from topology.rules.build import Rule
+from topology.rules.consumer_sets import consumer_findings, undecided_consumers
 from topology.rules.content import same_gtid_different_content
 from topology.rules.coverage import not_compared
 from topology.rules.purge_deadlines import unread_deadlines, with_deadlines
@@ -40,6 +41,7 @@ def audit_cluster(
             acceptance=Acceptance(facts.policy.accepted, snapshot.last, snapshot.contents),
             others=tuple(found),
         )
+    found += consumer_findings(facts, tuple(found))
     findings = tuple(sorted(found, key=lambda finding: finding.order))
     unknown = tuple(
         sorted(
@@ -50,6 +52,7 @@ def audit_cluster(
                 *not_compared(facts),
                 *not_decided(facts),
                 *unread_deadlines(facts),
+                *undecided_consumers(facts, findings),
             }
         )
     )

@@ -28,6 +28,14 @@ Offered = Annotated[
         " or a clone store it.",
     ),
 ]
+ConsumerName = Annotated[
+    str | None,
+    typer.Option(
+        "--consumer",
+        metavar="NAME",
+        help="What would connect: this consumer of the fleet file, with the set that it has now.",
+    ),
+]
 Promote = Annotated[
     str | None,
     typer.Option("--promote", metavar="NAME", help="May this server become the source of all?"),
@@ -40,6 +48,7 @@ def handshake(
     fleet: OptionalFleetFile = None,
     cluster: OneCluster = None,
     offered: Offered = None,
+    consumer: ConsumerName = None,
     promote: Promote = None,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
@@ -48,17 +57,19 @@ def handshake(
 ) -> int:
     """Show which server could replicate from which one now, and what would be hidden.
 
-    Exit status: 0 every server could replicate from every other one (with --offered: every server
-    serves the set; with --promote: nothing breaks); 1 some could not; 2 no server could be the
-    source of all others (no server serves the set; transactions or servers would be lost);
-    3 something could not be read.
+    Exit status: 0 every server could replicate from every other one (with --offered or --consumer:
+    every server serves the set; with --promote: nothing breaks); 1 some could not; 2 no server
+    could be the source of all others (no server serves the set; transactions or servers would be
+    lost); 3 something could not be read.
     """
     from gtid_audit.operands.cluster_of_dsns import policy_of, servers_to_read
     from gtid_audit.operands.offered_set import read_offered
     from gtid_audit.tasks.audited_cluster import read_and_audit
-    from gtid_audit.views.handshakes import handshakes_of
+    from gtid_audit.views.handshakes import handshakes_of, handshakes_of_consumer
 
-    _check(dsns or [], fleet is not None, cluster, offered, promote)
+    questions = {"--offered": offered, "--consumer": consumer, "--promote": promote}
+    given = tuple(name for name, value in questions.items() if value is not None)
+    _check(dsns or [], given, has_fleet=fleet is not None, has_cluster=cluster is not None)
     asked = read_offered(offered) if offered is not None else None
     if fleet is not None and cluster is not None:
         from gtid_audit.operands.load_fleet import cluster_to_read
@@ -69,15 +80,16 @@ def handshake(
     else:
         seconds, policy = seconds_of(timeout), policy_of((), ())
         to_read = servers_to_read(dsns or [], ask=ask_password, seconds_max=seconds, policy=policy)
+    if consumer is not None:
+        _check_consumer(consumer, [each.name for each in to_read.consumers])
     with progress() as line:
         read = read_and_audit(to_read, content=content, say=line.say, offered=asked)
-    shown = handshakes_of(
-        read.snapshot.with_contents(read.contents),
-        read.audit,
-        read.policy,
-        offered=asked,
-        promote=promote,
-    )
+    snapshot = read.snapshot.with_contents(read.contents)
+    if consumer is not None:
+        [found] = [each for each in snapshot.consumers if each.name == consumer]
+        shown = handshakes_of_consumer(snapshot, read.audit, read.policy, found)
+    else:
+        shown = handshakes_of(snapshot, read.audit, read.policy, offered=asked, promote=promote)
     if as_json:
         write_json(shown.document())
     else:
@@ -88,14 +100,24 @@ def handshake(
 
 
 def _check(
-    dsns: list[str], has_fleet: bool, cluster: str | None, offered: str | None, promote: str | None
+    dsns: list[str], questions: tuple[str, ...], *, has_fleet: bool, has_cluster: bool
 ) -> None:
     """Raise UsageProblem unless the operands select servers of one cluster, and one question."""
     if bool(dsns) == has_fleet:
         raise UsageProblem("handshake needs either DSNs or --fleet FILE --cluster NAME")
-    if has_fleet != (cluster is not None):
+    if has_fleet != has_cluster:
         raise UsageProblem("--fleet and --cluster must be used together")
-    if offered is not None and promote is not None:
-        raise UsageProblem("--offered and --promote are two questions: ask one at a time")
-    if dsns and offered is None and len(dsns) == 1:
+    if len(questions) > 1:
+        first, *_, last = questions
+        raise UsageProblem(f"{first} and {last} are two questions: ask one at a time")
+    if "--consumer" in questions and not has_fleet:
+        raise UsageProblem("--consumer needs --fleet FILE --cluster NAME, which list the consumers")
+    if dsns and "--offered" not in questions and len(dsns) == 1:
         raise UsageProblem("handshake compares servers: give at least two DSNs")
+
+
+def _check_consumer(consumer: str, names: list[str]) -> None:
+    """Raise UsageProblem unless the cluster has a consumer of this name."""
+    if consumer not in names:
+        known = f"the consumers are {', '.join(names)}" if names else "it has no consumers"
+        raise UsageProblem(f"--consumer: the cluster has no consumer {consumer!r}; {known}")

@@ -36,6 +36,7 @@ def snapshot(
     servers = sum(len(each.last) for each in taken)
     unread = sum(len(server.unread) for each in taken for server in (*each.first, *each.last))
     unread += sum(len(each.unread) for each in (contents or {}).values())
+    unread += sum(bool(one.unread) for each in taken for one in each.consumers)
     ended = max(each.read_ended for each in taken if each.read_ended is not None)
     if as_json:
         compared = None if contents is None else len(contents)

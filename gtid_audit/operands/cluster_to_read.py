@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from topology.adapters.collect import CollectLimits
+from topology.adapters.consumer_source import ConsumerSource
 from topology.policy import Policy
 from topology.questions.contents_to_compare import QUERY_SECONDS_MAX
 from topology.readings.target import ServerTarget
@@ -17,3 +18,4 @@ class ClusterToRead:
     limits: CollectLimits
     policy: Policy
     query_seconds_max: float = QUERY_SECONDS_MAX  # for one query while contents are compared
+    consumers: tuple[ConsumerSource, ...] = ()

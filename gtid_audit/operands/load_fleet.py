@@ -21,7 +21,9 @@ def cluster_to_read(path: Path, cluster: str) -> ClusterToRead:
     """
     fleet = load(path, cluster)
     [found] = fleet.clusters
-    return ClusterToRead(found.name, found.targets, fleet.limits, fleet.policy)
+    return ClusterToRead(
+        found.name, found.targets, fleet.limits, fleet.policy, consumers=found.consumers
+    )
 
 
 def load_without_accounts(path: Path) -> Roster:

@@ -54,6 +54,7 @@ def read_and_audit(
         policy=policy,
         progress=say,
         offered=offered,
+        consumers=cluster.consumers,
     )
     refuse_same_servers([snapshot])
     contents = look_at_contents(

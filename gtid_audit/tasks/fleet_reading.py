@@ -112,7 +112,7 @@ def store(
     *,
     partial: Sequence[str] | None = None,
 ) -> Path:
-    """Write snapshots, and the comparisons of contents, as one run; return its directory.
+    """Write snapshots, their consumers and compared contents as one run; return its directory.
 
     `partial` is the list of clusters if they were selected from a fleet. Raises UsageProblem.
     """

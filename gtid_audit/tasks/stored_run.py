@@ -3,8 +3,8 @@
 1. An old run, a run from the future and a run without a record are not evaluated. Every cluster is
    then UNKNOWN, with the reason (topology/documents/run_record.py). Such a run shows another time,
    or a part of the fleet.
-2. With a fleet file, every cluster and every server in it is in the result. It is UNKNOWN if the
-   run has no reading of it, or a reading of another address.
+2. With a fleet file, every cluster, server and consumer in it is in the result. It is UNKNOWN if
+   the run has no reading of it, or of a server a reading of another address.
 3. Accounts are not looked up: no server is queried.
 """
 
@@ -20,9 +20,11 @@ from topology.audit_cluster import EVERY_SERVER, not_evaluated
 from topology.catalogue.findings import ClusterAudit, Unknown
 from topology.documents.run_record import AgeLimit, ReadSpan, refusal
 from topology.policy import Policy
+from topology.rules.consumer_sets import CONSUMER_SET
 
 RUN_FACT: Final = "stored run"
 READINGS: Final = "readings"
+_NO_CONSUMER: Final = "the stored run has no reading of this consumer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,10 @@ def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
     """Compare the servers of a fleet file with those of a run. Raises UnreadableSnapshots."""
     if roster is None:
         return NOTHING_ABSENT
+    from topology.adapters.stored_consumers import consumers_of_run
     from topology.adapters.stored_runs import addresses_of_files, files_of_run, record_of_run
 
+    consumers = consumers_of_run(run)
     names = [cluster.name for cluster in roster.clusters]
     addresses = addresses_of_files(files_of_run(run), clusters=names)
     record = record_of_run(run)
@@ -100,7 +104,15 @@ def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
             absent.append(_unknown_cluster(cluster.name, servers, READINGS, reason))
             continue
         wanted = {each.name: (each.dsn.host, each.dsn.port) for each in cluster.servers}
-        unknown = tuple(_gaps(cluster.name, wanted, found))
+        read = {each.name for each in consumers.get(cluster.name, ())}
+        unknown = (
+            *_gaps(cluster.name, wanted, found),
+            *(
+                Unknown(cluster.name, each.name, CONSUMER_SET, _NO_CONSUMER)
+                for each in cluster.consumers
+                if each.name not in read
+            ),
+        )
         if unknown:
             gaps[cluster.name] = unknown
     return NotInRun(tuple(absent), gaps)

@@ -24,7 +24,7 @@ from gtid_audit.views.report_text import (
     rest_of,
     show,
 )
-from topology.handshake.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 
 SOURCES_SHOWN_MAX: Final = 8
 EXPLAINED_MAX: Final = 20

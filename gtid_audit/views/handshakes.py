@@ -13,11 +13,12 @@ from gtid_audit.exits import UsageProblem
 from topology.catalogue.findings import ClusterAudit, Verdict
 from topology.documents.document_version import versioned
 from topology.documents.records import time_to_text
+from topology.facts.source_answer import SourceAnswer
 from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
 from topology.handshake.promotion import Promotion, promotion_of
 from topology.handshake.promotion_steps import PromotionStep, promotion_steps
-from topology.handshake.source_answer import SourceAnswer
 from topology.policy import Policy
+from topology.readings.consumers import ConsumerReading
 from topology.readings.snapshot import ClusterSnapshot
 
 
@@ -72,6 +73,20 @@ class Handshakes:
                 for each in self.steps
             ],
         }
+
+
+def handshakes_of_consumer(
+    snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy, consumer: ConsumerReading
+) -> Handshakes:
+    """Evaluate one consumer of a cluster. UNKNOWN if its set was not read."""
+    if consumer.sets is None:
+        names = tuple(server.name for server in snapshot.last)
+        unread = ((consumer.name, consumer.unread),)
+        matrix = HandshakeMatrix(snapshot.cluster, names, (), unread)
+        return Handshakes(matrix, snapshot.read_ended, GtidSet())
+    first, last = consumer.sets
+    matrix = answers_to_set(snapshot, audit, policy, first, later=last)
+    return Handshakes(matrix, snapshot.read_ended, last)
 
 
 def handshakes_of(

@@ -35,9 +35,12 @@ def _ignoring_none(situation: Situation) -> str:
 def raise_retention(situation: Situation) -> str:
     """Return how a server keeps its binary logs until a repair is done, and how it was before."""
     finding = situation.finding
-    [(name, value)] = [
+    found = [
         (each.fact, each.value) for each in finding.evidence if each.fact in RETENTION_SETTINGS
     ]
+    if not found:
+        return "this does not help: the binary logs that are needed were deleted"
+    [(name, value)] = found
     is_kept = name == "binlog_expire_logs_seconds"  # 8.0 and later also has SET PERSIST
     word = "SET PERSIST" if is_kept else "SET GLOBAL"
     file = "" if is_kept else ", and set it to 0 in the configuration file before any restart"

@@ -71,6 +71,8 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "donor_refetch": _by_hand(manual.donor_refetch),
     "reclone": _by_hand(manual.reclone),
     "raise_retention": _by_hand(raise_retention),
+    "move_consumer": _by_hand(manual.move_consumer),
+    "new_snapshot": _by_hand(manual.new_snapshot),
     "kill_blocker": _by_hand(manual.kill_blocker),
     "new_server_uuid": _by_hand(manual.new_server_uuid),
     "configure": _by_hand(configure),

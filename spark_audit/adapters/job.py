@@ -20,6 +20,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_audit.adapters.beside_rows import beside_rows
 from spark_audit.adapters.evaluated_files import UnwritableTable, evaluated_files, evaluated_frame
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.run_checks import record_at
@@ -27,14 +28,12 @@ from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
 from spark_audit.adapters.stored_pieces import Piece, pieces_of
 from spark_audit.evaluated_rows import rows_of_audits
-from spark_audit.run_context import Beside, Gaps
+from spark_audit.run_context import Gaps
 from spark_audit.schema import EVALUATED, SNAPSHOTS
 from spark_audit.transforms import evaluated_of
-from topology.adapters.stored_contents import CONTENTS, contents_in
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
-from topology.readings.contents import ContentReading
 
 # The file name in an error: in Spark's own message, and in ours from an executor.
 _FILE_NOT_READ: Final = re.compile(
@@ -53,7 +52,7 @@ def evaluated_run(
     exchange. `run` is a place in the sense of storage.py. Raises NoSnapshots and
     UnreadableSnapshots for a run on this machine; errors in other files appear when they are read.
     """
-    beside = Beside.telling(contents_of(session, run), gaps)
+    beside, _ = beside_rows(session, run, gaps)
     pieces = _pieces_of_run(run)
     if pieces is not None:
         return evaluated_frame(session, pieces, policy=policy, beside=beside)
@@ -79,10 +78,9 @@ def audit_stored(
     """
     run = latest_snapshots(session, snapshots)
     pieces = _pieces_of_run(run) if _is_here(out) else None
-    contents = contents_of(session, run)
+    beside, compared_count = beside_rows(session, run, gaps)
     audits: DataFrame | Callable[[str], int]
     if pieces is not None:
-        beside = Beside.telling(contents, gaps)
         audits = evaluated_files(session, pieces, policy=policy, beside=beside, more=more)
     else:
         audits = evaluated_run(session, run, policy=policy, gaps=gaps)
@@ -96,21 +94,8 @@ def audit_stored(
             directory=out,
             run=RunName.of_place(run),
             policy=policy,
-            contents_compared=None if contents is None else len(contents),
+            contents_compared=compared_count,
         )
-
-
-def contents_of(session: SparkSession, run: str) -> dict[str, ContentReading] | None:
-    """Return the compared contents of a run, by cluster; None if no contents were compared.
-
-    Raises UnreadableSnapshots.
-    """
-    storage, root = storage_of(run, session)
-    place = f"{root}/{CONTENTS}"
-    try:
-        return contents_in(storage.read_text(place), place=place)
-    except FileNotFoundError:
-        return None
 
 
 def latest_snapshots(session: SparkSession, directory: str) -> str:

@@ -15,6 +15,7 @@ from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.run_context import Beside, Gaps
 from topology.adapters.parquet import read_records
 from topology.adapters.snapshot_columns import records_of_table
+from topology.adapters.stored_consumers import consumers_of_run
 from topology.adapters.stored_contents import contents_of_run
 from topology.adapters.stored_runs import files_of_run, latest_run
 from topology.catalogue.findings import ClusterAudit
@@ -36,7 +37,7 @@ def audit_snapshots_locally(
     """
     run = latest_run(directory)
     files = files_of_run(run)
-    beside = Beside.telling(contents_of_run(run), gaps)
+    beside = Beside.telling(contents_of_run(run), gaps, consumers_of_run(run))
     row_count = sum(pq.read_metadata(file).num_rows for file in files)
     if row_count >= COLUMNS_ROWS_MIN:
         from spark_audit.adapters.stored_pieces import evaluate_piece, pieces_of

@@ -12,7 +12,9 @@
    in the pickled partitions, which Spark gives to the tasks and does not show. With credentials =
    executor it does not travel.
 4. The driver reports all problems of options and fleet file at once, at `load`.
-5. Every action reads the servers again. Store the rows first if you need them twice.
+5. Consumers of the fleet file are not read: their files and commands are on the driver's machine,
+   and a row has no place for them. The driver warns about it.
+6. Every action reads the servers again. Store the rows first if you need them twice.
 """
 
 import heapq
@@ -110,12 +112,21 @@ def plan_of(options: SourceOptions) -> Sequence[Fleet] | Sequence[Roster]:
     from topology.adapters.inventory.fleet_file import load_fleet, load_roster
 
     if options.credentials is Credentials.EXECUTOR:
-        return dealt(load_roster(options.fleet).only(options.cluster), options)
+        roster = load_roster(options.fleet)
+        return dealt(_without_consumers(roster.only(options.cluster)), options)
     fleet = load_fleet(options.fleet, environment=environment(), warn=_warn)
-    return dealt(fleet.only(options.cluster), options)
+    return dealt(_without_consumers(fleet.only(options.cluster)), options)
 
 
 Part = TypeVar("Part", Fleet, Roster)
+
+
+def _without_consumers(fleet: Part) -> Part:
+    """Return a fleet whose consumers are left out, with a warning if it has some."""
+    if not any(each.consumers for each in fleet.clusters):
+        return fleet
+    _warn("this source does not read consumers of the fleet file")
+    return replace(fleet, clusters=tuple(replace(each, consumers=()) for each in fleet.clusters))
 
 
 def dealt(fleet: Part, options: SourceOptions) -> list[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,12 @@ from gtid_audit import exits
 from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
 from gtid_audit.views.handshake_text import show_handshakes
-from gtid_audit.views.handshakes import Handshakes, handshakes_of
+from gtid_audit.views.handshakes import Handshakes, handshakes_of, handshakes_of_consumer
+from tests.consumers import a_consumer, an_unread_consumer
 from tests.snapshots import a_cluster, an_unread
 from tests.topology.test_handshake import one, sets
 from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Verdict
 from topology.policy import Policy
 from topology.readings.snapshot import ServerSnapshot
 
@@ -45,6 +48,11 @@ def shown(
             ["mysql://root@127.0.0.1:1/", "--offered", "", "--promote", "b"],
             "--offered and --promote are two questions",
         ),
+        (
+            ["mysql://root@127.0.0.1:1/", "--offered", "", "--consumer", "b"],
+            "--offered and --consumer are two questions",
+        ),
+        (["mysql://root@127.0.0.1:1/"] * 2 + ["--consumer", "b"], "--consumer needs --fleet FILE"),
         (["mysql://root@127.0.0.1:1/", "--offered", "x"], "operand A"),
         (["mysql://root@127.0.0.1:1/"] * 2, "two DSNs refer to the same server: 127.0.0.1:1"),
     ],
@@ -114,3 +122,41 @@ def test_the_document_has_all_of_it() -> None:
 def test_a_name_that_is_no_server_is_refused() -> None:
     with pytest.raises(UsageProblem, match="no server 'z'; the servers are a, b, c"):
         shown(*THREE, promote="z")
+
+
+FLEET = """defaults: {user: u}
+clusters:
+  - {name: shop, servers: [{name: a, host: h}], consumers: [{name: cdc, set: "@x"}]}
+  - {name: bare, servers: [{name: a, host: i}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [("shop", "no consumer 'x'; the consumers are cdc"), ("bare", "it has no consumers")],
+)
+def test_a_consumer_that_the_file_does_not_have_is_refused(
+    cluster: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    arguments = ("--fleet", str(tmp_path / "fleet.yaml"), "--cluster", cluster, "--consumer", "x")
+    assert run(("handshake", *arguments)) == exits.USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_a_consumer_is_shown_with_each_server_and_an_unread_one_is_unknown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    busy = a_consumer("cdc", sets("a:1-3"), later=sets("a:1-9"))
+    snapshot = a_cluster("shop", *THREE)
+    found = handshakes_of_consumer(snapshot, audit_cluster(snapshot), Policy(), busy)
+    assert {each.source: each.outcome.value for each in found.matrix.answers} == {
+        "a": "served",  # what it has since is not extra: it read on
+        "b": "served",
+        "c": "diverged",
+    }
+    unread = an_unread_consumer("cdc", "no answer")
+    shown = handshakes_of_consumer(snapshot, audit_cluster(snapshot), Policy(), unread)
+    assert shown.verdict is Verdict.UNKNOWN
+    show_handshakes(shown)
+    assert "cdc was not read: no answer" in capsys.readouterr().out

@@ -182,6 +182,10 @@ EXECUTED = {
     "donor_refetch": "test_by_hand_live.py::test_a_donor_serves_what_the_source_has_purged",
     "explain": "test_by_hand_live.py::test_workers_that_report_nothing_but_1756",
     "kill_blocker": "test_blockers_live.py::test_the_session_that_holds_a_lock_is_killed",
+    "move_consumer": (
+        "test_consumers_by_hand_live.py::test_a_consumer_is_moved_to_a_server_that_serves_it"
+    ),
+    "new_snapshot": "test_consumers_by_hand_live.py::test_a_new_backup_replaces_the_old_one",
     "new_server_uuid": "test_by_hand_live.py::test_a_copied_server_gets_a_uuid_of_its_own",
     "raise_retention": "test_settings_live.py::test_logs_stay_while_a_repair_needs_them",
     "until_after_gaps": "test_by_hand_live.py::test_gaps_of_a_parallel_applier_are_closed",

@@ -21,7 +21,7 @@ OF_OTHERS = {
         *("--port", "--protocol", "--skip-comments", "--socket", "--user"),
     ),
     "mysqld": ("--replicate-same-server-id", "--skip-log-bin"),
-    "mysqldump": ("--no-data",),
+    "mysqldump": ("--no-data", "--set-gtid-purged", "--single-transaction"),
     "mysqlbinlog": ("--raw", "--read-from-remote-server"),
     "spark-submit": ("--archives", "--name", "--py-files"),
     "venv-pack": ("--output", "--prefix"),

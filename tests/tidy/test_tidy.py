@@ -26,7 +26,7 @@ MAY_USE_OLD_WORDS = {
     "topology/facts/applier_facts.py": "matches the states of old servers' threads",
     "topology/facts/applier_workers.py": "matches the states of old servers' threads",
     "topology/catalogue/receiver_errors.py": "matches the texts of old servers",
-    "topology/handshake/refusal_texts.py": "writes the texts of old servers",
+    "topology/facts/refusal_texts.py": "writes the texts of old servers",
     "topology/catalogue/error_texts.py": "matches the texts of old servers",
     "topology/catalogue/applier_errors.py": "matches the texts of old servers",
     "topology/catalogue/client_errors.py": "matches the texts of old servers",

@@ -14,6 +14,8 @@ from tests.hypothesis_profiles import laws
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
+from topology.facts.refusal_texts import more_gtids_text, purged_text
+from topology.facts.source_answer import FailedCheck, Outcome
 from topology.handshake.matrix import (
     OFFERED,
     HandshakeMatrix,
@@ -22,8 +24,6 @@ from topology.handshake.matrix import (
 )
 from topology.handshake.promotion import promotion_of
 from topology.handshake.promotion_steps import promotion_steps
-from topology.handshake.refusal_texts import more_gtids_text, purged_text
-from topology.handshake.source_answer import FailedCheck, Outcome
 from topology.policy import Policy
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import BinaryLog, LogPosition, ServerSnapshot, ThreadState

@@ -23,10 +23,10 @@ from gtid import GtidSet
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
+from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
 from topology.handshake.promotion import promotion_of
 from topology.handshake.promotion_steps import promotion_steps
-from topology.handshake.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget

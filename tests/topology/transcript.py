@@ -7,6 +7,9 @@ read that far. Below `later` stands what the second reading shows otherwise.
 `content a b A:1-3 different proved` says what the binary logs of a and b showed of these
 transactions (different, empty or commit; proved or likely); `uncompared a "reason"`, what they did
 not. Without either, contents were not compared.
+
+`consumer c set=A:1-3 server=a` is a consumer, whose set may change (`later=A:1-5`) or not
+(`fixed=yes`), or was not read (`unread="reason"`).
 """
 
 import re
@@ -22,6 +25,7 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
+from topology.readings.consumers import ConsumerReading, OfferedReading
 from topology.readings.contents import (
     ContentDifference,
     ContentReading,
@@ -145,6 +149,7 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
     policy = Policy()
     differences: list[ContentDifference] = []
     uncompared: list[UnreadContent] = []
+    consumers: list[ConsumerReading] = []
     reading, server = first, _Told()
     for text in told.splitlines():
         words = shlex.split(text, comments=False) if not text.startswith("#") else []
@@ -166,6 +171,8 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
                 server.unread.append(UnreadFact(fact, UnreadReason(reason), " ".join(detail)))
             case ["content", source, replica, which, kind, grade]:
                 differences += _differences((source, replica), which, kind, grade)
+            case ["consumer", name, *pairs]:
+                consumers.append(_consumer(name, _pairs(pairs)))
             case ["uncompared", name, reason]:
                 uncompared.append(UnreadContent(name, reason))
             case _:
@@ -178,6 +185,7 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
             _server(name, first[name], later.get(name, _Told()), letters, 2)
             for name in sorted(first)
         ),
+        consumers=tuple(sorted(consumers, key=lambda each: each.name)),
     )
     title = " ".join(one for one in titles if one)
     if differences or uncompared:
@@ -185,6 +193,21 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
             ContentReading(NOON, 10, (), tuple(differences), tuple(uncompared))
         )
     return Scenario(title, snapshot, policy, expected, line)
+
+
+def _consumer(name: str, pairs: dict[str, str]) -> ConsumerReading:
+    """Read `set=A:1-5 later=A:1-7 server=a fixed=yes`, or `unread="no answer"`."""
+    unread = pairs.pop("unread", "")
+    sets = [pairs.pop("set", "")] * 2
+    sets[1] = pairs.pop("later", sets[1])
+    first, last = (
+        OfferedReading(NOON + timedelta(seconds=at), None if unread else gtids(text), unread)
+        for at, text in zip((0, 3), sets, strict=True)
+    )
+    server, is_fixed = pairs.pop("server", None), pairs.pop("fixed", "no") == "yes"
+    if pairs:
+        raise ValueError(f"{name}: no such fact: {', '.join(pairs)}")
+    return ConsumerReading(name, server, "offset.json", is_fixed, first, last)
 
 
 _DIFFERENCES = {

@@ -42,6 +42,7 @@ Invariants:
 Repetition is only for severe differences (facts.severe_differences). A backlog is reported as it
 is. `looks_max` bounds the time: a difference that changes in every look is reported as last read.
 
+The sets of consumers are read before the first phase and after the second one (consumers.py).
 Binary logs are read after both phases, and only if the sets leave a question (log_questions.py).
 """
 
@@ -49,11 +50,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
 from gtid import GtidSet
+from topology.adapters.consumer_source import ConsumerSource
 from topology.adapters.mysql import MysqlReader
 from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.policy import Policy
@@ -108,6 +110,7 @@ def collect_cluster(
     open_reader: OpenReader | None = None,
     asks_logs: bool | None = None,
     offered: GtidSet | None = None,
+    consumers: Sequence[ConsumerSource] = (),
 ) -> ClusterSnapshot:
     """Take the two-phase snapshot of one cluster; it lists what could not be read.
 
@@ -121,10 +124,12 @@ def collect_cluster(
         asks_logs: whether to read the targets' binary logs for open questions; by default only
             if no `open_reader` is given.
         offered: a set that may be offered to each server: until when it can send the rest.
+        consumers: whose sets are read before the servers, and after them.
     """
     limits = limits or CollectLimits()
     say = progress or (lambda _text: None)
     opener = open_reader or live_readers(cluster, limits)
+    sets = _Consumers(consumers, targets, limits)
     ordered = sorted(targets, key=lambda target: target.name)
     posts = [_Post(cluster, target, opener(target), limits) for target in ordered]
     try:
@@ -143,6 +148,7 @@ def collect_cluster(
     finally:
         for post in posts:
             post.close()
+    snapshot = sets.added_to(snapshot)
     asks_logs = open_reader is None if asks_logs is None else asks_logs
     facts = gather_facts(snapshot, policy or Policy())
     questions = questions_of(facts, offered) if asks_logs else {}
@@ -169,6 +175,35 @@ def _read_all(posts: Sequence["_Post"], *, phase: int) -> tuple[ServerSnapshot, 
     for post in posts:
         post.ask(phase=phase)
     return tuple(post.answer(begun=begun) for post in posts)
+
+
+class _Consumers:
+    """The sets of a cluster's consumers: read first when this is made, and last at the end."""
+
+    def __init__(
+        self,
+        sources: Sequence[ConsumerSource],
+        targets: Sequence[ServerTarget],
+        limits: CollectLimits,
+    ) -> None:
+        self._sources = sources
+        self._seconds_max = limits.server_seconds_max
+        self._secrets = [target.password for target in targets]
+        if sources:
+            from topology.adapters.consumer_reads import read_first
+
+            self._first = read_first(sources, seconds_max=self._seconds_max, secrets=self._secrets)
+
+    def added_to(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+        """Return the snapshot with both readings of each consumer."""
+        if not self._sources:
+            return snapshot
+        from topology.adapters.consumer_reads import read_last
+
+        read = read_last(
+            self._sources, self._first, seconds_max=self._seconds_max, secrets=self._secrets
+        )
+        return replace(snapshot, consumers=read)
 
 
 class _Post:

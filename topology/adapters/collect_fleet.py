@@ -134,6 +134,7 @@ def _collect(
             policy=fleet.policy,
             open_reader=readers_of(cluster.name, fleet.limits),
             asks_logs=asks_logs,
+            consumers=cluster.consumers,
         )
     except Exception as defect:  # noqa: BLE001 - it is reported for the cluster, not hidden
         return unread_by_defect(cluster, defect, at=datetime.now(UTC))

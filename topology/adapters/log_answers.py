@@ -61,7 +61,7 @@ def with_history_evidence(
         else server
         for server in snapshot.last
     )
-    return ClusterSnapshot(snapshot.cluster, snapshot.first, last)
+    return replace(snapshot, last=last)
 
 
 def _answered(

@@ -11,6 +11,7 @@
    that crashes leaves nothing that looks like a run. `_SUCCESS` is written last: a run without it
    is not read.
 4. Small text files may be stored with the rows, under names that readers of tables ignore (`_…`).
+   The consumers of the clusters are one of them (stored_consumers.py).
    `_run.json` records the rows of each file and whether the run has the whole fleet
    (topology/documents/run_record.py). A run that does not match its record is not read.
 5. A run of selected clusters is never the latest run of a directory: its record marks it.
@@ -22,6 +23,7 @@ import filecmp
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -34,6 +36,7 @@ import pyarrow.parquet as pq
 
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, leaves_of, records_of_table
 from topology.adapters.storable import rows_of
+from topology.adapters.stored_consumers import consumers_beside, consumers_of_run
 from topology.adapters.stored_runs import (
     COMPLETE,
     RECORD,
@@ -49,6 +52,7 @@ from topology.documents.records import (
     snapshot_from_record,
 )
 from topology.documents.run_record import RunRecord
+from topology.readings.consumers import ConsumerReading
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 PART: Final = "part-00000.parquet"
@@ -100,11 +104,13 @@ def write_snapshots(
     hidden = directory / f"{_WRITING}{uuid4().hex}"
     hidden.mkdir()
     try:
-        ended, cluster_count = _write_part(hidden / PART, snapshots)
+        consumers: dict[str, tuple[ConsumerReading, ...]] = {}
+        ended, cluster_count = _write_part(hidden / PART, snapshots, consumers)
         rows = {PART: pq.read_metadata(hidden / PART).num_rows}
         selected = None if partial is None else tuple(partial)
-        record = RunRecord(cluster_count, rows, selected, tuple(beside))
-        for name, text in {**beside, RECORD: record.to_text()}.items():
+        texts = {**beside, **consumers_beside(consumers)}
+        record = RunRecord(cluster_count, rows, selected, tuple(texts))
+        for name, text in {**texts, RECORD: record.to_text()}.items():
             (hidden / name).write_text(text, encoding="utf-8")
         (hidden / COMPLETE).touch()
         names = sorted(each.name for each in hidden.iterdir())
@@ -123,8 +129,15 @@ def write_snapshots(
     return run
 
 
-def _write_part(path: Path, snapshots: Iterable[ClusterSnapshot]) -> tuple[datetime, int]:
-    """Write one file; return when its last reading ended, and the number of clusters."""
+def _write_part(
+    path: Path,
+    snapshots: Iterable[ClusterSnapshot],
+    consumers: dict[str, tuple[ConsumerReading, ...]],
+) -> tuple[datetime, int]:
+    """Write one file; return when its last reading ended, and the number of clusters.
+
+    The consumers of each cluster are added to `consumers`.
+    """
     ended: datetime | None = None
     seen: set[str] = set()
     remaining = iter(snapshots)
@@ -137,6 +150,8 @@ def _write_part(path: Path, snapshots: Iterable[ClusterSnapshot]) -> tuple[datet
                 if snapshot.cluster in seen:
                     raise ValueError(f"{snapshot.cluster}: the cluster appears twice in one run")
                 seen.add(snapshot.cluster)
+                if snapshot.consumers:
+                    consumers[snapshot.cluster] = snapshot.consumers
                 ended = max(ended or snapshot.read_ended, snapshot.read_ended)
             tables.append(rows_of(group))
             if len(tables) * _CLUSTERS_AT_ONCE >= _CLUSTERS_PER_ROW_GROUP:
@@ -219,7 +234,15 @@ def read_snapshots(directory: Path) -> tuple[ClusterSnapshot, ...]:
 def _clusters_of(
     servers: Mapping[str, Iterable[ServerSnapshot]], directory: Path
 ) -> tuple[ClusterSnapshot, ...]:
+    run = latest_run(directory)
+    consumers = consumers_of_run(run)
     try:
-        return tuple(cluster_from_servers(cluster, servers[cluster]) for cluster in sorted(servers))
+        return tuple(
+            replace(
+                cluster_from_servers(cluster, servers[cluster]),
+                consumers=consumers.get(cluster, ()),
+            )
+            for cluster in sorted(servers)
+        )
     except ValueError as error:
-        raise UnreadableSnapshots(f"{latest_run(directory)}: {error}") from error
+        raise UnreadableSnapshots(f"{run}: {error}") from error

@@ -5,6 +5,7 @@ from being stored. Such a server becomes unread, in both readings, with the reas
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -55,7 +56,7 @@ def _storable(snapshot: ClusterSnapshot) -> ClusterSnapshot:
         tuple(_unread(one, reasons[one.name]) if one.name in reasons else one for one in servers)
         for servers in (snapshot.first, snapshot.last)
     )
-    return ClusterSnapshot(snapshot.cluster, first, last)
+    return replace(snapshot, first=first, last=last)
 
 
 def _readings(snapshots: Sequence[ClusterSnapshot]) -> list[ServerSnapshot]:

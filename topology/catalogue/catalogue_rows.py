@@ -231,10 +231,17 @@ ROWS: tuple[Row, ...] = (
         " delays that, and PURGE BINARY LOGS does not wait, so it is likely at most.",
     ),
     Row(
-        "P4", "backup cannot rejoin", "warning", False,
-        "A server restored from this backup can attach to no donor.",
-        "The backup is older than the binary logs.",
-        "Every donor's gtid_purged has GTIDs that the backup does not have.",
+        "P4", "offered set cannot be served", "critical", True,
+        "The server cannot send a consumer or a backup all that its GTID set does not have, or soon"
+        " cannot.",
+        "Binary logs were purged before the consumer read them, or the backup is too old. Or the"
+        " set has transactions that the servers lost, or is of another cluster.",
+        "The set of a consumer of the fleet file, read before and after the servers. The server's"
+        " gtid_purged has GTIDs that the set does not have, or the set has GTIDs that the server"
+        " does not have and does not receive. It is a warning if only a failover to the server"
+        " would break the consumer, if the server accepts the set and hides what only the set has,"
+        " or if the first log that it needs is deleted within `runway_seconds_min` of the policy,"
+        " or within half of the retention. It is likely while the consumer may have read on.",
     ),
     Row(
         "P5", "failover candidate breaks others", "warning", True,

@@ -68,7 +68,8 @@ class Finding:
     """One finding, with its evidence and the possible repairs.
 
     `source` and `replica` are server names, and None where the finding is not about an edge. A
-    finding about a single server has that server in `replica`.
+    finding about a single server has that server in `replica`. One about a consumer (P4) has the
+    consumer there: no server of the cluster has its name.
     """
 
     code: str

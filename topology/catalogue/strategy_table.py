@@ -70,7 +70,26 @@ STRATEGY_ROWS = (
             "needs disk space",
             "keeps the binary logs until the repair is done",
         ),
-        answers="P3",
+        answers="P3 P4",
+    ),
+    StrategyRow(
+        Strategy(
+            "move_consumer",
+            False,
+            "none: the consumer keeps its set",
+            "another server sends all that the set does not have",
+        ),
+        answers="P4",
+    ),
+    StrategyRow(
+        Strategy(
+            "new_snapshot",
+            False,
+            "the consumer reads all rows again; deletes and earlier versions of rows in between are"
+            " lost to it",
+            "a newer set, with the data that belongs to it, needs fewer logs",
+        ),
+        answers="P4",
     ),
     StrategyRow(
         Strategy(

@@ -7,28 +7,31 @@
    other, WARNING if there is at least one source for all, CRITICAL if there is none.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.catalogue.findings import ClusterAudit, Grade, Severity, Verdict
+from topology.catalogue.findings import ClusterAudit, Severity, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
-from topology.facts.cluster_readings import read_twice
 from topology.facts.runway import deadline_of, retention_of
-from topology.facts.unseen import kind_of_member, unevaluated_kind
-from topology.handshake.source_answer import (
+from topology.facts.source_answer import (
     AnsweringSource,
     Offer,
     Outcome,
     SourceAnswer,
-    source_answer,
 )
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ReadTwice, ServerSnapshot
+from topology.rules.answering_sources import (
+    answer_to,
+    answering_source,
+    answers_to,
+    comparable,
+    not_comparable,
+)
 
 OFFERED: Final = "the offered set"
-_ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,32 +89,37 @@ def handshake_matrix(
         snapshot.cluster,
         cluster.names,
         answers,
-        tuple(cluster.unread()),
+        tuple(not_comparable(cluster.facts)),
         tuple(cluster.unapplied()),
     )
 
 
 def answers_to_set(
-    snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy, offered: GtidSet
+    snapshot: ClusterSnapshot,
+    audit: ClusterAudit,
+    policy: Policy,
+    offered: GtidSet,
+    *,
+    later: GtidSet | None = None,
 ) -> HandshakeMatrix:
-    """Evaluate what every server would answer to a set: one row."""
-    cluster = _Cluster.of(snapshot, audit, policy)
-    offer = Offer(OFFERED, offered, GtidSet(), offered)
+    """Evaluate what every server would answer to a set: one row.
+
+    `later` is the same consumer's set after the servers were read, if it was read again.
+    """
+    facts = gather_facts(snapshot, policy)
+    offer = Offer(OFFERED, offered, GtidSet(), offered if later is None else later)
     answers = tuple(
-        _with_deadline(
-            cluster.answer(offer, name, cluster.source(name) if name in cluster.readings else None),
-            snapshot.last,
-        )
-        for name in cluster.names
+        _with_deadline(each, facts.last[each.source])
+        for each in answers_to(facts, audit.findings, offer, likely_arrives=False)
     )
-    return HandshakeMatrix(snapshot.cluster, cluster.names, answers, tuple(cluster.unread()))
+    names = tuple(server.name for server in snapshot.last)
+    return HandshakeMatrix(snapshot.cluster, names, answers, tuple(not_comparable(facts)))
 
 
-def _with_deadline(answer: SourceAnswer, servers: Iterable[ServerSnapshot]) -> SourceAnswer:
+def _with_deadline(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
     """Return an answer to a set; if the source serves it, with the time until which it does."""
     if answer.outcome not in (Outcome.SERVED, Outcome.DIVERGED):
         return answer
-    [source] = (each for each in servers if each.name == answer.source)
     deadline = deadline_of(source, answer.fetched)
     if deadline is None and retention_of(source) is not None:
         why = source.history_evidence.unread if source.history_evidence is not None else ""
@@ -133,17 +141,11 @@ class _Cluster:
     def of(cls, snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy) -> "_Cluster":
         facts = gather_facts(snapshot, policy)
         names = tuple(server.name for server in snapshot.last)
-        return cls(facts, audit, names, _comparable(facts))
+        return cls(facts, audit, names, comparable(facts))
 
     def source(self, name: str) -> AnsweringSource:
         """Return a server as a source, with what the audit knows to be on its way to it."""
-        return AnsweringSource(
-            name,
-            self.readings[name].last,
-            committing=self._committing_on(name),
-            arriving=self._arriving_on(name, Grade.PROVED),
-            may_arrive=self._arriving_on(name, Grade.LIKELY),
-        )
+        return answering_source(self.facts, self.audit.findings, self.readings[name].last)
 
     def cell(self, *, replica: str, source: str, answering: AnsweringSource | None) -> SourceAnswer:
         """Return what a source would answer to a server; `answering` is None if it was not read."""
@@ -168,11 +170,7 @@ class _Cluster:
         """Return what a source would answer to an offer."""
         if answering is None:
             return SourceAnswer(source, offer.name, Outcome.UNKNOWN, unread=f"the sets of {source}")
-        held = offer.executed | offer.received
-        allowed = GtidSet.union_of(held.from_uuid(uuid) for uuid in self.facts.policy.allowed_uuids)
-        return source_answer(
-            offer, answering, allowed=allowed, unlike=self._unlike(offer.name, source)
-        )
+        return answer_to(self.facts, offer, answering, self._unlike(offer.name, source))
 
     def unapplied(self) -> Iterator[tuple[str, GtidSet]]:
         """Yield what servers have received and not executed, by server."""
@@ -180,30 +178,6 @@ class _Cluster:
             left = reading.last.gtid_retrieved - reading.last.gtid_executed
             if left:
                 yield name, left
-
-    def _arriving_on(self, name: str, grade: Grade) -> GtidSet:
-        """Return what is on its way to a server, over any number of hops, with this grade.
-
-        Only the rules of T1 to T3 separate it from a hole, which never arrives. They propose to
-        wait, unless a stopped thread or UNTIL keeps it.
-        """
-        upstream = {name, *self.facts.graph.upstream_of(name)}
-        return GtidSet.union_of(
-            finding.gtid_set
-            for finding in self.audit.findings
-            if finding.code in _ON_ITS_WAY
-            and finding.grade is grade
-            and any(each.name == "wait" for each in finding.strategies)
-            and finding.replica in upstream
-        )
-
-    def _committing_on(self, name: str) -> GtidSet:
-        """Return what a server is about to list, and a replica has already (T4)."""
-        return GtidSet.union_of(
-            finding.gtid_set
-            for finding in self.audit.findings
-            if finding.code == "T4" and finding.source == name
-        )
 
     def _unlike(self, replica: str, source: str) -> GtidSet:
         """Return the GTIDs under which the logs of two servers have different transactions (E4)."""
@@ -214,29 +188,3 @@ class _Cluster:
             and finding.severity is not Severity.INFO
             and {finding.source, finding.replica} == {source, replica}
         )
-
-    def unread(self) -> Iterator[tuple[str, str]]:
-        """Yield the servers that were not evaluated, with the reason."""
-        torn = dict(self.facts.torn)
-        for server in self.facts.snapshot.last:
-            if server.name in self.readings:
-                continue
-            if kind := kind_of_member(server) or unevaluated_kind(server):
-                yield server.name, f"it is {kind}: not evaluated"
-                continue
-            reasons = "; ".join(f"{each.fact}: {each.detail}" for each in server.unread)
-            yield server.name, torn.get(server.name) or reasons or "it was not read twice"
-
-
-def _comparable(facts: ClusterFacts) -> dict[str, ReadTwice]:
-    """Return the servers that were read twice, and neither restarted nor reset in between.
-
-    Unlike `fully_read`, with servers of one server_uuid: they refuse each other.
-    """
-    torn = {name for name, _ in facts.torn}
-    complete = read_twice(facts.snapshot)
-    return {
-        name: each
-        for name, each in complete.items()
-        if name not in torn and not (kind_of_member(each.last) or unevaluated_kind(each.last))
-    }

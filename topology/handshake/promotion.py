@@ -28,8 +28,8 @@ from dataclasses import dataclass
 
 from gtid import GtidSet
 from topology.catalogue.findings import Verdict
+from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.handshake.matrix import HandshakeMatrix
-from topology.handshake.source_answer import FailedCheck, Outcome, SourceAnswer
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from binlog.quoting import quote_channel, quote_number, quote_string
 from topology.facts.graph import build_graph
+from topology.facts.source_answer import FailedCheck
 from topology.handshake.promotion import Missing, Obstacle, Promotion
-from topology.handshake.source_answer import FailedCheck
 from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 

@@ -24,7 +24,8 @@ position in the same log.
   when the origin committed the newest GTIDs that were set (topology/facts/declared.py).
 * **The order of two origins** in the log of a server whose GTIDs another server has in gtid_purged.
   Also the first log of that other server (topology/facts/declared_later.py).
-* **The log that is purged first** of those that have what another server still needs (runway.py).
+* **The log that is purged first** of those that have what another server or a consumer still needs
+  (runway.py).
 * **The schemas** of a server that has executed nothing, and that no channel links or that has not
   received what its source has. It is new only if it has no schemas.
 """
@@ -113,9 +114,11 @@ def questions_of(facts: ClusterFacts, offered: GtidSet | None = None) -> Mapping
             ask(name, LogQuestions(commits=(gtids,)))
     for need in needs_of(facts):
         ask(need.server, LogQuestions(reaches=(need.gtids,)))
-    if offered is not None:
+    sets = [] if offered is None else [offered]
+    sets += [each.sets[1] for each in facts.snapshot.consumers if each.sets is not None]
+    for held in sets:
         for name, server in facts.last.items():
-            ask(name, LogQuestions(reaches=(server.logged - offered,)))
+            ask(name, LogQuestions(reaches=(server.logged - held,)))
     for joining in evaluate_parts(facts).joinings:
         if not facts.last[joining.server].logged:
             ask(joining.server, LogQuestions(schemas=True))

@@ -15,6 +15,7 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.readings.consumers import ConsumerReading, problem_of
 from topology.readings.contents import ContentReading
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence
@@ -319,6 +320,7 @@ class ClusterSnapshot:
     last: tuple[ServerSnapshot, ...]
     # Evidence from binary logs, read after the readings; None: no transactions were compared.
     contents: ContentReading | None = None
+    consumers: tuple[ConsumerReading, ...] = ()  # in order of name
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "first", tuple(map(as_read, self.first)))
@@ -338,6 +340,10 @@ class ClusterSnapshot:
                     f"{self.cluster}: second reading of {', '.join(early)} began before the first"
                     " readings had ended"
                 )
+        begun = {server.name: server.read_started for server in self.first}
+        ended = {server.name: server.read_ended for server in self.last}
+        if problem := problem_of(self.consumers, begun=begun, ended=ended):
+            raise ValueError(f"{self.cluster}: {problem}")
 
     def with_contents(self, contents: ContentReading | None) -> "ClusterSnapshot":
         """Return these readings with the result of comparing transactions, if there is one."""

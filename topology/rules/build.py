@@ -42,7 +42,7 @@ def finding(
     """Return a finding with the texts of its catalogue row."""
     entry = entry_of(code)
     assert entry.has_rule, f"{code} is marked as not evaluated"
-    moment = _moment(facts)
+    moment = moment_read(facts)
     doubt = _doubt(facts, replica, channel)
     if doubt:
         grade = Grade.LIKELY if grade is Grade.PROVED else grade
@@ -126,7 +126,8 @@ def _named(names: tuple[str, ...]) -> tuple[Strategy, ...]:
     return tuple(STRATEGIES[name] for name in names)
 
 
-def _moment(facts: ClusterFacts) -> datetime:
+def moment_read(facts: ClusterFacts) -> datetime:
+    """Return when the last reading of a cluster ended."""
     moment = facts.snapshot.read_ended
     assert moment is not None, "a cluster without servers has no findings"
     return moment

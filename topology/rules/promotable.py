@@ -23,7 +23,7 @@ def candidate_purged(facts: ClusterFacts) -> Iterator[Finding]:
     sources = {name: _sources(facts, name) for name in facts.fully_read}
     for candidate, replica in permutations(sorted(facts.fully_read), 2):
         common = sources[candidate] & sources[replica]
-        if not common or candidate in sources[replica] or not _logs(facts.last[candidate]):
+        if not common or candidate in sources[replica] or not can_be_source(facts.last[candidate]):
             continue
         ours, theirs = facts.fully_read[candidate], facts.fully_read[replica]
         missing = ours.first.gtid_purged & _stays_away(facts, replica)
@@ -58,7 +58,7 @@ def _sources(facts: ClusterFacts, name: str) -> frozenset[str]:
     return frozenset(edge.source for edge in facts.graph.edges if edge.replica == name)
 
 
-def _logs(server: ServerSnapshot) -> bool:
+def can_be_source(server: ServerSnapshot) -> bool:
     """Return whether a server could be a source: it logs, and logs what it receives."""
     return (
         not {"log_bin", "binary_log", "log_replica_updates"}

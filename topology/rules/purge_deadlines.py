@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from topology.catalogue.findings import Finding, Grade, Unknown
+from gtid import GtidSet
+from topology.catalogue.findings import Evidence, Finding, Grade, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.runway import (
     LogDeadline,
@@ -20,6 +21,7 @@ from topology.facts.runway import (
     retention_of,
     runways_of,
 )
+from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, lasting, many
 
 # Findings about what `replica` needs from the logs of `source`, and about what `source` does not
@@ -38,8 +40,6 @@ def runway_short(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         server, setting = facts.last[need.server], deadline.retention.setting
         seconds = int(deadline.retention.period.total_seconds())
-        closed = deadline.reach.closed_at
-        last_written = "in use" if closed is None else f"{closed:%Y-%m-%d %H:%M:%S} UTC"
         made = finding(
             facts,
             "P3",
@@ -49,15 +49,10 @@ def runway_short(facts: ClusterFacts) -> Iterator[Finding]:
             gtid_set=need.gtids,
             grade=Grade.LIKELY,
             strategies=("raise_retention",),
-            proof=(
-                evidence("needed, in its binary logs", need.gtids, server),
-                evidence("first binary log with any of them", deadline.reach.file, server),
-                evidence("last written to", last_written, server),
-                evidence(setting, deadline.retention.value, server),
-            ),
+            proof=log_evidence(server, need.gtids, deadline),
             explanation=f"{need.needed_by} needs {many(need.gtids)} from the binary logs of"
             f" {need.server}, from {deadline.reach.file} on. {need.server} keeps logs for"
-            f" {lasting(seconds)} ({setting}): {_when(deadline, moment)}"
+            f" {lasting(seconds)} ({setting}): {when_deleted(deadline, moment)}"
             " A receiver that still reads it delays that; PURGE BINARY LOGS, or a service that"
             " deletes logs by its own rule, does not wait for it.",
         )
@@ -101,7 +96,22 @@ def _with_deadline(each: Finding, until: dict[tuple[str, str], list[Runway]]) ->
     return replace(each, deadline=min(about)) if about else each
 
 
-def _when(deadline: LogDeadline, moment: datetime) -> str:
+def log_evidence(
+    server: ServerSnapshot, needed: GtidSet, deadline: LogDeadline
+) -> tuple[Evidence, ...]:
+    """Return which log of a server has the first of what is needed, and how long it is kept."""
+    closed = deadline.reach.closed_at
+    last_written = "in use" if closed is None else f"{closed:%Y-%m-%d %H:%M:%S} UTC"
+    return (
+        evidence("needed, in its binary logs", needed, server),
+        evidence("first binary log with any of them", deadline.reach.file, server),
+        evidence("last written to", last_written, server),
+        evidence(deadline.retention.setting, deadline.retention.value, server),
+    )
+
+
+def when_deleted(deadline: LogDeadline, moment: datetime) -> str:
+    """Return when a server deletes a log, as the end of a sentence about it."""
     if deadline.reach.closed_at is None:
         return (
             "it is the log in use, so it is deleted at"

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Protocol, TypeVar
 
 from topology.adapters.collect import CollectLimits
+from topology.adapters.consumer_source import ConsumerSource
 from topology.adapters.inventory.accounts import ServerEntry
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.policy import Policy
@@ -23,6 +24,7 @@ class Cluster:
 
     name: str
     targets: tuple[ServerTarget, ...]
+    consumers: tuple[ConsumerSource, ...] = ()  # in order of name
 
     @property
     def server_count(self) -> int:
@@ -36,6 +38,7 @@ class ClusterEntry:
 
     name: str
     servers: tuple[ServerEntry, ...]
+    consumers: tuple[ConsumerSource, ...] = ()  # in order of name
 
     @property
     def server_count(self) -> int:

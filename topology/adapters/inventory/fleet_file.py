@@ -14,10 +14,12 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from topology.adapters.collect import CollectLimits
+from topology.adapters.consumer_source import ConsumerSource
 from topology.adapters.inventory.accepted_plans import read_accepted_plan
 from topology.adapters.inventory.accounts import NO_USER, AccountSource, ServerEntry
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
+from topology.adapters.inventory.fleet_consumers import consumers_of, refuse_open_commands
 from topology.adapters.inventory.fleet_model import (
     SECTIONS,
     Account,
@@ -40,7 +42,9 @@ PROBLEMS_SHOWN_MAX: Final = 50
 
 def load_fleet(path: Path, *, environment: Mapping[str, str], warn: Warn) -> Fleet:
     """Read a fleet file. Raises InventoryProblem with every problem in it."""
-    return parse_fleet(_text_of(path), name=str(path), environment=environment, warn=warn)
+    reading, section = _begin(_text_of(path), str(path))
+    refuse_open_commands(path, section)
+    return reading.fleet(section, environment, warn)
 
 
 def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: Warn) -> Fleet:
@@ -56,6 +60,7 @@ def load_roster(path: Path) -> Roster:
     have.
     """
     reading, section = _begin(_text_of(path), str(path))
+    refuse_open_commands(path, section)
     return reading.roster(section)
 
 
@@ -101,6 +106,15 @@ class _Placed:
     password_place: Place
 
 
+@dataclass(frozen=True, slots=True)
+class _PlacedCluster:
+    """A cluster: servers and consumers in order of name."""
+
+    name: str
+    servers: list[_Placed]
+    consumers: tuple[ConsumerSource, ...]
+
+
 @dataclass(slots=True)
 class _Reading:
     """The state of reading one file, with the problems so far."""
@@ -129,8 +143,8 @@ class _Reading:
         self._raise_problems()
         return Roster(
             tuple(
-                ClusterEntry(name, tuple(each.entry for each in servers))
-                for name, servers in clusters
+                ClusterEntry(each.name, tuple(one.entry for one in each.servers), each.consumers)
+                for each in clusters
             ),
             *settings,
         )
@@ -140,8 +154,10 @@ class _Reading:
         clusters = self._clusters(section)
         once = WarnOnce(warn)
         found = tuple(
-            Cluster(name, tuple(self._targets(servers, environment, once)))
-            for name, servers in clusters
+            Cluster(
+                each.name, tuple(self._targets(each.servers, environment, once)), each.consumers
+            )
+            for each in clusters
         )
         settings = self._settings(section)
         self._raise_problems()
@@ -177,12 +193,13 @@ class _Reading:
         if self.problems:
             raise self.refusal()
 
-    def _clusters(self, section: FleetSection) -> list[tuple[str, list[_Placed]]]:
-        """Return clusters and servers in order of name; record all but account problems."""
+    def _clusters(self, section: FleetSection) -> list[_PlacedCluster]:
+        """Return the clusters in order of name; record all but account problems."""
         self._password_source(section.defaults.password, ("defaults", "password"))
         clusters: dict[str, Place] = {}
         endpoints: dict[str, Place] = {}
-        found: list[tuple[str, list[_Placed]]] = []
+        found: list[_PlacedCluster] = []
+        directory = Path(self.name).parent
         for i, cluster in enumerate(section.clusters):
             self._once(clusters, cluster.name, ("clusters", i, "name"), "cluster name")
             names: dict[str, Place] = {}
@@ -197,9 +214,11 @@ class _Reading:
                 placed = self._placed(server, dsn, section.defaults, place)
                 if placed is not None:
                     servers.append(placed)
-            found.append((cluster.name, sorted(servers, key=lambda each: each.entry.name)))
-        self._count_servers(sum(len(servers) for _, servers in found), section.limits)
-        return sorted(found, key=lambda each: each[0])
+            consumers = consumers_of(cluster, ("clusters", i), directory, self.note)
+            ordered = sorted(servers, key=lambda each: each.entry.name)
+            found.append(_PlacedCluster(cluster.name, ordered, consumers))
+        self._count_servers(sum(len(each.servers) for each in found), section.limits)
+        return sorted(found, key=lambda each: each.name)
 
     def _once(self, seen: dict[str, Place], value: str, place: Place, what: str) -> None:
         if value in seen:

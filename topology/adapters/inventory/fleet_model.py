@@ -64,11 +64,22 @@ class ServerSection(Account):
     unix_socket: Text | None = None
 
 
+class ConsumerSection(_Section):
+    """A program or a backup that reads the logs of a cluster: the source of its GTID set."""
+
+    name: Name
+    set: Annotated[str, Field(min_length=1, max_length=1 << 20)] | None = None  # or @file
+    command: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)] | None = None
+    server: Name | None = None
+
+
 class ClusterSection(_Section):
     """One cluster."""
 
     name: Name
     servers: Annotated[tuple[ServerSection, ...], Field(min_length=1, strict=False)]
+    # Each is read by a thread of its own.
+    consumers: Annotated[tuple[ConsumerSection, ...], Field(max_length=64, strict=False)] = ()
 
 
 class LimitsSection(_Section):
@@ -129,6 +140,7 @@ SECTIONS: dict[tuple[str, ...], type[BaseModel]] = {
     ("limits",): LimitsSection,
     ("policy",): PolicySection,
     ("clusters",): ClusterSection,
+    ("clusters", "consumers"): ConsumerSection,
     ("clusters", "servers"): ServerSection,
     ("clusters", "servers", "password"): PasswordSource,
 }

@@ -32,8 +32,7 @@ from enum import Enum
 from typing import Final
 
 from gtid import GtidSet
-from topology.facts.runway import LogDeadline
-from topology.handshake.refusal_texts import (
+from topology.facts.refusal_texts import (
     RefusalText,
     mode_text,
     more_gtids_text,
@@ -43,6 +42,7 @@ from topology.handshake.refusal_texts import (
     same_id_text,
     same_uuid_text,
 )
+from topology.facts.runway import LogDeadline
 from topology.readings.dialect import BINARY_LOG
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer

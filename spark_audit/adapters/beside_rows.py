@@ -1,0 +1,28 @@
+"""Reads what a run stores beside its rows: compared contents and consumers, at any place."""
+
+from pyspark.sql import SparkSession
+
+from spark_audit.adapters.storage import storage_of
+from spark_audit.run_context import Beside, Gaps
+from topology.adapters.stored_consumers import CONSUMERS, consumers_in
+from topology.adapters.stored_contents import CONTENTS, contents_in
+
+
+def beside_rows(session: SparkSession, run: str, gaps: Gaps | None) -> tuple[Beside, int | None]:
+    """Return the facts beside the rows of a run, and of how many clusters contents were compared.
+
+    None: no contents were compared. `gaps` are added to the facts. Raises UnreadableSnapshots.
+    """
+    storage, root = storage_of(run, session)
+
+    def text_of(name: str) -> tuple[str, str] | None:
+        place = f"{root}/{name}"
+        try:
+            return storage.read_text(place), place
+        except FileNotFoundError:
+            return None
+
+    compared, read = text_of(CONTENTS), text_of(CONSUMERS)
+    contents = None if compared is None else contents_in(compared[0], place=compared[1])
+    consumers = {} if read is None else consumers_in(read[0], place=read[1])
+    return Beside.telling(contents, gaps, consumers), None if contents is None else len(contents)

@@ -171,7 +171,7 @@ def _of_wanted(
     wanted = servers.request.wanted
     if not wanted:
         return (), None
-    places = _places(servers, wanted)
+    places = _places(servers, wanted, [each.failure for each in traced])
     for each in traced:
         for transaction in each.transactions:
             if transaction.gtid == wanted:
@@ -184,13 +184,19 @@ def _identified(servers: _Servers, failure: StoppedThread) -> TracedFailure:
     replica = servers.by_name[failure.replica]
     source, note = servers.source_of(replica, failure.channel)
     traced = TracedFailure(failure, source, note)
-    if failure.place is None or not source:
+    if failure.place is None:
         return traced
-    count = CANDIDATES_MAX if failure.is_low_water else 1
-    found = servers.by_name[source].transactions_at(failure.place, count=count)
-    gtids = GtidSet.union_of(each.gtid for each in found)
     if failure.is_low_water:
+        if not source:
+            return traced
+        found = servers.by_name[source].transactions_at(failure.place, count=CANDIDATES_MAX)
+        gtids = GtidSet.union_of(each.gtid for each in found)
         return replace(traced, candidates=gtids - (replica.reading.gtid_executed or GtidSet()))
+    found = servers.by_name[source].transactions_at(failure.place, count=1) if source else ()
+    if not found:
+        relayed = replica.relayed(failure)
+        found = () if relayed is None else (relayed,)
+    gtids = GtidSet.union_of(each.gtid for each in found)
     return replace(traced, failure=replace(failure, gtids=gtids), transactions=found)
 
 
@@ -201,11 +207,16 @@ def _followed(servers: _Servers, traced: TracedFailure) -> TracedFailure:
     if failure.thread is ReplicationThread.APPLIER:
         gtids = (failure.gtids or traced.candidates).first(GTIDS_MAX)
         contents = [_content(servers, each, first=traced.source) for each in _each(gtids)]
-        found = tuple(each for each in contents if each is not None)
+        found = tuple(each for each in contents if each is not None) or traced.transactions
+        if not found and failure.gtids and failure.gtids <= failure.channel.gtid_retrieved:
+            relayed = replica.relayed(failure)
+            found = () if relayed is None else (relayed,)
         traced = replace(
             traced,
-            transactions=found or traced.transactions,
-            places=tuple(place for each in _each(gtids) for place in _places(servers, each)),
+            transactions=found,
+            places=tuple(
+                place for each in _each(gtids) for place in _places(servers, each, [failure])
+            ),
         )
         traced = replace(traced, tables=_tables(traced))
         traced = _searched(servers, traced)
@@ -216,8 +227,17 @@ def _each(gtids: GtidSet) -> list[GtidSet]:
     return [GtidSet.of(each) for each in gtids.gtids()]
 
 
-def _places(servers: _Servers, gtid: GtidSet) -> tuple[GtidOnServer, ...]:
-    return tuple(each.gtid_state(gtid) for each in servers.by_name.values())
+def _places(
+    servers: _Servers, gtid: GtidSet, failures: Iterable[StoppedThread]
+) -> tuple[GtidOnServer, ...]:
+    failed = [each for each in failures if gtid <= each.gtids]
+    return tuple(
+        replace(
+            each.gtid_state(gtid),
+            failed_on=tuple(one.channel.name for one in failed if one.replica == each.name),
+        )
+        for each in servers.by_name.values()
+    )
 
 
 def _content(servers: _Servers, gtid: GtidSet, *, first: str) -> TracedTransaction | None:

@@ -146,6 +146,7 @@ def _transaction(transaction: TracedTransaction | None) -> dict[str, Any] | None
     return {
         "gtid": str(transaction.gtid) or None,
         "server": transaction.server,
+        "is_relay_log": transaction.is_relayed,
         "file": transaction.file,
         "start": transaction.start,
         "end": transaction.end,

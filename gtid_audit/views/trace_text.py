@@ -160,8 +160,9 @@ def _event(traced: TracedFailure) -> Iterator[Row]:
 
 def _transaction(label: str, transaction: TracedTransaction) -> Iterator[Row]:
     at = f"committed {_at(transaction.committed_at)} UTC" if transaction.committed_at else ""
+    size = "" if transaction.is_relayed else f" ({transaction.size_bytes:,} bytes)"
     facts = [
-        f"{transaction.server} {transaction.place} ({transaction.size_bytes:,} bytes)",
+        f"{transaction.server} {transaction.place}{size}",
         at,
         f"server_id {transaction.server_id}",
         transaction.kind,

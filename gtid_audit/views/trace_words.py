@@ -145,12 +145,14 @@ def next_commands(trace: Trace, dsns: Mapping[str, str]) -> tuple[str, ...]:
 def _commands(traced: TracedFailure, trace: Trace, dsns: Mapping[str, str]) -> Iterator[str]:
     replica, source = dsns[traced.failure.replica], dsns.get(traced.source)
     for transaction in traced.transactions[:1]:
-        yield _show(transaction, dsns)
+        if not transaction.is_relayed:
+            yield _show(transaction, dsns)
     for cause in causes_in(traced, trace)[:1]:
         yield _show(cause.transaction, dsns)
     if traced.failure.errno in _LOCKS:
         yield _command("locks", replica)
     if source is None:
+        yield _command("trace", replica, "DSN_OF_SOURCE")
         return
     if traced.failure.thread is ReplicationThread.RECEIVER:
         yield _command("handshake", source, replica)

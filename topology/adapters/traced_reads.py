@@ -30,15 +30,16 @@ from binlog.schema.sql_words import CannotFollow
 from binlog.schema.table_history import TableKey
 from binlog.transactions import Transaction
 from gtid import GtidError, GtidSet
-from topology.adapters.answers import NotShown
+from topology.adapters.answers import UNEXPECTED, NotShown
 from topology.adapters.connection import way_to
 from topology.adapters.error_log_reads import error_log_around, error_log_file, failed_at_of
+from topology.adapters.relay_log_reads import relayed_transaction
 from topology.adapters.transaction_summary import first_rows, shortened_statement
 from topology.adapters.unread import unread_fact
 from topology.readings.dialect import dialect_of
 from topology.readings.snapshot import LogPosition, ServerSnapshot, UnreadFact, UnreadReason
 from topology.readings.target import ServerTarget
-from topology.tracing.stopped_threads import StoppedThread, stopped_threads
+from topology.tracing.stopped_threads import StoppedThread
 from topology.tracing.table_effects import WHOLE_SCHEMA, TableEffect, effects_of
 from topology.tracing.trace_values import (
     ErrorLogExcerpt,
@@ -108,9 +109,6 @@ class TracedReads:
             received_on=tuple(
                 each.name for each in reading.channels or () if gtid <= each.gtid_retrieved
             ),
-            failed_on=tuple(
-                each.channel.name for each in stopped_threads(reading) if gtid <= each.gtids
-            ),
         )
         if not self.is_read or state.is_executed is not True or state.is_purged is not False:
             return state
@@ -150,6 +148,24 @@ class TracedReads:
             self.note("the transaction at the position of the applier", error)
             return ()
         return tuple(traced_of(self.name, each) for each in found)
+
+    def relayed(self, failure: StoppedThread) -> TracedTransaction | None:
+        """Return the failing transaction from the relay log; None if it was not found there."""
+        version = self.reading.version
+        if not self.is_read or version is None:
+            return None
+        try:
+            with closing(self.way()) as connection:
+                return relayed_transaction(
+                    connection,
+                    dialect_of(version),
+                    self.name,
+                    failure.channel,
+                    failure.gtids.first(1),
+                )
+        except (*FAILED, *UNEXPECTED) as error:
+            self.note("the transaction in the relay log", error)
+            return None
 
     # -- many transactions ------------------------------------------------------------------------
 
@@ -224,7 +240,7 @@ class TracedReads:
         try:
             with closing(self.way()) as connection:
                 return failed_at_of(connection, failure.failed_at)
-        except (*FAILED, ValueError, TypeError, LookupError) as error:
+        except (*FAILED, *UNEXPECTED) as error:
             self.note("the time of the error", error)
             return None
 
@@ -244,7 +260,7 @@ class TracedReads:
                 )
         except NotShown as reason:
             return replace(empty, why=str(reason))
-        except (*FAILED, ValueError, TypeError, LookupError) as error:
+        except (*FAILED, *UNEXPECTED) as error:
             return replace(empty, why=self.note("error log", error))
 
     def _of_group(self, group: EventGroup) -> TracedTransaction:

@@ -21,6 +21,7 @@ A cause is `proved` only if all of this holds, and `likely` otherwise:
 * its effect is the one that the error reports: it removed the object that is missing, created the
   one that exists already, or is the source's statement that would have created or removed it;
 * no later change of that table in the same log could have undone the effect;
+* the search of that log came to its end;
 * the replica logged it before the applier failed.
 
 Rows are never proved here: the values are not compared with those that the applier failed on.
@@ -164,7 +165,9 @@ def _missing(traced: TracedFailure, error: ErrorClass, executed: GtidSet) -> lis
         TraceCause(
             CauseKind.MISSING_CHANGE,
             Grade.PROVED
-            if _order(each) == last and _is_effect(traced, each, _SOURCE_EFFECT.get(error))
+            if _order(each) == last
+            and _is_searched(traced, traced.source)
+            and _is_effect(traced, each, _SOURCE_EFFECT.get(error))
             else Grade.LIKELY,
             each,
         )
@@ -203,6 +206,7 @@ def _own(traced: TracedFailure, error: ErrorClass) -> list[TraceCause]:
         is_decisive = (
             _is_effect(traced, each, _OWN_EFFECT.get(error))
             and (last is None or last <= _order(each))
+            and _is_searched(traced, traced.failure.replica)
             and each.happened_at is not None
             and traced.failed_at is not None
         )
@@ -221,6 +225,11 @@ def _changes_on(traced: TracedFailure, server: str) -> tuple[TracedTransaction, 
         for each in search.changes
         if not each.gtid & failing
     )
+
+
+def _is_searched(traced: TracedFailure, server: str) -> bool:
+    """Return whether the last logs of a server were searched to the end."""
+    return any(each.server == server and not each.why for each in traced.searches)
 
 
 def _is_effect(

@@ -17,7 +17,7 @@ from topology.tracing.table_effects import TableEffect
 
 @dataclass(frozen=True, slots=True)
 class TracedTransaction:
-    """A transaction in the binary log of a server. `end` is exclusive."""
+    """A transaction in the binary log of a server, or in its relay log. `end` is exclusive."""
 
     server: str
     gtid: GtidSet  # one GTID; empty for an anonymous transaction
@@ -33,6 +33,7 @@ class TracedTransaction:
     rows: tuple[str, ...]  # the first ones, shortened
     effects: tuple[TableEffect, ...]
     error_code: int = 0  # of its statement on the origin
+    is_relayed: bool = False  # read from a relay log: `file` is one, and `end` is in its last event
     why: str = ""  # why its content was not read
 
     @property

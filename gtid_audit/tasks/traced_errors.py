@@ -190,8 +190,10 @@ def _identified(servers: _Servers, failure: StoppedThread) -> TracedFailure:
         if not source:
             return traced
         found = servers.by_name[source].transactions_at(failure.place, count=CANDIDATES_MAX)
-        gtids = GtidSet.union_of(each.gtid for each in found)
-        return replace(traced, candidates=gtids - (replica.reading.gtid_executed or GtidSet()))
+        executed = replica.reading.gtid_executed or GtidSet()
+        # A statement that was logged with an error has failed although its GTID is executed (A1).
+        possible = [each.gtid for each in found if each.error_code or not each.gtid <= executed]
+        return replace(traced, candidates=GtidSet.union_of(possible))
     found = servers.by_name[source].transactions_at(failure.place, count=1) if source else ()
     if not found:
         relayed = replica.relayed(failure)

@@ -5,11 +5,12 @@ How it works
 SHOW REPLICA STATUS has one error for the receiver and one for the applier. What that error contains
 depends on the version and on the workers:
 
-    9.7, 8.0 with workers   errno of the first worker, a text that quotes the GTID; the cause is in
-                            the worker's own row of performance_schema
-    9.7, 8.0 without        the cause; the row of worker 0 has the GTID
-    5.6 without workers     the cause, and no GTID: the position in the source's log identifies it
-    5.6 with workers        1756, and no cause: the position is only a low-water mark
+    8.0 and later, with workers   errno of a worker, a text that quotes the GTID; the cause is in
+                                  the worker's own row of performance_schema
+    8.0 and later, without        the cause; the row of worker 0 has the GTID
+    5.6 without workers           the cause, and no GTID: the position in the source's log has it
+    5.6 with workers              the cause, and the GTID; or only 1756 (A1, where the worker
+                                  reports nothing): the position is a low-water mark
 
 With commit order, workers stop because another worker did (3030). They are listed after the worker
 that stopped first, and their transactions are not those that failed.
@@ -37,8 +38,7 @@ from topology.readings.snapshot import (
     WorkerSnapshot,
 )
 
-# ER_REPLICA_FOLLOWER_STOPPED… : "worker has stopped after at least one previous worker encountered
-# an error" (ER_MTS_INCONSISTENT_DATA is 1756, this is 3030).
+# "… worker has stopped after at least one previous worker encountered an error".
 _FOLLOWED: Final = 3030
 _FAILING: Final = re.compile(dict(QUOTED_SETS)[FAILED])
 _SERIAL: Final = ("0", "1")
@@ -101,7 +101,7 @@ class StoppedThread:
         return self.channel.applier_errno, self.channel.applier_error
 
 
-# Numbers that say only that a worker stopped: ER_MTA_INCONSISTENT_DATA.
+# Numbers that report only that a worker stopped: ER_MTA_INCONSISTENT_DATA.
 _VAGUE: Final = (1756,)
 
 

@@ -23,7 +23,14 @@ from topology.adapters.change_searches import SearchLimits, changes_on
 from topology.adapters.discover import address_identity, target_at
 from topology.adapters.mysql import MysqlReader
 from topology.adapters.neighbours import ServerAddress
-from topology.adapters.traced_reads import TracedReads, clock_shift
+from topology.adapters.traced_facts import (
+    clock_shift,
+    error_log,
+    failed_at,
+    relayed_failure,
+    table_now,
+)
+from topology.adapters.traced_reads import TracedReads
 from topology.readings.snapshot import ChannelSnapshot, LogPosition
 from topology.readings.target import ServerTarget
 from topology.tracing.error_classes import ErrorClass, class_of
@@ -196,7 +203,7 @@ def _identified(servers: _Servers, failure: StoppedThread) -> TracedFailure:
         return replace(traced, candidates=GtidSet.union_of(possible))
     found = servers.by_name[source].transactions_at(failure.place, count=1) if source else ()
     if not found:
-        relayed = replica.relayed(failure)
+        relayed = relayed_failure(replica, failure)
         found = () if relayed is None else (relayed,)
     gtids = GtidSet.union_of(each.gtid for each in found)
     return replace(traced, failure=replace(failure, gtids=gtids), transactions=found)
@@ -205,13 +212,13 @@ def _identified(servers: _Servers, failure: StoppedThread) -> TracedFailure:
 def _followed(servers: _Servers, traced: TracedFailure) -> TracedFailure:
     failure = traced.failure
     replica = servers.by_name[failure.replica]
-    traced = replace(traced, failed_at=replica.failed_at(failure))
+    traced = replace(traced, failed_at=failed_at(replica, failure))
     if failure.thread is ReplicationThread.APPLIER:
         gtids = (failure.gtids or traced.candidates).first(GTIDS_MAX)
         contents = [_content(servers, each, first=traced.source) for each in _each(gtids)]
         found = tuple(each for each in contents if each is not None) or traced.transactions
         if not found and failure.gtids and failure.gtids <= failure.channel.gtid_retrieved:
-            relayed = replica.relayed(failure)
+            relayed = relayed_failure(replica, failure)
             found = () if relayed is None else (relayed,)
         traced = replace(
             traced,
@@ -278,7 +285,7 @@ def _searched(servers: _Servers, traced: TracedFailure) -> TracedFailure:
         asked = (source, replica) if source is not None else (replica,)
         traced = replace(
             traced,
-            tables_now=tuple(each.table_now(table) for table in tables for each in asked),
+            tables_now=tuple(table_now(each, table) for table in tables for each in asked),
             searches=_searches(traced, source, replica, limits),
         )
         traced = replace(traced, replaced=replica.as_logged(_changes_of(traced)))
@@ -333,22 +340,20 @@ def _error_logs(servers: _Servers, traced: TracedFailure) -> tuple[ErrorLogExcer
     """Read the lines around the failure, and on the source those around the commit too."""
     window = servers.request.window_seconds
     replica = servers.by_name[traced.failure.replica]
-    failed_at = traced.failed_at
-    found = [replica.error_log(_moments(failed_at), window_seconds=window)]
+    at = traced.failed_at
+    found = [error_log(replica, _moments(at), window_seconds=window)]
     source = servers.by_name.get(traced.source)
     if source is None:
         return tuple(found)
-    moments = _moments(
-        None if failed_at is None else failed_at + clock_shift(replica.reading, source.reading)
-    )
+    moments = _moments(None if at is None else at + clock_shift(replica.reading, source.reading))
     for each in traced.transactions[:1]:
-        at = each.happened_at
-        is_far = at is not None and all(
-            abs(at - known) > timedelta(seconds=window) for known in moments
+        logged_at = each.happened_at
+        is_far = logged_at is not None and all(
+            abs(logged_at - known) > timedelta(seconds=window) for known in moments
         )
-        if each.server == source.name and at is not None and is_far:
-            moments.insert(0, at)
-    return (*found, source.error_log(moments, window_seconds=window))
+        if each.server == source.name and logged_at is not None and is_far:
+            moments.insert(0, logged_at)
+    return (*found, error_log(source, moments, window_seconds=window))
 
 
 def _moments(at: datetime | None) -> list[datetime]:

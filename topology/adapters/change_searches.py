@@ -20,8 +20,9 @@ from binlog.log_times import moment
 from binlog.schema.table_history import Place, TableKey
 from binlog.transactions import TransactionKind, statement_text
 from gtid import GtidSet
-from topology.adapters.traced_reads import FAILED, TracedReads
+from topology.adapters.traced_reads import TracedReads
 from topology.adapters.transaction_summary import shortened_statement
+from topology.adapters.unread_logs import FAILED
 from topology.readings.snapshot import BinaryLog, LogPosition
 from topology.tracing.table_effects import effects_of
 from topology.tracing.trace_values import ChangeSearch, TracedTransaction

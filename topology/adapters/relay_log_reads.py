@@ -4,7 +4,7 @@ It is the only copy that a client can read where the source is down or has purge
 The server prints statements as text, and the table of rows without their values.
 
 The statement begins at the position of the applier, which an event boundary is, and is limited in
-rows: the server holds a lock on its channels while it answers. Privilege: REPLICATION SLAVE.
+rows: the server holds a lock on its channels while it answers. The privilege is that of a dump.
 
 Source: reference manual, "SHOW RELAYLOG EVENTS Statement"; the texts of `Info` seen on 9.7.4 and
 5.6.24.

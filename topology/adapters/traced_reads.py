@@ -1,4 +1,4 @@
-"""What a trace asks one server: where a GTID is, what it contains, definitions, error log lines.
+"""What a trace asks the binary logs of one server: where a GTID is, what transactions contain.
 
 1. Each question is independent of the others. What cannot be read is noted in `unread`, with the
    reason, and the answer says that it is incomplete.
@@ -6,57 +6,31 @@
    in bytes and one in seconds for the whole search, because it may read gigabytes.
 3. Servers are only read. A server that did not answer the first reading is asked nothing more.
 
-Privileges: REPLICATION CLIENT and REPLICATION SLAVE for logs, SELECT on performance_schema for the
-error log, SELECT on a table for its definition.
+Privileges: REPLICATION CLIENT to list logs, and that of a replica to read them.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Final, TypeVar
-
-import pymysql
+from typing import Final
 
 from binlog.adapters.heads_server import locate_on_server
-from binlog.adapters.schema_servers import ServerTables
 from binlog.adapters.spooled import Spooled
 from binlog.adapters.stream import ServerLogs
-from binlog.errors import BinlogError, DumpBroken, DumpRefused, DumpTimedOut, StatementRefused
-from binlog.log_times import moment
+from binlog.errors import DumpTimedOut
 from binlog.scan import EventGroup
-from binlog.schema.sql_words import CannotFollow
 from binlog.schema.table_history import TableKey
-from binlog.transactions import Transaction
-from gtid import GtidError, GtidSet
-from topology.adapters.answers import UNEXPECTED, NotShown
-from topology.adapters.connection import way_to
-from topology.adapters.error_log_reads import error_log_around, error_log_file, failed_at_of
-from topology.adapters.relay_log_reads import relayed_transaction
-from topology.adapters.transaction_summary import first_rows, shortened_statement
-from topology.adapters.unread import unread_fact
-from topology.readings.dialect import dialect_of
-from topology.readings.snapshot import LogPosition, ServerSnapshot, UnreadFact, UnreadReason
+from gtid import GtidSet
+from topology.adapters.connection import Way, way_to
+from topology.adapters.traced_transactions import traced_group, traced_of
+from topology.adapters.unread_logs import FAILED, fact_not_read
+from topology.readings.snapshot import LogPosition, ServerSnapshot, UnreadFact
 from topology.readings.target import ServerTarget
-from topology.tracing.stopped_threads import StoppedThread
-from topology.tracing.table_effects import WHOLE_SCHEMA, TableEffect, effects_of
-from topology.tracing.trace_values import (
-    ErrorLogExcerpt,
-    ExtraTransactions,
-    GtidOnServer,
-    TableNow,
-    TracedTransaction,
-)
+from topology.tracing.trace_values import ExtraTransactions, GtidOnServer, TracedTransaction
 
-T = TypeVar("T")
-
-ROWS_MAX: Final = 5  # of a transaction
-STATEMENTS_MAX: Final = 5
 TRANSACTION_BYTES_MAX: Final = 64 << 20  # whose content is read
 EXTRA_MAX: Final = 10_000  # transactions that only the replica has
 TOUCHING_MAX: Final = 20
-FAILED: Final = (BinlogError, GtidError, CannotFollow, pymysql.MySQLError, OSError)
 
 
 @dataclass(slots=True)
@@ -79,7 +53,7 @@ class TracedReads:
         return self.reading.server_uuid is not None and self.reading.version is not None
 
     @property
-    def way(self) -> Callable[[], "pymysql.connections.Connection[pymysql.cursors.DictCursor]"]:
+    def way(self) -> Way:
         """Return the function that opens a connection."""
         return way_to(self.target, seconds_max=self.seconds_max)
 
@@ -131,7 +105,7 @@ class TracedReads:
             return None
         try:
             for group in self._groups(gtid):
-                return self._of_group(group)
+                return traced_group(self.name, group)
         except FAILED as error:
             self.note("the content of the transaction", error)
         return None
@@ -148,24 +122,6 @@ class TracedReads:
             self.note("the transaction at the position of the applier", error)
             return ()
         return tuple(traced_of(self.name, each) for each in found)
-
-    def relayed(self, failure: StoppedThread) -> TracedTransaction | None:
-        """Return the failing transaction from the relay log; None if it was not found there."""
-        version = self.reading.version
-        if not self.is_read or version is None:
-            return None
-        try:
-            with closing(self.way()) as connection:
-                return relayed_transaction(
-                    connection,
-                    dialect_of(version),
-                    self.name,
-                    failure.channel,
-                    failure.gtids.first(1),
-                )
-        except (*FAILED, *UNEXPECTED) as error:
-            self.note("the transaction in the relay log", error)
-            return None
 
     # -- many transactions ------------------------------------------------------------------------
 
@@ -203,7 +159,7 @@ class TracedReads:
             for each in self._groups_until(wanted, time.monotonic() + search_seconds_max):
                 transaction = traced_of(self.name, each.transaction)
                 if transaction.touches(tables) and len(touching) < TOUCHING_MAX:
-                    touching.append(self._of_group(each))
+                    touching.append(traced_group(self.name, each))
         except FAILED as error:
             why = self.note("transactions that its source has not executed", error)
         return replace(found, touching=tuple(touching), why=why)
@@ -216,123 +172,6 @@ class TracedReads:
             yield group
             if time.monotonic() > deadline:
                 raise DumpTimedOut(timeout_seconds_max=self.seconds_max)
-
-    # -- definitions and the error log ------------------------------------------------------------
-
-    def table_now(self, table: TableKey) -> TableNow:
-        """Return a table's columns now."""
-        if table.table == WHOLE_SCHEMA:
-            return TableNow(self.name, table, why="a schema, not a table")
-        if not self.is_read:
-            return TableNow(self.name, table, why="the server was not read")
-        try:
-            definition = ServerTables(self.way, self.seconds_max).definition(table)
-        except FAILED as error:
-            why = self.note(f"the definition of {table}", error)
-            return TableNow(self.name, table, why=why)
-        columns = definition.columns if definition is not None else ()
-        return TableNow(self.name, table, tuple((each.name, each.type_text) for each in columns))
-
-    def failed_at(self, failure: StoppedThread) -> datetime | None:
-        """Return when a thread failed (UTC), by the server's clock."""
-        if not self.is_read:
-            return None
-        try:
-            with closing(self.way()) as connection:
-                return failed_at_of(connection, failure.failed_at)
-        except (*FAILED, *UNEXPECTED) as error:
-            self.note("the time of the error", error)
-            return None
-
-    def error_log(self, moments: Sequence[datetime], *, window_seconds: int) -> ErrorLogExcerpt:
-        """Return the lines of its error log around some times of its own clock."""
-        empty = ErrorLogExcerpt(self.name, "", tuple(moments), window_seconds)
-        if not self.is_read or self.reading.version is None:
-            return replace(empty, why="the server was not read")
-        dialect = dialect_of(self.reading.version)
-        try:
-            with closing(self.way()) as connection:
-                empty = replace(empty, file=error_log_file(connection))
-                if not moments:
-                    return replace(empty, why="the time of the error is not known")
-                return error_log_around(
-                    connection, dialect, empty, moments, window_seconds=window_seconds
-                )
-        except NotShown as reason:
-            return replace(empty, why=str(reason))
-        except (*FAILED, *UNEXPECTED) as error:
-            return replace(empty, why=self.note("error log", error))
-
-    def _of_group(self, group: EventGroup) -> TracedTransaction:
-        traced = traced_of(self.name, group.transaction)
-        try:
-            rows = first_rows(group, rows_max=ROWS_MAX)
-        except BinlogError as error:
-            return replace(traced, why=f"rows not read: {error}")
-        return replace(traced, rows=rows)
-
-
-def traced_of(server: str, transaction: Transaction) -> TracedTransaction:
-    """Return a transaction as a server logged it, with bounded texts."""
-    committed, logged = (
-        transaction.original_commit_timestamp,
-        transaction.immediate_commit_timestamp,
-    )
-    return TracedTransaction(
-        server=server,
-        gtid=GtidSet() if transaction.gtid is None else GtidSet.of(transaction.gtid),
-        file=transaction.file,
-        start=transaction.start,
-        end=transaction.end,
-        committed_at=moment(committed or transaction.timestamp_seconds * 1_000_000),
-        logged_at=moment(logged) if logged else None,
-        server_id=transaction.server_id,
-        kind=transaction.kind.value,
-        tables=transaction.tables,
-        statements=tuple(
-            shortened_statement(each.sql) for each in transaction.statements[:STATEMENTS_MAX]
-        ),
-        rows=(),
-        effects=effects_in(transaction),
-        error_code=transaction.error_code,
-        why="" if transaction.is_complete else "its end is missing",
-    )
-
-
-def effects_in(transaction: Transaction) -> tuple[TableEffect, ...]:
-    """Return what the statements of a transaction do to tables."""
-    return tuple(
-        effect
-        for each in transaction.statements
-        for effect in effects_of(each.sql, schema=each.schema)
-    )
-
-
-def clock_shift(server: ServerSnapshot, other: ServerSnapshot) -> timedelta:
-    """Return by how much the clock of `other` is ahead; 0 if not read, or within a second.
-
-    Reading the clocks takes a part of a second.
-    """
-    if server.clock_ahead is None or other.clock_ahead is None:
-        return timedelta()
-    shift = other.clock_ahead - server.clock_ahead
-    return shift if abs(shift) > timedelta(seconds=1) else timedelta()
-
-
-def fact_not_read(fact: str, error: Exception) -> UnreadFact:
-    """Return the unread fact of an error of a server, a connection or a log."""
-    if isinstance(error, DumpRefused | StatementRefused):
-        answer = pymysql.err.OperationalError(error.code, error.text)
-        return unread_fact(fact, answer, timed_out=False)
-    if isinstance(error, DumpTimedOut):
-        return UnreadFact(fact, UnreadReason.TIMEOUT, str(error))
-    if isinstance(error, DumpBroken):
-        return UnreadFact(fact, UnreadReason.UNREACHABLE, str(error))
-    if isinstance(error, pymysql.MySQLError | OSError):
-        return unread_fact(fact, error, timed_out=False)
-    if isinstance(error, BinlogError):
-        return UnreadFact(fact, UnreadReason.ERROR, str(error))
-    return UnreadFact(fact, UnreadReason.UNPARSEABLE, str(error))
 
 
 def _has(gtids: GtidSet | None, wanted: GtidSet) -> bool | None:

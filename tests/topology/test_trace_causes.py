@@ -96,6 +96,9 @@ def test_what_the_replica_did_after_the_failure_explains_nothing() -> None:
         ("ALTER TABLE t ADD y INT", TABLE_EXISTS, 1050, Grade.LIKELY),
         ("RENAME TABLE t TO s", MISSING_TABLE, 1146, Grade.PROVED),
         ("ALTER TABLE t RENAME TO s", MISSING_TABLE, 1146, Grade.PROVED),
+        ("RENAME TABLE t TO old, s TO t", MISSING_TABLE, 1146, Grade.LIKELY),
+        ("RENAME TABLE t TO old, s TO t", TABLE_EXISTS, 1050, Grade.PROVED),
+        ("DROP TABLE T", MISSING_TABLE, 1146, Grade.LIKELY),
         ("DROP DATABASE shop", MISSING_TABLE, 1146, Grade.PROVED),
         ("ALTER TABLE t DROP x", "Error 'Unknown column 'x' in 't'' on query.", 1054, Grade.PROVED),
         ("ALTER TABLE t DROP y", "Error 'Unknown column 'x' in 't'' on query.", 1054, Grade.LIKELY),
@@ -219,6 +222,9 @@ def test_remaining_causes_name_what_was_not_searched() -> None:
         "a filter of the channel on b: Replicate_Do_DB=shop",
         "a backup or a dump was restored on b incompletely",
     )
+    alone = a_trace(extra=None)
+    text = "a transaction that only b executed: the sets of its source were not read"
+    assert text in remaining_causes(alone, ())
     unread = a_trace(searches=(a_search("a", why="privilege: denied"), a_search("b")), source="")
     assert remaining_causes(unread, ())[1:3] == (
         "a session on the source changed a table with sql_log_bin = 0",

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlog.adapters.schema_defining import DefiningEvents
-from binlog.errors import DumpTimedOut
 from binlog.events import Event, GtidLog, Query
 from binlog.log_times import moment
 from binlog.schema.table_history import Place, TableKey
@@ -22,7 +21,7 @@ from binlog.transactions import TransactionKind, statement_text
 from gtid import GtidSet
 from topology.adapters.traced_reads import TracedReads
 from topology.adapters.transaction_summary import shortened_statement
-from topology.adapters.unread_logs import FAILED
+from topology.adapters.unread_logs import FAILED, SearchTimeUp
 from topology.readings.snapshot import BinaryLog, LogPosition
 from topology.tracing.table_effects import effects_of
 from topology.tracing.trace_values import ChangeSearch, TracedTransaction
@@ -100,7 +99,7 @@ def _changes(
     head: Event | None = None
     for event in events:
         if time.monotonic() > deadline:
-            raise DumpTimedOut(timeout_seconds_max=limits.seconds_max)
+            raise SearchTimeUp(seconds_max=limits.seconds_max)
         if until is not None and _is_at(event, until):
             return
         if isinstance(event.body, GtidLog):

@@ -4,7 +4,8 @@
    reason, and the answer says that it is incomplete.
 2. Every dump and statement has the time limit of the connection. A search of logs also has a limit
    in bytes and one in seconds for the whole search, because it may read gigabytes.
-3. Servers are only read. A server that did not answer the first reading is asked nothing more.
+3. Servers are only read. A server that stops answering costs one time limit, and is then asked
+   nothing more.
 
 Privileges: REPLICATION CLIENT to list logs, and that of a replica to read them.
 """
@@ -17,18 +18,18 @@ from typing import Final
 from binlog.adapters.heads_server import locate_on_server
 from binlog.adapters.spooled import Spooled
 from binlog.adapters.stream import ServerLogs
-from binlog.errors import DumpTimedOut
 from binlog.scan import EventGroup
 from binlog.schema.table_history import TableKey
 from gtid import GtidSet
 from topology.adapters.connection import Way, way_to
 from topology.adapters.traced_transactions import traced_group, traced_of
-from topology.adapters.unread_logs import FAILED, fact_not_read
-from topology.readings.snapshot import LogPosition, ServerSnapshot, UnreadFact
+from topology.adapters.unread_logs import FAILED, SearchTimeUp, fact_not_read
+from topology.readings.snapshot import LogPosition, ServerSnapshot, UnreadFact, UnreadReason
 from topology.readings.target import ServerTarget
 from topology.tracing.trace_values import ExtraTransactions, GtidOnServer, TracedTransaction
 
 TRANSACTION_BYTES_MAX: Final = 64 << 20  # whose content is read
+_SILENT: Final = (UnreadReason.UNREACHABLE, UnreadReason.TIMEOUT)
 EXTRA_MAX: Final = 10_000  # transactions that only the replica has
 TOUCHING_MAX: Final = 20
 
@@ -41,6 +42,7 @@ class TracedReads:
     reading: ServerSnapshot
     seconds_max: float
     unread: list[UnreadFact] = field(default_factory=list)
+    is_lost: bool = False  # it stopped answering: it is asked nothing more
 
     @property
     def name(self) -> str:
@@ -49,8 +51,9 @@ class TracedReads:
 
     @property
     def is_read(self) -> bool:
-        """Return whether the server answered, so that more can be asked."""
-        return self.reading.server_uuid is not None and self.reading.version is not None
+        """Return whether the server answers, so that more can be asked."""
+        has_answered = self.reading.server_uuid is not None and self.reading.version is not None
+        return has_answered and not self.is_lost
 
     @property
     def way(self) -> Way:
@@ -65,6 +68,8 @@ class TracedReads:
     def note(self, fact: str, error: Exception) -> str:
         """Note what was not read; return the reason as a text."""
         noted = fact_not_read(fact, error)
+        if noted.reason in _SILENT and not isinstance(error, SearchTimeUp):
+            self.is_lost = True
         if noted not in self.unread:
             self.unread.append(noted)
         return f"{noted.reason.value}: {noted.detail}"
@@ -156,7 +161,7 @@ class TracedReads:
         touching: list[TracedTransaction] = []
         why = ""
         try:
-            for each in self._groups_until(wanted, time.monotonic() + search_seconds_max):
+            for each in self._groups_until(wanted, seconds_max=search_seconds_max):
                 transaction = traced_of(self.name, each.transaction)
                 if transaction.touches(tables) and len(touching) < TOUCHING_MAX:
                     touching.append(traced_group(self.name, each))
@@ -167,11 +172,12 @@ class TracedReads:
     def _groups(self, wanted: GtidSet) -> Iterator[EventGroup]:
         return self.logs.events_of(wanted, bytes_max=TRANSACTION_BYTES_MAX, store=Spooled)
 
-    def _groups_until(self, wanted: GtidSet, deadline: float) -> Iterator[EventGroup]:
+    def _groups_until(self, wanted: GtidSet, *, seconds_max: float) -> Iterator[EventGroup]:
+        deadline = time.monotonic() + seconds_max
         for group in self._groups(wanted):
             yield group
             if time.monotonic() > deadline:
-                raise DumpTimedOut(timeout_seconds_max=self.seconds_max)
+                raise SearchTimeUp(seconds_max=seconds_max)
 
 
 def _has(gtids: GtidSet | None, wanted: GtidSet) -> bool | None:

@@ -14,12 +14,20 @@ from topology.readings.snapshot import UnreadFact, UnreadReason
 FAILED: Final = (BinlogError, GtidError, CannotFollow, pymysql.MySQLError, OSError)
 
 
+class SearchTimeUp(BinlogError):
+    """A search of logs was ended by its own limit; the server answered until then."""
+
+    def __init__(self, *, seconds_max: float) -> None:
+        super().__init__(f"the search was not complete after {seconds_max:g} s")
+        self.seconds_max = seconds_max
+
+
 def fact_not_read(fact: str, error: Exception) -> UnreadFact:
     """Return the unread fact of an error of a server, a connection or a log."""
     if isinstance(error, DumpRefused | StatementRefused):
         answer = pymysql.err.OperationalError(error.code, error.text)
         return unread_fact(fact, answer, timed_out=False)
-    if isinstance(error, DumpTimedOut):
+    if isinstance(error, DumpTimedOut | SearchTimeUp):
         return UnreadFact(fact, UnreadReason.TIMEOUT, str(error))
     if isinstance(error, DumpBroken):
         return UnreadFact(fact, UnreadReason.UNREACHABLE, str(error))

@@ -27,6 +27,7 @@ A cause is `proved` only if all of this holds, and `likely` otherwise:
 Rows are never proved here: the values are not compared with those that the applier failed on.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -146,6 +147,11 @@ def _unsearched(traced: TracedFailure) -> list[str]:
                 " not searched (--search)"
             )
     extra = traced.extra
+    if extra is None:
+        replica = traced.failure.replica
+        found.append(
+            f"a transaction that only {replica} executed: the sets of its source were not read"
+        )
     if extra is not None and extra.why:
         found.append(f"a transaction that only {extra.server} executed: not read: {extra.why}")
     if extra is not None and extra.purged:
@@ -235,22 +241,30 @@ def _is_searched(traced: TracedFailure, server: str) -> bool:
 def _is_effect(
     traced: TracedFailure, transaction: TracedTransaction, wanted: EffectKind | None
 ) -> bool:
-    """Return whether a transaction did to a traced table, or to its column, what is wanted."""
+    """Return whether a transaction did to a traced table, or to its column, what is wanted.
+
+    The last effect counts: RENAME TABLE t TO old, new TO t leaves a table t. Names are compared
+    with their letter case here, because t and T may be two tables.
+    """
     if wanted is None:
         return False
     member = member_in_text(traced.failure.cause_text)
     return any(
-        _does(effect, wanted, member)
-        for effect in transaction.effects
-        if any(effect.concerns(table) for table in traced.tables)
+        _last_kind([each for each in transaction.effects if each.is_on(table)], member) is wanted
+        for table in traced.tables
     )
 
 
-def _does(effect: TableEffect, wanted: EffectKind, member: str) -> bool:
-    if not member:
-        return effect.kind is wanted
-    names = effect.removed if wanted is EffectKind.REMOVES else effect.added
-    return member in names
+def _last_kind(effects: Sequence[TableEffect], member: str) -> EffectKind | None:
+    """Return what the last of some effects did to a table; with `member`, to that column or key."""
+    for effect in reversed(effects):
+        if not member:
+            return effect.kind
+        if member in effect.added:
+            return EffectKind.CREATES
+        if member in effect.removed:
+            return EffectKind.REMOVES
+    return None
 
 
 def _is_before(traced: TracedFailure, transaction: TracedTransaction) -> bool:

@@ -11,7 +11,7 @@ Sources: sql/share messages of 5.6 to 9.7; texts seen on 9.7.4 and 5.6.24.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, assert_never
 
@@ -85,15 +85,23 @@ class TableEffect:
     removed: frozenset[str] = frozenset()
 
     def concerns(self, table: TableKey) -> bool:
-        """Return whether the effect is on a table, or on a schema. Letter case does not count.
+        """Return whether the effect may be on a table, or on a schema: letter case does not count.
+
+        A server may compare names in lower case.
+        """
+        lower = replace(self, table=_lower(self.table))
+        return lower.is_on(_lower(table))
+
+    def is_on(self, table: TableKey) -> bool:
+        """Return whether the effect is on a table, or on a schema, by its exact name.
 
         DROP DATABASE removes every table of it; CREATE DATABASE creates none.
         """
-        if self.table.schema.lower() != table.schema.lower():
+        if self.table.schema != table.schema:
             return False
         if self.table.table == WHOLE_SCHEMA and table.table != WHOLE_SCHEMA:
             return self.kind is EffectKind.REMOVES
-        return self.table.table.lower() == table.table.lower()
+        return self.table.table == table.table
 
 
 def effects_of(sql: str, *, schema: str) -> tuple[TableEffect, ...]:
@@ -149,6 +157,10 @@ def member_in_text(text: str) -> str:
     """Return the column or key that an error text is about, in lower case; "" if it has none."""
     found = _MEMBERS.search(text)
     return "" if found is None else found[1].rpartition(".")[2].lower()
+
+
+def _lower(table: TableKey) -> TableKey:
+    return TableKey(table.schema.lower(), table.table.lower())
 
 
 def _named(name: str, schema: str) -> TableKey:

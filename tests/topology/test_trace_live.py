@@ -1,11 +1,16 @@
 """`gtid-audit trace` on real servers: each kind of error, each cause, and what cannot be read."""
 
 import json
+import re
+import shlex
+import time
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from binlog.schema.table_history import TableKey
 from compose.faults import (
     await_applier_stopped,
     commit,
@@ -20,7 +25,13 @@ from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from gtid_audit.views.trace_schema import trace_schema
 from tests.gtid_audit.build import run_cli
+from topology.adapters.change_searches import SearchLimits, changes_on
+from topology.adapters.mysql import MysqlReader
+from topology.adapters.traced_facts import error_log, table_now
+from topology.adapters.traced_reads import TracedReads
+from topology.readings.target import ServerTarget
 
+PAGE = Path(__file__).parents[2] / "docs/trace.md"
 VALIDATOR = jsonschema.Draft202012Validator(trace_schema(is_closed=True))
 EVERY = ("pair97", "pair56")
 TABLE = "CREATE TABLE shop.t (id INT PRIMARY KEY, x INT, c VARCHAR(20))"
@@ -447,3 +458,93 @@ def test_lines_before_the_window_are_left_out(pair97: Pair) -> None:
     lines = [each["error_logs"][0] for each in (wide, narrow)]
     assert lines[0]["count"] > lines[1]["count"]
     assert any("Table 'shop.t' doesn't exist" in each["text"] for each in lines[0]["lines"])
+
+
+def test_the_commands_of_the_page(pair97: Pair) -> None:
+    """What docs/trace.md shows runs as it is written, with the addresses of these servers."""
+    source, replica = shop(pair97)
+    changed = commit(replica, "DROP TABLE shop.t")
+    failed = commit(source, ROW)
+    await_applier_stopped(replica)
+    addresses = {
+        "mysql://audit@db1:3306/?ssl=required": source.dsn,
+        "mysql://audit@db2:3306/?ssl=required": replica.dsn,
+        "3e11fa47-71ca-11e1-9e33-c80aa9429562:23": failed,
+    }
+    commands = re.findall(r"^gtid-audit (.*)$", PAGE.read_text(), re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        words = [addresses.get(word, word) for word in shlex.split(command)]
+        known = [word for word in words if "@db3" not in word]
+        assert known[0] == "trace"
+        text = page(*known[1:], status=2)
+        assert f"proved: 127.0.0.1:{replica.port} executed {changed}, and" in text
+
+
+def test_the_next_commands_run(pair97: Pair, tmp_path: Path) -> None:
+    source, replica = shop(pair97)
+    commit(replica, "INSERT INTO shop.t VALUES (2, 2, 'b')")
+    commit(source, ROW)
+    await_applier_stopped(replica)
+    shown = traced(replica.dsn, status=2)["next"]
+    assert [each.split()[1] for each in shown] == ["binlog", "binlog", "pair", "repair"]
+    for command in shown:
+        words = [
+            str(tmp_path / "plan") if each == "plan" else each for each in shlex.split(command)
+        ]
+        if words[1] == "repair":
+            words[2] = "plan"
+        done = run_cli(*words[1:])
+        assert done.returncode in (0, 1, 2), (command, done.stdout, done.stderr)
+
+
+def test_a_server_that_stops_answering_is_asked_no_more(pair97: Pair) -> None:
+    """It costs one time limit, not one for each question."""
+    source, replica = shop(pair97)
+    commit(source, "UPDATE shop.t SET x = 2")
+    target = ServerTarget("a", source.host, source.port, "root")
+    reader = MysqlReader(target, cluster="", timeout_seconds_max=1.0)
+    reading = reader.read(phase=1)
+    reader.close()
+    reads = TracedReads(target, reading, 1.0)
+    began = time.monotonic()
+    with hung_server(source):
+        assert reading.gtid_executed is not None
+        gtid = reading.gtid_executed.first(1)
+        assert reads.gtid_state(gtid).why.startswith("unreachable: ")
+        assert reads.is_lost
+        assert reads.transaction(gtid) is None
+        assert table_now(reads, TableKey("shop", "t")).why == "the server was not read"
+        assert error_log(reads, (), window_seconds=1).why == "the server was not read"
+        assert changes_on(reads, (), SearchLimits(1, 1.0)).why
+    assert time.monotonic() - began < 5
+    assert [each.fact for each in reads.unread] == ["the place of the GTID"]
+    assert replica.running
+
+
+def test_a_tagged_gtid_and_a_named_channel(pair97: Pair) -> None:
+    source, replica = shop(pair97)
+    replica.execute("STOP REPLICA", "RESET REPLICA ALL")
+    follow_by(replica, source, "east")
+    unlogged(replica, "DROP TABLE shop.t")
+    source.execute("SET gtid_next = 'AUTOMATIC:billing'", ROW)
+    failed = f"{source.value('@@GLOBAL.server_uuid')}:billing:1"
+    await_applier_stopped(replica)
+    [error] = traced(replica.dsn, status=2)["errors"]
+    assert (error["channel"], error["gtid_set"]) == ("east", failed)
+    assert error["transactions"][0]["gtid"] == failed
+    source.execute("FLUSH BINARY LOGS")
+    purge_until_gone(source, failed)
+    [error] = traced(replica.dsn, status=2)["errors"]
+    assert error["transactions"][0]["is_relay_log"]
+    assert error["transactions"][0]["gtid"] == failed
+    replica.execute("STOP REPLICA", "RESET REPLICA ALL")
+
+
+def follow_by(replica: Server, source: Server, channel: str) -> None:
+    statement = replica.dialect.change_source_to(
+        host=source.host, port=source.port, user="replication", auto_position=1
+    )
+    replica.execute(
+        f"{statement} FOR CHANNEL '{channel}'", f"START REPLICA FOR CHANNEL '{channel}'"
+    )

@@ -73,7 +73,7 @@ def test_a_vague_number_gives_way_to_that_of_the_worker() -> None:
     assert failed(applier_errno=1756).errno == 1756
 
 
-@pytest.mark.parametrize(("parallel", "is_low_water"), [("0", False), ("1", False), ("2", True)])
+@pytest.mark.parametrize(("parallel", "is_low_water"), [("0", False), ("1", True), ("2", True)])
 def test_without_a_gtid_the_position_counts(parallel: str, is_low_water: bool) -> None:
     [found] = stopped_threads(replica(parallel=parallel, applier_errno=1062))
     assert (found.place, found.gtids, found.is_low_water) == (HERE, GtidSet(), is_low_water)

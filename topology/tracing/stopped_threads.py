@@ -41,7 +41,8 @@ from topology.readings.snapshot import (
 # "… worker has stopped after at least one previous worker encountered an error".
 _FOLLOWED: Final = 3030
 _FAILING: Final = re.compile(dict(QUOTED_SETS)[FAILED])
-_SERIAL: Final = ("0", "1")
+# A single worker is one of a parallel applier: its position is that of the last checkpoint.
+_SERIAL: Final = "0"
 
 
 class ReplicationThread(Enum):
@@ -141,7 +142,7 @@ def _applier(
     first = [each for each in workers if each.errno != _FOLLOWED]
     gtids = GtidSet.union_of(each.applying or _quoted(each.error) for each in first)
     gtids = gtids or _quoted(channel.applier_error)
-    is_parallel = (server.setting("replica_parallel_workers") or "2") not in _SERIAL
+    is_parallel = (server.setting("replica_parallel_workers") or "2") != _SERIAL
     return StoppedThread(
         server.name,
         channel,

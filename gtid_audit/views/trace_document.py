@@ -14,7 +14,7 @@ from gtid_audit.views.trace_words import (
     verdict_of_trace,
 )
 from topology.documents.document_version import versioned
-from topology.readings.snapshot import WorkerSnapshot
+from topology.readings.worker import WorkerSnapshot
 from topology.tracing.causes import TraceCause, differences_now, remaining_causes
 from topology.tracing.error_classes import class_of, meaning_of
 from topology.tracing.stopped_threads import StoppedThread

@@ -7,7 +7,8 @@ from typing import Any
 from binlog.schema.table_history import TableKey
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_server
-from topology.readings.snapshot import ThreadState, WorkerSnapshot
+from topology.readings.snapshot import ThreadState
+from topology.readings.worker import WorkerSnapshot
 from topology.tracing.stopped_threads import StoppedThread, stopped_threads
 from topology.tracing.table_effects import effects_of
 from topology.tracing.trace_values import (

@@ -35,8 +35,8 @@ from topology.readings.snapshot import (
     LogPosition,
     ServerSnapshot,
     ThreadState,
-    WorkerSnapshot,
 )
+from topology.readings.worker import WorkerSnapshot
 
 # "… worker has stopped after at least one previous worker encountered an error".
 _FOLLOWED: Final = 3030

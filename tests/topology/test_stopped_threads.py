@@ -113,3 +113,23 @@ def test_both_threads_may_have_failed() -> None:
 def test_a_worker_fails_before_its_coordinator_stops() -> None:
     found = failed(applier=ThreadState.RUNNING, workers=(a_worker(1, 1062, "Duplicate", GTID),))
     assert (found.state, found.errno) == (ThreadState.RUNNING, 1062)
+
+
+@pytest.mark.parametrize(
+    "facts", [{"receiver_errno": 2003}, {"receiver_error": "error connecting to source"}]
+)
+def test_a_receiver_may_have_only_a_number_or_only_a_text(facts: dict[str, Any]) -> None:
+    [found] = stopped_threads(replica(**facts))
+    assert found.thread is ReplicationThread.RECEIVER
+    assert not found.is_low_water
+
+
+def test_a_worker_may_have_only_a_number_or_only_a_text() -> None:
+    workers = (a_worker(2, 0, "a text"), a_worker(1, 1062, ""), a_worker(3, 0, ""))
+    assert [each.worker_id for each in failed(workers=workers).workers] == [1, 2]
+
+
+def test_a_setting_that_was_not_read_may_be_parallel() -> None:
+    server = a_server("b", B, "", channels=(a_channel("a", A, applier_errno=1),), settings=None)
+    [found] = stopped_threads(server)
+    assert found.is_low_water

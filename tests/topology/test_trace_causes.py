@@ -292,3 +292,49 @@ def test_the_meaning_does_not_repeat_what_the_trace_has_read() -> None:
     assert meaning.title == "duplicate key on the replica"
     assert not any("binlog show" in each for each in meaning.advice)
     assert meaning_of(a_failure("a text of the next version", 65_000)) is None
+
+
+def test_the_text_decides_and_a_wrapper_gives_way() -> None:
+    wrapper = "Coordinator stopped because there were error(s) in the worker(s)."
+    titles = {
+        (DUPLICATE, 1205): "duplicate key on the replica",
+        (wrapper, 1062): "duplicate key on the replica",
+        (wrapper, 0): "the workers of a parallel applier have stopped",
+        (wrapper, 65_000): "the workers of a parallel applier have stopped",
+    }
+    for (text, errno), title in titles.items():
+        meaning = meaning_of(a_failure(text, errno))
+        assert meaning is not None
+        assert meaning.title == title
+
+
+def test_the_order_of_changes_is_that_of_the_files() -> None:
+    """A later file has smaller positions."""
+    later = a_transaction("b", f"{A}:6", "CREATE TABLE t (id INT)", start=4, file="binlog.000010")
+    traced = dropped(searches=(a_search("a"), a_search("b", DROP, later)))
+    assert causes(traced) == [(CauseKind.OWN_CHANGE, Grade.LIKELY, f"{B}:5")]
+    earlier = replace(later, file="binlog.000000", start=9_000)
+    traced = dropped(searches=(a_search("a"), a_search("b", earlier, DROP)))
+    assert causes(traced) == [(CauseKind.OWN_CHANGE, Grade.PROVED, f"{B}:5")]
+
+
+def test_changes_of_one_server_say_nothing_about_another() -> None:
+    create = a_transaction("a", f"{A}:6", "CREATE TABLE t (id INT)", start=5_000)
+    traced = dropped(searches=(a_search("a", create), a_search("b", DROP)))
+    assert causes(traced) == [(CauseKind.OWN_CHANGE, Grade.PROVED, f"{B}:5")]
+    missing = replace(create, gtid=GtidSet.parse(f"{C}:1"), server="b")
+    assert causes(a_trace(searches=(a_search("a"), a_search("b", missing)))) == []
+
+
+def test_every_class_of_definitions_may_be_unlogged_on_the_source() -> None:
+    converted = "Column 1 of table 'shop.t' cannot be converted from type 'int'"
+    text = "a session on a changed a table with sql_log_bin = 0"
+    for error, errno in ((MISSING_TABLE, 1146), (TABLE_EXISTS, 1050), (converted, 1677)):
+        assert text in remaining_causes(a_trace(error, errno), ())
+
+
+def test_definitions_are_compared_between_the_source_and_the_replica_only() -> None:
+    here, there = TableNow("a", TABLE, (("id", "int"),)), TableNow("b", TABLE)
+    third = TableNow("c", TABLE, (("other", "int"),))
+    for tables_now in ((here, there, third), (third, here, there)):
+        assert differences_now(a_trace(tables_now=tables_now)) == ((here, there),)

@@ -548,3 +548,41 @@ def follow_by(replica: Server, source: Server, channel: str) -> None:
     replica.execute(
         f"{statement} FOR CHANNEL '{channel}'", f"START REPLICA FOR CHANNEL '{channel}'"
     )
+
+
+def test_a_search_that_runs_out_of_time_proves_nothing(pair97: Pair) -> None:
+    source, _ = shop(pair97)
+    target = ServerTarget("a", source.host, source.port, "root")
+    reader = MysqlReader(target, cluster="", timeout_seconds_max=5.0)
+    reading = reader.read(phase=1)
+    reader.close()
+    reads = TracedReads(target, reading, 5.0)
+    table = (TableKey("shop", "t"),)
+    late = changes_on(reads, table, SearchLimits(1 << 30, 0.0))
+    assert late.why == "timeout: the search was not complete after 0 s"
+    assert not late.is_complete
+    assert reads.is_read, "the server answers"
+    whole = changes_on(reads, table, SearchLimits(1 << 30, 30.0))
+    assert [each.statements for each in whole.changes] == [(TABLE,)]
+    assert (whole.count, whole.why, whole.is_complete) == (1, "", True)
+    source.execute("FLUSH BINARY LOGS")
+    reader = MysqlReader(target, cluster="", timeout_seconds_max=5.0)
+    reading = reader.read(phase=1)
+    reader.close()
+    part = changes_on(TracedReads(target, reading, 5.0), table, SearchLimits(1, 30.0))
+    assert (part.changes, part.first_file, part.is_complete) == ((), "binlog.000002", False)
+
+
+def test_the_source_is_shown_around_the_commit_too(pair97: Pair) -> None:
+    source, replica = shop(pair97)
+    replica.execute("STOP REPLICA SQL_THREAD")
+    unlogged(replica, "DROP TABLE shop.t")
+    commit(source, ROW)
+    time.sleep(3)
+    replica.execute("START REPLICA SQL_THREAD")
+    await_applier_stopped(replica)
+    [error] = traced(replica.dsn, "--window", "1", status=2)["errors"]
+    of_replica, of_source = error["error_logs"]
+    assert of_replica["around"] == [error["failed_at"]]
+    committed_at = error["transactions"][0]["logged_at"]
+    assert of_source["around"] == [committed_at, error["failed_at"]]

@@ -165,7 +165,6 @@ def _unsearched(traced: TracedFailure) -> list[str]:
 def _missing(traced: TracedFailure, error: ErrorClass, executed: GtidSet) -> list[TraceCause]:
     """Return the source's changes before the failing transaction that the replica is missing."""
     changes = _changes_on(traced, traced.source)
-    failing = GtidSet.union_of(each.gtid for each in traced.transactions)
     last = max((_order(each) for each in changes), default=None)
     return [
         TraceCause(
@@ -178,7 +177,7 @@ def _missing(traced: TracedFailure, error: ErrorClass, executed: GtidSet) -> lis
             each,
         )
         for each in changes
-        if each.gtid and not each.gtid & (executed | failing)
+        if each.gtid and not each.gtid & executed
     ]
 
 
@@ -274,5 +273,6 @@ def _is_before(traced: TracedFailure, transaction: TracedTransaction) -> bool:
 
 
 def _order(transaction: TracedTransaction) -> tuple[int, int]:
+    """Return the place in the log, to compare it with others of the same server."""
     number = transaction.file.rpartition(".")[2]
     return int(number) if number.isdigit() else 0, transaction.start

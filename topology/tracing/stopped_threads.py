@@ -142,7 +142,7 @@ def _applier(
     first = [each for each in workers if each.errno != _FOLLOWED]
     gtids = GtidSet.union_of(each.applying or _quoted(each.error) for each in first)
     gtids = gtids or _quoted(channel.applier_error)
-    is_parallel = (server.setting("replica_parallel_workers") or "2") != _SERIAL
+    is_parallel = server.setting("replica_parallel_workers") != _SERIAL
     return StoppedThread(
         server.name,
         channel,

@@ -50,7 +50,6 @@ _TABLES: Final = tuple(
         r"Table '([^']+)' (?:doesn't exist|already exists)",
         r"Unknown table '([^']+)'",
         r"of table '([^']+)' cannot be converted",
-        r"Table definition on .* received .*'([^']+)'",
         r"Unknown column '[^']+' in '([^' ]+\.[^' ]+)'",
     )
 )

@@ -27,6 +27,7 @@ from gtid_audit.commands import (
     sets,
     spark,
     store_snapshot,
+    trace,
 )
 from gtid_audit.commands.fast_start import FastCommand, FastGroup
 from gtid_audit.output import ReaderGone, speak_utf8, warn, without_credentials, write_line
@@ -86,6 +87,7 @@ app.command("audit")(audit.audit)
 app.command("snapshot")(store_snapshot.snapshot)
 app.command("handshake")(handshake.handshake)
 app.command("locks")(locks.locks)
+app.command("trace", cls=FastCommand)(trace.trace)
 app.command("explain", cls=FastCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(plan.commands(PLAIN), name="repair")

@@ -47,6 +47,19 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_lock_waits.py",),
     ),
     Target(
+        "tracing",
+        (
+            "topology/tracing/causes.py",
+            "topology/tracing/error_classes.py",
+            "topology/tracing/stopped_threads.py",
+            "topology/tracing/table_effects.py",
+        ),
+        (
+            *("tests/topology/test_trace_causes.py", "tests/topology/test_table_effects.py"),
+            *("tests/topology/test_stopped_threads.py", "tests/gtid_audit/test_trace_command.py"),
+        ),
+    ),
+    Target(
         "discovery",
         ("topology/adapters/discover.py", "topology/adapters/neighbours.py"),
         ("tests/topology/test_discover.py",),

@@ -138,14 +138,20 @@ class _Walk:
 
     def contact(self, targets: Iterable[ServerTarget]) -> None:
         """Ask the addresses that were not asked before, at the same time."""
-        new = {_identity(each): each for each in targets if _identity(each) not in self.answers}
+        new = {
+            address_identity(each): each
+            for each in targets
+            if address_identity(each) not in self.answers
+        }
         if new:
             with ThreadPoolExecutor(min(len(new), _CONNECTIONS_MAX)) as pool:
                 self.answers.update(zip(new, pool.map(self.ask, new.values()), strict=True))
 
     def accept(self, answer: AddressAnswer, by: str, relation: str) -> bool:
         """Add a server unless it is known under another address; return whether it is new."""
-        known = [self.answers[_identity(each.target)].reading for each in self.found.values()]
+        known = [
+            self.answers[address_identity(each.target)].reading for each in self.found.values()
+        ]
         if answer.target.name in self.found or any(are_one(answer.reading, one) for one in known):
             return False
         self.found[answer.target.name] = DiscoveredServer(answer.target, by, relation)
@@ -166,7 +172,7 @@ def discover(starts: Sequence[ServerTarget], *, ask: Ask, say: Callable[[str], N
     walk.contact(starts)
     layer = [
         answer
-        for answer in (walk.answers[_identity(start)] for start in starts)
+        for answer in (walk.answers[address_identity(start)] for start in starts)
         if walk.accept(answer, "", "")
     ]
     while layer:
@@ -175,7 +181,7 @@ def discover(starts: Sequence[ServerTarget], *, ask: Ask, say: Callable[[str], N
         rounds = max((len(neighbour.addresses) for _, neighbour in named), default=0)
         for number in range(rounds):
             walk.contact(
-                _target(answer.target, neighbour.addresses[number])
+                target_at(answer.target, neighbour.addresses[number])
                 for answer, neighbour in named
                 if number < len(neighbour.addresses)
                 and _server_at(walk, answer.target, neighbour, neighbour.addresses[:number]) is None
@@ -189,7 +195,7 @@ def discover(starts: Sequence[ServerTarget], *, ask: Ask, say: Callable[[str], N
         tuple(
             (name, fact)
             for name, server in sorted(walk.found.items())
-            for fact in walk.answers[_identity(server.target)].unread
+            for fact in walk.answers[address_identity(server.target)].unread
         ),
     )
 
@@ -210,14 +216,16 @@ def _note(walk: _Walk, by: AddressAnswer, neighbour: Neighbour) -> None:
     It is a server of the audit if an address of it did not answer, else it has no usable address.
     """
     others = (
-        walk.answers[_identity(server.target)].reading
+        walk.answers[address_identity(server.target)].reading
         for server in walk.found.values()
         if server.target.name != by.target.name
     )
     uuid = neighbour.server_uuid
     if uuid is not None and any(other.server_uuid == uuid for other in others):
         return
-    answers = [walk.answers[_identity(_target(by.target, each))] for each in neighbour.addresses]
+    answers = [
+        walk.answers[address_identity(target_at(by.target, each))] for each in neighbour.addresses
+    ]
     silent = [answer for answer in answers if not answer.has_answered]
     if silent:
         walk.accept(silent[0], by.target.name, neighbour.relation)
@@ -235,7 +243,7 @@ def _server_at(
 ) -> AddressAnswer | None:
     """Return the answer that is the neighbour's, from addresses that were contacted."""
     for address in addresses:
-        answer = walk.answers.get(_identity(_target(by, address)))
+        answer = walk.answers.get(address_identity(target_at(by, address)))
         if answer is None or not answer.has_answered:
             continue
         is_source = neighbour.relation == SOURCE
@@ -244,12 +252,13 @@ def _server_at(
     return None
 
 
-def _target(by: ServerTarget, address: ServerAddress) -> ServerTarget:
+def target_at(by: ServerTarget, address: ServerAddress) -> ServerTarget:
     """Return how to contact an address that a server named, with that server's account."""
     host = by.host if address.is_loopback else address.host
     name = endpoint_of(host=host, port=address.port, unix_socket=None)
     return replace(by, name=name, host=host, port=address.port, unix_socket=None)
 
 
-def _identity(target: ServerTarget) -> str:
+def address_identity(target: ServerTarget) -> str:
+    """Return the same text for all spellings of the address of a server."""
     return Dsn(target.host, target.port, None, unix_socket=target.unix_socket).identity

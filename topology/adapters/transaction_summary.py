@@ -1,11 +1,13 @@
 """Describes a transaction in one line: values of its first rows, beginnings of its statements."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from binlog.content.compare import Version
 from binlog.errors import BinlogError
 from binlog.event_types import RowKind
+from binlog.events import Event
 from binlog.rows.json_values import JsonDiffs, JsonDocument, json_text
 from binlog.rows.value_text import diff_text
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges, Value, rows_of_group
@@ -38,19 +40,36 @@ def in_short(version: Version) -> str:
     return "; ".join(parts[:_PARTS_MAX]) + (f"; and {more} more" if more > 0 else "")
 
 
+def first_rows(group: EventGroup, *, rows_max: int) -> tuple[str, ...]:
+    """Return the first rows of a transaction, a line each. No further row is decoded.
+
+    Raises CorruptBinlog for rows that cannot be read.
+    """
+    from binlog.adapters.row_decoder import RowDecoder  # it imports a driver's decoders
+
+    return tuple(islice(_lines(rows_of_group(group, RowDecoder())), rows_max))
+
+
+def shortened_statement(sql: str) -> str:
+    """Return the beginning of a statement on one line, without passwords."""
+    return _cut(" ".join(without_secrets(sql).split()), _CHARACTERS_MAX)
+
+
 def _rows(group: EventGroup) -> list[str] | None:
     """Return a line for each row; None if the rows cannot be decoded."""
     from binlog.adapters.row_decoder import RowDecoder  # it imports a driver's decoders
 
     try:
-        return [
-            _row(part, change)
-            for part in rows_of_group(group, RowDecoder())
-            if isinstance(part, RowChanges)
-            for change in part.rows
-        ]
+        return list(_lines(rows_of_group(group, RowDecoder())))
     except BinlogError:
         return None  # the caller shows counts; the reason is reported where rows are decoded
+
+
+def _lines(parts: Iterable[RowChanges | Event]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, RowChanges):
+            for change in part.rows:
+                yield _row(part, change)
 
 
 def _row(part: RowChanges, change: RowChange) -> str:
@@ -87,7 +106,7 @@ def _counts(table: TableChange) -> Iterator[str]:
 
 
 def _statement(statement: Statement) -> str:
-    return _cut(" ".join(without_secrets(statement.sql).split()), _CHARACTERS_MAX)
+    return shortened_statement(statement.sql)
 
 
 def _cut(text: str, characters_max: int) -> str:

@@ -39,7 +39,8 @@ READ_INSTEAD: Final = (
     "The workers' errors: SELECT * FROM performance_schema.replication_applier_status_by_worker.",
     "An audit of both servers, which needs no text: gtid-audit pair DSN_A DSN_B.",
 )
-_READ: Final = "Read it in the log of the source: gtid-audit binlog show '{gtid}' DSN_OF_SOURCE."
+READ_IT: Final = "Read it in the log of the source"
+_READ: Final = READ_IT + ": gtid-audit binlog show '{gtid}' DSN_OF_SOURCE."
 _NO_RULE: Final = "This version has no rule for it: no audit reports it."
 
 

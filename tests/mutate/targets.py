@@ -110,6 +110,18 @@ TARGETS: Sequence[Target] = (
                 "topology/facts/log_order.py",
                 "topology/facts/declared_later.py",
             ),
+            *(
+                "topology/facts/memberships.py",
+                "topology/facts/group_facts.py",
+                "topology/facts/group_appliers.py",
+                "topology/facts/half_received.py",
+            ),
+            *(
+                "topology/facts/islands.py",
+                "topology/facts/last_result.py",
+                "topology/facts/restarts.py",
+                "topology/facts/runway.py",
+            ),
             "topology/rules",
         ),
         (
@@ -137,7 +149,8 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_errant_sources.py", "tests/topology/test_equal_server_ids.py"),
             *("tests/topology/test_gtid_waits.py", "tests/topology/test_refusing_sources.py"),
             *("tests/topology/test_absent_causes.py", "tests/topology/test_assigned_gtids.py"),
-            "tests/topology/test_channel_states.py",
+            *("tests/topology/test_channel_states.py", "tests/topology/test_runway.py"),
+            *("tests/topology/test_latest.py", "tests/topology/test_single_sets.py"),
         ),
         slow=_HISTORIES,
     ),

@@ -42,7 +42,9 @@ def servers_outside(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _diverged(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Finding:
     server = facts.last[leaver.server]
-    apart = [name for part in group.membership.parts[1:] for name in part]
+    # A separate part, or servers of the group of which the view was not read.
+    seen = {*group.membership.parts[0], *group.membership.outside}
+    apart = [name for name in group.membership.configured if name not in seen]
     is_likely = bool(leaver.unseen or group.membership.absent or apart)
     others = ", ".join(leaver.unseen) or "other members"
     text = (
@@ -53,7 +55,8 @@ def _diverged(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Fi
     if leaver.unseen or group.membership.absent:
         text += f" They may still arrive from {others}, which gtid-audit did not read."
     elif apart:
-        text += f" {', '.join(apart)}, a separate part of the group, may have them."
+        text += " Servers of the group that are not members with"
+        text += f" {leaver.donor} may have them: {', '.join(apart)}."
     return _about(
         facts,
         "J3",

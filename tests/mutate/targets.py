@@ -125,6 +125,18 @@ TARGETS: Sequence[Target] = (
                 "topology/facts/log_order.py",
                 "topology/facts/declared_later.py",
             ),
+            *(
+                "topology/facts/memberships.py",
+                "topology/facts/group_facts.py",
+                "topology/facts/group_appliers.py",
+                "topology/facts/half_received.py",
+            ),
+            *(
+                "topology/facts/islands.py",
+                "topology/facts/last_result.py",
+                "topology/facts/restarts.py",
+                "topology/facts/runway.py",
+            ),
             "topology/rules",
         ),
         (
@@ -153,6 +165,8 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_gtid_waits.py", "tests/topology/test_refusing_sources.py"),
             *("tests/topology/test_absent_causes.py", "tests/topology/test_assigned_gtids.py"),
             *("tests/topology/test_channel_states.py", "tests/topology/test_consumer_sets.py"),
+            *("tests/topology/test_runway.py", "tests/topology/test_latest.py"),
+            "tests/topology/test_single_sets.py",
         ),
         slow=_HISTORIES,
     ),

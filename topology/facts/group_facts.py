@@ -43,7 +43,9 @@ class MemberBacklog:
     holder: str  # a member that has all or most of `coming`; "" if there is none
     is_recovering: bool  # in either reading
     is_long: bool  # the group and its members have run for longer than the last day
-    moved: bool  # it received or executed something between the readings
+    # In recovery: it received or executed something between the readings. ONLINE: the same, and
+    # `coming` continues what arrived then. Own commits do not bring what it is missing.
+    moved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +98,35 @@ def _backlog(name: str, part: tuple[str, ...], readings: ClusterReadings) -> Mem
     coming = missing - queued
     holders = ((-(coming & each.gtid_executed).gtid_count, other) for other, each in others.items())
     states = {first.group.member_state, last.group.member_state}
+    is_recovering = "RECOVERING" in states
+    had = first.gtid_executed | first.group.received
+    has = last.gtid_executed | last.group.received
+    moved = (first.gtid_executed, first.group.received) != (
+        last.gtid_executed,
+        last.group.received,
+    )
+    if not is_recovering:
+        moved = moved and _continues(coming, has - had, has)
     return MemberBacklog(
         server=name,
         queued=queued,
         coming=coming,
         holder=min(holders)[1] if coming else "",
-        is_recovering="RECOVERING" in states,
+        is_recovering=is_recovering,
         is_long=all(_runs_long(readings.fully_read[other].last) for other in part),
-        moved=(first.gtid_executed, first.group.received)
-        != (last.gtid_executed, last.group.received),
+        moved=moved,
     )
+
+
+def _continues(coming: GtidSet, arrived: GtidSet, has: GtidSet) -> bool:
+    """Return whether all of `coming` follows what arrived between the readings, TSID by TSID.
+
+    A hole below what a member has, or a TSID of which nothing arrives, may stay for ever: another
+    member had it when it joined. A busy group does not deliver it, whatever else it delivers.
+    """
+    tsids = {tsid for tsid, _, _ in arrived.intervals()}
+    highest = {tsid: end for tsid, _, end in has.intervals()}
+    return all(tsid in tsids and start >= highest[tsid] for tsid, start, _ in coming.intervals())
 
 
 def _runs_long(server: ReadServer) -> bool:
@@ -137,16 +158,24 @@ def _leaver(name: str, membership: Membership, readings: ClusterReadings) -> Gro
         }
         donor = min(blocked, key=lambda other: blocked[other].gtid_count)
         purged = blocked[donor]
-        unseen = tuple(
-            sorted(
-                {
-                    each
-                    for other in part
-                    for each in unseen_sources(other, graph=readings.graph, servers=readings.last)
-                }
-            )
-        )
+        unseen = _unseen(part, readings)
     return GroupLeaver(name, donor, extra, missing, purged, unseen)
+
+
+def _unseen(part: tuple[str, ...], readings: ClusterReadings) -> tuple[str, ...]:
+    """Return what may deliver to a part of a group and was not read, in order.
+
+    A server without its channels may receive from any server.
+    """
+    found: set[str] = set()
+    for member in part:
+        found.update(unseen_sources(member, graph=readings.graph, servers=readings.last))
+        found.update(
+            f"a source of {name}"
+            for name in {member} | readings.graph.upstream_of(member, stopped_too=True)
+            if readings.last[name].channels is None
+        )
+    return tuple(sorted(found))
 
 
 def _held(part: tuple[str, ...], readings: ClusterReadings) -> GtidSet:

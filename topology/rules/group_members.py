@@ -42,15 +42,21 @@ def servers_outside(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _diverged(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Finding:
     server = facts.last[leaver.server]
-    is_likely = bool(leaver.unseen or group.membership.absent)
+    # A separate part, or servers of the group of which the view was not read.
+    seen = {*group.membership.parts[0], *group.membership.outside}
+    apart = [name for name in group.membership.configured if name not in seen]
+    is_likely = bool(leaver.unseen or group.membership.absent or apart)
     others = ", ".join(leaver.unseen) or "other members"
     text = (
         f"{leaver.server} {_state(server)}, and has {many(leaver.extra)} that no member has or"
         f" receives. The group {group.membership.name} refuses to let it join (error 3092). Read"
         " the content first, and decide for each transaction whether it is needed."
     )
-    if is_likely:
+    if leaver.unseen or group.membership.absent:
         text += f" They may still arrive from {others}, which gtid-audit did not read."
+    elif apart:
+        text += " Servers of the group that are not members with"
+        text += f" {leaver.donor} may have them: {', '.join(apart)}."
     return _about(
         facts,
         "J3",
@@ -109,9 +115,12 @@ def _without_group(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) 
     only_here = executed - GtidSet.union_of(others.values())
     missing = GtidSet.union_of(others.values()) - executed
     text = (
-        f"{leaver.server} {_state(server)}, and no audited server is a member of the group"
+        f"{leaver.server} {_state(server)}, and no server that was read is a member of the group"
         f" {group.membership.name} now."
     )
+    unread = sorted(facts.last.keys() - facts.fully_read.keys())
+    if unread:
+        text += f" gtid-audit did not read {', '.join(unread)} completely: it may be a member."
     if only_here:
         text += f" No other audited server of the group has {many(only_here)} of it."
     if missing:
@@ -120,7 +129,8 @@ def _without_group(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) 
         text += " Whichever server bootstraps the group, what only the others have stays out of it."
     elif missing:
         text += " Do not bootstrap the group from it: the group would reuse these GTIDs."
-    return _about(facts, "A7", leaver, missing, text, grade=Grade.PROVED, strategies=())
+    grade = Grade.LIKELY if unread else Grade.PROVED
+    return _about(facts, "A7", leaver, missing, text, grade=grade, strategies=())
 
 
 def _state(server: ServerSnapshot) -> str:

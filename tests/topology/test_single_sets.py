@@ -1,0 +1,97 @@
+"""Decisions about GTID sets and channels that one fact turns: unread clocks, owned GTIDs, edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, with_facts
+from tests.topology.test_accepted import THREE, UNDONE, seen
+from tests.topology.test_declared import findings, pair
+from tests.topology.test_log_places import FROM_C, gtids, three
+from tests.topology.test_not_received import found as not_received_with
+from tests.topology.test_siblings import found as siblings_with
+from tests.topology.transcript_words import gtids as by_letter
+from topology.facts.accepted import Acceptance
+from topology.facts.former_ids import maybe_by_hand
+from topology.facts.graph import build_graph
+from topology.facts.reset_signs import _may_reorder, received_present_ones
+from topology.readings.history_evidence import HistoryEvidence, LogStart
+from topology.readings.snapshot import ThreadState
+
+
+def test_without_a_comparison_no_server_is_known_to_have_an_empty_transaction() -> None:
+    """The plan takes the rows back on b only, and c executed them as well."""
+    decision = Acceptance([UNDONE], THREE.last).decision_on(seen("b:1"))
+    assert decision is not None
+    assert "no step that undoes their rows on c" in decision.why_not
+
+
+def test_nothing_follows_the_highest_gno() -> None:
+    last = 2**63 - 2
+    assert not not_received_with(channel=f"retrieved=A:1-30:{last}") - by_letter(f"A:31-{last}")
+
+
+@pytest.mark.parametrize(("is_read", "expected"), [(True, True), (False, False)])
+def test_what_was_received_is_present_only_if_the_replicas_clock_was_read(
+    *, is_read: bool, expected: bool
+) -> None:
+    log = LogStart("binlog.000001", NOON - timedelta(days=9), GtidSet())
+    source = a_server("a", A, f"{A}:1-9", history_evidence=HistoryEvidence(log, ()))
+    settings = (("relay_log_recovery", "ON"),)
+    channel = a_channel("a", A)
+    replica = a_server("b", B, f"{A}:1-9", channels=(channel,), settings=settings)
+    if not is_read:
+        replica = with_facts(replica, server_clock=None)
+    received = GtidSet.parse(f"{A}:9")
+    assert received_present_ones(replica, channel, received, source) is expected
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_times_of_two_servers_are_compared_only_if_both_clocks_were_read(name: str) -> None:
+    snapshot = pair()
+    assert [each.code for each in findings(snapshot)] == ["E4"]
+    last = tuple(
+        with_facts(each, server_clock=None) if each.name == name else each for each in snapshot.last
+    )
+    assert "E4" not in [each.code for each in findings(replace(snapshot, last=last))]
+
+
+def test_what_the_replica_is_committing_it_has_not_lost() -> None:
+    """b sent B:7 and B:8 to a; c, which is their former sender, commits B:8."""
+    channels = (replace(FROM_C, gtid_retrieved=gtids("B:7-8")),)
+    graph, servers = three(
+        a={"gtid_executed": gtids("B:7-8"), "channels": channels},
+        b={"gtid_executed": GtidSet()},
+        c={"server_uuid": FROM_C.source_uuid, "gtid_executed": None, "gtid_owned": gtids("B:8")},
+    )
+    found = maybe_by_hand(graph.edges[1], graph=graph, servers=servers)
+    assert found == {"a": gtids("B:7")}
+
+
+def test_the_source_of_another_replica_explains_nothing() -> None:
+    more = (
+        "server d uuid=D executed=A:1-30,Z:1-5\n"
+        "server e uuid=E executed=A:1-30,Z:1-5\n  from d retrieved=Z:1-5\n"
+    )
+    assert siblings_with(b=",Z:1-5", c=",Z:3-9", more=more) == {("b", "c"): by_letter("Z:3-5")}
+
+
+@pytest.mark.parametrize(
+    ("workers", "expected"), [(None, False), ("0", False), ("1", False), ("4", True)]
+)
+def test_only_more_than_one_worker_reorders(workers: str | None, *, expected: bool) -> None:
+    order = ("replica_preserve_commit_order", "OFF")
+    settings = (order, *((("replica_parallel_workers", workers),) if workers else ()))
+    assert _may_reorder(a_server("b", B, "", settings=settings)) is expected
+
+
+def test_a_stopped_channel_at_the_replicas_own_address_has_the_source_with_the_uuid() -> None:
+    """A tunnel listens at the address at which the replica itself was read."""
+    channel = a_channel("b", A, receiver=ThreadState.STOPPED)
+    servers = (a_server("a", A, ""), a_server("b", B, "", channels=(channel,)))
+    [edge] = build_graph(a_cluster("pair", *servers)).edges
+    assert (edge.source, edge.replica) == ("a", "b")

@@ -96,6 +96,8 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
     known_groups = {each.configured for each in facts.graph.memberships if each.is_known}
     for group in facts.graph.together:
         excused.update(() if group in known_groups else group)
+    if facts.graph.together:  # a server whose settings were not read may be of a group
+        excused.update(name for name, each in facts.last.items() if each.settings is None)
     unlinked = [part for part in facts.islands if not excused & set(part)]
     known = [part for part in unlinked if set(part) <= facts.fully_read.keys()]
     if len(unlinked) < len(facts.islands) and len(unlinked) < _PARTS_MIN:

@@ -25,11 +25,11 @@ _GROUP_RECOVERY: Final = "group_replication_recovery"
 def member_backlogs(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield T2, T3 and E1: what a member has not executed, and another has.
 
-    T2 is proved if the queue moves, or its workers are at work. T3 is proved if the member received
-    or executed something between the readings. Neither is proved within a day of a start: GTIDs may
-    have been used again, and then a worker stops at a conflict. What a member that is ONLINE does
-    not receive is not on its way for long. It is E1 of the holder, and likely: the group may still
-    deliver it.
+    T2 is proved if the queue moves, or its workers are at work. T3 is proved if the group delivered
+    what precedes it between the readings; of a member in recovery it is likely. Neither is proved
+    within a day of a start: GTIDs may have been used again, and then a worker stops at a conflict.
+    What a member that is ONLINE does not receive is not on its way for long. It is E1 of the
+    holder, and likely: the group may still deliver it.
     """
     for group in facts.groups:
         for each in group.backlogs:
@@ -88,6 +88,8 @@ _IDLE: Final = (
 def _coming(facts: ClusterFacts, group: GroupFacts, backlog: MemberBacklog) -> Finding:
     member = facts.last[backlog.server]
     assert member.group is not None, "a member"
+    # Recovery takes it from the binary logs of one donor, which may have purged some of it.
+    is_delivered = backlog.moved and not backlog.is_recovering
     way = "recovery is to bring" if backlog.is_recovering else "the group is to deliver"
     rest = (
         "It makes progress."
@@ -102,7 +104,7 @@ def _coming(facts: ClusterFacts, group: GroupFacts, backlog: MemberBacklog) -> F
         replica=backlog.server,
         channel=_GROUP_RECOVERY if backlog.is_recovering else GROUP_APPLIER,
         gtid_set=backlog.coming,
-        grade=Grade.PROVED if backlog.moved and backlog.is_long else Grade.LIKELY,
+        grade=Grade.PROVED if is_delivered and backlog.is_long else Grade.LIKELY,
         severity=None if backlog.moved else Severity.WARNING,
         proof=(
             evidence("missing and not received", backlog.coming, member),

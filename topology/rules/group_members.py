@@ -42,9 +42,7 @@ def servers_outside(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _diverged(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Finding:
     server = facts.last[leaver.server]
-    # A separate part, or servers of the group of which the view was not read.
-    seen = {*group.membership.parts[0], *group.membership.outside}
-    apart = [name for name in group.membership.configured if name not in seen]
+    apart = _apart(group.membership)
     is_likely = bool(leaver.unseen or group.membership.absent or apart)
     others = ", ".join(leaver.unseen) or "other members"
     text = (
@@ -70,9 +68,15 @@ def _diverged(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Fi
     )
 
 
+def _apart(membership: Membership) -> list[str]:
+    """Return the servers of a separate part, and those of which the view was not read."""
+    seen = {*membership.parts[0], *membership.outside}
+    return [name for name in membership.configured if name not in seen]
+
+
 def _purged(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Finding:
     server = facts.last[leaver.server]
-    is_likely = bool(group.membership.absent)
+    is_likely = bool(group.membership.absent or _apart(group.membership))
     text = (
         f"{leaver.server} {_state(server)}. It cannot join the group {group.membership.name} from"
         f" the binary logs of a member that was read: each has purged what it needs, {leaver.donor}"

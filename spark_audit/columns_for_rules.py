@@ -52,6 +52,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "applier_stalled",
         "crash_gap",
         "unconfirmed_lead",
+        "ahead_of_the_only_reading",
         "allowed_extra",
         "bypassed_by_position",
         "errant_available",

@@ -18,6 +18,7 @@ from topology.rules.build import Rule
 from topology.rules.consumer_sets import consumer_findings, undecided_consumers
 from topology.rules.content import same_gtid_different_content
 from topology.rules.coverage import not_compared
+from topology.rules.one_reading import not_confirmed
 from topology.rules.purge_deadlines import unread_deadlines, with_deadlines
 from topology.rules.without_content import not_decided
 from topology.suppression import suppress_symptoms
@@ -52,6 +53,7 @@ def audit_cluster(
                 *not_compared(facts),
                 *not_decided(facts),
                 *unread_deadlines(facts),
+                *not_confirmed(facts, findings),
                 *undecided_consumers(facts, findings),
             }
         )

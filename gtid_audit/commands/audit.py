@@ -1,6 +1,6 @@
-"""`gtid-audit audit`: evaluates a live fleet, servers named by DSN, or stored snapshots.
+"""`gtid-audit audit`: evaluates a live fleet, servers named by DSN, stored or pasted readings.
 
-Modules that only one of the three needs are imported where they are used.
+Modules that only one of them needs are imported where they are used.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gtid_audit import exits
+from gtid_audit.commands.audit_offline import Offline, Questions, audit_offline, print_questions
+from gtid_audit.commands.audit_servers import NamedServers, audit_named
 from gtid_audit.commands.options import (
     Accepted,
     AllowedUuids,
@@ -26,10 +28,9 @@ from gtid_audit.commands.options import (
     OptionalFleetFile,
     ServerSeconds,
     max_age_of,
-    seconds_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, warn, write
+from gtid_audit.output import progress, write
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def audit(
         Path | None,
         typer.Option("--snapshots", metavar="DIR", help="Evaluate stored snapshots."),
     ] = None,
+    offline: Offline = None,
+    questions: Questions = None,
     engine: EngineOption = EngineChoice.AUTO,
     out: Annotated[
         Path | None,
@@ -70,8 +73,11 @@ def audit(
     allow_uuid: AllowedUuids = None,
     accepted: Accepted = None,
 ) -> int:
-    """Audit a fleet by the policy of its fleet file, the servers of DSNs, or stored snapshots."""
-    named = _Named(
+    """Audit a fleet by the policy of its fleet file, the servers of DSNs, or what was stored.
+
+    --offline audits servers that gtid-audit cannot reach, from the output of their statements.
+    """
+    named = NamedServers(
         tuple(dsns or ()),
         discover,
         ask_password=ask_password,
@@ -79,92 +85,95 @@ def audit(
         allow_uuid=tuple(allow_uuid or ()),
         accepted=tuple(accepted or ()),
     )
+    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age)
+    if questions is not None:
+        return print_questions(questions, offline)
+    if offline is not None:
+        of_live = {**named.given(), **stored.given(), "--max-age": None}
+        of_live["--content"] = content or None
+        _refuse(of_live, "is for servers that gtid-audit reads, not for --offline")
+        answer = audit_offline(
+            offline,
+            allow_uuid=named.allow_uuid,
+            accepted=named.accepted,
+            max_age=max_age,
+            content=content,
+        )
+        return _say(answer, as_json=as_json)
     if named.has_servers:
-        of_fleets = {"--fleet": fleet, "--cluster": cluster, "--snapshots": snapshots, "--out": out}
-        is_spark, is_aged = engine is EngineChoice.SPARK, max_age != MAX_AGE_DEFAULT
-        _refuse({**of_fleets, "--engine spark": is_spark or None, "--max-age": is_aged or None})
-        return _audit_named(named, content=content, as_json=as_json)
+        _refuse(stored.given(), "is for fleets: use it without DSNs and --discover")
+        return _say(audit_named(named, content=content), as_json=as_json)
     if named.has_options:
         raise UsageProblem(
             "--ask-password, --timeout, --allow-uuid and --accepted are for DSNs. The fleet file"
             " has its own settings"
         )
+    return _audit_fleets(stored, content=content, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fleets:
+    """A fleet file or stored snapshots, and the options that are only for these."""
+
+    fleet: Path | None
+    cluster: str | None
+    snapshots: Path | None
+    out: Path | None
+    engine: EngineChoice
+    max_age: str
+
+    def given(self) -> dict[str, object]:
+        """Return the options; None if one was not given."""
+        is_spark, is_aged = self.engine is EngineChoice.SPARK, self.max_age != MAX_AGE_DEFAULT
+        return {
+            "--fleet": self.fleet,
+            "--cluster": self.cluster,
+            "--snapshots": self.snapshots,
+            "--out": self.out,
+            "--engine spark": is_spark or None,
+            "--max-age": is_aged or None,
+        }
+
+
+def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int:
+    """Evaluate live servers of a fleet file, or stored snapshots."""
+    fleet, snapshots = asked.fleet, asked.snapshots
     if fleet is None and snapshots is None:
-        raise UsageProblem("audit needs DSNs, --discover DSN, --fleet FILE or --snapshots DIR")
-    if snapshots is not None and cluster is not None:
+        raise UsageProblem(
+            "audit needs DSNs, --discover DSN, --fleet FILE, --snapshots DIR or --offline DIR"
+        )
+    if snapshots is not None and asked.cluster is not None:
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
     if snapshots is not None and content is not None:
         raise UsageProblem("--content is for live servers, not for --snapshots")
     if snapshots is not None:
-        asked = _question(snapshots, fleet, max_age)
+        question = _question(snapshots, fleet, asked.max_age)
         from gtid_audit.tasks.stored_audit import answer_of_stored, count_stored
 
-        chosen = engine_of(engine, partial(count_stored, snapshots))
-        with answer_of_stored(asked, engine=chosen, out=out) as answer:
+        chosen = engine_of(asked.engine, partial(count_stored, snapshots))
+        with answer_of_stored(question, engine=chosen, out=asked.out) as answer:
             return _say(answer, as_json=as_json)
     assert fleet is not None, "one of the two was given"
     from gtid_audit.operands.load_fleet import load
     from gtid_audit.tasks.fleet_audit import answer_of_fleet
 
-    settings = load(fleet, cluster)
-    chosen = engine_of(engine, lambda: len(settings.clusters))
+    settings = load(fleet, asked.cluster)
+    chosen = engine_of(asked.engine, lambda: len(settings.clusters))
     with (
         progress() as line,
-        answer_of_fleet(settings, engine=chosen, out=out, say=line.say, content=content) as answer,
+        answer_of_fleet(
+            settings, engine=chosen, out=asked.out, say=line.say, content=content
+        ) as answer,
     ):
         line.clear()
         return _say(answer, as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """Servers that are on the command line, and the options that a fleet file would have."""
-
-    dsns: tuple[str, ...]
-    discover: str | None
-    ask_password: bool
-    timeout: str | None
-    allow_uuid: tuple[str, ...]
-    accepted: tuple[str, ...]
-
-    @property
-    def has_servers(self) -> bool:
-        return bool(self.dsns) or self.discover is not None
-
-    @property
-    def has_options(self) -> bool:
-        return self.ask_password or bool(self.timeout or self.allow_uuid or self.accepted)
-
-
-def _refuse(of_fleets: Mapping[str, object]) -> None:
-    """Raise UsageProblem for an option that was given and has no meaning for DSNs."""
-    for option, value in of_fleets.items():
+def _refuse(options: Mapping[str, object], reason: str) -> None:
+    """Raise UsageProblem for an option that was given and has no meaning here."""
+    for option, value in options.items():
         if value is not None:
-            raise UsageProblem(f"{option} is for fleets: use it without DSNs and --discover")
-
-
-def _audit_named(named: _Named, *, content: bool | None, as_json: bool) -> int:
-    from gtid_audit.operands.cluster_of_dsns import found_from, policy_of, servers_to_read
-    from gtid_audit.tasks.named_servers import answer_of_servers
-    from topology.catalogue.findings import Unknown
-
-    seconds, policy = seconds_of(named.timeout), policy_of(named.allow_uuid, named.accepted)
-    ask, unknown = named.ask_password, tuple[Unknown, ...]()
-    with progress() as line:
-        if named.discover is None:
-            to_read = servers_to_read(named.dsns, ask=ask, seconds_max=seconds, policy=policy)
-        else:
-            starts = (named.discover, *named.dsns)
-            to_read, found = found_from(
-                starts, ask=ask, seconds_max=seconds, policy=policy, say=line.say
-            )
-            unknown = found.unknown(to_read.name)
-            line.clear()
-            for text in found.lines:
-                warn(text)
-        answer = answer_of_servers(to_read, content=content, say=line.say, also_unknown=unknown)
-        line.clear()
-    return _say(answer, as_json=as_json)
+            raise UsageProblem(f"{option} {reason}")
 
 
 def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuestion":

@@ -98,7 +98,7 @@ def test_help(command: str) -> None:
         (("pair", DEAD, ALSO_DEAD, "--allow-uuid", "x"), "--allow-uuid: not a UUID"),
         (("pair", DEAD, "mysql://x@127.0.0.1:1"), "same server"),
         (("pair", DEAD, ALSO_DEAD, "--ask-password"), "needs a terminal"),
-        (("audit",), "--fleet FILE or --snapshots DIR"),
+        (("audit",), "--snapshots DIR or --offline DIR"),
         (("audit", "--snapshots", "x", "--cluster", "y"), "for live servers"),
         (("audit", "--snapshots", "/nowhere"), "no stored snapshots"),
         (("audit", "--fleet", "/nowhere.yaml"), "/nowhere.yaml: No such file"),

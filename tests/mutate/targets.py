@@ -65,6 +65,14 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_discover.py",),
     ),
     Target(
+        "pasted output",
+        ("topology/adapters/offline",),
+        (
+            *("tests/topology/test_pasted_output.py", "tests/topology/test_pasted_facts.py"),
+            *("tests/topology/test_pasted_files.py", "tests/gtid_audit/test_offline_command.py"),
+        ),
+    ),
+    Target(
         "facts and rules",
         (
             *(
@@ -125,6 +133,7 @@ TARGETS: Sequence[Target] = (
                 "topology/facts/log_order.py",
                 "topology/facts/declared_later.py",
             ),
+            *("topology/facts/since_reading.py", "topology/readings/read_once.py"),
             *(
                 "topology/facts/memberships.py",
                 "topology/facts/group_facts.py",
@@ -141,6 +150,7 @@ TARGETS: Sequence[Target] = (
         ),
         (
             *("tests/topology/test_scenarios.py", "tests/topology/test_facts.py"),
+            "tests/topology/test_read_once.py",
             *("tests/topology/test_lost.py", "tests/topology/test_one_server.py"),
             *("tests/topology/test_replication_filters.py", "tests/topology/test_suppression.py"),
             *("tests/topology/test_decisions.py", "tests/topology/test_unlogged.py"),

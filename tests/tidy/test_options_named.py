@@ -18,7 +18,7 @@ OF_OTHERS = {
     "mysql": (
         *("--batch", "--binary-mode", "--comments", "--default-character-set"),
         *("--defaults-extra-file", "--force", "--host", "--login-path"),
-        *("--port", "--protocol", "--skip-comments", "--socket", "--user"),
+        *("--port", "--protocol", "--skip-comments", "--socket", "--user", "--vertical"),
     ),
     "mysqld": ("--replicate-same-server-id", "--skip-log-bin"),
     "mysqldump": ("--no-data", "--set-gtid-purged", "--single-transaction"),

@@ -62,7 +62,10 @@ def look(
         readings.append(replace(server, channels=(a_channel("a", A, **each), *others)))
     [channel_now, *_] = readings[1].channels or ()
     return gather_applier_facts(
-        readings[0], readings[1], channel_now, SourceLog(gtids(run), gtids(any_order))
+        readings[0],
+        replace(readings[1], phase=2),
+        channel_now,
+        SourceLog(gtids(run), gtids(any_order)),
     )
 
 

@@ -356,7 +356,7 @@ def test_a_snapshot_that_contradicts_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="not in order of name"):
         ClusterSnapshot("c", (one("b"), one("a")), (one("b"), one("a")))
     with pytest.raises(ValueError, match="second reading of a began before the first readings"):
-        ClusterSnapshot("c", (a,), (one(),))
+        ClusterSnapshot("c", (a,), (one(phase=2),))
     with pytest.raises(ValueError, match="cannot end before it began"):
         one(read_ended=NOON - timedelta(seconds=1))
     with pytest.raises(ValueError, match="phase 3 is neither"):

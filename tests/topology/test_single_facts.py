@@ -242,7 +242,7 @@ def test_what_a_session_owns_was_not_left_behind_by_a_stopped_applier() -> None:
             for at in (0, 1)
         ]
         first, last = (replace(each, channels=(channel,)) for each in readings)
-        facts = gather_applier_facts(first, last, channel, SourceLog())
+        facts = gather_applier_facts(first, replace(last, phase=2), channel, SourceLog())
         assert facts.passed == SOME - owned
 
 

@@ -25,7 +25,6 @@ from uuid import UUID
 import pymysql
 from pymysql.constants import ER
 
-from binlog.quoting import quote_string
 from gtid import GtidError, GtidSet
 from topology.adapters.answers import Row, rows_of, unexpected_answer
 from topology.adapters.connection import AnswerTooLong, Connection, connect
@@ -45,6 +44,7 @@ from topology.adapters.reading_statements import (
     VERSION,
     group_statement,
     processlist_statement,
+    settings_statement,
     workers_statement,
 )
 from topology.adapters.status import (
@@ -325,8 +325,7 @@ class _Reading:
         )
 
     def _settings(self, dialect: Dialect) -> tuple[tuple[str, str], ...]:
-        names = ", ".join(quote_string(name) for names in SETTINGS.values() for name in names)
-        rows = self._all(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})", "Variable_name")
+        rows = self._all(settings_statement(), "Variable_name")
         values = {str(row["Variable_name"]): str(row["Value"]) for row in rows}
         found = (
             (ours, next((values[name] for name in names if name in values), None))

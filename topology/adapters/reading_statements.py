@@ -3,7 +3,8 @@
 No external value is part of a statement here. status.py defines what the columns mean.
 """
 
-from topology.readings.dialect import Dialect
+from binlog.quoting import quote_string
+from topology.readings.dialect import SETTINGS, Dialect
 
 IDENTITY = (
     "SELECT @@GLOBAL.gtid_owned AS gtid_owned, @@GLOBAL.gtid_purged AS gtid_purged,"
@@ -82,6 +83,12 @@ _FROM_GROUP = (
     " ON s.MEMBER_ID = m.MEMBER_ID AND s.CHANNEL_NAME = m.CHANNEL_NAME"
     " WHERE m.MEMBER_STATE <> 'OFFLINE'"
 )
+
+
+def settings_statement() -> str:
+    """Return the statement that reads the settings, under the names of every version."""
+    names = ", ".join(quote_string(name) for names in SETTINGS.values() for name in names)
+    return f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
 
 
 def workers_statement(dialect: Dialect) -> str:

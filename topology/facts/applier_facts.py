@@ -66,6 +66,7 @@ from topology.facts.applier_workers import (
 from topology.facts.half_received import WHOLE_TRANSACTIONS
 from topology.facts.unread_relay_log import seconds_without_work
 from topology.readings.notable_settings import notable_values
+from topology.readings.read_once import is_read_once
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
 from topology.readings.worker import ROW_LOCK_RETRY, ROW_LOCK_WAIT
@@ -108,6 +109,7 @@ class ApplierFacts:
     moved: bool  # it applied a transaction, or a thread advanced, between the readings
     is_delayed: bool  # SOURCE_DELAY holds the next transaction back
     waits: tuple[ApplierWait, ...]  # the longest first
+    is_once: bool = False  # read once, so nothing is known about progress
 
     @property
     def lock_wait(self) -> ApplierWait | None:
@@ -127,9 +129,8 @@ def gather_applier_facts(
     log: SourceLog,
 ) -> ApplierFacts:
     """Compute the facts of one channel from two readings of its replica."""
-    before = _same_channel(first, channel)
+    before = None if is_read_once(last) else _same_channel(first, channel)
     executed = last.gtid_executed or GtidSet()
-    # If the channel was changed between the readings, its positions show no progress.
     moved = before is not None and _moved(before, channel, first=first, last=last)
     passed, proved, overtaken = GtidSet(), False, GtidSet()
     owned_last = _owned(last)
@@ -159,6 +160,7 @@ def gather_applier_facts(
         backlog=channel.gtid_retrieved - executed - passed,
         overtaken=overtaken,
         is_same=before is not None,
+        is_once=is_read_once(last),
         is_started=before is not None and not _runs(before) and _runs(channel),
         moved=moved,
         is_delayed=bool(_DELAYED.match(channel.applier_state)),

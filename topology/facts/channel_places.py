@@ -9,6 +9,7 @@
 from gtid import GtidSet, Tsid
 from topology.facts.former_logs import sign_of_reset_source
 from topology.facts.graph import Edge
+from topology.readings.read_once import is_read_once
 from topology.readings.snapshot import ReadServer, ThreadState
 
 
@@ -93,6 +94,16 @@ def bypassed_by(
         return absent & before, False
     below = absent & _below_received(channel.gtid_retrieved, source) - ahead
     return below | (absent & before), below <= before
+
+
+def still_purged(purged: GtidSet, edge: Edge, replica: ReadServer) -> GtidSet:
+    """Return what a replica did not fetch in time: not what it may have fetched since it was read.
+
+    What lies in a gap was passed. A running receiver that was read once may have the rest now.
+    """
+    if not is_read_once(replica) or edge.channel.receiver is ThreadState.STOPPED:
+        return purged
+    return purged & (replica.gtid_executed | replica.gtid_retrieved).filled()
 
 
 def _below_received(received: GtidSet, source: ReadServer) -> GtidSet:

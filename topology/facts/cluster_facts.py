@@ -16,6 +16,7 @@ from topology.facts.islands import islands_of
 from topology.facts.last_result import keep_last_result
 from topology.facts.memberships import group_uuids
 from topology.facts.progress import stalls_of
+from topology.facts.since_reading import undecided
 from topology.policy import Policy
 from topology.readings.one_server import same_servers
 from topology.readings.snapshot import ClusterSnapshot, ReadServer
@@ -29,6 +30,8 @@ class LostFacts:
     holder: str
     lost: GtidSet  # the origin neither executed nor owned it, in a reading after the holder's
     leading: GtidSet  # owned by the origin now: being committed
+    # Of an origin that was read once: lost, or committed since (topology/facts/since_reading.py).
+    undecided: GtidSet = GtidSet()  # noqa: RUF009 - immutable
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +112,11 @@ def _lost_facts(*, origin: ReadServer, holder: ReadServer) -> LostFacts | None:
         return None
     # gtid_owned was read before gtid_executed, so a commit in between is in at least one of them.
     leading = beyond & origin.gtid_owned
-    return LostFacts(origin=origin.name, holder=holder.name, lost=beyond - leading, leading=leading)
+    open_yet = undecided(origin, beyond - leading)
+    return LostFacts(
+        origin=origin.name,
+        holder=holder.name,
+        lost=beyond - leading - open_yet,
+        leading=leading,
+        undecided=open_yet,
+    )

@@ -42,7 +42,7 @@ from dataclasses import dataclass
 
 from gtid import GtidSet
 from topology.facts.applier_facts import permits_skips
-from topology.facts.channel_places import bypassed_by, searched
+from topology.facts.channel_places import bypassed_by, searched, still_purged
 from topology.facts.cluster_readings import ClusterReadings
 from topology.facts.errant import being_applied, errant_of, held_by
 from topology.facts.former_ids import with_own_server_id
@@ -137,7 +137,7 @@ def edge_facts(edge: Edge, readings: ClusterReadings) -> EdgeFacts:
     passed = (missing & (behind | (before & retrieved))) - applying - half
     queued = (missing & retrieved) - applying - passed - half
     absent = (missing - retrieved - applying) | half
-    purged = absent & _purged(source)
+    purged = still_purged(absent & _purged(source), edge, replica.last)
     ignored, elsewhere = ignored_by(edge, absent - purged, graph=graph, last=last)
     absent -= ignored | elsewhere
     other_log = sign_of_former_log(edge, before=replica.first, source=source.last)

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from gtid import GtidSet
 from topology.facts.graph import Edge, Graph
 from topology.facts.progress import Appliers
+from topology.facts.since_reading import may_have_come
 from topology.readings.snapshot import ServerSnapshot, ThreadState
 
 
@@ -27,6 +28,7 @@ def errant_of(
     # If the channels of a server were not read, the transactions on their way to it are unknown.
     if any(last[name].channels is None for name in {edge.source, *upstream}):
         return GtidSet(), False
+    extra -= may_have_come(extra, {edge.source, *upstream}, last)
     at_source = still_to_apply(last[edge.source], appliers) | being_applied(last[edge.source])
     at_source |= GtidSet.union_of(
         server.group.received

@@ -28,6 +28,7 @@ from topology.facts.cluster_readings import ClusterReadings
 from topology.facts.errant import held_by
 from topology.facts.memberships import Membership, uuid_of_group
 from topology.facts.unseen import unseen_sources
+from topology.readings.read_once import is_read_once
 from topology.readings.snapshot import ReadServer
 
 _LONG: Final = timedelta(days=1)
@@ -80,8 +81,14 @@ def group_facts(readings: ClusterReadings) -> tuple[GroupFacts, ...]:
             gaps=_gaps(each, readings),
         )
         for each in readings.graph.memberships
-        if not each.doubt
+        if not each.doubt and not is_read_in_part(each, readings)
     )
+
+
+def is_read_in_part(membership: Membership, readings: ClusterReadings) -> bool:
+    """Return whether a server of a group was read once: members differ by what is on its way."""
+    names = (*(name for part in membership.parts for name in part), *membership.outside)
+    return any(is_read_once(readings.last[name]) for name in names)
 
 
 def _backlog(name: str, part: tuple[str, ...], readings: ClusterReadings) -> MemberBacklog:

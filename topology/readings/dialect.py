@@ -177,6 +177,17 @@ UNTIL_PLACES: dict[str, str] = {
 UNTIL_GAPS = "SQL_AFTER_MTS_GAPS"
 UNTIL_REACHED: dict[str, str] = {"DONE": UNTIL_GAPS}
 
+# The words of the statements before 8.0.22 (REPLICA) and 8.2 (BINARY LOG).
+OLD_STATEMENTS = {"REPLICA": "SLAVE", "BINARY LOG": "MASTER"}
+
+# A line of the error log about a replication thread that stopped, after its level. 5.6 has no
+# channels; from 8.0 on the number of an error has a prefix. Error_code may be there twice: the last
+# one is that of the line (sql/rpl_replica.cc, Slave_reporting_capability::report).
+LOG_LINE_OF_THREAD = (
+    r"(?:Replica|Slave) (?P<thread>I/O|SQL)(?: for channel '(?P<channel>[^']*)')?:"
+    r" (?P<text>.*), Error_code: (?:MY-)?(?P<errno>\d+)\s*$"
+)
+
 # Events for one database are applied in another one: (from,to). 5.6 does not show it.
 REWRITES = "Replicate_Rewrite_DB"
 
@@ -273,6 +284,33 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     ),
     "pid_file": ("pid_file",),
 }
+
+
+# Settings that a server has only from one version on, and before another one. Seen on 5.6.24 and
+# 9.7.4; those between are from the manual. A plugin has to be installed for some: these may be
+# missing on every version.
+SETTINGS_OF_VERSIONS: dict[str, tuple[ServerVersion | None, ServerVersion | None]] = {
+    "binlog_expire_logs_auto_purge": (ServerVersion(8, 0, 29), None),
+    "binlog_expire_logs_seconds": (ServerVersion(8, 0, 1), None),
+    "binlog_row_value_options": (ServerVersion(8, 0, 3), None),
+    "replica_preserve_commit_order": (ServerVersion(5, 7, 5), None),
+    "super_read_only": (ServerVersion(5, 7, 8), None),
+    "expire_logs_days": (None, ServerVersion(8, 0, 0)),
+    "relay_log_info_repository": (None, ServerVersion(8, 2, 0)),
+}
+SETTINGS_OF_PLUGINS = frozenset({"wsrep_on", "group_replication_group_name"})
+
+
+def settings_due(version: ServerVersion | None) -> tuple[str, ...]:
+    """Return the settings, by our names, that every server of a version has."""
+    due = []
+    for name in SETTINGS:
+        since, until = SETTINGS_OF_VERSIONS.get(name, (None, None))
+        is_due = version is None or since is None or version >= since
+        is_due = is_due and (version is None or until is None or version < until)
+        if is_due and name not in SETTINGS_OF_PLUGINS:
+            due.append(name)
+    return tuple(due)
 
 
 def who_set_until(condition: str) -> str:

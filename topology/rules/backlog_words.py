@@ -123,6 +123,8 @@ def outlook(applier: ApplierFacts) -> str:
     if applier.moved:
         delay = f"; SOURCE_DELAY is {channel.delay_seconds} s" if channel.delay_seconds else ""
         return f"Its applier makes progress{delay}."
+    if applier.is_once:
+        return "Whether its applier makes progress is not known: there is one reading of it."
     if not applier.is_same:
         return "Its channel was changed between the readings: audit again."
     if wait is not None and wait.seconds is not None:
@@ -133,9 +135,11 @@ def outlook(applier: ApplierFacts) -> str:
     return "Its applier runs; it applied nothing between the readings."
 
 
-def arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
-    """Explain whether the receiver will fetch what is expected."""
-    if channel.receiver is ThreadState.RUNNING and moved:
+def arrival(channel: ChannelSnapshot, *, moved: bool | None) -> str:
+    """Explain whether the receiver will fetch what is expected. `moved`: None if not known."""
+    if channel.receiver is ThreadState.RUNNING and moved is None:
+        text = "Whether its receiver makes progress is not known: there is one reading of it."
+    elif channel.receiver is ThreadState.RUNNING and moved:
         text = "Its receiver makes progress."
     elif channel.receiver is ThreadState.RUNNING:
         text = (

@@ -15,12 +15,13 @@ from topology.facts.applier_workers import is_without_work, states_are_seen
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.skipping import why_it_may_skip
+from topology.readings.read_once import is_read_once
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.backlog_doubts import doubts_of
 from topology.rules.backlog_facts import Backlog, owned_unreceived
 from topology.rules.backlog_words import arrival, outlook
 from topology.rules.build import Rules, evidence, many, on_edge
-from topology.rules.stalled_appliers import progress_evidence
+from topology.rules.stalled_appliers import movement, progress_evidence
 
 
 def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
@@ -118,10 +119,10 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
         channel = edge.channel
         if edge.expected and channel.receiver is not ThreadState.STOPPED:
             replica, source = facts.last[edge.replica], facts.first[edge.source]
-            runs = channel.receiver is ThreadState.RUNNING
-            moved = _receiver_moved(facts.first[edge.replica], channel)
+            runs, before = channel.receiver is ThreadState.RUNNING, facts.first[edge.replica]
+            moved = None if is_read_once(replica) else _receiver_moved(before, channel)
             doubts = doubts_of(Backlog("T3", facts, edge, edge.expected))
-            comes = runs and moved and channel.auto_position and not doubts.text
+            comes = runs and moved is True and channel.auto_position and not doubts.text
             yield on_edge(
                 facts,
                 edge,
@@ -134,7 +135,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("missing and not retrieved", edge.expected, replica),
                     evidence("receiver", channel.receiver.value, replica),
                     evidence("receiver state", channel.receiver_state or "unknown", replica),
-                    evidence("moved between the readings", "yes" if moved else "no", replica),
+                    evidence("moved between the readings", movement(moved), replica),
                     evidence("receiver has read to", channel.received_to, replica),
                     evidence("source's log ended at", source.log_end, source),
                     evidence("auto_position", int(channel.auto_position), replica),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Strategy
@@ -10,7 +10,16 @@ from topology.catalogue.strategy_table import STRATEGIES
 from topology.catalogue.verdict_table import entry_of
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
+from topology.readings.read_once import read_once_in
 from topology.readings.snapshot import ServerSnapshot
+
+# What one reading of one server shows. Nothing that another server did later changes it.
+OF_ONE_READING: Final = frozenset(
+    (
+        *("A1", "A2", "A3", "A4", "A6", "A7", "F1", "F3", "J4", "T4", "U1", "U3", "U4"),
+        *("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C14", "C15"),
+    )
+)
 
 Rule: TypeAlias = Callable[[ClusterFacts], Iterator[Finding]]
 Rules: TypeAlias = tuple[Rule, ...]
@@ -44,9 +53,9 @@ def finding(
     assert entry.has_rule, f"{code} is marked as not evaluated"
     moment = moment_read(facts)
     doubt = _doubt(facts, replica, channel)
-    if doubt:
+    for each in filter(None, (doubt, _not_read_again(facts, code))):
         grade = Grade.LIKELY if grade is Grade.PROVED else grade
-        explanation = f"{explanation}{'' if explanation.endswith('.') else '.'} {doubt}"
+        explanation = f"{explanation}{'' if explanation.endswith('.') else '.'} {each}"
     return Finding(
         code=code,
         name=entry.name,
@@ -120,6 +129,14 @@ def _doubt(facts: ClusterFacts, replica: str | None, channel: str | None) -> str
         if edge.doubt and (edge.replica, edge.channel.name) == (replica, channel):
             return edge.doubt
     return ""
+
+
+def _not_read_again(facts: ClusterFacts, code: str) -> str:
+    """Return why the time of the readings may explain a finding; "" if it cannot."""
+    once = read_once_in(facts.snapshot)
+    if not once or code in OF_ONE_READING:
+        return ""
+    return f"There is one reading of {', '.join(once)}: what changed since then is not known."
 
 
 def _named(names: tuple[str, ...]) -> tuple[Strategy, ...]:

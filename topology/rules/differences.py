@@ -28,7 +28,7 @@ MADE_BY_HAND = "never committed by the server whose server_uuid it has"
 def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield T4: the replica has what its source is still committing."""
     for lost in facts.lost:
-        if lost.leading:
+        if lost.leading and not lost.undecided:
             origin, hangs = facts.last[lost.origin], hanging(facts, lost)
             text = (
                 f"{lost.origin} is still committing {many(lost.leading)} that"

@@ -31,6 +31,7 @@ from topology.facts.edge_facts import EdgeFacts
 from topology.facts.log_order import gaps_of_others, logged_before
 from topology.facts.memberships import group_uuids
 from topology.facts.skipping import may_skip
+from topology.readings.read_once import is_read_once
 from topology.rules.build import many
 
 _TEXT: Final = (
@@ -66,6 +67,8 @@ def behind_later_ones(
     uuid = source.server_uuid
     if uuid is None or uuid in group_uuids(facts.last.values()):
         return GtidSet()
+    if is_read_once(facts.last[edge.replica]) and len(replica.channels or ()) > 1:
+        return GtidSet()  # at any one moment, one channel may be ahead of another
     later = (received or GtidSet()) - gtids  # 5.6 lists what has only begun to arrive
     if commits_in_order(facts.last[edge.replica]):
         later |= replica.gtid_executed or GtidSet()

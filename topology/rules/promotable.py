@@ -14,7 +14,8 @@ from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.readings.read_once import is_read_once
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, finding, many
 
 
@@ -74,13 +75,19 @@ def _stays_away(facts: ClusterFacts, replica: str) -> GtidSet:
             continue
         channel = edge.channel
         applies = channel.applier is ThreadState.RUNNING
-        receives = applies and channel.receiver is ThreadState.RUNNING
+        receives = applies and _receives(channel, facts.last[replica])
         received = edge.applying_below | edge.applying_above | edge.queued_below | edge.queued_above
         found |= edge.passed | edge.bypassed | received | edge.expected
         arriving |= (received if applies else GtidSet()) | (
             edge.expected if receives else GtidSet()
         )
     return found - arriving
+
+
+def _receives(channel: ChannelSnapshot, replica: ServerSnapshot) -> bool:
+    """Return whether a receiver is connected, or may be again since the only reading of it."""
+    is_connecting = channel.receiver is ThreadState.CONNECTING
+    return channel.receiver is ThreadState.RUNNING or (is_connecting and is_read_once(replica))
 
 
 RULES: Rules = (

@@ -33,6 +33,8 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
         rest = (
             " Other workers continue."
             if applier.moved
+            else ""
+            if applier.is_once
             else " The applier applied nothing else between the readings."
         )
         other = None
@@ -179,10 +181,11 @@ _SEMI_SYNC = "semi-sync ACK"  # "Waiting for semi-sync ACK from replica"
 def progress_evidence(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence, ...]:
     """Return what shows whether an applier moves, as evidence."""
     channel, wait = applier.channel, applier.longest
+    moved = None if applier.is_once else applier.moved
     shown: tuple[Evidence, ...] = (
         evidence("applier", channel.applier.value, replica),
         evidence("applier state", channel.applier_state or "unknown", replica),
-        evidence("moved between the readings", "yes" if applier.moved else "no", replica),
+        evidence("moved between the readings", movement(moved), replica),
     )
     if channel.delay_seconds:
         shown += (evidence("SOURCE_DELAY in seconds", channel.delay_seconds, replica),)
@@ -190,6 +193,11 @@ def progress_evidence(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[E
         age = "unknown" if wait.seconds is None else f"{wait.seconds} s"
         shown += (evidence("longest worker", f"{wait.state}, {age}", replica),)
     return shown
+
+
+def movement(moved: bool | None) -> str:
+    """Return a fact about movement as text; None: there was one reading only."""
+    return "not known, read once" if moved is None else "yes" if moved else "no"
 
 
 def _appliers(facts: ClusterFacts) -> Iterator[tuple[str | None, str, ApplierFacts]]:

@@ -1,0 +1,69 @@
+"""`gtid-audit audit DSN…`: evaluates servers that are on the command line, or found from one.
+
+Modules that only this form needs are imported where they are used.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gtid_audit.commands.options import seconds_of
+from gtid_audit.output import progress, warn
+
+if TYPE_CHECKING:
+    from gtid_audit.views.audit_results import AuditOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class NamedServers:
+    """Servers that are on the command line, and the options that a fleet file would have."""
+
+    dsns: tuple[str, ...]
+    discover: str | None
+    ask_password: bool
+    timeout: str | None
+    allow_uuid: tuple[str, ...]
+    accepted: tuple[str, ...]
+
+    def given(self) -> dict[str, object]:
+        """Return the options for servers that are read; None if one was not given."""
+        return {
+            "DSN": self.dsns or None,
+            "--discover": self.discover,
+            "--timeout": self.timeout,
+            "--ask-password": self.ask_password or None,
+        }
+
+    @property
+    def has_servers(self) -> bool:
+        """Return whether there is a server to read."""
+        return bool(self.dsns) or self.discover is not None
+
+    @property
+    def has_options(self) -> bool:
+        """Return whether an option was given that has no meaning without them."""
+        return self.ask_password or bool(self.timeout or self.allow_uuid or self.accepted)
+
+
+def audit_named(named: NamedServers, *, content: bool | None) -> "AuditOutcome":
+    """Read the servers and evaluate them as one cluster. Raises UsageProblem."""
+    from gtid_audit.operands.cluster_of_dsns import found_from, policy_of, servers_to_read
+    from gtid_audit.tasks.named_servers import answer_of_servers
+    from topology.catalogue.findings import Unknown
+
+    seconds, policy = seconds_of(named.timeout), policy_of(named.allow_uuid, named.accepted)
+    ask, unknown = named.ask_password, tuple[Unknown, ...]()
+    with progress() as line:
+        if named.discover is None:
+            to_read = servers_to_read(named.dsns, ask=ask, seconds_max=seconds, policy=policy)
+        else:
+            starts = (named.discover, *named.dsns)
+            to_read, found = found_from(
+                starts, ask=ask, seconds_max=seconds, policy=policy, say=line.say
+            )
+            unknown = found.unknown(to_read.name)
+            line.clear()
+            for text in found.lines:
+                warn(text)
+        answer = answer_of_servers(to_read, content=content, say=line.say, also_unknown=unknown)
+        line.clear()
+    return answer

@@ -1,0 +1,1 @@
+"""Servers that gtid-audit cannot reach: their readings, from output that was pasted into files."""

@@ -158,7 +158,7 @@ def _table(create: str, default_collations: Mapping[str, str]) -> CanonicalDefin
     collation = _collation_of(
         charset[1] if charset else "", collate[1] if collate else "", default_collations
     )
-    options, partitions = _options(rest)
+    raw, options, partitions = _options(rest)
     clauses = [_clause(item, collation, default_collations) for item in items]
     order = list(ClauseKind)
     # Keys have no order of their own: one that is added later is printed last.
@@ -169,7 +169,7 @@ def _table(create: str, default_collations: Mapping[str, str]) -> CanonicalDefin
         )
     )
     compared = f"{options} COLLATE={collation}" if collation else options
-    clauses.append(Clause(ClauseKind.OPTIONS, "", rest, compared))
+    clauses.append(Clause(ClauseKind.OPTIONS, "", raw, compared))
     if partitions:
         clauses.append(Clause(ClauseKind.PARTITIONS, "", partitions, _alike(partitions)))
     return CanonicalDefinition(ObjectKind.TABLE, tuple(clauses), create, collation)
@@ -191,13 +191,15 @@ def _items(create: str) -> tuple[list[str], str]:
     return items, create[begun:]
 
 
-def _options(rest: str) -> tuple[str, str]:
-    """Return the canonical options of a table, and its partitions as printed."""
+def _options(rest: str) -> tuple[str, str, str]:
+    """Return the options of a table as printed, as compared, and its partitions as printed."""
     head, separator, partitions = _before(rest, "PARTITION BY")
-    for pattern in (_DROPPED, _TABLE_CHARSET, _TABLE_COLLATE):
-        head = _outside_quotes(pattern, "", head)
-    text = f"{separator}{partitions}".rstrip()
-    return _alike(head).strip(), text.removesuffix("*/").rstrip()
+    raw = _outside_quotes(_DROPPED, "", head.split("\n")[0] if separator else head)
+    text = raw
+    for pattern in (_TABLE_CHARSET, _TABLE_COLLATE):
+        text = _outside_quotes(pattern, "", text)
+    last = f"{separator}{partitions}".rstrip().removesuffix("*/").rstrip()
+    return raw.strip(), _alike(text).strip(), last
 
 
 def _before(text: str, words: str) -> tuple[str, str, str]:

@@ -1,0 +1,180 @@
+"""Writes the statements that give the replica the definitions of the source.
+
+1. They are text for the operator: gtid-audit runs none of them. The first one keeps the session out
+   of the binary log (sql_log_bin = 0), so that the replica gets no GTID of its own.
+2. What would delete data or an object is a comment. The operator removes the `-- ` after a look.
+3. Clauses are those that the source's SHOW CREATE printed, so a server of the same version accepts
+   them. A clause on several lines stays one statement.
+4. Routines, triggers and events are between DELIMITER lines, for the mysql client.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from binlog.quoting import quote_identifier
+from topology.definitions.canonical import CanonicalDefinition, ClauseKind
+from topology.definitions.compared_clauses import ClauseChange
+from topology.definitions.drift_classes import DriftClass
+from topology.definitions.schema_objects import ObjectKey, ObjectKind
+
+NOT_LOGGED: Final = "SET SESSION sql_log_bin = 0;"
+_DELIMITER: Final = "//"
+_CREATE: Final = re.compile(r"^CREATE\b", re.IGNORECASE)
+_CREATE_DATABASE: Final = re.compile(r"^CREATE DATABASE\b", re.IGNORECASE)
+_COUNTER: Final = re.compile(r"^(\) .*?) AUTO_INCREMENT=\d+", re.MULTILINE)
+_COMPOUND: Final = (
+    ObjectKind.PROCEDURE,
+    ObjectKind.FUNCTION,
+    ObjectKind.TRIGGER,
+    ObjectKind.EVENT,
+)
+
+
+def creating(key: ObjectKey, definition: CanonicalDefinition) -> tuple[str, ...]:
+    """Return what creates an object that only the source has."""
+    if key.kind is ObjectKind.SCHEMA:
+        return (f"{definition.create};",)
+    text = definition.create
+    if key.kind is ObjectKind.TABLE:
+        text = _COUNTER.sub(r"\1", text)
+    return (_use(key), *_as_statement(key.kind, text))
+
+
+def dropping(key: ObjectKey) -> tuple[str, ...]:
+    """Return what drops an object that only the replica has, as a comment."""
+    if key.kind is ObjectKind.SCHEMA:
+        return (f"-- DROP DATABASE {quote_identifier(key.schema)};",)
+    return (f"-- DROP {key.kind.value.upper()} {qualified(key)};",)
+
+
+def renaming(key: ObjectKey, replica_key: ObjectKey) -> tuple[str, ...]:
+    """Return what gives a table its name on the source."""
+    return (f"RENAME TABLE {qualified(replica_key)} TO {qualified(key)};",)
+
+
+def changing(
+    key: ObjectKey, changes: Sequence[ClauseChange], source: CanonicalDefinition
+) -> tuple[str, ...]:
+    """Return what changes an object that both servers have."""
+    if key.kind is ObjectKind.TABLE:
+        return tuple(_altering(key, changes))
+    if key.kind is ObjectKind.SCHEMA:
+        return (f"{_CREATE_DATABASE.sub('ALTER DATABASE', source.create)};",)
+    if key.kind is ObjectKind.VIEW:
+        return (_use(key), f"{_CREATE.sub('CREATE OR REPLACE', source.create, count=1)};")
+    drop = f"DROP {key.kind.value.upper()} IF EXISTS {qualified(key)};"
+    return (_use(key), drop, *_as_statement(key.kind, source.create))
+
+
+def qualified(key: ObjectKey) -> str:
+    """Return the quoted name of an object with its schema."""
+    return f"{quote_identifier(key.schema)}.{quote_identifier(key.name)}"
+
+
+def _use(key: ObjectKey) -> str:
+    return f"USE {quote_identifier(key.schema)};"
+
+
+def _as_statement(kind: ObjectKind, create: str) -> tuple[str, ...]:
+    if kind in _COMPOUND:
+        return (f"DELIMITER {_DELIMITER}", f"{create}{_DELIMITER}", "DELIMITER ;")
+    return (f"{create};",)
+
+
+def _altering(key: ObjectKey, changes: Sequence[ClauseChange]) -> Iterator[str]:
+    table = f"ALTER TABLE {qualified(key)}"
+    for change in changes:
+        for action in _ACTIONS[change.drift_class](change):
+            drops = action.startswith("DROP ") and change.source is None
+            text = f"{table} {action};"
+            yield "\n".join(f"-- {line}" for line in text.split("\n")) if drops else text
+
+
+def _place(change: ClauseChange) -> str:
+    return "FIRST" if change.after is None else f"AFTER {quote_identifier(change.after)}"
+
+
+def _add_column(change: ClauseChange) -> tuple[str, ...]:
+    assert change.source is not None
+    return (f"ADD COLUMN {change.source.raw} {_place(change)}",)
+
+
+def _drop_column(change: ClauseChange) -> tuple[str, ...]:
+    return (f"DROP COLUMN {quote_identifier(change.name)}",)
+
+
+def _rename_column(change: ClauseChange) -> tuple[str, ...]:
+    assert change.source is not None
+    assert change.replica is not None
+    return (f"CHANGE COLUMN {quote_identifier(change.replica.name)} {change.source.raw}",)
+
+
+def _move_column(change: ClauseChange) -> tuple[str, ...]:
+    assert change.source is not None
+    return (f"MODIFY COLUMN {change.source.raw} {_place(change)}",)
+
+
+def _modify(change: ClauseChange) -> tuple[str, ...]:
+    assert change.source is not None
+    if change.source.kind is ClauseKind.OPTIONS:
+        return _set_options(change)
+    return (f"MODIFY COLUMN {change.source.raw}",)
+
+
+def _add(change: ClauseChange) -> tuple[str, ...]:
+    assert change.source is not None
+    return (f"ADD {change.source.raw}",)
+
+
+def _drop(change: ClauseChange) -> tuple[str, ...]:
+    clause = change.replica
+    assert clause is not None
+    if clause.kind is ClauseKind.KEY:
+        is_primary = clause.name == "PRIMARY"
+        return (
+            "DROP PRIMARY KEY" if is_primary else f"DROP INDEX {quote_identifier(clause.name)}",
+        )
+    word = "FOREIGN KEY" if clause.kind is ClauseKind.FOREIGN_KEY else "CHECK"
+    return (f"DROP {word} {quote_identifier(clause.name)}",)
+
+
+def _replace(change: ClauseChange) -> tuple[str, ...]:
+    assert change.source is not None
+    [drop] = _drop(change)
+    if change.source.kind is ClauseKind.KEY:
+        return (f"{drop}, ADD {change.source.raw}",)
+    # One ALTER TABLE cannot drop a constraint and add another one of the same name.
+    return (drop, f"ADD {change.source.raw}")
+
+
+def _set_options(change: ClauseChange) -> tuple[str, ...]:
+    assert change.source is not None
+    options = change.source.raw
+    had_comment = change.replica is not None and " COMMENT='" in f" {change.replica.raw}"
+    if had_comment and " COMMENT='" not in f" {options}":
+        options += " COMMENT=''"
+    return (options,)
+
+
+def _set_partitions(change: ClauseChange) -> tuple[str, ...]:
+    return (change.source.raw if change.source else "REMOVE PARTITIONING",)
+
+
+_ACTIONS: Final[Mapping[DriftClass, Callable[[ClauseChange], tuple[str, ...]]]] = {
+    DriftClass.COLUMN_FEWER: _add_column,
+    DriftClass.COLUMN_MORE: _drop_column,
+    DriftClass.COLUMN_RENAMED: _rename_column,
+    DriftClass.COLUMN_MOVED: _move_column,
+    DriftClass.COLUMN_TYPE: _modify,
+    DriftClass.COLUMN_ATTRIBUTE: _modify,
+    DriftClass.CHARSET: _modify,
+    DriftClass.INDEX_FEWER: _add,
+    DriftClass.INDEX_MORE: _drop,
+    DriftClass.INDEX_DIFFERENT: _replace,
+    DriftClass.CONSTRAINT_FEWER: _add,
+    DriftClass.CONSTRAINT_MORE: _drop,
+    DriftClass.CONSTRAINT_DIFFERENT: _replace,
+    DriftClass.OPTION: _set_options,
+    DriftClass.PARTITIONS: _set_partitions,
+}

@@ -1,0 +1,139 @@
+"""DDL in the binary logs of servers, and whether it can explain that two definitions differ.
+
+1. Two readings of a replica and its source are not made at one moment. A transaction that only one
+   of them has executed may be the cause of a difference: it is still on its way. So a difference
+   counts as proved only if no such transaction concerns the object.
+2. A statement concerns an object if it contains the object's name as a word, or that of a table
+   that the object depends on. It also does if it creates, changes or drops the object's schema.
+   That may be too many statements, never too few: a name must be written to be changed.
+3. CREATE TABLE … SELECT is logged with its rows (8.0.21 and later), so the ledger lists it as a
+   change of rows. Rows of a table that one of the servers does not have concern that table.
+4. What could not be searched (purged, or behind a limit) may contain such a statement.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from binlog.transactions import STATEMENT_CHARACTERS_MAX
+from gtid import Gtid, GtidSet
+from topology.definitions.canonical import CanonicalDefinition, ClauseKind
+from topology.definitions.schema_objects import ObjectKey, ObjectKind
+
+_OF_SCHEMA: Final = re.compile(r"^\s*(?:CREATE|ALTER|DROP)\s+(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"/\*(?!!).*?\*/", re.DOTALL)
+# These statements are logged outside BEGIN as DDL is, and change no definition.
+_NO_DEFINITION: Final = re.compile(
+    r"^\s*(?:GRANT|REVOKE|FLUSH|ANALYZE|OPTIMIZE|REPAIR|TRUNCATE|SET"
+    r"|(?:CREATE|ALTER|DROP|RENAME)\s+(?:USER|ROLE)"
+    r"|(?:CREATE|DROP)\s+TEMPORARY)\b",
+    re.IGNORECASE,
+)
+_REFERENCES: Final = re.compile(r" REFERENCES (?:`(?:[^`]|``)+`\.)?`((?:[^`]|``)+)`")
+_TRIGGER_ON: Final = re.compile(
+    r"\b(?:BEFORE|AFTER)\s+(?:INSERT|UPDATE|DELETE)\s+ON\s+(?:`?[^`.\s]+`?\.)?`?([^`\s]+)`?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedDdl:
+    """One transaction that may define something. `statement` is "" if the log shows only rows."""
+
+    gtid: Gtid
+    committed_at: datetime | None  # by the clock of the server that committed it first
+    statement: str
+    tables: tuple[tuple[str, str], ...] = ()  # schema and table of changed rows
+
+    @property
+    def defines(self) -> bool:
+        """Return whether it is DDL: not account management, FLUSH, ANALYZE or the like."""
+        text = _COMMENT.sub(" ", self.statement)
+        return bool(text) and _NO_DEFINITION.match(text) is None
+
+
+@dataclass(frozen=True, slots=True)
+class DdlSearch:
+    """What a search in a server's logs found: all DDL of `searched`, in the order of the log."""
+
+    server: str
+    searched: GtidSet
+    found: tuple[LoggedDdl, ...] = ()
+    why_unread: str = ""  # why the rest of what was wanted is not in `searched`
+
+    def within(self, gtids: GtidSet) -> tuple[LoggedDdl, ...]:
+        """Return the DDL with these GTIDs."""
+        return tuple(each for each in self.found if each.gtid in gtids)
+
+
+@dataclass(frozen=True, slots=True)
+class OnTheWay:
+    """Transactions that only one of two servers had executed, and what is known about them.
+
+    `is_complete`: all of them were searched.
+    """
+
+    gtids: GtidSet
+    ddl: tuple[LoggedDdl, ...]
+    is_complete: bool
+    why_unread: str = ""
+
+    def concerning(
+        self, key: ObjectKey, definitions: Iterable[CanonicalDefinition]
+    ) -> tuple[LoggedDdl, ...]:
+        """Return the DDL that may have changed an object."""
+        names = names_of(key, definitions)
+        return tuple(each for each in self.ddl if concerns(each, key, names))
+
+
+def on_the_way(gtids: GtidSet, searches: Sequence[DdlSearch]) -> OnTheWay:
+    """Return what is known about transactions that only one server had executed."""
+    searched = GtidSet.union_of(each.searched for each in searches)
+    found = {ddl.gtid: ddl for each in searches for ddl in each.within(gtids)}
+    is_complete = gtids <= searched
+    reasons = [each.why_unread for each in searches if each.why_unread]
+    return OnTheWay(
+        gtids,
+        tuple(found.values()),
+        is_complete,
+        "" if is_complete else (reasons[0] if reasons else "no log was searched"),
+    )
+
+
+def names_of(key: ObjectKey, definitions: Iterable[CanonicalDefinition]) -> frozenset[str]:
+    """Return the names whose DDL can change an object: its own, and those that it depends on."""
+    names = {key.name or key.schema}
+    for definition in definitions:
+        for clause in definition.of(ClauseKind.FOREIGN_KEY):
+            names |= {each.replace("``", "`") for each in _REFERENCES.findall(clause.raw)}
+        if key.kind is ObjectKind.TRIGGER:
+            names |= {each.replace("``", "`") for each in _TRIGGER_ON.findall(definition.create)}
+    return frozenset(names)
+
+
+def concerns(ddl: LoggedDdl, key: ObjectKey, names: frozenset[str]) -> bool:
+    """Return whether a transaction may have changed an object with these names."""
+    if (key.schema.casefold(), key.name.casefold()) in {
+        (schema.casefold(), table.casefold()) for schema, table in ddl.tables
+    }:
+        return True
+    if not ddl.defines:
+        return False
+    text = ddl.statement
+    if len(text) >= STATEMENT_CHARACTERS_MAX:
+        return True  # it was cut
+    if not all(map(str.isascii, names)) and (not text.isascii() or "\\x" in text):
+        return True  # its session may have had a character set other than UTF-8
+    is_of_schema = _OF_SCHEMA.match(_COMMENT.sub(" ", text)) is not None
+    searched = names | {key.schema} if is_of_schema else names
+    return any(_contains(text, name) for name in searched)
+
+
+def _contains(text: str, name: str) -> bool:
+    quoted = name.replace("`", "``")
+    word = re.compile(
+        rf"(?<![\w$])(?:{re.escape(name)}|{re.escape(quoted)})(?![\w$])", re.IGNORECASE
+    )
+    return word.search(text) is not None

@@ -47,6 +47,8 @@ _DROPPED: Final = re.compile(
 _DEFINER: Final = re.compile(
     rf"\s+DEFINER\s*=\s*((?:{_QUOTED}|[^\s@]+)@(?:{_QUOTED}|\S+))", re.IGNORECASE | re.DOTALL
 )
+# Modes of sql_mode that later versions do not have.
+_GONE_MODES: Final = frozenset({"NO_AUTO_CREATE_USER"})
 _KEYS: Final = ("PRIMARY KEY", "UNIQUE KEY", "KEY", "FULLTEXT KEY", "SPATIAL KEY")
 # Outside quotes: a pattern and its replacement.
 _ALIKE: Final = (
@@ -78,6 +80,7 @@ class ClauseKind(Enum):
     OPTIONS = "table option"
     PARTITIONS = "partitions"
     DEFINER = "definer"
+    SESSION = "setting of the session that created it"
     BODY = "definition"
 
 
@@ -116,11 +119,16 @@ class CanonicalDefinition:
 
 
 def canonical_definition(
-    kind: ObjectKind, create: str, default_collations: Mapping[str, str]
+    kind: ObjectKind,
+    create: str,
+    default_collations: Mapping[str, str],
+    *,
+    session: Mapping[str, str] | None = None,
 ) -> CanonicalDefinition:
     """Return the canonical form of what SHOW CREATE printed.
 
-    `default_collations` has the default collation of each character set of that server.
+    `default_collations` has the default collation of each character set of that server. `session`
+    has the settings of the session that created the object, which SHOW CREATE prints beside it.
     """
     if kind is ObjectKind.TABLE:
         return _table(create, default_collations)
@@ -136,6 +144,10 @@ def canonical_definition(
     if kind is ObjectKind.VIEW:
         body = _broken(body)
     clauses.append(Clause(ClauseKind.BODY, "", text, body))
+    for name, value in (session or {}).items():
+        compared = re.sub(r"\butf8(?=_|$)", "utf8mb3", value)
+        compared = ",".join(each for each in compared.split(",") if each not in _GONE_MODES)
+        clauses.append(Clause(ClauseKind.SESSION, name, value, f"-- {name}: {compared}"))
     return CanonicalDefinition(kind, tuple(clauses), create)
 
 

@@ -81,6 +81,8 @@ def _of_text(source: CanonicalDefinition, replica: CanonicalDefinition) -> Itera
         ours, theirs = _only(source.of(kind)), _only(replica.of(kind))
         if _text(ours) != _text(theirs):
             yield ClauseChange(drift_class, ours, theirs)
+    kind = ClauseKind.SESSION
+    yield from _named(source.of(kind), replica.of(kind), (different, different, different))
 
 
 def _columns(source: CanonicalDefinition, replica: CanonicalDefinition) -> Iterator[ClauseChange]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from binlog.quoting import quote_identifier
+from binlog.quoting import quote_identifier, quote_string
 from topology.definitions.canonical import CanonicalDefinition, ClauseKind
 from topology.definitions.compared_clauses import ClauseChange
 from topology.definitions.drift_classes import DriftClass
@@ -38,7 +38,7 @@ def creating(key: ObjectKey, definition: CanonicalDefinition) -> tuple[str, ...]
     text = definition.create
     if key.kind is ObjectKind.TABLE:
         text = _COUNTER.sub(r"\1", text)
-    return (_use(key), *_as_statement(key.kind, text))
+    return (_use(key), *_session(definition), *_as_statement(key.kind, text))
 
 
 def dropping(key: ObjectKey) -> tuple[str, ...]:
@@ -62,9 +62,10 @@ def changing(
     if key.kind is ObjectKind.SCHEMA:
         return (f"{_CREATE_DATABASE.sub('ALTER DATABASE', source.create)};",)
     if key.kind is ObjectKind.VIEW:
-        return (_use(key), f"{_CREATE.sub('CREATE OR REPLACE', source.create, count=1)};")
+        view = f"{_CREATE.sub('CREATE OR REPLACE', source.create, count=1)};"
+        return (_use(key), *_session(source), view)
     drop = f"DROP {key.kind.value.upper()} IF EXISTS {qualified(key)};"
-    return (_use(key), drop, *_as_statement(key.kind, source.create))
+    return (_use(key), *_session(source), drop, *_as_statement(key.kind, source.create))
 
 
 def qualified(key: ObjectKey) -> str:
@@ -74,6 +75,14 @@ def qualified(key: ObjectKey) -> str:
 
 def _use(key: ObjectKey) -> str:
     return f"USE {quote_identifier(key.schema)};"
+
+
+def _session(definition: CanonicalDefinition) -> tuple[str, ...]:
+    """Return what makes the session as it was when the object was created."""
+    settings = [
+        f"{each.name} = {quote_string(each.raw)}" for each in definition.of(ClauseKind.SESSION)
+    ]
+    return (f"SET SESSION {', '.join(settings)};",) if settings else ()
 
 
 def _as_statement(kind: ObjectKind, create: str) -> tuple[str, ...]:

@@ -20,15 +20,20 @@ its kind (visibility.py). Then the difference is not reported; the kind is unkno
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
-from topology.catalogue.findings import Grade, Severity, Verdict, worst_verdict
-from topology.definitions.canonical import CanonicalDefinition
+from topology.catalogue.findings import Grade, Severity
 from topology.definitions.compared_clauses import ClauseChange, changes_between
 from topology.definitions.drift_classes import DriftClass
 from topology.definitions.drift_statements import changing, creating, dropping, renaming
 from topology.definitions.logged_ddl import LoggedDdl, OnTheWay
+from topology.definitions.object_drift import (
+    ObjectDrift,
+    ObjectPair,
+    PairDrift,
+    PairFacts,
+    ServerSide,
+)
 from topology.definitions.row_effects import (
     APPLIED,
     NO_SUCH_TABLE,
@@ -45,119 +50,39 @@ _STOPS: Final = RowConsequence(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSide:
-    """One side of a comparison: the objects, and the definitions of those that were read."""
+def differing(source: ServerObjects, replica: ServerObjects) -> tuple[ObjectPair, ...]:
+    """Return the objects whose definitions must be read in full on both servers.
 
-    objects: ServerObjects
-    definitions: Mapping[ObjectKey, CanonicalDefinition] = field(default_factory=dict)
-    has_gtids: bool = True  # gtid_mode=ON: every change of a definition has a GTID
-    conversions: str | None = None  # replica_type_conversions; None: not read
-
-    @property
-    def server(self) -> str:
-        """Return the server's name."""
-        return self.objects.server
-
-
-@dataclass(frozen=True, slots=True)
-class PairFacts:
-    """What may explain differences of one pair."""
-
-    way: OnTheWay
-    # DDL that the replica has executed and the source has not.
-    of_replica: tuple[LoggedDdl, ...] = ()
-    # Schemas and tables whose changes a filter of the channel leaves out; None: not read.
-    filtered: frozenset[ObjectKey] | None = frozenset()
-    # Sources of the replica other than this one.
-    other_sources: tuple[str, ...] = ()
-    has_channel: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectDrift:
-    """One object that differs, and what follows from it."""
-
-    key: ObjectKey
-    classes: tuple[DriftClass, ...]
-    changes: tuple[ClauseChange, ...]
-    source: CanonicalDefinition | None
-    replica: CanonicalDefinition | None
-    grade: Grade
-    severity: Severity
-    rows: RowConsequence
-    statements: tuple[str, ...]
-    causes: tuple[str, ...] = ()  # that remain, unless it is proved
-    pending: tuple[LoggedDdl, ...] = ()  # DDL on its way that concerns the object
-    made_by: tuple[LoggedDdl, ...] = ()  # DDL that only the replica has, and concerns the object
-    replica_key: ObjectKey | None = None  # if its name differs
-    contained: int = 0  # objects in a schema that one side does not have
-    is_filtered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PairDrift:
-    """The differences of one pair, and what is not known."""
-
-    source: str
-    replica: str
-    differences: tuple[ObjectDrift, ...]
-    unknown: tuple[tuple[str, UnreadFact], ...]
-    facts: PairFacts
-    compared_count: int
-
-    @property
-    def verdict(self) -> Verdict:
-        """Return CRITICAL if rows stop or get wrong, UNKNOWN if a kind is not seen, else WARNING.
-
-        A difference that a filter explains is no fault.
-        """
-        found = [_VERDICTS[each.severity] for each in self.differences]
-        return worst_verdict([*found, *([Verdict.UNKNOWN] if self.unknown else [])])
-
-
-_VERDICTS: Final = {
-    Severity.INFO: Verdict.OK,
-    Severity.WARNING: Verdict.WARNING,
-    Severity.CRITICAL: Verdict.CRITICAL,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Matched:
-    """An object by its keys on both sides; None where it is absent."""
-
-    source: ObjectKey | None
-    replica: ObjectKey | None
-
-    @property
-    def key(self) -> ObjectKey:
-        key = self.source or self.replica
-        assert key is not None
-        return key
-
-
-def differing(
-    source: ServerObjects, replica: ServerObjects
-) -> tuple[set[ObjectKey], set[ObjectKey]]:
-    """Return the keys whose definitions must be read in full, of the source and of the replica.
-
-    These are the objects of one side only, and those whose digests differ. Objects of a schema that
-    one side does not have at all are left out: the schema is the difference.
+    These are the objects that one side does not show, and those whose digests differ. Objects of a
+    schema that only one side has are left out: the schema is the difference.
     """
-    ours, theirs = set(), set()
-    for each in _matched(source, replica):
-        if each.source is not None:
-            ours.add(each.source)
-        if each.replica is not None:
-            theirs.add(each.replica)
-    return ours, theirs
+    folds = source.folds_names or replica.folds_names
+
+    def name_of(key: ObjectKey) -> ObjectKey:
+        return key.folded() if folds else key
+
+    ours = {name_of(key): key for key in source.objects}
+    theirs = {name_of(key): key for key in replica.objects}
+    found = []
+    for name in sorted(ours.keys() | theirs.keys(), key=lambda each: each.order):
+        here, there = ours.get(name), theirs.get(name)
+        schema = ObjectKey(ObjectKind.SCHEMA, name.schema)
+        if here is not None and there is not None:
+            if source.objects[here] != replica.objects[there]:
+                found.append(ObjectPair(here, there))
+        elif name.kind is ObjectKind.SCHEMA or (schema in ours) == (schema in theirs):
+            key = here or there
+            assert key is not None
+            found.append(ObjectPair(key, key))
+    return tuple(found)
 
 
-def drift_between(source: ServerSide, replica: ServerSide, facts: PairFacts) -> PairDrift:
+def drift_between(
+    source: ServerSide, replica: ServerSide, pairs: Iterable[ObjectPair], facts: PairFacts
+) -> PairDrift:
     """Return the differences that are left after the definitions were read in full."""
     comparison = _Comparison(source, replica, facts)
-    differences = tuple(sorted(comparison.differences(), key=_place))
+    differences = tuple(sorted(comparison.differences(pairs), key=_place))
     unknown = [
         *((source.server, fact) for fact in source.objects.unread),
         *((replica.server, fact) for fact in replica.objects.unread),
@@ -174,26 +99,6 @@ def _place(difference: ObjectDrift) -> tuple[int, tuple[str, int, str]]:
     return (order.index(difference.severity), difference.key.order)
 
 
-def _matched(source: ServerObjects, replica: ServerObjects) -> Iterator[_Matched]:
-    """Yield the objects that differ by their digests, or that one side does not have."""
-    folds = source.folds_names or replica.folds_names
-
-    def name_of(key: ObjectKey) -> ObjectKey:
-        return key.folded() if folds else key
-
-    ours = {name_of(key): key for key in source.objects}
-    theirs = {name_of(key): key for key in replica.objects}
-    for name in sorted(ours.keys() | theirs.keys(), key=lambda each: each.order):
-        matched = _Matched(ours.get(name), theirs.get(name))
-        if matched.source is not None and matched.replica is not None:
-            if source.objects[matched.source] != replica.objects[matched.replica]:
-                yield matched
-            continue
-        schema = ObjectKey(ObjectKind.SCHEMA, name.schema)
-        if name.kind is ObjectKind.SCHEMA or (schema in ours) == (schema in theirs):
-            yield matched
-
-
 class _Comparison:
     """One pair while it is compared."""
 
@@ -201,18 +106,22 @@ class _Comparison:
         self._source, self._replica, self._facts = source, replica, facts
         self.unknown: list[tuple[str, UnreadFact]] = []
 
-    def differences(self) -> Iterator[ObjectDrift]:
+    def differences(self, pairs: Iterable[ObjectPair]) -> Iterator[ObjectDrift]:
         only_source: list[ObjectKey] = []
         only_replica: list[ObjectKey] = []
-        for each in _matched(self._source.objects, self._replica.objects):
-            if each.source is not None and each.replica is not None:
-                if (found := self._changed(each.source, each.replica)) is not None:
+        for pair in pairs:
+            if not self._is_read(pair):
+                continue
+            ours = self._source.definitions[pair.source]
+            theirs = self._replica.definitions[pair.replica]
+            if ours is not None and theirs is not None:
+                if (found := self._changed(pair)) is not None:
                     yield found
-            elif each.source is not None:
-                if self._can_be_absent(self._replica, each.key):
-                    only_source.append(each.source)
-            elif self._can_be_absent(self._source, each.key):
-                only_replica.append(each.key)
+            elif ours is not None:
+                if self._is_absent(self._replica, pair.replica):
+                    only_source.append(pair.source)
+            elif theirs is not None and self._is_absent(self._source, pair.source):
+                only_replica.append(pair.replica)
         for key, replica_key in self._renamed(only_source, only_replica):
             only_source.remove(key)
             only_replica.remove(replica_key)
@@ -220,7 +129,17 @@ class _Comparison:
         yield from map(self._fewer, only_source)
         yield from map(self._more, only_replica)
 
-    def _can_be_absent(self, side: ServerSide, key: ObjectKey) -> bool:
+    def _is_read(self, pair: ObjectPair) -> bool:
+        """Return whether both sides were read; note a side that was not."""
+        is_read = True
+        for side, key in ((self._source, pair.source), (self._replica, pair.replica)):
+            if key not in side.definitions:
+                is_read = False
+                if not any(fact.fact == key.label for fact in side.objects.unread):
+                    self._note(side, key.label, UnreadReason.ERROR, _NOT_READ)
+        return is_read
+
+    def _is_absent(self, side: ServerSide, key: ObjectKey) -> bool:
         """Return whether an object that a side does not show is certainly absent there."""
         if side.objects.visibility.shows(key.kind.value, key.schema):
             return True
@@ -233,29 +152,26 @@ class _Comparison:
     def _note(self, side: ServerSide, fact: str, reason: UnreadReason, detail: str) -> None:
         self.unknown.append((side.server, UnreadFact(fact, reason, detail)))
 
-    def _changed(self, key: ObjectKey, replica_key: ObjectKey) -> ObjectDrift | None:
-        ours = self._source.definitions.get(key)
-        theirs = self._replica.definitions.get(replica_key)
-        for side, definition in ((self._source, ours), (self._replica, theirs)):
-            if definition is None:
-                self._note(side, f"{key.kind.value} {key}", UnreadReason.ERROR, _NOT_READ)
-        if ours is None or theirs is None:
-            return None
+    def _changed(self, pair: ObjectPair) -> ObjectDrift | None:
+        ours = self._source.definitions[pair.source]
+        theirs = self._replica.definitions[pair.replica]
+        assert ours is not None
+        assert theirs is not None
         changes = changes_between(ours, theirs)
         if not changes:
             return None
         rows = APPLIED
-        if key.kind is ObjectKind.TABLE:
+        if pair.source.kind is ObjectKind.TABLE:
             rows = consequence_of(
-                ours, theirs, schema=key.schema, conversions=self._replica.conversions
+                ours, theirs, schema=pair.source.schema, conversions=self._replica.conversions
             )
         return self._evaluated(
-            key,
+            pair.source,
             tuple(dict.fromkeys(each.drift_class for each in changes)),
             rows,
-            changing(key, changes, ours),
+            changing(pair.replica, changes, ours),
             changes=changes,
-            replica_key=replica_key if replica_key != key else None,
+            replica_key=pair.replica if pair.replica != pair.source else None,
         )
 
     def _fewer(self, key: ObjectKey) -> ObjectDrift:

@@ -46,6 +46,11 @@ class ObjectKey:
         return f"{self.schema}.{self.name}" if self.name else self.schema
 
     @property
+    def label(self) -> str:
+        """Return the kind and the name, as a fact or a heading names the object."""
+        return f"{self.kind.value} {self}"
+
+    @property
     def order(self) -> tuple[str, int, str]:
         """Return the place in a list: by schema, kind, name."""
         return (self.schema, list(ObjectKind).index(self.kind), self.name)

@@ -1,0 +1,107 @@
+"""One difference between the definitions of a source and its replica, and all those of a pair.
+
+These are results: pair_drift.py makes them. The verdict of a pair is derived from them here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from topology.catalogue.findings import Grade, Severity, Verdict, worst_verdict
+from topology.definitions.canonical import CanonicalDefinition
+from topology.definitions.compared_clauses import ClauseChange
+from topology.definitions.drift_classes import DriftClass
+from topology.definitions.logged_ddl import LoggedDdl, OnTheWay
+from topology.definitions.row_effects import RowConsequence
+from topology.definitions.schema_objects import ObjectKey, ServerObjects
+from topology.readings.snapshot import UnreadFact
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSide:
+    """One side of a comparison: the objects, and the definitions of those that differ.
+
+    `definitions` has None for an object that the server did not have when it was read in full. An
+    object that is not a key there could not be read.
+    """
+
+    objects: ServerObjects
+    definitions: Mapping[ObjectKey, CanonicalDefinition | None] = field(default_factory=dict)
+    has_gtids: bool = True  # gtid_mode=ON: every change of a definition has a GTID
+    conversions: str | None = None  # replica_type_conversions; None: not read
+
+    @property
+    def server(self) -> str:
+        """Return the server's name."""
+        return self.objects.server
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPair:
+    """One object by its key on both sides. The keys differ at most in upper and lower case."""
+
+    source: ObjectKey
+    replica: ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class PairFacts:
+    """What may explain differences of one pair."""
+
+    way: OnTheWay
+    # DDL that the replica has executed and the source has not.
+    of_replica: tuple[LoggedDdl, ...] = ()
+    # Schemas and tables whose changes a filter of the channel leaves out; None: not read.
+    filtered: frozenset[ObjectKey] | None = frozenset()
+    # Sources of the replica other than this one.
+    other_sources: tuple[str, ...] = ()
+    has_channel: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDrift:
+    """One object that differs, and what follows from it."""
+
+    key: ObjectKey
+    classes: tuple[DriftClass, ...]
+    changes: tuple[ClauseChange, ...]
+    source: CanonicalDefinition | None
+    replica: CanonicalDefinition | None
+    grade: Grade
+    severity: Severity
+    rows: RowConsequence
+    statements: tuple[str, ...]
+    causes: tuple[str, ...] = ()  # that remain, unless it is proved
+    pending: tuple[LoggedDdl, ...] = ()  # DDL on its way that concerns the object
+    made_by: tuple[LoggedDdl, ...] = ()  # DDL that only the replica has, and concerns the object
+    replica_key: ObjectKey | None = None  # if its name differs
+    contained: int = 0  # objects in a schema that one side does not have
+    is_filtered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PairDrift:
+    """The differences of one pair, and what is not known."""
+
+    source: str
+    replica: str
+    differences: tuple[ObjectDrift, ...]
+    unknown: tuple[tuple[str, UnreadFact], ...]
+    facts: PairFacts
+    compared_count: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return CRITICAL if rows stop or get wrong, UNKNOWN if a kind is not seen, else WARNING.
+
+        A difference that a filter explains is no fault.
+        """
+        found = [_VERDICTS[each.severity] for each in self.differences]
+        return worst_verdict([*found, *([Verdict.UNKNOWN] if self.unknown else [])])
+
+
+_VERDICTS: Final = {
+    Severity.INFO: Verdict.OK,
+    Severity.WARNING: Verdict.WARNING,
+    Severity.CRITICAL: Verdict.CRITICAL,
+}

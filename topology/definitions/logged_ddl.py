@@ -6,9 +6,7 @@
 2. A statement concerns an object if it contains the object's name as a word, or that of a table
    that the object depends on. It also does if it creates, changes or drops the object's schema.
    That may be too many statements, never too few: a name must be written to be changed.
-3. CREATE TABLE … SELECT is logged with its rows (8.0.21 and later), so the ledger lists it as a
-   change of rows. Rows of a table that one of the servers does not have concern that table.
-4. What could not be searched (purged, or behind a limit) may contain such a statement.
+3. What could not be searched (purged, or behind a limit) may contain such a statement.
 """
 
 import re
@@ -40,12 +38,12 @@ _TRIGGER_ON: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LoggedDdl:
-    """One transaction that may define something. `statement` is "" if the log shows only rows."""
+    """One transaction that may define something; `is_unread`: its content could not be read."""
 
     gtid: Gtid
     committed_at: datetime | None  # by the clock of the server that committed it first
     statement: str
-    tables: tuple[tuple[str, str], ...] = ()  # schema and table of changed rows
+    is_unread: bool = False
 
     @property
     def defines(self) -> bool:
@@ -66,6 +64,20 @@ class DdlSearch:
     def within(self, gtids: GtidSet) -> tuple[LoggedDdl, ...]:
         """Return the DDL with these GTIDs."""
         return tuple(each for each in self.found if each.gtid in gtids)
+
+
+@dataclass(frozen=True, slots=True)
+class NewestDdl:
+    """What a search from the newest log backwards found: the DDL of the newest log that has any.
+
+    `oldest_log` is the oldest one that was read to its end. `is_whole`: all logs were.
+    """
+
+    server: str
+    found: tuple[LoggedDdl, ...]
+    oldest_log: str
+    why_ended: str = ""
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +127,7 @@ def names_of(key: ObjectKey, definitions: Iterable[CanonicalDefinition]) -> froz
 
 def concerns(ddl: LoggedDdl, key: ObjectKey, names: frozenset[str]) -> bool:
     """Return whether a transaction may have changed an object with these names."""
-    if (key.schema.casefold(), key.name.casefold()) in {
-        (schema.casefold(), table.casefold()) for schema, table in ddl.tables
-    }:
+    if ddl.is_unread:
         return True
     if not ddl.defines:
         return False

@@ -24,6 +24,7 @@ from gtid_audit.commands import (
     locks,
     plan,
     serve,
+    server_schemas,
     sets,
     spark,
     store_snapshot,
@@ -88,6 +89,7 @@ app.command("snapshot")(store_snapshot.snapshot)
 app.command("handshake")(handshake.handshake)
 app.command("locks")(locks.locks)
 app.command("trace", cls=FastCommand)(trace.trace)
+app.add_typer(server_schemas.commands(PLAIN), name="schema")
 app.command("explain", cls=FastCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(plan.commands(PLAIN), name="repair")

@@ -105,11 +105,11 @@ def newest_ddl(
     """Return the DDL of the newest log that has any of `within`, searching backwards."""
     until = time.monotonic() + limits.search_seconds_max
     left = limits.bytes_max
-    oldest, first_name = "", logs[0].name if logs else ""
+    oldest = ""
     for log in reversed(logs):
         left -= log.size_bytes
         if oldest and (left < 0 or time.monotonic() >= until):
-            return NewestDdl(target.name, (), oldest, why_ended="the limit was reached")
+            return NewestDdl(target.name, (), oldest)
         found: list[LoggedDdl] = []
         try:
             for file, rows, _ in _batches(
@@ -119,14 +119,14 @@ def newest_ddl(
                     break
                 found += (each for each in _ddl_in(rows) if each.gtid in within)
         except _FAILED as error:
-            return NewestDdl(target.name, tuple(found), oldest, why_ended=str(error))
+            return NewestDdl(target.name, tuple(found), oldest, failure=str(error))
         is_late = time.monotonic() >= until
         if any(each.defines for each in found) and not is_late:
             return NewestDdl(target.name, tuple(found), log.name)
         if is_late:  # the rest of this log may have newer DDL
-            return NewestDdl(target.name, (), oldest, why_ended="the limit was reached")
+            return NewestDdl(target.name, (), oldest)
         oldest = log.name
-    return NewestDdl(target.name, (), first_name, is_whole=True)
+    return NewestDdl(target.name, (), oldest)
 
 
 def _batches(
@@ -178,7 +178,7 @@ class _Found:
     def add(self, rows: "pa.Table") -> None:
         self.ddl += _ddl_in(rows)
         changes = rows.filter(_is_kind(rows, *_MAY_HIDE_DDL)).select(_COLUMNS).to_pylist()
-        self.to_read |= GtidSet.of(*(_gtid(row) for row in changes if self._may_create(row)))
+        self.to_read |= GtidSet.of(_gtid(row) for row in changes if self._may_create(row))
 
     def _may_create(self, row: Mapping[str, Any]) -> bool:
         if row["uuid"] is None:

@@ -6,7 +6,7 @@
    compared with the first server of the first group.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -29,6 +29,9 @@ class ComparedPair:
     replica: str
     has_channel: bool = True
     is_mutual: bool = False  # each is a source of the other
+    # Whether a transaction of the replica's own can reach the source: over channels, or over
+    # servers that were not read.
+    may_return: bool = True
 
 
 def pairs_of(servers: Sequence[ConnectedServer]) -> tuple[ComparedPair, ...]:
@@ -43,10 +46,35 @@ def pairs_of(servers: Sequence[ConnectedServer]) -> tuple[ComparedPair, ...]:
                 continue
             is_mutual = replica.server_uuid in source.source_uuids
             if not is_mutual or order[source.name] < order[replica.name]:
-                pairs.append(ComparedPair(source.name, replica.name, is_mutual=is_mutual))
+                may_return = _may_receive(source, replica, by_uuid)
+                pairs.append(
+                    ComparedPair(
+                        source.name, replica.name, is_mutual=is_mutual, may_return=may_return
+                    )
+                )
     groups = _groups([each.name for each in servers], pairs)
     pairs += [ComparedPair(groups[0][0], group[0], has_channel=False) for group in groups[1:]]
     return tuple(dict.fromkeys(pairs))
+
+
+def _may_receive(
+    server: ConnectedServer, origin: ConnectedServer, by_uuid: Mapping[UUID, ConnectedServer]
+) -> bool:
+    """Return whether channels lead from `origin` to a server, or from a server that is not read."""
+    seen: set[UUID] = set()
+    left = [server]
+    while left:
+        one = left.pop()
+        if one.unknown_sources:
+            return True
+        for uuid in one.source_uuids:
+            source = by_uuid.get(uuid)
+            if source is None or source is origin:
+                return True
+            if uuid not in seen:
+                seen.add(uuid)
+                left.append(source)
+    return False
 
 
 def _groups(names: Sequence[str], pairs: Iterable[ComparedPair]) -> list[list[str]]:

@@ -7,11 +7,13 @@
    statements are written as comments.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
+
+from topology.definitions.schema_objects import ObjectKind
 
 
 class Repairable(Enum):
@@ -47,9 +49,9 @@ class DriftClass(Enum):
     CONSTRAINT_DIFFERENT = "constraint different"
     OPTION = "table option"
     PARTITIONS = "partitions"
-    OTHER_FEWER = "view, trigger, routine or event fewer"
-    OTHER_MORE = "view, trigger, routine or event more"
-    OTHER_DIFFERENT = "view, trigger, routine or event different"
+    OTHER_FEWER = "other fewer"  # a view, trigger, routine or event
+    OTHER_MORE = "other more"
+    OTHER_DIFFERENT = "other different"
     DEFINER = "definer"
 
 
@@ -146,12 +148,8 @@ DRIFT_CLASSES: Final[Mapping[DriftClass, DriftRow]] = MappingProxyType(
             Repairable.OPERATOR_DECIDES,
             "compare the partitions: rows outside all of them stop the applier (1526)",
         ),
-        DriftClass.OTHER_FEWER: DriftRow(
-            (1146, 1305, 1360, 1539), Repairable.BY_STATEMENT, "create it from the source"
-        ),
-        DriftClass.OTHER_MORE: DriftRow(
-            (1050, 1304, 1359, 1537), Repairable.OPERATOR_DECIDES, _EXTRA
-        ),
+        DriftClass.OTHER_FEWER: DriftRow((), Repairable.BY_STATEMENT, "create it from the source"),
+        DriftClass.OTHER_MORE: DriftRow((), Repairable.OPERATOR_DECIDES, _EXTRA),
         DriftClass.OTHER_DIFFERENT: DriftRow((), Repairable.BY_STATEMENT, "create it again"),
         DriftClass.DEFINER: DriftRow(
             (1449,),
@@ -160,3 +158,31 @@ DRIFT_CLASSES: Final[Mapping[DriftClass, DriftRow]] = MappingProxyType(
         ),
     }
 )
+
+# Of views, routines, triggers and events: if the replica does not have it, and if only it has it.
+_OF_KIND: Final[Mapping[ObjectKind, tuple[int, int]]] = MappingProxyType(
+    {
+        ObjectKind.VIEW: (1146, 1050),
+        ObjectKind.PROCEDURE: (1305, 1304),
+        ObjectKind.FUNCTION: (1305, 1304),
+        ObjectKind.TRIGGER: (1360, 1359),
+        ObjectKind.EVENT: (1539, 1537),
+    }
+)
+
+
+def words_of(drift_class: DriftClass, kind: ObjectKind) -> str:
+    """Return a class in words: `procedure fewer` for a procedure that the replica does not have."""
+    return drift_class.value.replace("other", kind.value)
+
+
+def errors_of_classes(classes: Iterable[DriftClass], kind: ObjectKind) -> frozenset[int]:
+    """Return the error numbers that classes of an object lead to."""
+    found: set[int] = set()
+    for each in classes:
+        found |= set(DRIFT_CLASSES[each].errors)
+        if each is DriftClass.OTHER_FEWER:
+            found.add(_OF_KIND[kind][0])
+        elif each is DriftClass.OTHER_MORE:
+            found.add(_OF_KIND[kind][1])
+    return frozenset(found)

@@ -92,12 +92,21 @@ def _as_statement(kind: ObjectKind, create: str) -> tuple[str, ...]:
 
 
 def _altering(key: ObjectKey, changes: Sequence[ClauseChange]) -> Iterator[str]:
+    """Yield one ALTER TABLE for each change; the default character set first.
+
+    A column whose clause has no character set gets the default of its table.
+    """
     table = f"ALTER TABLE {qualified(key)}"
-    for change in changes:
+    for change in sorted(changes, key=_sets_default, reverse=True):
         for action in _ACTIONS[change.drift_class](change):
             drops = action.startswith("DROP ") and change.source is None
             text = f"{table} {action};"
             yield "\n".join(f"-- {line}" for line in text.split("\n")) if drops else text
+
+
+def _sets_default(change: ClauseChange) -> bool:
+    is_options = change.source is not None and change.source.kind is ClauseKind.OPTIONS
+    return is_options and change.drift_class is DriftClass.CHARSET
 
 
 def _place(change: ClauseChange) -> str:

@@ -70,14 +70,14 @@ class DdlSearch:
 class NewestDdl:
     """What a search from the newest log backwards found: the DDL of the newest log that has any.
 
-    `oldest_log` is the oldest one that was read to its end. `is_whole`: all logs were.
+    `oldest_log` is the oldest one that was read to its end. `failure` is the error that ended the
+    search; a limit is none.
     """
 
     server: str
     found: tuple[LoggedDdl, ...]
     oldest_log: str
-    why_ended: str = ""
-    is_whole: bool = False
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

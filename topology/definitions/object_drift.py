@@ -105,3 +105,19 @@ _VERDICTS: Final = {
     Severity.WARNING: Verdict.WARNING,
     Severity.CRITICAL: Verdict.CRITICAL,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDrift:
+    """The differences of all pairs of a cluster, and what is not known of its servers."""
+
+    cluster: str
+    servers: tuple[str, ...]
+    pairs: tuple[PairDrift, ...]
+    unknown: tuple[tuple[str, UnreadFact], ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the worst verdict of the pairs; UNKNOWN if a server or a kind was not read."""
+        unknown = [Verdict.UNKNOWN] if self.unknown else []
+        return worst_verdict([*(each.verdict for each in self.pairs), *unknown])

@@ -10,7 +10,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -105,6 +105,10 @@ class ServerObjects:
     def column_count(self) -> int:
         """Return the number of columns of all tables."""
         return sum(each.column_count for each in self.objects.values())
+
+    def with_unread(self, unread: tuple[UnreadFact, ...]) -> "ServerObjects":
+        """Return these objects with more facts that could not be read."""
+        return replace(self, unread=tuple(dict.fromkeys((*self.unread, *unread))))
 
     def digest(self, resolved: Mapping[ObjectKey, str] | None = None) -> str:
         """Return a short digest of all definitions.

@@ -17,7 +17,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Verdict, worst_verdict
 from topology.definitions.logged_ddl import DdlSearch, LoggedDdl, NewestDdl
 from topology.definitions.schema_objects import ServerObjects
-from topology.readings.snapshot import UnreadFact
+from topology.readings.snapshot import UnreadFact, UnreadReason
 
 # More DDL transactions apart than this is a warning, and so is one that waits for longer.
 APART_MAX: Final = 1
@@ -102,6 +102,9 @@ def versions_of(
     read_at: datetime,
 ) -> ClusterVersions:
     """Return the versions, from searches of what servers are apart by and of the newest logs."""
+    notes = list(unknown)
+    if newest.failure:
+        notes.append((newest.server, UnreadFact("binary logs", UnreadReason.ERROR, newest.failure)))
     found = {
         each.gtid: each
         for each in (*newest.found, *(ddl for search in searches for ddl in search.found))
@@ -113,7 +116,7 @@ def versions_of(
     reasons = [each.why_unread for each in searches if each.why_unread]
     return ClusterVersions(
         tuple(_version_of(each, ordered, facts, newest) for each in facts),
-        tuple(unknown),
+        tuple(notes),
         read_at,
         "" if wanted <= searched else (reasons[0] if reasons else "no log was searched"),
     )

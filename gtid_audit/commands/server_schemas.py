@@ -1,0 +1,136 @@
+"""`gtid-audit schema`: the schema versions of servers, and how their definitions differ."""
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.fast_start import FastCommand
+from gtid_audit.commands.options import (
+    AsJson,
+    AskPassword,
+    Dsns,
+    OneCluster,
+    OptionalFleetFile,
+    ServerSeconds,
+    seconds_of,
+)
+from gtid_audit.output import progress, warn, write_json
+
+Schemas = Annotated[
+    list[str] | None,
+    typer.Option("--schema", metavar="NAME", help="Only this schema. Repeatable."),
+]
+_SERVERS_MIN: Final = 2
+
+
+def commands(settings: dict[str, Any]) -> typer.Typer:
+    """Return the command family."""
+    family = typer.Typer(no_args_is_help=False, **settings)
+    family.callback()(_schema)
+    family.command("versions", cls=FastCommand)(versions)
+    family.command("drift", cls=FastCommand)(drift)
+    return family
+
+
+def _schema() -> None:
+    """Compare what servers have: versions of their schemas, and definitions."""
+
+
+def versions(
+    dsns: Dsns = None,
+    *,
+    fleet: OptionalFleetFile = None,
+    cluster: OneCluster = None,
+    schema: Schemas = None,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Show which DDL each server has received and applied, and a digest of its definitions.
+
+    Exit status: 0 all definitions are alike, and no server is more than one DDL transaction behind;
+    1 they differ; 3 something could not be read, or the account may not see all definitions.
+    """
+    from gtid_audit.operands.clusters_of_operands import clusters_of_operands
+    from gtid_audit.optional_packages import require_columns
+    from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX
+    from gtid_audit.tasks.version_reading import read_versions
+    from gtid_audit.views.versions_document import versions_document
+    from topology.catalogue.findings import worst_verdict
+
+    require_columns()
+    seconds = seconds_of(timeout)
+    chosen = clusters_of_operands(
+        dsns or [], fleet=fleet, cluster=cluster, ask=ask_password, seconds_max=seconds
+    )
+    with progress() as line:
+        found = [
+            (
+                each.name,
+                read_versions(
+                    each,
+                    schema or (),
+                    seconds_max=seconds or DEFINITION_SECONDS_MAX,
+                    say=line.say,
+                ),
+            )
+            for each in chosen
+        ]
+    if as_json:
+        write_json(versions_document(found))
+    else:
+        from gtid_audit.views.versions_text import show_versions
+
+        show_versions(found)
+    return exits.status_of(worst_verdict(each.verdict for _, each in found))
+
+
+def drift(
+    dsns: Dsns = None,
+    *,
+    fleet: OptionalFleetFile = None,
+    cluster: OneCluster = None,
+    schema: Schemas = None,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Compare the definitions of every replica with those of its source.
+
+    Exit status: 0 no difference, or only those that a replication filter explains; 1 definitions
+    differ; 2 rows of the source stop an applier, or get wrong without an error; 3 something could
+    not be read, or the account may not see all definitions.
+    """
+    from gtid_audit.operands.clusters_of_operands import clusters_of_operands
+    from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX
+    from gtid_audit.tasks.drift_comparison import compare_cluster
+    from gtid_audit.views.drift_document import drift_document
+    from topology.catalogue.findings import worst_verdict
+
+    if dsns is not None and len(dsns) < _SERVERS_MIN:
+        raise exits.UsageProblem("schema drift compares servers: give at least two DSNs")
+    seconds = seconds_of(timeout)
+    chosen = clusters_of_operands(
+        dsns or [], fleet=fleet, cluster=cluster, ask=ask_password, seconds_max=seconds
+    )
+    for each in chosen:
+        if len(each.targets) < _SERVERS_MIN:
+            warn(f"cluster {each.name!r} has one server: nothing to compare")
+    with progress() as line:
+        found = [
+            compare_cluster(
+                each,
+                schema or (),
+                seconds_max=seconds or DEFINITION_SECONDS_MAX,
+                say=line.say,
+            )
+            for each in chosen
+        ]
+    if as_json:
+        write_json(drift_document(found))
+    else:
+        from gtid_audit.views.drift_text import show_drift
+
+        show_drift(found)
+    return exits.status_of(worst_verdict(each.verdict for each in found))

@@ -1,0 +1,118 @@
+"""Reads what `schema versions` and `schema drift` need of the servers of a cluster.
+
+Each server is read in a thread of its own: one reading of its replication state, then a digest of
+every definition. The readers stay open: definitions that differ are read in full later.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from gtid import GtidSet
+from gtid_audit.operands.cluster_to_read import ClusterToRead
+from topology.adapters.definition_reads import DefinitionReader
+from topology.adapters.mysql import MysqlReader
+from topology.definitions.compared_pairs import ConnectedServer
+from topology.definitions.schema_objects import ServerObjects
+from topology.readings.snapshot import ReadServer, UnreadFact, UnreadReason, as_read
+from topology.readings.target import ServerTarget
+
+DEFINITION_SECONDS_MAX: Final = 60.0  # for one answer: 5.6 opens every table file for some
+_NEEDED: Final = ("channels", "version")
+_INCOMPLETE: Final = UnreadFact("replication state", UnreadReason.ERROR, "it is not complete")
+
+
+@dataclass(slots=True)
+class DefinitionServer:
+    """One server: its replication state and its objects; None if they could not be read."""
+
+    target: ServerTarget
+    reader: DefinitionReader
+    state: ReadServer | None = None
+    objects: ServerObjects | None = None
+    unread: list[UnreadFact] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Return the server's name."""
+        return self.target.name
+
+    @property
+    def held(self) -> GtidSet:
+        """Return what the server's binary logs have, as far as it is known now."""
+        if self.state is None:
+            return GtidSet()
+        executed = self.state.gtid_executed
+        if self.objects is not None:
+            executed |= self.objects.sets.after
+        return executed - self.state.gtid_purged
+
+    def connected(self) -> ConnectedServer:
+        """Return the server with its channels."""
+        assert self.state is not None
+        channels = self.state.channels or ()
+        return ConnectedServer(
+            self.name,
+            self.state.server_uuid,
+            tuple(each.source_uuid for each in channels if each.source_uuid is not None),
+            tuple(f"{c.source_host}:{c.source_port}" for c in channels if c.source_uuid is None),
+        )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.reader.close()
+
+
+@contextmanager
+def definition_servers(
+    cluster: ClusterToRead,
+    schemas: Sequence[str],
+    *,
+    seconds_max: float,
+    say: Callable[[str], None],
+) -> Iterator[list[DefinitionServer]]:
+    """Provide the servers of a cluster, read, with open readers; close them at the end."""
+    servers = [
+        DefinitionServer(each, DefinitionReader(each, seconds_max=seconds_max))
+        for each in cluster.targets
+    ]
+    try:
+        say(f"reading definitions of {len(servers)} servers")
+        with ThreadPoolExecutor(len(servers)) as pool:
+            list(pool.map(lambda each: _read(each, cluster, schemas), servers))
+        yield servers
+    finally:
+        for each in servers:
+            each.close()
+
+
+def _read(server: DefinitionServer, cluster: ClusterToRead, schemas: Sequence[str]) -> None:
+    state_reader = MysqlReader(
+        server.target,
+        cluster=cluster.name,
+        timeout_seconds_max=cluster.limits.server_seconds_max,
+    )
+    try:
+        state = as_read(state_reader.read(phase=1))
+    finally:
+        state_reader.close()
+    if isinstance(state, ReadServer):
+        server.state = state
+    server.unread += [each for each in state.unread if each.fact in _NEEDED]
+    if server.state is None:
+        server.unread += state.unread or (_INCOMPLETE,)
+        server.unread = list(dict.fromkeys(server.unread))
+        return
+    server.objects = server.reader.read_objects(schemas)
+    server.unread += server.reader.unread
+    if server.objects is not None:
+        server.unread += server.objects.unread
+
+
+def absent_schemas(servers: Sequence[DefinitionServer], schemas: Sequence[str]) -> list[str]:
+    """Return the schemas that were asked for and that no server has."""
+    read = [each.objects for each in servers if each.objects is not None]
+    shown = {key.schema.casefold() for each in read for key in each.objects}
+    return [each for each in schemas if each.casefold() not in shown]

@@ -1,0 +1,200 @@
+"""Compares the definitions of replicas with those of their sources, pair by pair.
+
+1. Objects whose digests differ are read in full: on the replica first, then on its source. What
+   both then print alike is no difference.
+2. Transactions that only one of the two had executed may explain a difference. Their DDL is
+   searched in the logs (topology/definitions/pair_drift.py).
+3. If DDL that is on its way concerns an object, the pair is read again, a few times: under a load
+   of DDL most such differences are gone after a moment.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gtid import GtidSet
+from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.cluster_to_read import ClusterToRead
+from gtid_audit.optional_packages import require_columns
+from gtid_audit.tasks.definition_servers import DefinitionServer, definition_servers
+from topology.adapters.connection import way_to
+from topology.adapters.content_filters import filters_of
+from topology.adapters.ddl_reads import SearchLimits, ddl_of
+from topology.adapters.definition_reads import ReadDefinitions
+from topology.definitions.compared_pairs import ComparedPair, pairs_of
+from topology.definitions.logged_ddl import DdlSearch, on_the_way
+from topology.definitions.object_drift import (
+    ClusterDrift,
+    ObjectPair,
+    PairDrift,
+    PairFacts,
+    ServerSide,
+)
+from topology.definitions.pair_drift import differing, drift_between
+from topology.definitions.schema_objects import ObjectKey, ObjectKind, SetsAround
+from topology.readings.replication_filters import ServerFilters
+
+READINGS_MAX: Final = 4
+PAUSE_SECONDS: Final = 1.0
+_WITH_TABLES: Final = (ObjectKind.TABLE, ObjectKind.VIEW)
+
+
+def compare_cluster(
+    cluster: ClusterToRead,
+    schemas: Sequence[str],
+    *,
+    seconds_max: float,
+    say: Callable[[str], None],
+) -> ClusterDrift:
+    """Read a cluster and compare every replica with its source. `schemas`: only these."""
+    with definition_servers(cluster, schemas, seconds_max=seconds_max, say=say) as servers:
+        by_name = {each.name: each for each in servers}
+        unknown = [(each.name, fact) for each in servers for fact in each.unread]
+        read = [each for each in servers if each.state is not None and each.objects is not None]
+        chosen = pairs_of([each.connected() for each in read]) if read else ()
+        pairs = []
+        for pair in chosen:
+            say(f"comparing {pair.replica} with {pair.source}")
+            comparison = _Comparing(
+                pair, by_name[pair.source], by_name[pair.replica], SearchLimits(seconds_max)
+            )
+            pairs.append(comparison.result())
+        for pair_drift in pairs:
+            unknown += [each for each in pair_drift.unknown if each not in unknown]
+    return ClusterDrift(
+        cluster.name,
+        tuple(each.name for each in servers),
+        tuple(pairs),
+        tuple(unknown),
+    )
+
+
+@dataclass(slots=True)
+class _Comparing:
+    """One pair while it is read in full."""
+
+    pair: ComparedPair
+    source: DefinitionServer
+    replica: DefinitionServer
+    limits: SearchLimits
+
+    def result(self) -> PairDrift:
+        assert self.source.objects is not None
+        assert self.replica.objects is not None
+        objects = differing(self.source.objects, self.replica.objects)
+        if not objects:
+            side = ServerSide(self.source.objects), ServerSide(self.replica.objects)
+            return drift_between(*side, (), PairFacts(on_the_way(GtidSet(), ())))
+        filters = self._filters()
+        for number in range(READINGS_MAX):
+            found = self._read_in_full(objects, filters)
+            left = {each.key for each in found.differences}
+            objects = tuple(each for each in objects if {each.source, each.replica} & left)
+            if number + 1 == READINGS_MAX or not any(each.pending for each in found.differences):
+                break
+            time.sleep(PAUSE_SECONDS)
+        return found
+
+    def _read_in_full(
+        self, objects: Sequence[ObjectPair], filters: ServerFilters | None
+    ) -> PairDrift:
+        """Read the replica, then the source, and compare."""
+        theirs = self.replica.reader.read_definitions([each.replica for each in objects])
+        ours = self.source.reader.read_definitions([each.source for each in objects])
+        sides = (self._side(self.source, ours), self._side(self.replica, theirs))
+        if ours is None or theirs is None:
+            return drift_between(*sides, objects, PairFacts(on_the_way(GtidSet(), ())))
+        facts = self._facts(objects, ours, theirs, filters)
+        return drift_between(*sides, objects, facts)
+
+    def _side(self, server: DefinitionServer, read: ReadDefinitions | None) -> ServerSide:
+        assert server.objects is not None
+        settings = server.reader.settings
+        conversions = settings.get(
+            "replica_type_conversions", settings.get("slave_type_conversions")
+        )
+        unread = read.unread if read is not None else server.reader.unread
+        return ServerSide(
+            server.objects.with_unread(unread),
+            read.definitions if read is not None else {},
+            has_gtids=settings.get("gtid_mode") == "ON",
+            conversions=conversions,
+        )
+
+    def _facts(
+        self,
+        objects: Sequence[ObjectPair],
+        ours: ReadDefinitions,
+        theirs: ReadDefinitions,
+        filters: ServerFilters | None,
+    ) -> PairFacts:
+        """Search what only one of the two had executed, and read what else may explain it."""
+        behind = ours.sets.after - theirs.sets.before
+        extra = theirs.sets.after - ours.sets.before
+        tables = frozenset(
+            (key.schema, key.name)
+            for each, read in ((each, read) for each in objects for read in (ours, theirs))
+            for key in (each.source, each.replica)
+            if key.kind is ObjectKind.TABLE and read.definitions.get(key, ...) is None
+        )
+        searches = [
+            self._search(self.source, behind, ours.sets, tables),
+            self._search(self.replica, extra, theirs.sets, tables),
+        ]
+        assert self.source.state is not None
+        assert self.replica.state is not None
+        may_return = self.pair.may_return or self.source.state.group is not None
+        wanted = behind | (extra if may_return else GtidSet())
+        source_uuid = self.source.state.server_uuid
+        others = tuple(
+            f"{each.source_host}:{each.source_port}"
+            for each in self.replica.state.channels or ()
+            if each.source_uuid != source_uuid
+        )
+        return PairFacts(
+            way=on_the_way(wanted, searches),
+            of_replica=searches[1].within(extra),
+            filtered=self._filtered(objects, filters),
+            other_sources=others if self.pair.has_channel else (),
+            has_channel=self.pair.has_channel,
+        )
+
+    def _search(
+        self,
+        server: DefinitionServer,
+        wanted: GtidSet,
+        sets: SetsAround,
+        tables: frozenset[tuple[str, str]],
+    ) -> DdlSearch:
+        if not wanted:
+            return DdlSearch(server.name, wanted)
+        try:
+            require_columns()
+        except UsageProblem as problem:
+            return DdlSearch(server.name, GtidSet(), why_unread=str(problem))
+        assert server.state is not None
+        held = (server.state.gtid_executed | sets.after) - server.state.gtid_purged
+        return ddl_of(server.target, wanted, held=held, limits=self.limits, tables=tables)
+
+    def _filters(self) -> ServerFilters | None:
+        """Return the filters on the way: of the source's binary log and the replica's channels."""
+        seconds = self.limits.answer_seconds_max
+        ours = filters_of(way_to(self.source.target, seconds_max=seconds))
+        theirs = filters_of(way_to(self.replica.target, seconds_max=seconds))
+        if ours is None or theirs is None:
+            return None
+        return ServerFilters(ours.binary_log, theirs.channels)
+
+    def _filtered(
+        self, objects: Iterable[ObjectPair], filters: ServerFilters | None
+    ) -> frozenset[ObjectKey] | None:
+        if filters is None or self.source.state is None:
+            return None
+        uuid = self.source.state.server_uuid
+        keys = {key for each in objects for key in (each.source, each.replica)}
+        return frozenset(
+            key
+            for key in keys
+            if filters.explain([(key.schema, key.name if key.kind in _WITH_TABLES else "")], uuid)
+        )

@@ -128,15 +128,9 @@ def _rows(difference: ObjectDrift, pair: PairDrift) -> list[tuple[str, Renderabl
     elif not difference.pending:
         rows.append(("made by", line_of(_NO_EVENT.format(pair.replica))))
     for each in difference.classes:
-        row = DRIFT_CLASSES[each]
-        rows.append(
-            (
-                "do",
-                line_of(
-                    f"{words_of(each, difference.key.kind)}: {row.repairable.value}. {_first_up(row.advice)}"
-                ),
-            )
-        )
+        row, words = DRIFT_CLASSES[each], words_of(each, difference.key.kind)
+        said = f"{words}: {row.repairable.value}. {_first_up(row.advice)}"
+        rows.append(("do", line_of(said)))
     if difference.statements:
         rows.append(("SQL", line_of(f"on {pair.replica}, as you decide:")))
         rows.append(("", Text(NOT_LOGGED)))

@@ -305,7 +305,7 @@ def test_without_privileges_nothing_is_concluded(pair97: Pair) -> None:
         if command == "drift":
             assert differences(found) == {}
             [reason] = {each["reason"] for each in found["unknown"] if each["fact"] == "schema app"}
-            assert "GRANT SELECT ON *.*" in reason
+            assert reason.startswith("privilege: ")
 
 
 def test_an_account_that_sees_a_schema_compares_it(pair97: Pair) -> None:

@@ -20,7 +20,7 @@ from gtid_audit.optional_packages import require_columns
 from gtid_audit.tasks.definition_servers import DefinitionServer, definition_servers
 from topology.adapters.connection import way_to
 from topology.adapters.content_filters import filters_of
-from topology.adapters.ddl_reads import SearchLimits, ddl_of
+from topology.adapters.ddl_reads import DdlSearchLimits, ddl_of
 from topology.adapters.definition_reads import ReadDefinitions
 from topology.definitions.compared_pairs import ComparedPair, pairs_of
 from topology.definitions.logged_ddl import DdlSearch, on_the_way
@@ -57,7 +57,7 @@ def compare_cluster(
         for pair in chosen:
             say(f"comparing {pair.replica} with {pair.source}")
             comparison = _Comparing(
-                pair, by_name[pair.source], by_name[pair.replica], SearchLimits(seconds_max)
+                pair, by_name[pair.source], by_name[pair.replica], DdlSearchLimits(seconds_max)
             )
             pairs.append(comparison.result())
         for pair_drift in pairs:
@@ -77,7 +77,7 @@ class _Comparing:
     pair: ComparedPair
     source: DefinitionServer
     replica: DefinitionServer
-    limits: SearchLimits
+    limits: DdlSearchLimits
 
     def result(self) -> PairDrift:
         assert self.source.objects is not None

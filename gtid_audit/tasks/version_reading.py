@@ -15,7 +15,7 @@ from typing import Final
 from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.tasks.definition_servers import DefinitionServer, definition_servers
-from topology.adapters.ddl_reads import SearchLimits, ddl_of, newest_ddl
+from topology.adapters.ddl_reads import DdlSearchLimits, ddl_of, newest_ddl
 from topology.definitions.logged_ddl import DdlSearch, NewestDdl
 from topology.definitions.pair_drift import differing
 from topology.definitions.schema_objects import ObjectKey
@@ -33,7 +33,7 @@ def read_versions(
     say: Callable[[str], None],
 ) -> ClusterVersions:
     """Read the versions of all servers of a cluster. `schemas`: definitions of these only."""
-    limits = SearchLimits(seconds_max)
+    limits = DdlSearchLimits(seconds_max)
     with definition_servers(cluster, schemas, seconds_max=seconds_max, say=say) as servers:
         resolved = _resolved(servers, say)
     facts = [_facts(each, resolved.get(each.name, {})) for each in servers]
@@ -98,7 +98,7 @@ def _resolved(
 
 
 def _searches(
-    servers: Sequence[DefinitionServer], wanted: GtidSet, limits: SearchLimits
+    servers: Sequence[DefinitionServer], wanted: GtidSet, limits: DdlSearchLimits
 ) -> list[DdlSearch]:
     """Search each wanted transaction on the first server whose logs have it."""
     found, left = [], wanted
@@ -114,7 +114,7 @@ def _searches(
 
 
 def _newest(
-    servers: Sequence[DefinitionServer], common: GtidSet, limits: SearchLimits
+    servers: Sequence[DefinitionServer], common: GtidSet, limits: DdlSearchLimits
 ) -> NewestDdl:
     """Search the logs of the server that has most of what all have executed."""
     with_logs = [each for each in servers if each.state is not None and each.state.binary_logs]

@@ -1,15 +1,20 @@
 """`gtid-audit schema` on real servers: each class of differences, and what must not be reported."""
 
 import json
+import re
+import shlex
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from compose.native.installation import Installation
 from compose.native.server import Server
 from compose.native.shapes import Link, Pair, Topology, TopologyPlan, running, wait_for
+from gtid_audit.views.schema_documents import schema_of_document, text_of_schema
 from tests.gtid_audit.build import run_cli
 from topology.definitions.drift_statements import NOT_LOGGED
 
@@ -26,8 +31,10 @@ OBJECTS = (
     "CREATE TABLE app.texts (id INT PRIMARY KEY, a VARCHAR(20), b INT) CHARACTER SET utf8",
     "CREATE TABLE app.indexes (id INT PRIMARY KEY, a INT, b INT, KEY lost (a), KEY other (b))",
     "CREATE TABLE app.parents (id INT PRIMARY KEY)",
-    "CREATE TABLE app.children (id INT PRIMARY KEY, p INT,"
-    " CONSTRAINT fk FOREIGN KEY (p) REFERENCES app.parents (id))",
+    (
+        "CREATE TABLE app.children (id INT PRIMARY KEY, p INT,"
+        " CONSTRAINT fk FOREIGN KEY (p) REFERENCES app.parents (id))"
+    ),
     "CREATE TABLE app.engines (id INT PRIMARY KEY) COMMENT 'a' ENGINE=InnoDB",
     "CREATE TABLE app.parts (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 2",
     "CREATE TABLE app.lost (id INT AUTO_INCREMENT PRIMARY KEY, a INT)",
@@ -66,8 +73,10 @@ CHANGES = {
     ),
     "table app.indexes": (
         (
-            "ALTER TABLE app.indexes DROP INDEX lost, DROP INDEX other, ADD UNIQUE KEY other (b),"
-            " ADD KEY own (a, b)",
+            (
+                "ALTER TABLE app.indexes DROP INDEX lost, DROP INDEX other, ADD UNIQUE KEY other (b),"
+                " ADD KEY own (a, b)"
+            ),
         ),
         ["index fewer", "index more", "index different"],
     ),
@@ -91,8 +100,10 @@ CHANGES = {
     "function app.giving": (
         (
             "DROP FUNCTION app.giving",
-            "CREATE DEFINER = nobody@localhost FUNCTION app.giving () RETURNS INT DETERMINISTIC"
-            " RETURN 1",
+            (
+                "CREATE DEFINER = nobody@localhost FUNCTION app.giving () RETURNS INT DETERMINISTIC"
+                " RETURN 1"
+            ),
         ),
         ["definer"],
     ),
@@ -114,18 +125,26 @@ CRITICAL = {
 }
 
 
+PAGE = Path(__file__).parents[2] / "docs/schema-drift.md"
+
+
+def validated(command: str, text: str) -> dict[str, Any]:
+    """Return a document that has exactly the fields of its schema."""
+    found: dict[str, Any] = json.loads(text)
+    jsonschema.Draft202012Validator(schema_of_document(command, is_closed=True)).validate(found)
+    return found
+
+
 def drift(*servers: Server, options: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
     done = run_cli("schema", "drift", *(each.dsn for each in servers), "--json", *options)
     assert done.stdout, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return done.returncode, found
+    return done.returncode, validated("drift", done.stdout)
 
 
 def versions(*servers: Server) -> tuple[int, dict[str, Any]]:
     done = run_cli("schema", "versions", *(each.dsn for each in servers), "--json")
     assert done.stdout, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return done.returncode, found
+    return done.returncode, validated("versions", done.stdout)
 
 
 def differences(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -420,6 +439,26 @@ def test_a_server_that_does_not_answer_is_unknown(pair97: Pair) -> None:
         found = json.loads(done.stdout)
         assert (done.returncode, found["verdict"]) == (3, "UNKNOWN")
         assert any(each["fact"] == "connection" for each in found["unknown"])
+
+
+def test_the_commands_of_the_page(pair97: Pair, tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    servers = ", ".join(f'"{name_of(each)}"' for each in (pair97.a, pair97.b))
+    fleet.write_text(f"defaults: {{user: root}}\nclusters:\n  shop:\n    servers: [{servers}]\n")
+    lines = re.findall(r"^gtid-audit (.*)$", PAGE.read_text(), re.MULTILINE)
+    assert len(lines) == 3
+    for line in lines:
+        real = line.replace("mysql://root@db1/?ssl=required", pair97.a.dsn)
+        real = real.replace("mysql://root@db2/?ssl=required", pair97.b.dsn)
+        done = run_cli(*shlex.split(real.replace("fleet.yaml", str(fleet))))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(" OK ")
+
+
+@pytest.mark.parametrize("name", ["versions", "drift"])
+def test_the_reference_is_as_generated(name: str) -> None:
+    reference = PAGE.parent / f"reference/schema-{name}.schema.json"
+    assert reference.read_text() == text_of_schema(name), "run `make docs`"
 
 
 @pytest.mark.parametrize(

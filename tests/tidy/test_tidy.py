@@ -37,6 +37,9 @@ MAY_USE_OLD_WORDS = {
     "compose/native/provision.py": "a privilege by its server's name",
     "binlog/adapters/stream_session.py": "user variables and privileges by their server's names",
     "repair/sql/channel_queries.py": "the questions only the old status tables answer",
+    "gtid_audit/tasks/drift_comparison.py": "a setting by its name on old servers",
+    "topology/adapters/definition_statements.py": "a setting by its name on old servers",
+    "topology/definitions/canonical.py": "matches the texts of old servers",
     "gtid_audit/commands/spark_submit.py": "an option of Spark's by Spark's name",
 }
 VAGUE_DOCSTRING = re.compile(r'^ +"""(?:Give|Tell|Say)\b.*', re.MULTILINE)

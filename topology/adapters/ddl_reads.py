@@ -10,7 +10,7 @@
    transaction that writes to its table. So that transaction is read in full, for each table that
    the caller asks for; and so is each change without tables.
 
-Privileges: REPLICATION SLAVE for the logs.
+Privileges: those of a replica, to read the logs.
 """
 
 import re
@@ -48,7 +48,7 @@ _CREATE: Final = re.compile(r"\s*(?:/\*.*?\*/\s*)*CREATE\b", re.IGNORECASE | re.
 
 
 @dataclass(frozen=True, slots=True)
-class SearchLimits:
+class DdlSearchLimits:
     """The limits of one search: the silence of a server, the whole time, the bytes of logs."""
 
     answer_seconds_max: float = 30.0
@@ -61,7 +61,7 @@ def ddl_of(
     wanted: GtidSet,
     *,
     held: GtidSet,
-    limits: SearchLimits,
+    limits: DdlSearchLimits,
     tables: Container[Table] = frozenset(),
 ) -> DdlSearch:
     """Return the DDL among these transactions.
@@ -100,7 +100,7 @@ def ddl_of(
 
 
 def newest_ddl(
-    target: ServerTarget, logs: Sequence[BinaryLog], *, within: GtidSet, limits: SearchLimits
+    target: ServerTarget, logs: Sequence[BinaryLog], *, within: GtidSet, limits: DdlSearchLimits
 ) -> NewestDdl:
     """Return the DDL of the newest log that has any of `within`, searching backwards."""
     until = time.monotonic() + limits.search_seconds_max
@@ -130,7 +130,7 @@ def newest_ddl(
 
 
 def _batches(
-    target: ServerTarget, wish: Wish, until: float, limits: SearchLimits
+    target: ServerTarget, wish: Wish, until: float, limits: DdlSearchLimits
 ) -> "Iterator[tuple[str, pa.Table, GtidSet]]":
     """Yield the file, the rows and the complete GTIDs of each batch, until a time."""
     from binlog.adapters.stream_ledger import ledger_of_server  # it needs PyArrow and Numba
@@ -191,7 +191,7 @@ class _Found:
         return bool(new)
 
 
-def _read_in_full(target: ServerTarget, gtids: GtidSet, limits: SearchLimits) -> list[LoggedDdl]:
+def _read_in_full(target: ServerTarget, gtids: GtidSet, limits: DdlSearchLimits) -> list[LoggedDdl]:
     """Return what these transactions define: between BEGIN and COMMIT, only CREATE TABLE can."""
     if not gtids:
         return []

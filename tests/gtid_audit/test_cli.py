@@ -78,6 +78,7 @@ def test_version() -> None:
             "serve",
         ],
         "repair plan",
+        *["schema", "schema versions", "schema drift"],
         *["spark", "spark trends", "spark package", "spark command", "spark submit"],
     ],
 )

@@ -441,10 +441,47 @@ def test_a_server_that_does_not_answer_is_unknown(pair97: Pair) -> None:
         assert any(each["fact"] == "connection" for each in found["unknown"])
 
 
+@pytest.mark.parametrize(
+    ("source", "replica", "value", "errno"),
+    [
+        ("INT", "BIGINT", "1", 13146),
+        ("VARCHAR(10)", "VARCHAR(10) CHARACTER SET latin1", "'a'", 13146),
+        ("DATETIME", "DATETIME(3)", "'2026-01-01'", 1105),
+        ("ENUM('a','b')", "ENUM('a','b','c')", "'a'", 0),
+        ("INT", "INT UNSIGNED", "-1", 0),
+    ],
+)
+def test_rows_do_what_was_predicted(
+    pair97: Pair, source: str, replica: str, value: str, errno: int
+) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE app", f"CREATE TABLE app.t (id INT PRIMARY KEY, a {source})")
+    wait_for(b, executed(a))
+    not_logged(b, f"ALTER TABLE app.t MODIFY a {replica}")
+    [one] = differences(drift(a, b)[1]).values()
+    assert (one["rows"]["errno"] is not None) == (errno != 0)
+    a.execute(f"INSERT INTO app.t VALUES (1, {value})")
+    until = time.monotonic() + 20
+    while not b.value(f"GTID_SUBSET('{executed(a)}', @@GLOBAL.gtid_executed)"):
+        if int(b.replica_status()["Last_SQL_Errno"]):
+            break
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert int(b.replica_status()["Last_SQL_Errno"]) == errno
+    if not errno and source == "INT":
+        assert b.query("SELECT a FROM app.t") == [(2**32 - 1,)]
+        assert one["rows"]["effect"] == "values change without an error"
+
+
 def test_the_commands_of_the_page(pair97: Pair, tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.yaml"
-    servers = ", ".join(f'"{name_of(each)}"' for each in (pair97.a, pair97.b))
-    fleet.write_text(f"defaults: {{user: root}}\nclusters:\n  shop:\n    servers: [{servers}]\n")
+    listed = "".join(
+        f"      - {{name: {each.name}, host: {each.host}, port: {each.port}}}\n"
+        for each in (pair97.a, pair97.b)
+    )
+    fleet.write_text(f"defaults:\n  user: root\nclusters:\n  - name: shop\n    servers:\n{listed}")
+    pair97.a.execute("CREATE DATABASE app")
+    wait_for(pair97.b, executed(pair97.a))
     lines = re.findall(r"^gtid-audit (.*)$", PAGE.read_text(), re.MULTILINE)
     assert len(lines) == 3
     for line in lines:

@@ -47,6 +47,17 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_lock_waits.py",),
     ),
     Target(
+        "definitions",
+        (
+            *("topology/definitions/canonical.py", "topology/definitions/compared_clauses.py"),
+            *("topology/definitions/compared_pairs.py", "topology/definitions/logged_ddl.py"),
+            *("topology/definitions/object_drift.py", "topology/definitions/pair_drift.py"),
+            *("topology/definitions/row_effects.py", "topology/definitions/schema_versions.py"),
+            "topology/definitions/visibility.py",
+        ),
+        ("tests/topology/test_definition_drift.py",),
+    ),
+    Target(
         "tracing",
         (
             "topology/tracing/causes.py",

@@ -271,7 +271,9 @@ def _type_end(rest: str) -> int:
 def _collation_of(charset: str, collate: str, default_collations: Mapping[str, str]) -> str:
     """Return a collation by its current name; the default of a character set if it is not given."""
     if not collate and charset:
-        collate = default_collations.get(charset, f"{charset} default")
+        names = ("utf8mb3", "utf8") if charset in {"utf8", "utf8mb3"} else (charset,)
+        known = (default_collations[each] for each in names if each in default_collations)
+        collate = next(known, f"{charset} default")
     return re.sub(r"^utf8_", "utf8mb3_", collate)
 
 

@@ -1,0 +1,313 @@
+"""The core that compares definitions: canonical text, classes, privileges, proof."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from gtid import Gtid, GtidSet
+from topology.catalogue.findings import Grade, Severity, Verdict
+from topology.definitions.canonical import CanonicalDefinition, canonical_definition
+from topology.definitions.compared_clauses import changes_between
+from topology.definitions.compared_pairs import ConnectedServer, pairs_of
+from topology.definitions.drift_statements import changing
+from topology.definitions.logged_ddl import DdlSearch, LoggedDdl, NewestDdl, concerns, on_the_way
+from topology.definitions.object_drift import ObjectPair, PairDrift, PairFacts, ServerSide
+from topology.definitions.pair_drift import differing, drift_between
+from topology.definitions.row_effects import RowEffect, consequence_of
+from topology.definitions.schema_objects import (
+    ObjectDigest,
+    ObjectKey,
+    ObjectKind,
+    ServerObjects,
+    SetsAround,
+)
+from topology.definitions.schema_versions import VersionFacts, apart, versions_of
+from topology.definitions.visibility import Visibility
+
+A = "aaaaaaaa-0000-0000-0000-000000000001"
+UUIDS = [UUID(int=number) for number in range(1, 5)]
+KEY = ObjectKey(ObjectKind.TABLE, "app", "t")
+SEES = Visibility.of_grants(["GRANT ALL PRIVILEGES ON *.* TO `root`@`%`"])
+OLD = {"utf8mb4": "utf8mb4_general_ci", "utf8": "utf8_general_ci", "latin1": "latin1_swedish_ci"}
+NEW = {
+    "utf8mb4": "utf8mb4_0900_ai_ci",
+    "utf8mb3": "utf8mb3_general_ci",
+    "latin1": OLD["latin1"],
+}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def table(
+    *clauses: str, options: str = "ENGINE=InnoDB DEFAULT CHARSET=latin1"
+) -> CanonicalDefinition:
+    text = "CREATE TABLE `t` (\n  " + ",\n  ".join(clauses) + f"\n) {options}"
+    return canonical_definition(ObjectKind.TABLE, text, NEW)
+
+
+def classes(source: CanonicalDefinition, replica: CanonicalDefinition) -> list[str]:
+    return [each.drift_class.value for each in changes_between(source, replica)]
+
+
+def test_versions_write_one_definition_in_different_ways() -> None:
+    old = canonical_definition(
+        ObjectKind.TABLE,
+        "CREATE TABLE `t` (\n  `id` int(11) NOT NULL,\n  `y` year(4) DEFAULT NULL,\n"
+        "  `a` varchar(10) CHARACTER SET utf8 DEFAULT 'int(11)',\n  `b` text\n"
+        ") ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 ROW_FORMAT=COMPACT"
+        " COMMENT='AUTO_INCREMENT=9'",
+        OLD,
+    )
+    new = canonical_definition(
+        ObjectKind.TABLE,
+        "CREATE TABLE `t` (\n  `id` int NOT NULL,\n  `y` year DEFAULT NULL,\n"
+        "  `a` varchar(10) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT 'int(11)',\n"
+        "  `b` text COLLATE utf8mb4_general_ci\n"
+        ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"
+        " COMMENT='AUTO_INCREMENT=9'",
+        NEW,
+    )
+    assert old.lines == new.lines
+    assert "DEFAULT 'int(11)'" in old.lines[2]
+    assert "COMMENT='AUTO_INCREMENT=9'" in old.lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("source", "replica", "expected"),
+    [
+        (("`a` int", "`b` int"), ("`a` int",), ["column fewer"]),
+        (("`a` int",), ("`a` int", "`b` int"), ["column more"]),
+        (("`a` int", "`b` int"), ("`a` int", "`c` int"), ["column renamed"]),
+        (("`a` int", "`b` int"), ("`a` int", "`c` text"), ["column fewer", "column more"]),
+        (("`a` int", "`b` int"), ("`b` int", "`a` int"), ["column moved"]),
+        (("`a` int",), ("`a` bigint",), ["column type"]),
+        (("`a` int NOT NULL",), ("`a` int",), ["column attribute"]),
+        (("`a` text",), ("`a` text CHARACTER SET utf8mb4",), ["charset"]),
+        (("`a` int", "KEY `k` (`a`)"), ("`a` int",), ["index fewer"]),
+        (("`a` int", "KEY `k` (`a`)"), ("`a` int", "UNIQUE KEY `k` (`a`)"), ["index different"]),
+        (
+            ("`a` int", "KEY `k` (`a`)", "KEY `l` (`a`)"),
+            ("`a` int", "KEY `l` (`a`)", "KEY `k` (`a`)"),
+            [],
+        ),
+        (("`a` int",), ("`a` int", "CONSTRAINT `c` CHECK ((`a` > 1))"), ["constraint more"]),
+    ],
+)
+def test_each_difference_has_its_class(
+    source: tuple[str, ...], replica: tuple[str, ...], expected: list[str]
+) -> None:
+    assert classes(table(*source), table(*replica)) == expected
+
+
+def test_what_deletes_is_a_comment_and_the_default_charset_comes_first() -> None:
+    source = table("`a` varchar(10)", "`b` int")
+    replica = table("`a` varchar(5)", "`x` text", options="ENGINE=InnoDB DEFAULT CHARSET=utf8mb4")
+    assert changing(KEY, changes_between(source, replica), source) == (
+        "ALTER TABLE `app`.`t` ENGINE=InnoDB DEFAULT CHARSET=latin1;",
+        "ALTER TABLE `app`.`t` ADD COLUMN `b` int AFTER `a`;",
+        "-- ALTER TABLE `app`.`t` DROP COLUMN `x`;",
+        "ALTER TABLE `app`.`t` MODIFY COLUMN `a` varchar(10);",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "replica", "conversions", "effect", "errno"),
+    [
+        ("`a` int", "`a` bigint", "", RowEffect.STOPS, 1677),
+        ("`a` int", "`a` bigint", "ALL_NON_LOSSY", RowEffect.CONVERTED, None),
+        ("`a` int", "`a` bigint", None, RowEffect.UNKNOWN, None),
+        ("`a` bigint", "`a` int", "ALL_NON_LOSSY", RowEffect.STOPS, 1677),
+        ("`a` datetime", "`a` datetime(3)", "ALL_NON_LOSSY,ALL_LOSSY", RowEffect.STOPS, 1677),
+        ("`a` int", "`a` int unsigned", "", RowEffect.WRONG_VALUE, None),
+        ("`a` int", "`a` int NOT NULL", "", RowEffect.WRONG_VALUE, None),
+        ("`a` enum('a','b')", "`a` enum('b','a')", "", RowEffect.WRONG_VALUE, None),
+        ("`a` enum('a','b')", "`a` enum('a','b','c')", "", RowEffect.APPLIED, None),
+        ("`a` int", "`b` int", "", RowEffect.APPLIED, None),
+    ],
+)
+def test_what_rows_do(
+    source: str, replica: str, conversions: str | None, effect: RowEffect, errno: int | None
+) -> None:
+    found = consequence_of(table(source), table(replica), schema="app", conversions=conversions)
+    assert (found.effect, found.errno) == (effect, errno)
+
+
+def test_values_go_to_another_column_only_if_positions_differ() -> None:
+    ours = table("`a` int", "`b` int")
+    moved = consequence_of(ours, table("`b` int", "`a` int"), schema="app", conversions="")
+    assert moved.effect is RowEffect.WRONG_COLUMN
+    for theirs in (table("`a` int"), table("`a` int", "`b` int", "`c` int")):
+        assert not consequence_of(ours, theirs, schema="app", conversions="").is_severe
+
+
+def test_what_privileges_show() -> None:
+    some = Visibility.of_grants(
+        [
+            r"GRANT SELECT, SHOW VIEW ON *.* TO `u`@`%`",
+            r"REVOKE SELECT ON `secret`.* FROM `u`@`%`",
+            r"GRANT TRIGGER ON `app\_1`.* TO `u`@`%`",
+            r"GRANT EVENT ON `app%`.* TO `u`@`%`",
+            r"GRANT EVENT, SELECT ON `other`.`t` TO `u`@`%`",
+        ]
+    )
+    assert some.shows("table", "app")
+    assert not some.shows("table", "secret")
+    assert not some.shows_everywhere("table")
+    assert some.shows("procedure", "app")
+    # Of several patterns that match, the server uses one: both must have the privilege.
+    assert not some.shows("trigger", "app_1")
+    assert not some.shows("trigger", "appx1")
+    assert some.shows("event", "app2")
+    assert not some.shows("event", "other")
+    assert SEES.shows_everywhere("event")
+    literal = Visibility.of_grants(["GRANT EVENT ON `app%`.* TO `u`@`%`"], are_literal=True)
+    assert literal.shows("event", "app%")
+    assert not literal.shows("event", "app2")
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("ALTER TABLE t ADD a INT", True),
+        ("alter table `app`.`T` add a int", True),
+        ("ALTER TABLE t1 ADD a INT", False),
+        ("DROP DATABASE app", True),
+        ("DROP TABLE app.u", False),
+        ("ALTER TABLE parent RENAME p2", True),
+        ("GRANT SELECT ON app.t TO x", False),
+        ("ALTER TABLE u COMMENT '" + "x" * 20_000, True),  # it may have been cut
+    ],
+)
+def test_which_ddl_concerns_an_object(statement: str, expected: bool) -> None:
+    names = frozenset({"t", "parent"})
+    assert (
+        concerns(LoggedDdl(Gtid.parse(f"{A}:1"), NOW, statement[:16_384]), KEY, names) == expected
+    )
+
+
+def objects(
+    name: str, visibility: Visibility = SEES, digest: str = "1", **more: str
+) -> ServerObjects:
+    found = {KEY: ObjectDigest(digest), ObjectKey(ObjectKind.SCHEMA, "app"): ObjectDigest("s")}
+    found |= {
+        ObjectKey(ObjectKind.TABLE, "app", key): ObjectDigest(each) for key, each in more.items()
+    }
+    return ServerObjects(name, visibility, SetsAround(GtidSet(), GtidSet()), objects=found)
+
+
+def compared(
+    facts: PairFacts,
+    *,
+    replica: CanonicalDefinition | None,
+    visibility: Visibility = SEES,
+    has_gtids: bool = True,
+) -> PairDrift:
+    source = ServerSide(objects("a"), {KEY: table("`a` int")}, has_gtids=has_gtids)
+    other = ServerSide(
+        objects("b", visibility, "2"), {KEY: replica}, has_gtids=has_gtids, conversions=""
+    )
+    return drift_between(source, other, [ObjectPair(KEY, KEY)], facts)
+
+
+QUIET = PairFacts(on_the_way(GtidSet(), ()))
+
+
+def test_a_missing_table_is_critical_if_it_is_proved() -> None:
+    [one] = compared(QUIET, replica=None).differences
+    assert (one.grade, one.severity, one.rows.errno) == (Grade.PROVED, Severity.CRITICAL, 1146)
+    assert compared(QUIET, replica=None).verdict is Verdict.CRITICAL
+    assert compared(QUIET, replica=table("`a` int")).verdict is Verdict.OK
+
+
+def test_what_the_account_cannot_see_is_unknown() -> None:
+    found = compared(QUIET, replica=None, visibility=Visibility())
+    assert (found.differences, found.verdict) == ((), Verdict.UNKNOWN)
+    [(server, fact)] = found.unknown
+    assert (server, fact.fact) == ("b", "table app.t")
+
+
+def test_each_benign_cause_takes_the_proof_away() -> None:
+    way = GtidSet.parse(f"{A}:1-2")
+    ddl = LoggedDdl(Gtid.parse(f"{A}:1"), NOW, "ALTER TABLE t ADD b INT")
+    other = LoggedDdl(Gtid.parse(f"{A}:1"), NOW, "ALTER TABLE u ADD b INT")
+    hidden = LoggedDdl(Gtid.parse(f"{A}:1"), NOW, "", is_unread=True)
+    part = DdlSearch("a", GtidSet.parse(f"{A}:1"), why_unread="purged")
+    theirs = table("`a` int", "`b` int")
+    facts = {
+        "pending": PairFacts(on_the_way(way, [DdlSearch("a", way, (ddl,))])),
+        "unread": PairFacts(on_the_way(way, [DdlSearch("a", way, (hidden,))])),
+        "purged": PairFacts(on_the_way(way, [part])),
+        "filters": PairFacts(QUIET.way, filtered=None),
+    }
+    for each in facts.values():
+        [one] = compared(each, replica=theirs).differences
+        assert (one.grade, one.severity) == (Grade.LIKELY, Severity.WARNING)
+        assert one.causes
+    [one] = compared(QUIET, replica=theirs, has_gtids=False).differences
+    assert one.grade is Grade.LIKELY
+    unrelated = PairFacts(on_the_way(way, [DdlSearch("a", way, (other,))]))
+    [one] = compared(unrelated, replica=theirs).differences
+    assert (one.grade, one.causes) == (Grade.PROVED, ())
+    filtered = PairFacts(QUIET.way, filtered=frozenset({KEY}))
+    assert compared(filtered, replica=theirs).verdict is Verdict.OK
+
+
+def test_objects_of_a_schema_that_is_missing_are_one_difference() -> None:
+    empty = ServerObjects("b", SEES, SetsAround(GtidSet(), GtidSet()))
+    keys = [pair.source for pair in differing(objects("a"), empty)]
+    assert keys == [ObjectKey(ObjectKind.SCHEMA, "app")]
+    assert differing(objects("a"), objects("b")) == ()
+
+
+def test_names_fold_if_one_server_folds_them() -> None:
+    upper = ObjectKey(ObjectKind.TABLE, "app", "T")
+    folding = ServerObjects(
+        "b",
+        SEES,
+        SetsAround(GtidSet(), GtidSet()),
+        folds_names=True,
+        objects={upper: ObjectDigest("1"), ObjectKey(ObjectKind.SCHEMA, "app"): ObjectDigest("s")},
+    )
+    assert differing(objects("a"), folding) == ()
+
+
+def server(name: str, number: int, *sources: int) -> ConnectedServer:
+    return ConnectedServer(name, UUIDS[number], tuple(UUIDS[each] for each in sources))
+
+
+def test_pairs_follow_channels() -> None:
+    chain = [server("c", 2, 1), server("b", 1, 0), server("a", 0)]
+    found = {(each.source, each.replica): each for each in pairs_of(chain)}
+    assert set(found) == {("a", "b"), ("b", "c")}
+    assert not any(each.may_return for each in found.values())
+    [mutual] = pairs_of([server("a", 0, 1), server("b", 1, 0)])
+    assert (mutual.source, mutual.is_mutual, mutual.may_return) == ("a", True, True)
+    [siblings] = pairs_of([server("a", 0, 3), server("b", 1, 3)])
+    assert (siblings.has_channel, siblings.may_return) == (False, True)
+    [below] = pairs_of([server("a", 0, 3), server("b", 1, 0)])
+    assert below.may_return  # over a server that was not read
+
+
+def test_versions_count_ddl_that_a_server_has_not_executed() -> None:
+    executed = [GtidSet.parse(f"{A}:1-9"), GtidSet.parse(f"{A}:1-5")]
+    facts = [
+        VersionFacts("a", executed[0], GtidSet(), None, "x"),
+        VersionFacts("b", executed[1], GtidSet.parse(f"{A}:1-7"), None, "x"),
+    ]
+    ddl = [
+        LoggedDdl(Gtid.parse(f"{A}:{number}"), NOW, f"ALTER TABLE t ADD c{number} INT")
+        for number in (4, 7, 9)
+    ]
+    grant = LoggedDdl(Gtid.parse(f"{A}:8"), NOW, "GRANT SELECT ON a.b TO c")
+    wanted, common = apart(facts)
+    assert (str(wanted), str(common)) == (f"{A}:6-9", f"{A}:1-5")
+    search = DdlSearch("a", wanted, (ddl[1], grant, ddl[2]))
+    newest = NewestDdl("a", (ddl[0],), "binlog.000001")
+    found = versions_of(facts, [search], newest, unknown=(), read_at=NOW)
+    first, second = found.servers
+    assert (first.applied, first.missing) == (ddl[2], ())
+    assert (second.applied, second.received) == (ddl[0], ddl[1])
+    assert second.missing == (ddl[1], ddl[2])
+    assert found.verdict is Verdict.WARNING
+    part = DdlSearch("a", GtidSet(), why_unread="purged")
+    assert versions_of(facts, [part], newest, unknown=(), read_at=NOW).verdict is Verdict.UNKNOWN

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
 from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
@@ -82,6 +83,7 @@ def definition_servers(
         say(f"reading definitions of {len(servers)} servers")
         with ThreadPoolExecutor(len(servers)) as pool:
             list(pool.map(lambda each: _read(each, cluster, schemas), servers))
+        _note_equal_uuids(servers)
         yield servers
     finally:
         for each in servers:
@@ -111,8 +113,18 @@ def _read(server: DefinitionServer, cluster: ClusterToRead, schemas: Sequence[st
         server.unread += server.objects.unread
 
 
-def absent_schemas(servers: Sequence[DefinitionServer], schemas: Sequence[str]) -> list[str]:
-    """Return the schemas that were asked for and that no server has."""
-    read = [each.objects for each in servers if each.objects is not None]
-    shown = {key.schema.casefold() for each in read for key in each.objects}
-    return [each for each in schemas if each.casefold() not in shown]
+def _note_equal_uuids(servers: Sequence[DefinitionServer]) -> None:
+    """Note servers that answer with the server_uuid of another one.
+
+    They are one server under two names, or the copy of a data directory with its auto.cnf. Then
+    which of them a channel leads to is not known.
+    """
+    names: dict[UUID, str] = {}
+    for each in servers:
+        if each.state is None:
+            continue
+        first = names.setdefault(each.state.server_uuid, each.name)
+        if first != each.name:
+            why = f"{first} and {each.name} answer with the same server_uuid: list a server once"
+            each.unread.append(UnreadFact("server_uuid", UnreadReason.UNSUPPORTED, why))
+            each.state = None

@@ -492,6 +492,18 @@ def test_the_commands_of_the_page(pair97: Pair, tmp_path: Path) -> None:
         assert done.stdout.startswith(" OK ")
 
 
+def test_one_server_under_two_names_is_unknown(pair97: Pair) -> None:
+    """It would be equal to itself."""
+    dsns = (pair97.a.dsn, pair97.a.dsn.replace("127.0.0.1", "localhost"))
+    for command in ("drift", "versions"):
+        done = run_cli("schema", command, *dsns, "--json")
+        found = validated(command, done.stdout)
+        assert (done.returncode, [each["fact"] for each in found["unknown"]]) == (
+            3,
+            ["server_uuid"],
+        )
+
+
 @pytest.mark.parametrize("name", ["versions", "drift"])
 def test_the_reference_is_as_generated(name: str) -> None:
     reference = PAGE.parent / f"reference/schema-{name}.schema.json"

@@ -26,9 +26,9 @@ DEFINITION_TEXTS: Final[tuple[ErrorText, ...]] = (
         "The table was altered on one of the two servers only.",
         (
             (
-                "Compare SHOW CREATE TABLE on both servers. With sql_log_bin = 0, alter the table"
-                " on the replica to what it was on the source when the transaction was committed."
-                " Then run START REPLICA."
+                "Compare the definitions on both servers: `gtid-audit schema drift SOURCE REPLICA`."
+                " With sql_log_bin = 0, alter the table on the replica to what it was on the source"
+                " when the transaction was committed. Then run START REPLICA."
             ),
             (
                 "Do not set replica_type_conversions = ALL_LOSSY: it truncates values without an"
@@ -75,8 +75,8 @@ DEFINITION_TEXTS: Final[tuple[ErrorText, ...]] = (
                 " gtid_purged, or clone it."
             ),
             (
-                "If the replica has only this object, compare both definitions and rows before you"
-                " decide."
+                "If the replica has only this object, compare both definitions (`gtid-audit schema"
+                " drift SOURCE REPLICA`) and rows before you decide."
             ),
         ),
     ),
@@ -93,8 +93,9 @@ DEFINITION_TEXTS: Final[tuple[ErrorText, ...]] = (
         (
             "Do not skip it: the next transactions on the same table stop the applier again.",
             (
-                "Find out what else is missing (H1, H8, filters). Then restore the table as it was"
-                " at this transaction, or clone the replica."
+                "Find out what else is missing (H1, H8, filters): `gtid-audit schema drift SOURCE"
+                " REPLICA` shows each object. Then restore the table as it was at this transaction,"
+                " or clone the replica."
             ),
         ),
     ),

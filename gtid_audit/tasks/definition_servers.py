@@ -84,6 +84,7 @@ def definition_servers(
         with ThreadPoolExecutor(len(servers)) as pool:
             list(pool.map(lambda each: _read(each, cluster, schemas), servers))
         _note_equal_uuids(servers)
+        _note_absent_schemas(servers, schemas)
         yield servers
     finally:
         for each in servers:
@@ -128,3 +129,13 @@ def _note_equal_uuids(servers: Sequence[DefinitionServer]) -> None:
             why = f"{first} and {each.name} answer with the same server_uuid: list a server once"
             each.unread.append(UnreadFact("server_uuid", UnreadReason.UNSUPPORTED, why))
             each.state = None
+
+
+def _note_absent_schemas(servers: Sequence[DefinitionServer], schemas: Sequence[str]) -> None:
+    """Note the requested schemas that no server shows: a wrong name would be alike everywhere."""
+    read = [each.objects for each in servers if each.objects is not None]
+    shown = {key.schema.casefold() for each in read for key in each.objects}
+    for name in schemas:
+        if read and name.casefold() not in shown:
+            why = "no server shows a schema of this name"
+            servers[0].unread.append(UnreadFact(f"schema {name}", UnreadReason.ERROR, why))

@@ -492,6 +492,16 @@ def test_the_commands_of_the_page(pair97: Pair, tmp_path: Path) -> None:
         assert done.stdout.startswith(" OK ")
 
 
+def test_a_schema_that_no_server_has_is_unknown(pair97: Pair) -> None:
+    for command in ("drift", "versions"):
+        done = run_cli(
+            *("schema", command, pair97.a.dsn, pair97.b.dsn, "--schema", "typo", "--json")
+        )
+        found = validated(command, done.stdout)
+        facts = [each["fact"] for each in found["unknown"]]
+        assert (done.returncode, facts) == (3, ["schema typo"])
+
+
 def test_one_server_under_two_names_is_unknown(pair97: Pair) -> None:
     """It would be equal to itself."""
     dsns = (pair97.a.dsn, pair97.a.dsn.replace("127.0.0.1", "localhost"))

@@ -108,7 +108,7 @@ def _searches(
             found.append(ddl_of(server.target, here, held=server.held, limits=limits))
             left -= here
     if left:
-        why = "the logs of the servers no longer have all of them"
+        why = "the logs of these servers do not have all of them"
         found.append(DdlSearch("", GtidSet(), why_unread=why))
     return found
 

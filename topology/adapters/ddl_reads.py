@@ -76,7 +76,7 @@ def ddl_of(
         tables: those that CREATE TABLE … SELECT may have created.
     """
     here = wanted & held
-    why = "" if here == wanted else "the logs of the servers no longer have all of them"
+    why = "" if here == wanted else "the logs of these servers do not have all of them"
     if not here:
         return DdlSearch(target.name, GtidSet(), why_unread=why)
     found = _Found(tables)

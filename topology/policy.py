@@ -15,6 +15,11 @@ CLOCK_SECONDS_LEAST: Final = 1
 INTERVALS_LEAST: Final = 100
 OUTAGE_SECONDS_MOST: Final = 7 * 86_400
 
+# The names of the limits: numbers that a fleet file may set.
+LIMITS: Final = (
+    *("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min", "outage_seconds_max"),
+    *("clock_seconds_max", "intervals_max"),
+)
 _NOT_NEGATIVE: Final = (
     *("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min", "outage_seconds_max"),
 )

@@ -133,6 +133,8 @@ class Submission:
             line += ["--allow-uuid", uuid]
         for address in _external(self.fleet):
             line += ["--external-source", address]
+        for option, value in _limits_and_levels(self.fleet):
+            line += [option, value]
         for repair in _accepted(self.fleet):
             line += ["--accepted", repair]
         if self.is_cluster:  # YARN would treat a verdict's status as a failure, and retry
@@ -253,6 +255,19 @@ def _external(fleet: Path | None) -> list[str]:
     from gtid_audit.operands.load_fleet import load
 
     return sorted(load(fleet, None).policy.external_sources)
+
+
+def _limits_and_levels(fleet: Path | None) -> list[tuple[str, str]]:
+    """Return the limits that the fleet file changes, and its levels, as options."""
+    if fleet is None:
+        return []
+    from gtid_audit.operands.load_fleet import load
+    from topology.policy import LIMITS, Policy
+
+    policy, usual = load(fleet, None).policy, Policy()
+    changed = [name for name in LIMITS if getattr(policy, name) != getattr(usual, name)]
+    limits = [("--limit", f"{name}={getattr(policy, name)}") for name in changed]
+    return limits + [("--level", f"{code}={severity}") for code, severity in policy.levels]
 
 
 def _accepted(fleet: Path | None) -> list[str]:

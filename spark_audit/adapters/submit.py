@@ -30,10 +30,10 @@ from spark_audit.adapters.result_place import ResultsDiffer
 from spark_audit.adapters.run_checks import refusal_of
 from spark_audit.summary import FleetSummary
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots
-from topology.catalogue.findings import Verdict
+from topology.catalogue.findings import Severity, Verdict
 from topology.documents.run_record import MAX_AGE_DEFAULT, AgeLimit, age_from_text
 from topology.facts.accepted import accepted_from_text
-from topology.policy import Policy
+from topology.policy import LIMITS, Policy
 
 NAME: Final = "gtid-audit"
 USAGE: Final = 64
@@ -53,6 +53,22 @@ def _age(text: str) -> timedelta | None:
         raise argparse.ArgumentTypeError(str(problem)) from None
 
 
+def _limit(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if name not in LIMITS:
+        raise argparse.ArgumentTypeError(f"no such limit: {name}; one of {', '.join(LIMITS)}")
+    if not (value.isascii() and value.isdigit()):
+        raise argparse.ArgumentTypeError(f"{name}: expected a number, found {value!r}")
+    return name, int(value)
+
+
+def _level(text: str) -> tuple[str, str]:
+    code, _, severity = text.partition("=")
+    if severity not in [each.value for each in Severity]:
+        raise argparse.ArgumentTypeError(f"{code}: no such severity: {severity!r}")
+    return code, severity
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -62,11 +78,17 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str]) -> int:
     """Audit the latest complete run below a place and return the exit status."""
     given = _parser().parse_args(arguments)
-    policy = Policy(
-        allowed_uuids=frozenset(given.allow_uuid),
-        external_sources=frozenset(given.external_source),
-        accepted=tuple(given.accepted),
-    )
+    try:
+        policy = Policy(
+            allowed_uuids=frozenset(given.allow_uuid),
+            external_sources=frozenset(given.external_source),
+            accepted=tuple(given.accepted),
+            levels=tuple(given.level),
+            **dict(given.limit),
+        )
+    except ValueError as problem:
+        sys.stderr.write(f"{NAME}: --limit: {problem}\n")
+        return USAGE
     limit = AgeLimit(datetime.now(UTC), given.max_age)
     try:
         summary = _summary_of(given.snapshots, given.out, policy, limit)
@@ -132,6 +154,22 @@ def _parser() -> argparse.ArgumentParser:
         metavar="REPAIR",
         help="a plan that was run, as `spark command` writes it; transactions that it left"
         " empty are accepted; repeatable",
+    )
+    parser.add_argument(
+        "--limit",
+        action="append",
+        type=_limit,
+        default=[],
+        metavar="NAME=NUMBER",
+        help="a limit of the policy, by its name in the fleet file; repeatable",
+    )
+    parser.add_argument(
+        "--level",
+        action="append",
+        type=_level,
+        default=[],
+        metavar="CODE=SEVERITY",
+        help="the severity of a remark, as in `policy.levels` of the fleet file; repeatable",
     )
     parser.add_argument(
         "--exit",

@@ -42,6 +42,18 @@ def test_sources_that_are_external_on_purpose_reach_the_cluster(
     assert [line[at + 1] for at in places] == ["a:1", "b:2"]
 
 
+def test_limits_and_levels_of_the_policy_reach_the_cluster(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    changed = "policy: {stall_seconds_max: 90, intervals_max: 1000, levels: {C9: warning}, "
+    fleet.write_text(FLEET.replace("policy: {", changed))
+    line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
+    given = [line[at : at + 2] for at, word in enumerate(line) if word in ("--limit", "--level")]
+    # The usual value of intervals_max is left out.
+    assert given == [["--limit", "stall_seconds_max=90"], ["--level", "C9=warning"]]
+
+
 def test_accepted_repairs_reach_the_cluster_without_their_plans(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -118,6 +118,8 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
     repair = AcceptedRepair("0123456789abcdef", datetime(2026, 1, 1, tzinfo=UTC), ())
     given = [*PLACES, "--allow-uuid", uuid, "--external-source", "db9.example:3306"]
     given += ["--accepted", repair.to_text()]
+    given += ["--limit", "stall_seconds_max=90", "--limit", "intervals_max=200"]
+    given += ["--level", "C9=warning"]
     assert submit.main(given) == exits.status_of(verdict)
     assert FleetSummary.from_text(capsys.readouterr().out) == a_summary(verdict)
     ((snapshots, out, policy, limit),) = asked
@@ -126,6 +128,9 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
     assert [str(each) for each in policy.allowed_uuids] == [uuid]  # type: ignore[attr-defined]
     assert policy.external_sources == {"db9.example:3306"}  # type: ignore[attr-defined]
     assert policy.accepted == (repair,)  # type: ignore[attr-defined]
+    assert policy.stall_seconds_max == 90  # type: ignore[attr-defined]
+    assert policy.intervals_max == 200  # type: ignore[attr-defined]
+    assert policy.levels == (("C9", "warning"),)  # type: ignore[attr-defined]
     assert submit.main([*PLACES, "--exit", "done"]) == 0
 
 
@@ -154,6 +159,9 @@ def test_a_run_that_is_refused_has_no_summary_and_is_never_done(
         [*PLACES, "--allow-uuid", "1-2-3"],
         [*PLACES, "--exit", "0"],
         [*PLACES, "--max-age", "1"],
+        [*PLACES, "--limit", "patience=1"],
+        [*PLACES, "--limit", "stall_seconds_max=soon"],
+        [*PLACES, "--level", "C9=loud"],
         ["--nothing"],
     ],
 )
@@ -164,6 +172,13 @@ def test_wrong_usage_is_no_verdict(
         submit.main(arguments)
     assert ended.value.code == exits.USAGE
     assert capsys.readouterr().err.startswith("usage: gtid-audit")
+
+
+def test_a_limit_that_no_policy_permits_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert submit.main([*PLACES, "--limit", "intervals_max=1"]) == exits.USAGE
+    assert "intervals_max must be at least 100" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ MUTATE_SECONDS ?= 1800
 BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.distribution
 IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
-.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
+.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate soak bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -82,6 +82,9 @@ simulate: .venv/.complete ## histories of simulated topologies against the truth
 mutate: .venv/.complete ## change decisions at random, SECONDS long; report what no test notices (SEED=, ONLY=path, QUICK=1)
 	@$(PY) -m tests.mutate.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) \
 	    $(if $(ONLY),ONLY=$(ONLY)) $(if $(QUICK),QUICK=1)
+
+soak: .venv/.complete servers ## audit healthy servers under load, SECONDS long: nothing above info (SEED=, SHAPES=pair,ring)
+	@$(PY) -m tests.soak.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(SHAPES),SHAPES=$(SHAPES))
 
 bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
 	@$(PY) -m benchmarks.run

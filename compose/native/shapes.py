@@ -224,6 +224,20 @@ def follow(replica: Server, source: Server) -> None:
     )
 
 
+def follow_by_name(replica: Server, source: Server) -> None:
+    """Let a server replicate from one of its sources, by a channel that is named for the source."""
+    channel = f"from_{source.name}"
+    change = replica.dialect.change_source_to(
+        host=source.host,
+        port=source.port,
+        user=REPLICATION_USER,
+        auto_position=1,
+        connect_retry=1,
+        retry_count=86_400,
+    )
+    replica.execute(f"{change} FOR CHANNEL '{channel}'", f"START REPLICA FOR CHANNEL '{channel}'")
+
+
 def wait_for(
     server: Server, gtid_text: str, *, timeout_seconds_max: float = _SETTLE_SECONDS_MAX
 ) -> None:

@@ -19,9 +19,8 @@ import pytest
 from compose.native import load, shapes
 from compose.native.command import Settings
 from compose.native.installation import Clients, Installation
-from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
-from compose.native.shapes import Link, Topology, TopologyPlan
+from compose.native.shapes import Link, Topology, TopologyPlan, follow_by_name
 from gtid_audit.cli import run
 from tests.topology.test_faults_live import targets_of
 from topology.adapters.collect import collect_cluster
@@ -65,21 +64,8 @@ SEEN = {
 def healthy(installation97: Installation) -> Iterator[Topology]:
     with shapes.running(installation97, _SHAPES) as topology:
         for source in ("a", "other"):
-            _follow_by_name(topology["both"], topology[source])
+            follow_by_name(topology["both"], topology[source])
         yield topology
-
-
-def _follow_by_name(replica: Server, source: Server) -> None:
-    channel = f"from_{source.name}"
-    change = replica.dialect.change_source_to(
-        host=source.host,
-        port=source.port,
-        user=REPLICATION_USER,
-        auto_position=1,
-        connect_retry=1,
-        retry_count=86_400,
-    )
-    replica.execute(f"{change} FOR CHANNEL '{channel}'", f"START REPLICA FOR CHANNEL '{channel}'")
 
 
 def _apply_late_by(replica: Server, *, seconds: int) -> None:

@@ -240,7 +240,8 @@ def _extra(
     """
     last = readings.last
     extra = replica.first.gtid_executed - source.gtid_executed - source.gtid_owned
-    extra = extra.without_uuid(source.server_uuid)  # these are a lead or a loss: LostFacts
+    if source.server_uuid not in readings.graph.group_uuids:
+        extra = extra.without_uuid(source.server_uuid)  # these are a lead or a loss: LostFacts
     unlike = extra & with_other_version(edge, graph=readings.graph, servers=last)
     for channel in replica.last.channels or ():
         if channel.name == edge.channel.name:

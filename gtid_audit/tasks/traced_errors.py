@@ -37,6 +37,7 @@ from topology.tracing.error_classes import ErrorClass, class_of
 from topology.tracing.stopped_threads import (
     ReplicationThread,
     StoppedThread,
+    channels_not_followed,
     idle_threads,
     stopped_threads,
 )
@@ -159,7 +160,8 @@ def _described(reads: TracedReads, *, is_found: bool) -> TracedServer:
         f"channel {channel.name!r}: the {thread.value} is stopped, without an error"
         for channel, thread in idle_threads(reads.reading)
     ]
-    if reads.reading.channels == () and not is_found:
+    of_group = channels_not_followed(reads.reading)
+    if reads.reading.channels == () and not is_found and not of_group:
         notes.append("it has no channel: it replicates from no server")
     return TracedServer(
         reads.name,
@@ -167,7 +169,7 @@ def _described(reads: TracedReads, *, is_found: bool) -> TracedServer:
         reads.reading.gtid_executed,
         is_found,
         tuple(notes),
-        (*reads.reading.unread, *reads.unread),
+        (*reads.reading.unread, *reads.unread, *of_group),
     )
 
 

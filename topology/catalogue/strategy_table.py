@@ -230,8 +230,9 @@ STRATEGY_ROWS = (
         Strategy(
             "join_group",
             False,
-            "the server applies everything that it is missing",
-            "START GROUP_REPLICATION lets recovery fetch what the server is missing",
+            "it applies everything that it is missing; what only it has must be saved first",
+            "START GROUP_REPLICATION makes the server a member again; after J2 or J3 only once its"
+            " data is replaced",
         ),
         if_selected="A7 J2 J3",
     ),

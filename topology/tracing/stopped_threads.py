@@ -30,11 +30,14 @@ from typing import Final
 
 from gtid import GtidSet, MalformedText
 from topology.catalogue.error_texts import FAILED, QUOTED_SETS
+from topology.facts.memberships import group_name_of
 from topology.readings.snapshot import (
     ChannelSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
+    UnreadFact,
+    UnreadReason,
 )
 from topology.readings.worker import WorkerSnapshot
 
@@ -163,3 +166,18 @@ def _quoted(text: str) -> GtidSet:
         return GtidSet.parse(found[1])
     except MalformedText:
         return GtidSet()
+
+
+def channels_not_followed(server: ServerSnapshot) -> tuple[UnreadFact, ...]:
+    """Return that the channels of a server outside its group may have errors that are not followed.
+
+    A member whose applier or recovery fails leaves the group; an ONLINE member has no such error.
+    """
+    group = group_name_of(server)
+    if not group or (server.group is not None and server.group.member_state == "ONLINE"):
+        return ()
+    detail = (
+        f"it is not ONLINE in the group {group}; trace does not follow group_replication_applier"
+        " and group_replication_recovery, gtid-audit audit reports their errors"
+    )
+    return (UnreadFact("channels of the group", UnreadReason.UNSUPPORTED, detail),)

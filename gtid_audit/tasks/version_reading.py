@@ -60,7 +60,8 @@ def _facts(server: DefinitionServer, resolved: dict[ObjectKey, str]) -> VersionF
         executed,
         GtidSet.union_of(each.gtid_retrieved for each in channels),
         objects,
-        objects.digest(resolved) if objects is not None else "",
+        # A digest of what the account sees is no digest of all definitions.
+        objects.digest(resolved) if objects is not None and not objects.unread else "",
     )
 
 

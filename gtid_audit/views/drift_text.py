@@ -18,7 +18,7 @@ from gtid_audit.views.report_text import (
     rest_of,
     show,
 )
-from topology.catalogue.findings import Severity, worst_verdict
+from topology.catalogue.findings import Grade, Severity, worst_verdict
 from topology.definitions.drift_classes import DRIFT_CLASSES, words_of
 from topology.definitions.drift_statements import NOT_LOGGED
 from topology.definitions.logged_ddl import LoggedDdl
@@ -125,7 +125,7 @@ def _rows(difference: ObjectDrift, pair: PairDrift) -> list[tuple[str, Renderabl
     rows += [("on its way", line_of(_ddl(each))) for each in difference.pending]
     if difference.made_by:
         rows += [("made by", line_of(_ddl(each))) for each in difference.made_by]
-    elif not difference.pending:
+    elif difference.grade is Grade.PROVED:
         rows.append(("made by", line_of(_NO_EVENT.format(pair.replica))))
     for each in difference.classes:
         row, words = DRIFT_CLASSES[each], words_of(each, difference.key.kind)

@@ -293,6 +293,9 @@ def test_ddl_on_its_way_is_no_proof(pair97: Pair) -> None:
         "table app.copied": "likely",
         "table app.u": "proved",
     }
+    # To run them now would stop the applier at the DDL that is on its way.
+    assert all(line.startswith("-- ") for line in by_name["table app.t"]["statements"])
+    assert not by_name["table app.u"]["statements"][0].startswith("-- Not now")
     [pending] = by_name["table app.t"]["pending"]
     assert pending["statement"] == "ALTER TABLE app.t ADD a INT"
     assert len(by_name["table app.copied"]["pending"]) == 1

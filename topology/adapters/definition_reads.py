@@ -33,12 +33,14 @@ from topology.adapters.definition_statements import (
     DigestQuery,
     digest_queries,
     limits_statement,
+    neighbours_of_trigger,
+    orders_triggers,
     show_create,
 )
 from topology.adapters.reading_statements import VERSION
 from topology.adapters.status import parse_owned
 from topology.adapters.unread import unread_fact
-from topology.definitions.canonical import CanonicalDefinition, canonical_definition
+from topology.definitions.canonical import CanonicalDefinition, canonical_definition, with_order
 from topology.definitions.schema_objects import (
     ObjectDigest,
     ObjectKey,
@@ -246,12 +248,21 @@ class DefinitionReader:
             why = f"GRANT {needed_for(key.kind.value)}"
             unread.append(UnreadFact(key.label, UnreadReason.PRIVILEGE, why))
         else:
+            create = text_of(row[shown])
+            if key.kind is ObjectKind.TRIGGER and orders_triggers(self._server.version):
+                create = self._ordered(key, create)
             definitions[key] = canonical_definition(
                 key.kind,
-                text_of(row[shown]),
+                create,
                 self._server.default_collations,
                 session={name: text_of(row[name]) for name in SESSION_COLUMNS if name in row},
             )
+
+    def _ordered(self, key: ObjectKey, create: str) -> str:
+        """Return CREATE TRIGGER with its place among the triggers of its event."""
+        rows = self._rows(neighbours_of_trigger(key), "name", "distance")
+        names = {int(row["distance"]): text_of(row["name"]) for row in rows}
+        return with_order(create, follows=names.get(-1), precedes=names.get(1))
 
     def _rows(self, statement: str, *expected: str) -> list[Row]:
         assert self._connection is not None
@@ -299,8 +310,9 @@ def _objects(
                 continue  # the columns of a view
             count, size = int(row["parts"]), int(row["bytes"])
             digest = text_of(row["digest"])
-            if not digest or (query.is_grouped and size + count > bytes_max):
-                digest = f"cut on {server}"  # equal to no other: it is read in full
+            is_cut = not digest or (query.is_grouped and size + count > bytes_max)
+            if is_cut or int(row["is_hidden"] or 0):
+                digest = f"only in full on {server}"  # equal to no other: it is read in full
             parts.setdefault(key, []).append(f"{query.part} {count} {digest}")
             sizes[key] = sizes.get(key, 0) + size
             if query.part == "columns":

@@ -150,9 +150,10 @@ SESSION_COLUMNS: Final = ("sql_mode", "time_zone", "character_set_client", "coll
 
 @dataclass(frozen=True, slots=True)
 class DigestQuery:
-    """One statement: rows of (schema_name, name, kind, parts, bytes, digest).
+    """One statement: rows of (schema_name, name, kind, parts, bytes, digest, is_hidden).
 
-    `is_grouped`: the digest is that of a GROUP_CONCAT, which may have been cut.
+    `is_grouped`: the digest is that of a GROUP_CONCAT, which may have been cut. `is_hidden`: a part
+    of the definition is in no table of information_schema, so that it must be read in full.
     """
 
     part: str
@@ -189,9 +190,17 @@ def digest_queries(version: ServerVersion, schemas: Sequence[str]) -> tuple[Dige
             "TABLE_NAME",
             ("ENGINE", "TABLE_COLLATION", "CREATE_OPTIONS", "TABLE_COMMENT"),
             f"TABLE_TYPE = 'BASE TABLE' AND {is_in('TABLE_SCHEMA')}",
+            hidden="ENGINE = 'MRG_MYISAM'",  # UNION, INSERT_METHOD
         ),
         _grouped("columns", "information_schema.COLUMNS", column, 1, is_in("TABLE_SCHEMA")),
-        _grouped("indexes", "information_schema.STATISTICS", index, 2, is_in("TABLE_SCHEMA")),
+        _grouped(
+            "indexes",
+            "information_schema.STATISTICS",
+            index,
+            2,
+            is_in("TABLE_SCHEMA"),
+            hidden="INDEX_TYPE = 'FULLTEXT'",  # WITH PARSER
+        ),
         _grouped(
             "foreign keys",
             _FOREIGN_KEYS,
@@ -206,6 +215,8 @@ def digest_queries(version: ServerVersion, schemas: Sequence[str]) -> tuple[Dige
             _PARTITION,
             4,
             f"PARTITION_NAME IS NOT NULL AND {is_in('TABLE_SCHEMA')}",
+            # ALGORITHM of KEY
+            hidden="CONCAT_WS(' ', PARTITION_METHOD, SUBPARTITION_METHOD) LIKE '%KEY%'",
         ),
         _single("view", "VIEWS", "TABLE_SCHEMA", "TABLE_NAME", _VIEW, is_in("TABLE_SCHEMA")),
         _single(
@@ -249,6 +260,33 @@ def show_create(key: ObjectKey) -> str:
     return f"SHOW CREATE {key.kind.value.upper()} {named}"
 
 
+def neighbours_of_trigger(key: ObjectKey) -> str:
+    """Return the statement that reads the triggers directly before and after one, of its event.
+
+    SHOW CREATE TRIGGER shows no order. Several triggers of one event need 5.7.2 or later.
+    """
+    same = " AND ".join(
+        f"o.{each} = t.{each}"
+        for each in (
+            *("EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE"),
+            *("EVENT_MANIPULATION", "ACTION_TIMING"),
+        )
+    )
+    return (
+        "SELECT o.TRIGGER_NAME AS name, CAST(o.ACTION_ORDER AS SIGNED)"  # noqa: S608 - quoted
+        " - CAST(t.ACTION_ORDER AS SIGNED) AS distance"
+        f" FROM information_schema.TRIGGERS t JOIN information_schema.TRIGGERS o ON {same}"
+        f" WHERE t.TRIGGER_SCHEMA = {quote_string(key.schema)}"
+        f" AND t.TRIGGER_NAME = {quote_string(key.name)}"
+        " AND ABS(CAST(o.ACTION_ORDER AS SIGNED) - CAST(t.ACTION_ORDER AS SIGNED)) = 1"
+    )
+
+
+def orders_triggers(version: ServerVersion) -> bool:
+    """Return whether a table may have several triggers of one event."""
+    return version >= _GENERATED
+
+
 _SCHEMA: Final = ("DEFAULT_CHARACTER_SET_NAME", "DEFAULT_COLLATION_NAME")
 
 
@@ -266,20 +304,34 @@ def _text(columns: Iterable[str]) -> str:
 
 
 def _single(  # noqa: PLR0917 - one line for each statement
-    kind: str, table: str, schema: str, name: str, columns: Iterable[str], where: str
+    kind: str,
+    table: str,
+    schema: str,
+    name: str,
+    columns: Iterable[str],
+    where: str,
+    *,
+    hidden: str = "0",
 ) -> DigestQuery:
     shown = kind if "(" in kind else quote_string(kind)
     text = _text(columns)
     return DigestQuery(
         kind,
         f"SELECT {schema} AS schema_name, {name} AS name, {shown} AS kind, 1 AS parts,"  # noqa: S608
-        f" LENGTH({text}) AS bytes, SHA2({text}, 256) AS digest"
+        f" LENGTH({text}) AS bytes, SHA2({text}, 256) AS digest, {hidden} AS is_hidden"
         f" FROM information_schema.{table} WHERE {where}",
     )
 
 
 def _grouped(
-    part: str, tables: str, columns: Sequence[str], order: int, where: str, *, alias: str = ""
+    part: str,
+    tables: str,
+    columns: Sequence[str],
+    order: int,
+    where: str,
+    *,
+    alias: str = "",
+    hidden: str = "0",
 ) -> DigestQuery:
     """Return a digest of several rows for each table; the first `order` columns order them."""
     text = _text(columns)
@@ -288,7 +340,8 @@ def _grouped(
         part,
         f"SELECT {alias}TABLE_SCHEMA AS schema_name, {alias}TABLE_NAME AS name, 'table' AS kind,"  # noqa: S608
         f" COUNT(*) AS parts, SUM(LENGTH({text})) AS bytes,"
-        f" SHA2(GROUP_CONCAT({text} ORDER BY {ordered}), 256) AS digest"
+        f" SHA2(GROUP_CONCAT({text} ORDER BY {ordered}), 256) AS digest,"
+        f" MAX({hidden}) AS is_hidden"
         f" FROM {tables} WHERE {where} GROUP BY {alias}TABLE_SCHEMA, {alias}TABLE_NAME",
         is_grouped=True,
     )
@@ -301,7 +354,7 @@ def _parameters(where: str) -> DigestQuery:
         "SELECT SPECIFIC_SCHEMA AS schema_name, SPECIFIC_NAME AS name,"  # noqa: S608
         " LOWER(ROUTINE_TYPE) AS kind, COUNT(*) AS parts,"
         f" SUM(LENGTH({text})) AS bytes,"
-        f" SHA2(GROUP_CONCAT({text} ORDER BY ORDINAL_POSITION), 256) AS digest"
+        f" SHA2(GROUP_CONCAT({text} ORDER BY ORDINAL_POSITION), 256) AS digest, 0 AS is_hidden"
         f" FROM information_schema.PARAMETERS WHERE {where}"
         " GROUP BY SPECIFIC_SCHEMA, SPECIFIC_NAME, ROUTINE_TYPE",
         is_grouped=True,

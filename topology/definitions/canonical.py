@@ -9,6 +9,7 @@ r"""The text of SHOW CREATE in one form for all versions, in clauses that can be
        introducers               _utf8mb4'x'       'x'
        AUTO_INCREMENT=7 ROW_FORMAT=… STATS_…=… of a table: counters, server defaults, statistics
        DISABLE ON REPLICA        of an event       ENABLE: a replica writes it by itself
+       PRECEDES x                of a trigger      nothing: it is the first of its event
 
 2. A column without COLLATE has the collation of its table, if it has no CHARACTER SET either.
    Otherwise it has the default of that character set, which depends on the version (utf8mb4: 5.7
@@ -28,6 +29,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from binlog.quoting import quote_identifier
 from topology.definitions.schema_objects import ObjectKind
 
 _QUOTED: Final = r"'(?:[^'\\]|''|\\.)*'|`(?:[^`]|``)*`"
@@ -51,8 +53,9 @@ _DEFINER: Final = re.compile(
 _GONE_MODES: Final = frozenset({"NO_AUTO_CREATE_USER"})
 _KEYS: Final = ("PRIMARY KEY", "UNIQUE KEY", "KEY", "FULLTEXT KEY", "SPATIAL KEY")
 # Outside quotes: a pattern and its replacement.
+_VERSIONED: Final = re.compile(r"/\*!\d{5,6} ?| ?\*/")
 _ALIKE: Final = (
-    (re.compile(r"/\*!\d{5,6} ?| ?\*/"), ""),
+    (_VERSIONED, ""),
     (
         re.compile(r"\b(tinyint|smallint|mediumint|int|bigint|year)\(\d+\)(?! unsigned zerofill)"),
         r"\1",
@@ -62,6 +65,15 @@ _ALIKE: Final = (
     (re.compile(r"\b_utf8(?:mb3|mb4)?\s?$"), ""),
     (re.compile(r"\bDISABLE ON (?:SLAVE|REPLICA)\b"), "ENABLE"),
 )
+_PRECEDES: Final = re.compile(rf" PRECEDES {_QUOTED}(?= )")
+_EACH_ROW: Final = re.compile(
+    rf"{_QUOTED}|(?P<words>\bFOR\s+EACH\s+ROW\b)", re.IGNORECASE | re.DOTALL
+)
+# The primary key that a server generates (8.0.30 and later; sql/sql_gipk.cc).
+_GENERATED_COLUMN: Final = re.compile(
+    r"`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /\*!80023 INVISIBLE \*/"
+)
+_GENERATED_KEY: Final = "PRIMARY KEY (`my_row_id`)"
 _BREAKS: Final = re.compile(
     r"(?<! left)(?<! right)(?<! inner)(?<! cross)"
     r" (?=(?:from|where|union|(?:left |right |inner |cross )?join|group by|having|order by|limit)"
@@ -139,6 +151,8 @@ def canonical_definition(
         text = text[: found.start()] + text[found.end() :]
     clauses = [Clause(ClauseKind.DEFINER, "", definer, definer)] if definer else []
     body = _alike(text)
+    if kind is ObjectKind.TRIGGER:
+        body = _PRECEDES.sub("", body, count=1)
     if kind is ObjectKind.SCHEMA:
         body = _schema(text, default_collations)
     if kind is ObjectKind.VIEW:
@@ -149,6 +163,39 @@ def canonical_definition(
         compared = ",".join(each for each in compared.split(",") if each not in _GONE_MODES)
         clauses.append(Clause(ClauseKind.SESSION, name, value, f"-- {name}: {compared}"))
     return CanonicalDefinition(kind, tuple(clauses), create)
+
+
+def without_generated_key(table: CanonicalDefinition) -> CanonicalDefinition:
+    """Return a table without the invisible primary key that its server generated, if it has one.
+
+    Rows of a source whose table has none are applied beside it: the applier skips that column (seen
+    on 9.7.4 with REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE).
+    """
+    generated = [
+        each
+        for each in table.clauses
+        if (each.kind is ClauseKind.COLUMN and _GENERATED_COLUMN.fullmatch(each.raw))
+        or (each.kind is ClauseKind.KEY and each.raw == _GENERATED_KEY)
+    ]
+    if len(generated) < 2:  # noqa: PLR2004 - the column and its key
+        return table
+    create = table.create.replace(f"{generated[0].raw},\n  ", "", 1)
+    create = create.replace(f",\n  {_GENERATED_KEY}", "", 1)
+    clauses = tuple(each for each in table.clauses if each not in generated)
+    return CanonicalDefinition(table.kind, clauses, create, table.collation)
+
+
+def with_order(create: str, *, follows: str | None, precedes: str | None) -> str:
+    """Return CREATE TRIGGER with FOLLOWS, or for the first of several PRECEDES."""
+    if follows is None and precedes is None:
+        return create
+    word, other = ("FOLLOWS", follows) if follows is not None else ("PRECEDES", precedes)
+    assert other is not None
+    for found in _EACH_ROW.finditer(create):
+        if found["words"] is not None:
+            at = found.end()
+            return f"{create[:at]} {word} {quote_identifier(other)}{create[at:]}"
+    return create
 
 
 def _schema(create: str, default_collations: Mapping[str, str]) -> str:
@@ -183,7 +230,9 @@ def _table(create: str, default_collations: Mapping[str, str]) -> CanonicalDefin
     compared = f"{options} COLLATE={collation}" if collation else options
     clauses.append(Clause(ClauseKind.OPTIONS, "", raw, compared))
     if partitions:
-        clauses.append(Clause(ClauseKind.PARTITIONS, "", partitions, _alike(partitions)))
+        # `KEY */ /*!50611 ALGORITHM = 1 */ /*!50100 (a)`: the outer comment is cut off.
+        plain = _outside_quotes(_VERSIONED, "", partitions)
+        clauses.append(Clause(ClauseKind.PARTITIONS, "", plain, _alike(partitions)))
     return CanonicalDefinition(ObjectKind.TABLE, tuple(clauses), create, collation)
 
 

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from topology.catalogue.findings import Grade, Severity
+from topology.definitions.canonical import without_generated_key
 from topology.definitions.compared_clauses import ClauseChange, changes_between
 from topology.definitions.drift_classes import DriftClass
 from topology.definitions.drift_statements import changing, creating, dropping, renaming
@@ -157,6 +158,8 @@ class _Comparison:
         theirs = self._replica.definitions[pair.replica]
         assert ours is not None
         assert theirs is not None
+        if without_generated_key(ours) == ours:
+            theirs = without_generated_key(theirs)
         changes = changes_between(ours, theirs)
         if not changes:
             return None
@@ -239,6 +242,7 @@ class _Comparison:
             ).concerning(each, read)
         }
         is_filtered = key in (self._facts.filtered or frozenset())
+        way = self._facts.way
         causes = tuple(self._causes(classes, pending.values(), is_filtered=is_filtered))
         grade = Grade.LIKELY if causes else Grade.PROVED
         return ObjectDrift(
@@ -250,7 +254,7 @@ class _Comparison:
             grade=grade,
             severity=_severity(grade, rows, is_filtered=is_filtered),
             rows=rows,
-            statements=statements,
+            statements=_for_later(statements) if pending or not way.is_complete else statements,
             causes=causes,
             pending=tuple(pending.values()),
             made_by=tuple(made_by.values()),
@@ -279,6 +283,19 @@ class _Comparison:
             yield f"transaction {ddl.gtid} may change it, and only one server had executed it"
         if facts.other_sources and classes[0] in _MORE_CLASSES:
             yield f"the replica has other sources: {', '.join(facts.other_sources)}"
+
+
+def _for_later(statements: tuple[str, ...]) -> tuple[str, ...]:
+    """Return statements as comments: DDL on its way would stop the applier after them."""
+    lines = (line for each in statements for line in each.split("\n"))
+    shown = tuple(line if line.startswith("-- ") else f"-- {line}" for line in lines)
+    return (*_LATER, *shown) if shown else ()
+
+
+_LATER: Final = (
+    "-- Not now: DDL on its way may make this change, and would stop the applier after it.",
+    "-- Let the applier run first, and compare again.",
+)
 
 
 def _severity(grade: Grade, rows: RowConsequence, *, is_filtered: bool) -> Severity:

@@ -28,6 +28,7 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.catalogue.strategy_table import strategies_for
 from topology.policy import Policy
+from topology.readings.group_view import GROUP_RECOVERY
 
 pytestmark = pytest.mark.slow  # a group takes some ten seconds to start, and as long to end
 
@@ -113,6 +114,48 @@ def test_a_member_that_left_is_missing_what_the_group_commits(group97: Topology)
     second.execute("START GROUP_REPLICATION USER = 'replication'")
     wait_for(second, executed(first))
     wait_until(lambda: not codes(audited(group97)))
+
+
+def test_a_member_whose_worker_fails_is_a2_and_not_only_outside(
+    installation97: Installation,
+) -> None:
+    """The row is deleted past the binary log; the group's next change of it finds none."""
+    with group_and_replica(installation97, members=("m1", "m2")) as group:
+        first, second = group["m1"], group["m2"]
+        first.execute("CREATE DATABASE c", "CREATE TABLE c.t (id INT PRIMARY KEY, n INT)")
+        first.execute("INSERT INTO c.t VALUES (1, 1)")
+        wait_for(second, executed(first))
+        second.execute("SET GLOBAL super_read_only = OFF", "SET sql_log_bin = 0", "DELETE FROM c.t")
+        first.execute("UPDATE c.t SET n = 2")
+        wait_until(lambda: codes(audited(group)) == {("A2", "m2")})
+        [failed] = [one for one in audited(group).findings if one.code == "A2"]
+        assert failed.channel == "group_replication_applier"
+        assert failed.gtid_set == GtidSet.parse(executed(first)) - GtidSet.parse(executed(second))
+        assert not examine(group).plan().steps
+
+
+def test_a_server_that_was_reset_is_not_told_to_join_as_it_is(
+    installation97: Installation,
+) -> None:
+    with group_and_replica(installation97, members=("m1", "m2")) as group:
+        first, second = group["m1"], group["m2"]
+        first.execute("CREATE DATABASE c", "CREATE TABLE c.t (id INT PRIMARY KEY)")
+        wait_for(second, executed(first))
+        second.execute("STOP GROUP_REPLICATION", "SET GLOBAL super_read_only = OFF")
+        [left] = [one for one in audited(group).findings if one.code == "A7"]
+        assert left.grade is Grade.PROVED  # its logs exclude a RESET
+        second.execute("RESET BINARY LOGS AND GTIDS")
+        [left] = [one for one in audited(group).findings if one.code == "A7"]
+        assert (left.grade, left.gtid_set) == (Grade.LIKELY, GtidSet.parse(executed(first)))
+        assert "RESET BINARY LOGS AND GTIDS" in left.explanation
+        # What it says: recovery stops at what the server has already.
+        second.execute(
+            "SET GLOBAL group_replication_recovery_retry_count = 1",
+            "START GROUP_REPLICATION USER = 'replication'",
+        )
+        wait_until(lambda: codes(audited(group)) == {("A3", "m2")})
+        [failed] = [one for one in audited(group).findings if one.code == "A3"]
+        assert (failed.channel, "1007" in failed.explanation) == (GROUP_RECOVERY, True)
 
 
 def test_a_worker_of_a_member_that_waits_for_a_lock_is_a5(group97: Topology) -> None:

@@ -21,12 +21,14 @@ def group_of(
     `group=G/G:1-7/A+B*+C?`: a member of the group G, which has received G:1-7, and sees A ONLINE, B
     RECOVERING and C UNREACHABLE; the first one is this server. `group-since=-500`: bootstrapped 500
     seconds before it was read. `group-busy=G:7`, `group-lock=G:7/30`: a worker applies G:7, or
-    waits for a lock for 30 seconds. `recovery-error=1236/text`.
+    waits for a lock for 30 seconds. `recovery-error=1236/text`. `group-error=1032/G:7/text` and
+    `recovery-worker-error=1007/G:1/text`: a worker failed, of the queue or of recovery.
     """
     text = facts.pop("group", "")
     since = int(facts.pop("group-since", "-500"))
     busy, lock = facts.pop("group-busy", ""), facts.pop("group-lock", "")
     errno, _, error = facts.pop("recovery-error", "0").partition("/")
+    failed, recovery_failed = facts.pop("group-error", ""), facts.pop("recovery-worker-error", "")
     if not text:
         return None
     name, _, rest = text.partition("/")
@@ -41,7 +43,9 @@ def group_of(
         member_role="SECONDARY",
         received=gtids(received),
         members=tuple(sorted(members)),
-        workers=(
+        workers=_failed(failed)
+        if failed
+        else (
             WorkerSnapshot(
                 1,
                 gtids(waits or busy),
@@ -52,10 +56,16 @@ def group_of(
                 last_applied=GtidSet(),
             ),
         ),
+        recovery_workers=_failed(recovery_failed) if recovery_failed else (),
         recovery_errno=int(errno),
         recovery_error=error,
         view_id=f"{bootstrapped}0:1",
     )
+
+
+def _failed(text: str) -> tuple[WorkerSnapshot, ...]:
+    errno, applying, error = text.split("/", 2)
+    return (WorkerSnapshot(1, gtids(applying), int(errno), error),)
 
 
 _LOCKED = "Waiting for table metadata lock"

@@ -175,14 +175,41 @@ def limits_statement(seconds_max: float) -> str:
 
 def digest_queries(version: ServerVersion, schemas: Sequence[str]) -> tuple[DigestQuery, ...]:
     """Return the statements that read a digest of every definition; `schemas`: only of these."""
-    column = _COLUMN + (("GENERATION_EXPRESSION",) if version >= _GENERATED else ())
-    column += ("SRS_ID",) if version >= _VISIBLE else ()
-    index = _INDEX + (("IS_VISIBLE",) if version >= _VISIBLE else ())
-    index += ("EXPRESSION",) if version >= _EXPRESSIONS else ()
     trigger = _TRIGGER + (("ACTION_ORDER",) if version >= _GENERATED else ())
     is_in = _chosen(schemas)
     queries = [
         _single("schema", "SCHEMATA", "SCHEMA_NAME", "''", _SCHEMA, is_in("SCHEMA_NAME")),
+        *_of_tables(version, is_in),
+        _single("view", "VIEWS", "TABLE_SCHEMA", "TABLE_NAME", _VIEW, is_in("TABLE_SCHEMA")),
+        _single(
+            "LOWER(ROUTINE_TYPE)",
+            "ROUTINES",
+            "ROUTINE_SCHEMA",
+            "ROUTINE_NAME",
+            _ROUTINE,
+            is_in("ROUTINE_SCHEMA"),
+        ),
+        _parameters(is_in("SPECIFIC_SCHEMA")),
+        _single(
+            "trigger",
+            "TRIGGERS",
+            "TRIGGER_SCHEMA",
+            "TRIGGER_NAME",
+            trigger,
+            is_in("TRIGGER_SCHEMA"),
+        ),
+        _single("event", "EVENTS", "EVENT_SCHEMA", "EVENT_NAME", _EVENT, is_in("EVENT_SCHEMA")),
+    ]
+    return tuple(queries)
+
+
+def _of_tables(version: ServerVersion, is_in: Callable[[str], str]) -> list[DigestQuery]:
+    """Return the statements about tables and their parts."""
+    column = _COLUMN + (("GENERATION_EXPRESSION",) if version >= _GENERATED else ())
+    column += ("SRS_ID",) if version >= _VISIBLE else ()
+    index = _INDEX + (("IS_VISIBLE",) if version >= _VISIBLE else ())
+    index += ("EXPRESSION",) if version >= _EXPRESSIONS else ()
+    queries = [
         _single(
             "table",
             "TABLES",
@@ -218,25 +245,6 @@ def digest_queries(version: ServerVersion, schemas: Sequence[str]) -> tuple[Dige
             # ALGORITHM of KEY
             hidden="CONCAT_WS(' ', PARTITION_METHOD, SUBPARTITION_METHOD) LIKE '%KEY%'",
         ),
-        _single("view", "VIEWS", "TABLE_SCHEMA", "TABLE_NAME", _VIEW, is_in("TABLE_SCHEMA")),
-        _single(
-            "LOWER(ROUTINE_TYPE)",
-            "ROUTINES",
-            "ROUTINE_SCHEMA",
-            "ROUTINE_NAME",
-            _ROUTINE,
-            is_in("ROUTINE_SCHEMA"),
-        ),
-        _parameters(is_in("SPECIFIC_SCHEMA")),
-        _single(
-            "trigger",
-            "TRIGGERS",
-            "TRIGGER_SCHEMA",
-            "TRIGGER_NAME",
-            trigger,
-            is_in("TRIGGER_SCHEMA"),
-        ),
-        _single("event", "EVENTS", "EVENT_SCHEMA", "EVENT_NAME", _EVENT, is_in("EVENT_SCHEMA")),
     ]
     if version >= _CHECKS:
         queries.append(
@@ -249,7 +257,7 @@ def digest_queries(version: ServerVersion, schemas: Sequence[str]) -> tuple[Dige
                 alias="t.",
             )
         )
-    return tuple(queries)
+    return queries
 
 
 def show_create(key: ObjectKey) -> str:

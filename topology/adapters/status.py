@@ -20,7 +20,7 @@ from topology.readings.dialect import (
     UNTIL_PLACES,
     UNTIL_REACHED,
 )
-from topology.readings.group_view import GROUP_APPLIER, GroupMember, GroupSnapshot
+from topology.readings.group_view import GROUP_APPLIER, GROUP_RECOVERY, GroupMember, GroupSnapshot
 from topology.readings.hidden_passwords import without_secrets
 from topology.readings.snapshot import ChannelSnapshot, LogPosition, ThreadState
 from topology.readings.worker import IDLE_WORKER, ROW_LOCK_RETRY, ROW_LOCK_WAIT, WorkerSnapshot
@@ -71,7 +71,7 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         applied_to=_position(row, "applied"),
         lag_seconds=None if lag is None else int(lag),
         filters=_filters(row),
-        workers=tuple(_worker(each) for each in threads if each["worker_id"] is not None),
+        workers=_workers_of(threads),
         applier_state=str(_get(row, "applier_state") or ""),
         receiver_state=str(_get(row, "receiver_state") or ""),
         relay_applied_to=_position(row, "relay_applied"),
@@ -100,7 +100,7 @@ def group_from_rows(
     Raises:
         ValueError: a column has an impossible value.
     """
-    threads = workers_by_channel(workers).get(GROUP_APPLIER, ())
+    by_channel = workers_by_channel(workers)
     return GroupSnapshot(
         group_name=name,
         member_state=str(own["member_state"]),
@@ -118,11 +118,16 @@ def group_from_rows(
                 for row in members
             )
         ),
-        workers=tuple(_worker(each) for each in threads if each["worker_id"] is not None),
+        workers=_workers_of(by_channel.get(GROUP_APPLIER, ())),
+        recovery_workers=_workers_of(by_channel.get(GROUP_RECOVERY, ())),
         recovery_errno=int(own["recovery_errno"] or 0),
         recovery_error=str(own["recovery_error"] or ""),
         view_id=str(own["view_id"] or ""),
     )
+
+
+def _workers_of(threads: Sequence[Row]) -> tuple[WorkerSnapshot, ...]:
+    return tuple(_worker(each) for each in threads if each["worker_id"] is not None)
 
 
 def workers_by_channel(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from topology.readings.like_pattern import like_pattern
+
 _GRANT: Final = re.compile(
     r"^GRANT (?P<what>.+?) ON (?P<schema>\*|`(?:[^`]|``)+`)\.\* TO ", re.IGNORECASE
 )
@@ -119,14 +121,4 @@ def _like(pattern: str, *, is_literal: bool) -> re.Pattern[str]:
     r"""Return a schema pattern of GRANT as an expression: `%`, `_`, and `\` before either."""
     if is_literal:
         return re.compile(re.escape(pattern.replace("\\_", "_").replace("\\%", "%")))
-    parts = []
-    escaped = False
-    for character in pattern:
-        if escaped or character not in "\\%_":
-            parts.append(re.escape(character))
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        else:
-            parts.append(".*" if character == "%" else ".")
-    return re.compile("".join(parts), re.DOTALL)
+    return like_pattern(pattern)

@@ -4,18 +4,15 @@ As for compared contents (content_records.py), one document holds the clusters o
 without it has no consumers.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from topology.documents.cluster_document import clusters_from_text, clusters_to_text
 from topology.documents.record_codec import (
     FLAG,
     GTID_SET,
     TEXT,
     TIME,
-    MalformedRecord,
-    Plain,
-    Record,
     RecordShape,
     many,
     optional,
@@ -46,26 +43,9 @@ SHAPES: Final[tuple[RecordShape[Any], ...]] = (_OFFERED, _CONSUMER)
 
 def consumers_to_text(consumers: Mapping[str, tuple[ConsumerReading, ...]]) -> str:
     """Write the consumers of each cluster. The same consumers give the same bytes."""
-    clusters: Record = {name: _CONSUMERS.write(consumers[name]) for name in sorted(consumers)}
-    document: Record = {"layout": LAYOUT, "clusters": clusters}
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    return clusters_to_text(LAYOUT, consumers, _CONSUMERS.write)
 
 
 def consumers_from_text(text: str) -> dict[str, tuple[ConsumerReading, ...]]:
     """Read what `consumers_to_text` writes. Raises MalformedRecord."""
-    try:
-        found: Plain = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise MalformedRecord("", f"not JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("layout") != LAYOUT:
-        raise MalformedRecord("layout", f"expected consumers of layout {LAYOUT}")
-    clusters = found.get("clusters")
-    if not isinstance(clusters, dict):
-        raise MalformedRecord("clusters", "expected a record")
-    consumers = {}
-    for name, plain in clusters.items():
-        try:
-            consumers[name] = _CONSUMERS.read(plain)
-        except MalformedRecord as error:
-            raise error.within(name) from error
-    return consumers
+    return clusters_from_text(text, LAYOUT, _CONSUMERS.read, what="consumers")

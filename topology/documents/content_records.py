@@ -7,17 +7,16 @@
 3. This module accesses no files and no servers.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from gtid import Gtid
+from topology.documents.cluster_document import clusters_from_text, clusters_to_text
 from topology.documents.record_codec import (
     FLAG,
     NUMBER,
     TEXT,
     TIME,
-    MalformedRecord,
     Plain,
     Record,
     RecordShape,
@@ -109,29 +108,14 @@ SHAPES: Final[tuple[RecordShape[Any], ...]] = (_VERSION, DIFFERENCE, _UNREAD, _S
 
 def contents_to_text(contents: Mapping[str, ContentReading]) -> str:
     """Write what was compared, by cluster. The same contents give the same bytes."""
-    clusters: Record = {name: _READING.write(contents[name]) for name in sorted(contents)}
-    document: Record = {"layout": LAYOUT, "clusters": clusters}
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    return clusters_to_text(LAYOUT, contents, _READING.write)
 
 
 def contents_from_text(text: str) -> dict[str, ContentReading]:
     """Read what `contents_to_text` writes. Raises MalformedRecord."""
-    try:
-        found: Plain = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise MalformedRecord("", f"not JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("layout") != LAYOUT:
-        raise MalformedRecord("layout", f"expected contents of layout {LAYOUT}")
-    clusters = found.get("clusters")
-    if not isinstance(clusters, dict):
-        raise MalformedRecord("clusters", "expected a record")
-    contents = {}
-    for name, plain in clusters.items():
-        try:
-            contents[name] = _READING.read(_with_added(plain))
-        except MalformedRecord as error:
-            raise error.within(name) from error
-    return contents
+    return clusters_from_text(
+        text, LAYOUT, lambda plain: _READING.read(_with_added(plain)), what="contents"
+    )
 
 
 def _with_added(plain: Plain) -> Plain:

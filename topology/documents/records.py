@@ -175,6 +175,7 @@ _GROUP = RecordShape(
         "received": GTID_SET,
         "members": many(_MEMBER),
         "workers": many(_WORKER),
+        "recovery_workers": many(_WORKER),
         "recovery_errno": SMALL_NUMBER,
         "recovery_error": TEXT,
         "view_id": TEXT,

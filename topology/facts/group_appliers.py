@@ -1,9 +1,17 @@
 """The applier of a member of a replication group, in the terms of a channel's applier."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from gtid import GtidSet
 from topology.facts.applier_facts import ApplierFacts, at_work, waits_of
-from topology.readings.group_view import DELIVERED_TO, GROUP_APPLIER
-from topology.readings.snapshot import ChannelSnapshot, ReadServer, ThreadState
+from topology.readings.group_view import (
+    DELIVERED_TO,
+    GROUP_APPLIER,
+    GROUP_RECOVERY,
+    GroupSnapshot,
+)
+from topology.readings.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
 
 
 def group_applier_facts(first: ReadServer, last: ReadServer) -> ApplierFacts:
@@ -28,10 +36,36 @@ def group_applier_facts(first: ReadServer, last: ReadServer) -> ApplierFacts:
     )
 
 
-def _group_channel(server: ReadServer) -> ChannelSnapshot:
-    """Return the queue of a member in the form of a channel; SHOW REPLICA STATUS has none of it."""
+def failed_channels(server: ServerSnapshot) -> Iterator[ChannelSnapshot]:
+    """Yield the channels of a server that left its group because a worker failed.
+
+    A member is not ONLINE after such an error. Afterwards the workers keep it.
+    """
     group = server.group
-    assert group is not None, "the caller asked for members"
+    if group is None or group.member_state == "ONLINE":
+        return
+    for name, workers in (
+        (GROUP_APPLIER, group.workers),
+        (GROUP_RECOVERY, group.recovery_workers),
+    ):
+        failed = next((each for each in workers if each.errno), None)
+        if failed is not None:
+            yield replace(
+                _channel_of(group),
+                name=name,
+                applier=ThreadState.STOPPED,
+                applier_errno=failed.errno,
+                workers=workers,
+            )
+
+
+def _group_channel(server: ReadServer) -> ChannelSnapshot:
+    assert server.group is not None, "the caller asked for members"
+    return _channel_of(server.group)
+
+
+def _channel_of(group: GroupSnapshot) -> ChannelSnapshot:
+    """Return the queue of a member in the form of a channel; SHOW REPLICA STATUS has none of it."""
     runs = ThreadState.RUNNING if group.member_state in DELIVERED_TO else ThreadState.STOPPED
     return ChannelSnapshot(
         name=GROUP_APPLIER,

@@ -23,11 +23,9 @@ from collections.abc import Collection, Iterator, Mapping
 from topology.facts.graph import Graph
 from topology.facts.memberships import group_name_of, is_galera
 from topology.policy import Policy
+from topology.readings.group_view import GROUP_CHANNELS
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
 from topology.readings.version import Vendor
-
-# Channels of Group Replication: they have no source of their own; the group is their source.
-_GROUP_CHANNELS = frozenset({"group_replication_applier", "group_replication_recovery"})
 
 
 def address_of(channel: ChannelSnapshot) -> str:
@@ -39,7 +37,7 @@ def address_of(channel: ChannelSnapshot) -> str:
 def outside_channels(graph: Graph) -> Iterator[tuple[str, ChannelSnapshot]]:
     """Yield the channels whose source was not read, except those of Group Replication."""
     for name, channel in graph.outside:
-        if channel.name not in _GROUP_CHANNELS:
+        if channel.name not in GROUP_CHANNELS:
             yield name, channel
 
 

@@ -12,6 +12,10 @@ from topology.readings.worker import WorkerSnapshot
 # The channel in which a member of a group queues what the group delivers.
 GROUP_APPLIER: Final = "group_replication_applier"
 _MOMENT_DIGITS_MAX: Final = 18  # until 5138
+# The channel by which a member in recovery fetches what it is missing from another one.
+GROUP_RECOVERY: Final = "group_replication_recovery"
+# Channels of Group Replication have no source of their own: the group is their source.
+GROUP_CHANNELS: Final = frozenset({GROUP_APPLIER, GROUP_RECOVERY})
 # States in which the group delivers to a member, and takes its transactions.
 DELIVERED_TO: Final = frozenset({"ONLINE", "RECOVERING"})
 
@@ -47,6 +51,7 @@ class GroupSnapshot:
     received: GtidSet  # RECEIVED_TRANSACTION_SET of group_replication_applier, applied or not
     members: tuple[GroupMember, ...] = ()  # including this one, by server_uuid; empty: not read
     workers: tuple[WorkerSnapshot, ...] = ()  # of group_replication_applier
+    recovery_workers: tuple[WorkerSnapshot, ...] = ()  # of group_replication_recovery
     recovery_errno: int = 0  # of group_replication_recovery, which brings what a new member misses
     recovery_error: str = ""
     view_id: str = ""  # VIEW_ID of replication_group_member_stats; empty: not read

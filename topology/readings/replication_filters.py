@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from uuid import UUID
 
+from topology.readings.like_pattern import like_pattern
+
 Table: TypeAlias = tuple[str, str]
 """Schema and table; of a statement whose tables are not known, the default schema and ''."""
 
@@ -72,7 +74,7 @@ class ReplicationFilters:
     def _matches(self, wild: frozenset[str], whole: str) -> bool:
         for text in wild:
             if text not in self._patterns:
-                self._patterns[text] = _pattern(text)
+                self._patterns[text] = like_pattern(text)
             if self._patterns[text].fullmatch(whole):
                 return True
         return False
@@ -107,18 +109,3 @@ def tables_named_in(sql: str, schema: str) -> frozenset[Table]:
     plain = sql.replace("`", "")
     found = {(match["schema"] or schema, match["table"]) for match in _NAMED.finditer(plain)}
     return frozenset(found or {(schema, "")})
-
-
-def _pattern(wild: str) -> re.Pattern[str]:
-    r"""Turn a LIKE pattern into a regular expression: `%`, `_`, and `\` before either."""
-    parts = []
-    escaped = False
-    for character in wild:
-        if escaped or character not in "\\%_":
-            parts.append(re.escape(character))
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        else:
-            parts.append(".*" if character == "%" else ".")
-    return re.compile("".join(parts), re.DOTALL)

@@ -12,7 +12,7 @@ from topology.facts.assigned_gtids import assigned_text
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.lost import Cause, Loss, losses_of
-from topology.facts.memberships import group_uuids
+from topology.facts.memberships import group_name_of, group_uuids, uuid_of_group
 from topology.facts.receivers import hanging, is_dated
 from topology.readings.snapshot import ReadServer
 from topology.rules.build import Rules, evidence, finding, many, on_edge
@@ -208,9 +208,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         way_back += _OF_NO_SERVER.format(
             source=source.name, what=foreign.shortened(), hand=_BY_HAND[code]
         )
-    origin = (
-        "its own" if gtid_set == gtid_set.from_uuid(holder.server_uuid) else "committed elsewhere"
-    )
+    origin = _origin(gtid_set, holder)
     is_likely = edge.way_back_is_stopped or bool(hiding or foreign or assigned)
     return on_edge(
         facts,
@@ -225,6 +223,15 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         explanation=f"{edge.replica} has {many(gtid_set)} ({origin}) that its source"
         f" {edge.source} does not have and does not receive.{way_back}",
     )
+
+
+def _origin(gtid_set: GtidSet, holder: ReadServer) -> str:
+    if gtid_set == gtid_set.from_uuid(holder.server_uuid):
+        return "its own"
+    uuid = uuid_of_group(group_name_of(holder))
+    if uuid is not None and gtid_set == gtid_set.from_uuid(uuid):
+        return "its group's"
+    return "committed elsewhere"
 
 
 _STRATEGIES = {

@@ -13,13 +13,11 @@ from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.group_facts import GroupFacts, MemberBacklog
-from topology.readings.group_view import GROUP_APPLIER
+from topology.readings.group_view import GROUP_APPLIER, GROUP_RECOVERY
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.backlog_words import outlook
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.stalled_appliers import progress_evidence
-
-_GROUP_RECOVERY: Final = "group_replication_recovery"
 
 
 def member_backlogs(facts: ClusterFacts) -> Iterator[Finding]:
@@ -102,7 +100,7 @@ def _coming(facts: ClusterFacts, group: GroupFacts, backlog: MemberBacklog) -> F
         "T3",
         source=backlog.holder,
         replica=backlog.server,
-        channel=_GROUP_RECOVERY if backlog.is_recovering else GROUP_APPLIER,
+        channel=GROUP_RECOVERY if backlog.is_recovering else GROUP_APPLIER,
         gtid_set=backlog.coming,
         grade=Grade.PROVED if is_delivered and backlog.is_long else Grade.LIKELY,
         severity=None if backlog.moved else Severity.WARNING,
@@ -151,7 +149,7 @@ def recovery_errors(facts: ClusterFacts) -> Iterator[Finding]:
             facts,
             "A4",
             replica=name,
-            channel=_GROUP_RECOVERY,
+            channel=GROUP_RECOVERY,
             grade=Grade.PROVED,
             strategies=("explain",),
             proof=(

@@ -9,12 +9,16 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.group_appliers import failed_channels
 from topology.facts.group_facts import GroupFacts, GroupLeaver
 from topology.facts.memberships import Membership
+from topology.facts.reset_signs import excludes_reset
 from topology.readings.group_view import GROUP_APPLIER, GroupMember
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
@@ -30,13 +34,14 @@ def servers_outside(facts: ClusterFacts) -> Iterator[Finding]:
         for each in group.leavers:
             if members & facts.graph.upstream_of(each.server):
                 continue
+            has_failed = any(failed_channels(facts.last[each.server]))  # A2, A3
             if not each.donor:
                 yield _without_group(facts, group, each)
             elif each.extra:
                 yield _diverged(facts, group, each)
             elif each.purged:
                 yield _purged(facts, group, each)
-            else:
+            elif not has_failed:
                 yield _may_join(facts, group, each)
 
 
@@ -96,15 +101,31 @@ def _purged(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Find
 
 def _may_join(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Finding:
     server = facts.last[leaver.server]
+    reset = not excludes_reset(server, leaver.missing)
     what = (
         f"It is missing {many(leaver.missing)} of the group {group.membership.name}"
         if leaver.missing
         else f"It has everything that the group {group.membership.name} has"
     )
     text = f"{leaver.server} {_state(server)}. {what}, and receives nothing."
+    if leaver.missing and reset:
+        text += _RESET.format(server=leaver.server)
     return _about(
-        facts, "A7", leaver, leaver.missing, text, grade=Grade.PROVED, strategies=("join_group",)
+        facts,
+        "A7",
+        leaver,
+        leaver.missing,
+        text,
+        grade=Grade.LIKELY if leaver.missing and reset else Grade.PROVED,
+        strategies=("join_group",),
     )
+
+
+_RESET: Final = (
+    " The binary logs of {server} do not exclude RESET BINARY LOGS AND GTIDS. If it was reset, it"
+    " has the rows already: recovery would stop at them, or execute the transactions a second time."
+    " Compare the data first."
+)
 
 
 def _without_group(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Finding:
@@ -134,15 +155,14 @@ def _without_group(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) 
     elif missing:
         text += " Do not bootstrap the group from it: the group would reuse these GTIDs."
     grade = Grade.LIKELY if unread else Grade.PROVED
-    return _about(facts, "A7", leaver, missing, text, grade=grade, strategies=())
+    shown = replace(leaver, extra=only_here, missing=missing)
+    return _about(facts, "A7", shown, missing, text, grade=grade, strategies=())
 
 
 def _state(server: ServerSnapshot) -> str:
     if server.group is None:
         return "is OFFLINE: it is configured for Group Replication and is not a member"
-    errors = [f"{each.errno}: {each.error}" for each in server.group.workers if each.errno]
-    why = f", and its applier stopped with error {errors[0]}" if errors else ""
-    return f"is in state {server.group.member_state} and has left its group{why}"
+    return f"is in state {server.group.member_state} and has left its group"
 
 
 def _about(

@@ -7,7 +7,9 @@ from dataclasses import replace
 from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.group_appliers import failed_channels
 from topology.readings.dialect import BINARY_LOG, dialect_of, who_set_until
+from topology.readings.group_view import GROUP_CHANNELS
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, finding, many
@@ -54,9 +56,15 @@ _IN_PART = (
 )
 
 
+_LEFT = (
+    " {replica} has left its group. Remove the cause, then run STOP GROUP_REPLICATION and START"
+    " GROUP_REPLICATION on it: it meets the same transaction again until then."
+)
+
+
 def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield A1, A2, A3: the applier stopped with an error."""
-    for source, replica, channel in _channels(facts):
+    for source, replica, channel in (*_channels(facts), *_of_groups(facts)):
         if not (channel.applier_errno or channel.applier_error):
             continue
         text = _applier_text(channel)
@@ -72,6 +80,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
             channel=channel.name,
             gtid_set=failed - executed,
             grade=Grade.LIKELY if _hides_its_error(channel) else Grade.PROVED,
+            strategies=() if channel.name in GROUP_CHANNELS else None,
             proof=(
                 evidence("applier errno", channel.applier_errno, replica),
                 evidence("applier error", text, replica),
@@ -81,6 +90,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
                 *((evidence(FAILED_AND_EXECUTED, str(in_part), replica),) if in_part else ()),
             ),
             explanation=f"The applier of {replica.name} stopped: {cause}"
+            + (_LEFT.format(replica=replica.name) if channel.name in GROUP_CHANNELS else "")
             + (_IN_PART.format(replica=replica.name, what=in_part.shortened()) if in_part else "")
             + (
                 f" {replica.name} also has {many(errant)} that {source} does not have (see E1 and"
@@ -296,6 +306,15 @@ def _channels(
         yield None, facts.last[name], channel
 
 
+def _of_groups(
+    facts: ClusterFacts,
+) -> Iterator[tuple[None, ServerSnapshot, ChannelSnapshot]]:
+    """Yield the failed channels of servers that left their group."""
+    for _, server in sorted(facts.last.items()):
+        for channel in failed_channels(server):
+            yield None, server, channel
+
+
 def _classify(channel: ChannelSnapshot, text: str) -> tuple[str, str]:
     if _DIFFERENT_ERRORS.search(text):
         return "A1", (
@@ -332,7 +351,7 @@ def _errant(facts: ClusterFacts, source: str | None, replica: str) -> GtidSet:
 def _applier_text(channel: ChannelSnapshot) -> str:
     """Return the fullest text: with workers, the channel's own often only refers to theirs."""
     texts = [worker.error for worker in channel.workers if worker.error]
-    return "; ".join([channel.applier_error, *texts])
+    return "; ".join(filter(None, [channel.applier_error, *texts]))
 
 
 def _failed(channel: ChannelSnapshot) -> GtidSet:

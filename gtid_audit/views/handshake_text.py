@@ -25,6 +25,7 @@ from gtid_audit.views.report_text import (
     show,
 )
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.rules.answering_sources import NOT_EVALUATED
 
 SOURCES_SHOWN_MAX: Final = 8
 EXPLAINED_MAX: Final = 20
@@ -142,7 +143,9 @@ def _needs_words(answer: SourceAnswer) -> bool:
 def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
     source, replica = answer.source, answer.replica
     if answer.outcome is Outcome.UNKNOWN:
-        yield "what", line_of(f"Not known: {answer.unread}. Run it again, or audit the servers.")
+        is_final = answer.unread.endswith(NOT_EVALUATED)
+        again = "" if is_final else " Run it again, or audit the servers."
+        yield "what", line_of(f"Not known: {answer.unread}.{again}")
     if answer.refusal is FailedCheck.PURGED:
         yield "what", line_of(f"{source} has purged transactions that {replica} needs.")
     elif answer.refusal is FailedCheck.MORE_GTIDS:

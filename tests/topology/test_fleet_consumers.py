@@ -90,7 +90,7 @@ def test_two_consumers_of_one_name_are_refused() -> None:
 
 
 def test_a_file_that_everyone_can_change_may_not_have_commands(tmp_path: Path) -> None:
-    """Whoever can write to it could run a program as the user of gtid-audit."""
+    """A user who can write to it could run a program as the user of gtid-audit."""
     path = tmp_path / "fleet.yaml"
     path.write_text(HEAD + "      - {name: one, command: [cat, x]}\n")
     path.chmod(0o640)

@@ -30,7 +30,8 @@ def promotion_steps(promotion: Promotion, snapshot: ClusterSnapshot) -> tuple[Pr
     """Return the steps in order; nothing but to audit again if the candidate was not read."""
     servers = {server.name: server for server in snapshot.last}
     if promotion.candidate in promotion.unread:
-        return (PromotionStep(promotion.candidate, "It was not read: audit again first."),)
+        text = "It was not read, or is not evaluated: audit the servers first."
+        return (PromotionStep(promotion.candidate, text),)
     addresses = {server.name: (server.host, server.port) for server in snapshot.last}
     for edge in build_graph(snapshot).edges:
         addresses[edge.source] = (edge.channel.source_host, edge.channel.source_port)

@@ -26,6 +26,9 @@ from topology.readings.snapshot import ReadServer, ReadTwice, ServerSnapshot
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
 _NOTHING: Final = GtidSet()
 
+# The end of a reason that another reading does not change.
+NOT_EVALUATED: Final = "not evaluated"
+
 
 def comparable(facts: ClusterFacts) -> dict[str, ReadTwice]:
     """Return the servers that were read twice, and neither restarted nor reset in between.
@@ -48,7 +51,7 @@ def not_comparable(facts: ClusterFacts) -> Iterator[tuple[str, str]]:
         if server.name in found:
             continue
         if kind := _kind_of(server):
-            yield server.name, f"it is {kind}: not evaluated"
+            yield server.name, f"it is {kind}: {NOT_EVALUATED}"
             continue
         reasons = "; ".join(f"{each.fact}: {each.detail}" for each in server.unread)
         yield server.name, torn.get(server.name) or reasons or "it was not read twice"

@@ -5,7 +5,8 @@
 2. `gaps` are servers of the fleet file for which the run has no reading, or a reading of another
    address. An audit must not be OK about a server that was not read.
 3. `consumers` are the readings of the programs and backups that read the logs of some clusters.
-4. A cluster with such facts goes to the rules, even if its columns are clean.
+4. `definitions` is the result of comparing the definitions of some clusters.
+5. A cluster with such facts goes to the rules, even if its columns are clean.
 """
 
 from collections.abc import Mapping
@@ -15,10 +16,12 @@ from typing import Final, TypeAlias
 from topology.catalogue.findings import Unknown
 from topology.readings.consumers import ConsumerReading
 from topology.readings.contents import ContentReading
+from topology.readings.definition_reading import DefinitionReading
 
 Contents: TypeAlias = Mapping[str, ContentReading]
 Gaps: TypeAlias = Mapping[str, tuple[Unknown, ...]]
 Consumers: TypeAlias = Mapping[str, tuple[ConsumerReading, ...]]
+Definitions: TypeAlias = Mapping[str, DefinitionReading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class Beside:
     contents: Contents = field(default_factory=dict)
     gaps: Gaps = field(default_factory=dict)
     consumers: Consumers = field(default_factory=dict)
+    definitions: Definitions = field(default_factory=dict)
 
     @classmethod
     def telling(
@@ -35,22 +39,28 @@ class Beside:
         contents: Contents | None,
         gaps: Gaps | None = None,
         consumers: Consumers | None = None,
+        definitions: Definitions | None = None,
     ) -> "Beside":
-        """Keep the facts that an evaluation needs; contents only if they differ or are unread.
+        """Keep the facts that an evaluation needs: not contents and definitions that are alike.
 
-        None as `contents`: no contents were compared.
+        None as `contents` or `definitions`: these were not compared.
         """
         differing = {
             cluster: reading
             for cluster, reading in (contents or {}).items()
             if reading.differences or reading.unread
         }
-        return cls(differing, dict(gaps or {}), dict(consumers or {}))
+        audible = {
+            cluster: reading
+            for cluster, reading in (definitions or {}).items()
+            if not reading.is_silent
+        }
+        return cls(differing, dict(gaps or {}), dict(consumers or {}), audible)
 
     @property
     def clusters(self) -> list[str]:
         """Return the clusters with such facts, in order of name."""
-        return sorted({*self.contents, *self.gaps, *self.consumers})
+        return sorted({*self.contents, *self.gaps, *self.consumers, *self.definitions})
 
 
 NOTHING: Final = Beside()

@@ -20,6 +20,7 @@ from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
     CompareContent,
+    CompareDefinitions,
     Dsns,
     EngineChoice,
     EngineOption,
@@ -67,6 +68,7 @@ def audit(
     ] = None,
     as_json: AsJson = False,
     content: CompareContent = None,
+    definitions: CompareDefinitions = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
@@ -91,6 +93,7 @@ def audit(
     if offline is not None:
         of_live = {**named.given(), **stored.given(), "--max-age": None}
         of_live["--content"] = content or None
+        of_live["--definitions"] = definitions or None
         _refuse(of_live, "is for servers that gtid-audit reads, not for --offline")
         answer = audit_offline(
             offline,
@@ -102,13 +105,23 @@ def audit(
         return _say(answer, as_json=as_json)
     if named.has_servers:
         _refuse(stored.given(), "is for fleets: use it without DSNs and --discover")
-        return _say(audit_named(named, content=content), as_json=as_json)
+        answer = audit_named(named, content=content, definitions=bool(definitions))
+        return _say(answer, as_json=as_json)
     if named.has_options:
         raise UsageProblem(
             "--ask-password, --timeout, --allow-uuid and --accepted are for DSNs. The fleet file"
             " has its own settings"
         )
-    return _audit_fleets(stored, content=content, as_json=as_json)
+    compared = _Comparing(content, definitions)
+    return _audit_fleets(stored, compared, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparing:
+    """What is compared beyond the sets; None: as the defaults and the policy say."""
+
+    content: bool | None
+    definitions: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +148,7 @@ class _Fleets:
         }
 
 
-def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int:
+def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int:
     """Evaluate live servers of a fleet file, or stored snapshots."""
     fleet, snapshots = asked.fleet, asked.snapshots
     if fleet is None and snapshots is None:
@@ -144,8 +157,10 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
         )
     if snapshots is not None and asked.cluster is not None:
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
-    if snapshots is not None and content is not None:
+    if snapshots is not None and compared.content is not None:
         raise UsageProblem("--content is for live servers, not for --snapshots")
+    if snapshots is not None and compared.definitions is not None:
+        raise UsageProblem("--definitions is for live servers, not for --snapshots")
     if snapshots is not None:
         question = _question(snapshots, fleet, asked.max_age)
         from gtid_audit.tasks.stored_audit import answer_of_stored, count_stored
@@ -162,7 +177,12 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
     with (
         progress() as line,
         answer_of_fleet(
-            settings, engine=chosen, out=asked.out, say=line.say, content=content
+            settings,
+            engine=chosen,
+            out=asked.out,
+            say=line.say,
+            content=compared.content,
+            definitions=compared.definitions,
         ) as answer,
     ):
         line.clear()

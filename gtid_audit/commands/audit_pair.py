@@ -14,6 +14,7 @@ from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
     CompareContent,
+    CompareDefinitions,
     ServerSeconds,
     seconds_of,
 )
@@ -33,6 +34,7 @@ def pair(
     allow_uuid: AllowedUuids = None,
     accepted: Accepted = None,
     content: CompareContent = None,
+    definitions: CompareDefinitions = None,
 ) -> int:
     """Audit two live servers now, in this process."""
     from gtid_audit.operands.cluster_of_dsns import pair_to_read, policy_of
@@ -41,7 +43,9 @@ def pair(
     seconds, policy = seconds_of(timeout), policy_of(allow_uuid or (), accepted or ())
     to_read = pair_to_read(dsn_a, dsn_b, ask=ask_password, seconds_max=seconds, policy=policy)
     with progress() as line:
-        answer = answer_of_servers(to_read, content=content, say=line.say)
+        answer = answer_of_servers(
+            to_read, content=content, definitions=bool(definitions), say=line.say
+        )
     if as_json:
         for piece in answer.document():
             write(piece)

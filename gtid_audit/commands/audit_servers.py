@@ -44,7 +44,7 @@ class NamedServers:
         return self.ask_password or bool(self.timeout or self.allow_uuid or self.accepted)
 
 
-def audit_named(named: NamedServers, *, content: bool | None) -> "AuditOutcome":
+def audit_named(named: NamedServers, *, content: bool | None, definitions: bool) -> "AuditOutcome":
     """Read the servers and evaluate them as one cluster. Raises UsageProblem."""
     from gtid_audit.operands.cluster_of_dsns import found_from, policy_of, servers_to_read
     from gtid_audit.tasks.named_servers import answer_of_servers
@@ -64,6 +64,12 @@ def audit_named(named: NamedServers, *, content: bool | None) -> "AuditOutcome":
             line.clear()
             for text in found.lines:
                 warn(text)
-        answer = answer_of_servers(to_read, content=content, say=line.say, also_unknown=unknown)
+        answer = answer_of_servers(
+            to_read,
+            content=content,
+            definitions=definitions,
+            say=line.say,
+            also_unknown=unknown,
+        )
         line.clear()
     return answer

@@ -8,26 +8,24 @@
    also in the stored run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.refuse_same_server import refuse_same_servers
 from gtid_audit.optional_packages import require_parquet
 from gtid_audit.tasks.compared_restarts import DirectoryMemory, Memory
 from gtid_audit.tasks.fleet_contents import compare_contents
+from gtid_audit.tasks.fleet_definitions import compare_definitions
+from gtid_audit.tasks.run_storing import place_of, store
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_or_unknown
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
 from topology.readings.contents import ContentReading
+from topology.readings.definition_reading import DefinitionReading
 from topology.readings.snapshot import ClusterSnapshot
-
-# Below the directory of runs: readings of selected clusters, and their findings.
-PARTIAL: Final = "partial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +35,19 @@ class FleetReading:
     snapshots: tuple[ClusterSnapshot, ...]  # in order of name
     contents: Mapping[str, ContentReading] | None  # None: comparing was off
     run: Path | None  # where it is stored
+    definitions: Mapping[str, DefinitionReading] | None = None  # None: not asked for
 
     def evaluated(self, policy: Policy) -> list[ClusterAudit]:
         """Evaluate every cluster in this process. Never raises."""
-        contents = self.contents or {}
+        contents, definitions = self.contents or {}, self.definitions or {}
         return [
-            audit_or_unknown(snapshot.with_contents(contents.get(snapshot.cluster)), policy)
-            for snapshot in self.snapshots
+            audit_or_unknown(
+                each.with_contents(contents.get(each.cluster)).with_definitions(
+                    definitions.get(each.cluster)
+                ),
+                policy,
+            )
+            for each in self.snapshots
         ]
 
 
@@ -52,6 +56,7 @@ def read_fleet(
     *,
     for_audit: bool,
     content: bool | None,
+    definitions: bool | None = None,
     store_in: Path | None = None,
     say: Say | None = None,
     memory: Memory | None = None,
@@ -64,6 +69,7 @@ def read_fleet(
         content: True compares the content of transactions after every restart, False compares none.
             None compares after restarts since the last audit, and within the last day
             (contents_to_compare.py).
+        definitions: True compares definitions, False does not; None as the policy of the fleet.
         store_in: where runs are stored, and what the next audit must compare.
         say: shows progress.
         memory: keeps what the next audit must compare, if there is no directory for it.
@@ -77,15 +83,16 @@ def read_fleet(
         refuse_same_servers(snapshots)
     remembered = memory.read() if memory is not None else None
     compared = compare_contents(fleet, snapshots, content, remembered=remembered, say=say)
+    defined = compare_definitions(fleet, snapshots, definitions, say=say)
     if not snapshots:
-        return FleetReading(snapshots, compared.readings, None)
+        return FleetReading(snapshots, compared.readings, None, defined)
     run = None
     if store_in is not None:
         partial = [cluster.name for cluster in fleet.clusters] if fleet.is_partial else None
-        run = store(store_in, snapshots, compared.readings, partial=partial)
+        run = store(store_in, snapshots, compared.readings, definitions=defined, partial=partial)
     if memory is not None:
         memory.write(compared.remembered)
-    return FleetReading(snapshots, compared.readings, run)
+    return FleetReading(snapshots, compared.readings, run, defined)
 
 
 def _snapshots_of(
@@ -103,29 +110,3 @@ def _snapshots_of(
     from topology.adapters.storable import storable
 
     return storable(snapshots)
-
-
-def store(
-    directory: Path,
-    snapshots: Iterable[ClusterSnapshot],
-    contents: Mapping[str, ContentReading] | None,
-    *,
-    partial: Sequence[str] | None = None,
-) -> Path:
-    """Write snapshots, their consumers and compared contents as one run; return its directory.
-
-    `partial` is the list of clusters if they were selected from a fleet. Raises UsageProblem.
-    """
-    require_parquet()
-    from topology.adapters.parquet import write_snapshots
-    from topology.adapters.stored_contents import kept_beside
-
-    try:
-        return write_snapshots(directory, snapshots, beside=kept_beside(contents), partial=partial)
-    except OSError as error:
-        raise UsageProblem(f"{directory}: {error.strerror or error}") from error
-
-
-def place_of(fleet: Fleet, directory: Path) -> Path:
-    """Return where a fleet's runs and results belong; selected clusters have their own place."""
-    return directory / PARTIAL if fleet.is_partial else directory

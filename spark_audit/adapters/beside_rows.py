@@ -1,4 +1,4 @@
-"""Reads what a run stores beside its rows: compared contents and consumers, at any place."""
+"""Reads what a run stores beside its rows: contents, definitions and consumers, at any place."""
 
 from pyspark.sql import SparkSession
 
@@ -6,6 +6,7 @@ from spark_audit.adapters.storage import storage_of
 from spark_audit.run_context import Beside, Gaps
 from topology.adapters.stored_consumers import CONSUMERS, consumers_in
 from topology.adapters.stored_contents import CONTENTS, contents_in
+from topology.adapters.stored_definitions import DEFINITIONS, definitions_in
 
 
 def beside_rows(session: SparkSession, run: str, gaps: Gaps | None) -> tuple[Beside, int | None]:
@@ -25,4 +26,7 @@ def beside_rows(session: SparkSession, run: str, gaps: Gaps | None) -> tuple[Bes
     compared, read = text_of(CONTENTS), text_of(CONSUMERS)
     contents = None if compared is None else contents_in(compared[0], place=compared[1])
     consumers = {} if read is None else consumers_in(read[0], place=read[1])
-    return Beside.telling(contents, gaps, consumers), None if contents is None else len(contents)
+    defined = text_of(DEFINITIONS)
+    definitions = None if defined is None else definitions_in(defined[0], place=defined[1])
+    beside = Beside.telling(contents, gaps, consumers, definitions)
+    return beside, None if contents is None else len(contents)

@@ -50,7 +50,7 @@ TARGETS: Sequence[Target] = (
         "definitions",
         (
             *("topology/definitions/canonical.py", "topology/definitions/compared_clauses.py"),
-            *("topology/definitions/compared_pairs.py", "topology/definitions/logged_ddl.py"),
+            *("topology/definitions/compared_pairs.py", "topology/definitions/ddl_searches.py"),
             *("topology/definitions/object_drift.py", "topology/definitions/pair_drift.py"),
             *("topology/definitions/row_effects.py", "topology/definitions/schema_versions.py"),
             "topology/definitions/visibility.py",

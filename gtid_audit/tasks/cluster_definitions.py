@@ -6,12 +6,14 @@
    here: the audit reports it.
 3. DDL that servers are apart by is searched in the logs, also if all definitions are alike. If a
    replica already has what it makes, made by hand, it stops the applier when it arrives.
-4. Only what the audit's first reading of a server has, and a later reading of the other has not,
+4. In a dual-primary pair each server is the replica of the other. What differs is reported once,
+   in the direction in which it stops an applier, or can stop it.
+5. Only what the audit's first reading of a server has, and a later reading of the other has not,
    is searched. A healthy channel leaves nothing of it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +28,7 @@ from topology.readings.definition_reading import (
 )
 from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import ClusterSnapshot, UnreadFact
+from topology.rules.definition_causes import applier_errors
 
 if TYPE_CHECKING:
     from gtid_audit.tasks.definition_servers import DefinitionServer
@@ -45,7 +48,7 @@ def look_at_definitions(
 ) -> DefinitionReading:
     """Read and compare the definitions of the servers of a cluster that was just read."""
     from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX, definition_servers
-    from gtid_audit.tasks.drift_comparison import compare_servers
+    from gtid_audit.tasks.drift_comparison import compare_pair, compare_servers
     from topology.adapters.ddl_reads import DdlSearchLimits
 
     limits = DdlSearchLimits(DEFINITION_SECONDS_MAX)
@@ -61,9 +64,14 @@ def look_at_definitions(
         for pair, drift in compare_servers(
             servers, limits=limits, say=say, readings_max=READINGS_MAX
         ):
-            looked = _Looked(snapshot, pair, drift, by_name, limits)
-            pairs.append(looked.compared())
             unread += drift.unknown
+            looked = [_Looked(snapshot, pair, drift, by_name, limits)]
+            if pair.is_mutual and drift.differences:
+                back = replace(pair, source=pair.replica, replica=pair.source)
+                drift_back = compare_pair(back, servers, limits=limits, readings_max=READINGS_MAX)
+                unread += drift_back.unknown
+                looked.append(_Looked(snapshot, back, drift_back, by_name, limits))
+            pairs.append(max(looked, key=_Looked.weight).compared())
     return DefinitionReading(
         read_at=datetime.now(UTC),
         pairs=tuple(pairs),
@@ -86,6 +94,21 @@ class _Looked:
     servers: "Mapping[str, DefinitionServer]"
     limits: "DdlSearchLimits"
 
+    def weight(self) -> tuple[bool, bool]:
+        """Return whether the difference stopped an applier in this direction, or can.
+
+        The rows of a read-only source are those of the other server: they do not come back.
+        """
+        source, replica = (
+            self.servers[name].state for name in (self.pair.source, self.pair.replica)
+        )
+        assert source is not None, "the pair was compared"
+        assert replica is not None, "the pair was compared"
+        errors, found = applier_errors(replica), self.drift.differences
+        has_stopped = any(not errors.isdisjoint(each.errors) for each in found)
+        is_written = source.setting("read_only") != "ON"
+        return has_stopped, is_written and any(each.rows.is_severe for each in found)
+
     def compared(self) -> ComparedDefinitions:
         pair = self.pair
         is_group = _in_one_group(self.servers[pair.source], self.servers[pair.replica])
@@ -95,6 +118,7 @@ class _Looked:
         return ComparedDefinitions(
             source=pair.source,
             replica=pair.replica,
+            dsns=(self._dsn(pair.source), self._dsn(pair.replica)),
             has_channel=pair.has_channel or is_group,
             is_mutual=is_mutual,
             object_count=self.drift.compared_count,
@@ -103,6 +127,11 @@ class _Looked:
             ahead=ahead,
             unsearched=why_behind or why_ahead,
         )
+
+    def _dsn(self, name: str) -> str:
+        from topology.adapters.inventory.targets import dsn_of
+
+        return dsn_of(self.servers[name].target)
 
     def _apart(self, source: str, replica: str) -> tuple[tuple[LoggedDdl, ...], str]:
         """Return the DDL that a server has executed and another has not, and why not all of it."""

@@ -73,12 +73,24 @@ def compare_servers(
 
     `readings_max`: how often a pair is read in full, while DDL on its way may explain a difference.
     """
-    by_name = {each.name: each for each in servers}
     read = [each for each in servers if each.state is not None and each.objects is not None]
     for pair in pairs_of([each.connected() for each in read]) if read else ():
         say(f"comparing {pair.replica} with {pair.source}")
-        comparison = _Comparing(pair, by_name[pair.source], by_name[pair.replica], limits)
-        yield pair, comparison.result(readings_max)
+        yield pair, compare_pair(pair, servers, limits=limits, readings_max=readings_max)
+
+
+def compare_pair(
+    pair: ComparedPair,
+    servers: Sequence[DefinitionServer],
+    *,
+    limits: DdlSearchLimits,
+    readings_max: int,
+) -> PairDrift:
+    """Compare one pair of servers whose objects were read."""
+    by_name = {each.name: each for each in servers}
+    return _Comparing(pair, by_name[pair.source], by_name[pair.replica], limits).result(
+        readings_max
+    )
 
 
 @dataclass(slots=True)

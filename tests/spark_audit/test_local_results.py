@@ -41,6 +41,8 @@ OTHERWISE: dict[str, Any] = {
     "outage_seconds_max": 1,
     "clock_seconds_max": 1,
     "intervals_max": 100,
+    "ddl_wait_seconds_max": 1,
+    "definitions": True,
     "levels": (("C5", "warning"),),
     "external_sources": frozenset({"elsewhere.example:3306"}),
     "accepted": (REPAIR,),

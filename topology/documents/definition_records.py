@@ -18,6 +18,7 @@ from topology.documents.record_codec import (
     RecordShape,
     many,
     optional,
+    text_pair,
     through_text,
 )
 from topology.readings.definition_reading import (
@@ -61,6 +62,7 @@ _PAIR = RecordShape(
     {
         "source": TEXT,
         "replica": TEXT,
+        "dsns": text_pair("source", "replica"),
         "has_channel": FLAG,
         "is_mutual": FLAG,
         "object_count": NUMBER,

@@ -51,6 +51,7 @@ class ComparedDefinitions:
 
     source: str
     replica: str
+    dsns: tuple[str, str]  # of source and replica, without passwords
     has_channel: bool
     is_mutual: bool  # each is a source of the other, or both are members of one group
     object_count: int

@@ -36,8 +36,9 @@ from topology.readings.definition_reading import (
     DifferingObject,
 )
 from topology.readings.logged_ddl import LoggedDdl
-from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.readings.snapshot import ChannelSnapshot
 from topology.rules.build import finding, lasting
+from topology.rules.definition_causes import applier_errors, leads_to
 
 APART_MAX: Final = 1  # more DDL transactions apart are a warning, unless they are on their way
 SCHEMA_VERSION: Final = "schema version"  # the facts of an `Unknown`
@@ -225,7 +226,7 @@ def _drift(
         severity=worst,
         grade=Grade.PROVED if is_proved else Grade.LIKELY,
         strategies=() if worst is Severity.INFO else None,
-        proof=tuple(_drift_evidence(facts, reading, pair, objects)),
+        proof=tuple(_drift_evidence(reading, pair, objects)),
         explanation=" ".join(_drift_text(pair, objects, decisive, errors)),
     )
 
@@ -235,17 +236,9 @@ def is_drift(each: DifferingObject, errors: frozenset[int]) -> bool:
 
     `errors` are the numbers with which appliers of the replica stopped.
     """
-    if each.is_filtered or not errors.isdisjoint(each.errors):
+    if each.is_filtered or leads_to(each, errors):
         return True
     return each.is_searched and not each.pending
-
-
-def applier_errors(server: ServerSnapshot) -> frozenset[int]:
-    """Return the error numbers of the stopped appliers of a server, and of their workers."""
-    found: set[int | None] = set()
-    for channel in server.channels or ():
-        found |= {channel.applier_errno, *(worker.errno for worker in channel.workers)}
-    return frozenset(each for each in found if each)
 
 
 def _undecided(facts: ClusterFacts, pair: ComparedDefinitions) -> list[DifferingObject]:
@@ -293,7 +286,6 @@ def _drift_text(
 
 
 def _drift_evidence(
-    facts: ClusterFacts,
     reading: DefinitionReading,
     pair: ComparedDefinitions,
     objects: list[DifferingObject],
@@ -311,22 +303,15 @@ def _drift_evidence(
     if len(objects) > OBJECTS_SHOWN_MAX:
         more = f"{len(objects) - OBJECTS_SHOWN_MAX:,}"
         yield Evidence("more objects that differ", more, pair.replica, reading.read_at)
-    yield Evidence(DRIFT_COMMAND, _command(facts, pair, objects), pair.replica, reading.read_at)
+    yield Evidence(DRIFT_COMMAND, _command(pair, objects), pair.replica, reading.read_at)
 
 
-def _command(
-    facts: ClusterFacts, pair: ComparedDefinitions, objects: Collection[DifferingObject]
-) -> str:
+def _command(pair: ComparedDefinitions, objects: Collection[DifferingObject]) -> str:
     """Return the command that shows both definitions, and the SQL that repairs them."""
-    ends = " ".join(_address(facts.last[name]) for name in (pair.source, pair.replica))
+    ends = " ".join(f'"{each}"' for each in pair.dsns)
     schemas = sorted({each.schema for each in objects})
     only = f" --schema {schemas[0]}" if len(schemas) == 1 and schemas[0].isidentifier() else ""
     return f"gtid-audit schema drift {ends}{only}"
-
-
-def _address(server: ServerSnapshot) -> str:
-    host = f"[{server.host}]" if ":" in server.host else server.host
-    return f"{host}:{server.port}"
 
 
 # -- both -----------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from topology.readings.definition_reading import (
 )
 from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import ClusterSnapshot, UnreadFact
-from topology.rules.definition_causes import applier_errors
+from topology.rules.definition_causes import applier_errors, error_of
 
 if TYPE_CHECKING:
     from gtid_audit.tasks.definition_servers import DefinitionServer
@@ -105,7 +105,9 @@ class _Looked:
         assert source is not None, "the pair was compared"
         assert replica is not None, "the pair was compared"
         errors, found = applier_errors(replica), self.drift.differences
-        has_stopped = any(not errors.isdisjoint(each.errors) for each in found)
+        has_stopped = any(
+            error_of(each.key.name or each.key.schema, each.errors, errors) for each in found
+        )
         is_written = source.setting("read_only") != "ON"
         return has_stopped, is_written and any(each.rows.is_severe for each in found)
 

@@ -108,6 +108,11 @@ def _read(server: DefinitionServer, cluster: ClusterToRead, schemas: Sequence[st
     server.unread += server.reader.unread
     if server.objects is not None:
         server.unread += server.objects.unread
+    answered = server.reader.settings.get("server_uuid", "")
+    if server.objects is not None and answered != str(server.state.server_uuid):
+        why = f"another server answers at its address now: its server_uuid is {answered}"
+        server.unread.append(UnreadFact("server_uuid", UnreadReason.ERROR, why))
+        server.objects = None
 
 
 def _read_state(server: DefinitionServer, cluster: ClusterToRead) -> None:

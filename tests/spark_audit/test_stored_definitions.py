@@ -1,7 +1,6 @@
 """Compared definitions of a stored run: both engines report them as the live audit did."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -107,29 +106,36 @@ def test_spark_gives_the_same_findings(
     assert [each["cluster"] for each in documents[0]["definitions"]] == sorted(READINGS)
 
 
+@pytest.mark.parametrize(
+    ("policy", "compared", "verdict"),
+    [("false", False, "OK"), ("true", False, "UNKNOWN"), ("true", True, "OK")],
+)
 def test_a_policy_that_asks_for_definitions_makes_a_run_without_them_unknown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    policy: str,
+    compared: bool,
+    verdict: str,
 ) -> None:
     monkeypatch.setattr(clock, "now", lambda: NOW)
-    kept = {name: READINGS[name] for name in ("alike",)}
-    made = [replace(each, definitions=None) for each in CLUSTERS[:2]]
-    write_snapshots(tmp_path / "runs", made, beside=definitions_beside(kept))
+    made = healthy("shop")
+    beside = definitions_beside({"shop": READINGS["alike"]} if compared else None)
+    write_snapshots(tmp_path / "runs", [made], beside=beside)
     servers = "".join(
-        f"  - name: {one.cluster}\n    servers:\n"
-        + "".join(f"      - {{name: {s.name}, host: {s.host}, port: {s.port}}}\n" for s in one.last)
-        for one in made
+        f"      - {{name: {each.name}, host: {each.host}, port: {each.port}}}\n"
+        for each in made.last
     )
-    for policy, verdict, unknown in (("false", "OK", []), ("true", "UNKNOWN", ["ahead"])):
-        fleet = tmp_path / "fleet.yaml"
-        fleet.write_text(
-            f"defaults: {{user: audit}}\npolicy: {{definitions: {policy}}}\nclusters:\n{servers}"
-        )
-        run(("audit", "--snapshots", str(tmp_path / "runs"), "--fleet", str(fleet), "--json"))
-        found = json.loads(capsys.readouterr().out)
-        assert (found["verdict"], [each["cluster"] for each in found["unknown"]]) == (
-            verdict,
-            unknown,
-        )
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(
+        f"defaults: {{user: audit}}\npolicy: {{definitions: {policy}}}\n"
+        f"clusters:\n  - name: shop\n    servers:\n{servers}"
+    )
+    run(("audit", "--snapshots", str(tmp_path / "runs"), "--fleet", str(fleet), "--json"))
+    found = json.loads(capsys.readouterr().out)
+    facts = [each["fact"] for each in found["unknown"]]
+    assert (found["verdict"], facts) == (verdict, ["definitions"] if verdict != "OK" else [])
 
 
 def test_the_definitions_are_gtid_sets_of_the_run() -> None:

@@ -123,12 +123,20 @@ def test_the_command_compares_the_two_servers_again() -> None:
 
 
 def test_an_error_of_the_applier_is_connected_with_the_difference() -> None:
-    stopped = pair(f"{A}:1-6", applier_errno=1054, applier_error="Unknown column 'c'")
-    [found] = of_code(audited(a_compared_pair(differing=(an_object(),)), snapshot=stopped), "S2")
+    stopped = pair(
+        f"{A}:1-6", applier_errno=1054, applier_error="Unknown column 'c' … 'ALTER TABLE t …'"
+    )
+    audit = audited(a_compared_pair(differing=(an_object(),)), snapshot=stopped)
+    [found] = of_code(audit, "S2")
     assert "The applier of b stopped with error 1054" in found.explanation
-    other = pair(f"{A}:1-6", applier_errno=1062, applier_error="Duplicate entry")
-    [found] = of_code(audited(a_compared_pair(differing=(an_object(),)), snapshot=other), "S2")
-    assert "stopped" not in found.explanation
+    [error] = of_code(audit, "A3")
+    assert "table app.t differs from a in a way that leads to this error" in error.explanation
+    for errno, text in ((1062, "table app.t"), (1054, "Unknown column 'c' … 'ALTER TABLE t2 …'")):
+        other = pair(f"{A}:1-6", applier_errno=errno, applier_error=text)
+        audit = audited(a_compared_pair(differing=(an_object(),)), snapshot=other)
+        [found] = of_code(audit, "S2")
+        assert "stopped" not in found.explanation
+        assert not any("S2" in each.explanation for each in audit.findings)
 
 
 def test_ddl_that_waits_is_s1_until_the_limit_of_the_policy() -> None:

@@ -38,7 +38,7 @@ from topology.readings.definition_reading import (
 from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import ChannelSnapshot
 from topology.rules.build import finding, lasting
-from topology.rules.definition_causes import applier_errors, leads_to
+from topology.rules.definition_causes import ApplierError, applier_errors, error_after
 
 APART_MAX: Final = 1  # more DDL transactions apart are a warning, unless they are on their way
 SCHEMA_VERSION: Final = "schema version"  # the facts of an `Unknown`
@@ -231,19 +231,19 @@ def _drift(
     )
 
 
-def is_drift(each: DifferingObject, errors: frozenset[int]) -> bool:
+def is_drift(each: DifferingObject, errors: Collection[ApplierError]) -> bool:
     """Return whether a difference is S2: it stays, as far as what was read shows.
 
-    `errors` are the numbers with which appliers of the replica stopped.
+    `errors` are those with which appliers of the replica stopped.
     """
-    if each.is_filtered or leads_to(each, errors):
+    if each.is_filtered or error_after(each, errors) is not None:
         return True
     return each.is_searched and not each.pending
 
 
 def _undecided(facts: ClusterFacts, pair: ComparedDefinitions) -> list[DifferingObject]:
     server = facts.last.get(pair.replica)
-    errors = frozenset[int]() if server is None else applier_errors(server)
+    errors = () if server is None else applier_errors(server)
     return [each for each in pair.differing if not (each.is_searched or is_drift(each, errors))]
 
 
@@ -262,7 +262,7 @@ def _drift_text(
     pair: ComparedDefinitions,
     objects: Collection[DifferingObject],
     decisive: Collection[DifferingObject],
-    errors: frozenset[int],
+    errors: Collection[ApplierError],
 ) -> Iterator[str]:
     verb = "is" if len(objects) == 1 else "are"
     yield (
@@ -273,7 +273,8 @@ def _drift_text(
         yield "No channel connects the two servers."
     if rows := dict.fromkeys(f"{each.label}: {each.rows}" for each in decisive if each.is_severe):
         yield f"Rows of the source: {next(iter(rows))}."
-    for number in sorted(errors & {one for each in objects for one in each.errors}):
+    met = {one.number for each in objects if (one := error_after(each, errors)) is not None}
+    for number in sorted(met):
         yield (
             f"The applier of {pair.replica} stopped with error {number}, and such a difference"
             " leads to it."

@@ -137,9 +137,7 @@ class _Looked:
 
     def _apart(self, source: str, replica: str) -> tuple[tuple[LoggedDdl, ...], str]:
         """Return the DDL that a server has executed and another has not, and why not all of it."""
-        from gtid_audit.exits import UsageProblem
-        from gtid_audit.optional_packages import require_columns
-        from topology.adapters.ddl_reads import ddl_of
+        from gtid_audit.tasks.drift_comparison import search_ddl
 
         held, objects = self.servers[source], self.servers[replica].objects
         first = self.snapshot.first_read.get(source)
@@ -147,13 +145,7 @@ class _Looked:
         if first is None:
             return (), f"{source} was not read completely at first"
         wanted = first.gtid_executed - objects.sets.before
-        if not wanted:
-            return (), ""
-        try:
-            require_columns()
-        except UsageProblem as problem:
-            return (), str(problem)
-        search = ddl_of(held.target, wanted, held=held.held, limits=self.limits)
+        search = search_ddl(held, wanted, held=held.held, limits=self.limits)
         found = search.within(wanted)
         unread = GtidSet.of(each.gtid for each in found if each.is_unread)
         why = "" if wanted <= search.searched else search.why_unread

@@ -93,6 +93,24 @@ def compare_pair(
     )
 
 
+def search_ddl(
+    server: DefinitionServer,
+    wanted: GtidSet,
+    *,
+    held: GtidSet,
+    limits: DdlSearchLimits,
+    tables: frozenset[tuple[str, str]] = frozenset(),
+) -> DdlSearch:
+    """Search transactions of a server for DDL; `held` is what its logs have. Never raises."""
+    if not wanted:
+        return DdlSearch(server.name, wanted)
+    try:
+        require_columns()
+    except UsageProblem as problem:
+        return DdlSearch(server.name, GtidSet(), why_unread=str(problem))
+    return ddl_of(server.target, wanted, held=held, limits=limits, tables=tables)
+
+
 @dataclass(slots=True)
 class _Comparing:
     """One pair while it is read in full."""
@@ -190,15 +208,9 @@ class _Comparing:
         sets: SetsAround,
         tables: frozenset[tuple[str, str]],
     ) -> DdlSearch:
-        if not wanted:
-            return DdlSearch(server.name, wanted)
-        try:
-            require_columns()
-        except UsageProblem as problem:
-            return DdlSearch(server.name, GtidSet(), why_unread=str(problem))
         assert server.state is not None
         held = (server.state.gtid_executed | sets.after) - server.state.gtid_purged
-        return ddl_of(server.target, wanted, held=held, limits=self.limits, tables=tables)
+        return search_ddl(server, wanted, held=held, limits=self.limits, tables=tables)
 
     def _filters(self) -> ServerFilters | None:
         """Return the filters on the way: of the source's binary log and the replica's channels."""

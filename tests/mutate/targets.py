@@ -58,6 +58,11 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_definition_drift.py",),
     ),
     Target(
+        "schema findings",
+        ("topology/rules/schema_differences.py", "topology/rules/definition_causes.py"),
+        ("tests/topology/test_schema_differences.py", "tests/topology/test_scenarios.py"),
+    ),
+    Target(
         "tracing",
         (
             "topology/tracing/causes.py",

@@ -197,3 +197,111 @@ def test_of_a_one_way_channel_only_the_replica_can_be_behind() -> None:
 def test_a_pair_of_which_a_server_is_gone_is_left_out() -> None:
     gone = a_compared_pair(replica="c", differing=(an_object(),))
     assert audited(gone).findings == ()
+
+
+# -- the words ------------------------------------------------------------------------------------
+
+
+def explained(compared: ComparedDefinitions, code: str, **channel: Any) -> str:
+    snapshot = pair(f"{A}:1-6", **channel) if compared.behind else pair(**channel)
+    [found] = of_code(audited(compared, snapshot=snapshot), code)
+    return found.explanation
+
+
+def test_the_words_of_s1() -> None:
+    one, two = a_ddl(f"{A}:7"), a_ddl(f"{A}:8")
+    waiting = an_object(pending=PENDING, is_proved=False)
+    other = an_object("u", pending=GtidSet.parse(f"{B}:1"), is_proved=False)
+    assert explained(a_compared_pair(behind=(one,), differing=(waiting, other)), "S1") == (
+        "b has not applied 1 DDL transaction of a. It is on its way. Until then, table app.t may"
+        " differ."
+    )
+    assert explained(a_compared_pair(behind=(one, two)), "S1") == (
+        "b has not applied 2 DDL transactions of a. It is on its way."
+    )
+    late = replace(one, committed_at=OLD)
+    assert explained(a_compared_pair(behind=(late,)), "S1", delay_seconds=60) == (
+        "b has not applied 1 DDL transaction of a. 1 DDL transaction waits for more than 6 minutes."
+    )
+    assert "2 DDL transactions wait for more than 5 minutes." in explained(
+        a_compared_pair(behind=(late, replace(two, committed_at=OLD))), "S1"
+    )
+
+
+def test_the_words_of_s2() -> None:
+    assert explained(a_compared_pair(differing=(an_object(),)), "S2") == (
+        "1 object is not defined on b as on a: table app.t (column fewer)."
+    )
+    severe = an_object(is_severe=True, rows="the applier stops with 1677")
+    assert explained(a_compared_pair(differing=(an_object("u"), severe)), "S2") == (
+        "2 objects are not defined on b as on a: table app.u (column fewer), table app.t (column"
+        " fewer). Rows of the source: table app.t: the applier stops with 1677."
+    )
+    likely = an_object(is_proved=False, causes=("x", "y", "x", "z", "not shown"))
+    assert explained(a_compared_pair(differing=(likely,)), "S2").endswith(
+        " It is no fault if: x; y; z."
+    )
+    both = a_compared_pair(differing=(replace(likely, name="u"), an_object()))
+    assert explained(both, "S2").endswith(" table app.u: no fault if: x; y; z.")
+    unlinked = a_compared_pair(has_channel=False, differing=(severe,))
+    assert " No channel connects the two servers." in explained(unlinked, "S2")
+    schema = an_object("", kind="schema", schema="gone", classes=("schema fewer",))
+    assert ": schema gone (schema fewer)." in explained(a_compared_pair(differing=(schema,)), "S2")
+
+
+def test_long_lists_are_counted() -> None:
+    many = tuple(an_object(f"t{number:02}") for number in range(12))
+    [found] = of_code(audited(a_compared_pair(differing=many)), "S2")
+    assert ", table app.t04 (column fewer), 7 more." in found.explanation
+    assert [each.fact for each in found.evidence][-3:] == [
+        "table app.t09",
+        "more objects that differ",
+        DRIFT_COMMAND,
+    ]
+    assert found.evidence[-2].value == "2"
+    ddl = tuple(a_ddl(f"{A}:{number}") for number in range(2, 9))
+    snapshot = pair(f"{A}:1")
+    [found] = of_code(audited(a_compared_pair(behind=ddl), snapshot=snapshot), "S1")
+    assert [each.fact for each in found.evidence] == [
+        *["DDL not applied"] * 5,
+        "DDL not applied, more",
+    ]
+    assert found.evidence[-1].value == "2"
+    ten = of_code(audited(a_compared_pair(differing=many[:10])), "S2")
+    assert "more objects that differ" not in {each.fact for each in ten[0].evidence}
+
+
+def test_the_evidence_has_the_event_and_the_statement() -> None:
+    made = a_ddl(f"{B}:1", text="ALTER  TABLE\n t DROP c" + " " * 10 + "/* " + "x" * 300)
+    unread = a_ddl(f"{B}:2", at=None, text="")
+    one = an_object(made_by=(made, unread), changes=("- `c` int", "+ `c` bigint"))
+    [found] = of_code(audited(a_compared_pair(differing=(one,))), "S2")
+    first, event, other, _ = found.evidence
+    assert first.value == (
+        "column fewer; warning, proved; errors 1054, 1091 may follow; - `c` int | + `c` bigint"
+    )
+    assert (first.read_from, event.fact) == ("b", "table app.t made by")
+    assert event.value.startswith(f"{B}:1, 2026-01-02 12:00:09 UTC: ALTER TABLE t DROP c /* x")
+    assert event.value.endswith("x…")
+    assert other.value == f"{B}:2: its content could not be read"
+    plain = an_object(errors=(), changes=(), is_proved=False, is_filtered=True)
+    [found] = of_code(audited(a_compared_pair(differing=(plain,))), "S2")
+    assert found.evidence[0].value == "column fewer; info, likely"
+
+
+def test_what_is_unknown_and_why() -> None:
+    unsearched = an_object(is_searched=False, is_proved=False)
+    pairs = a_compared_pair(unsearched="purged", differing=(unsearched, an_object("u")))
+    found = audited(pairs)
+    assert [(each.server, each.fact) for each in found.unknown] == [
+        ("b", "definitions"),
+        ("b", "schema version"),
+    ]
+    assert found.unknown[0].reason.startswith("table app.t differs from a, and not all")
+    two = replace(pairs, unsearched="", differing=(unsearched, replace(unsearched, name="w")))
+    [only] = audited(two).unknown
+    assert only.reason.startswith("table app.t, table app.w differ from a, and")
+    stopped = pair(f"{A}:1-6", applier_errno=1054, applier_error="Unknown column 'c' … app.t")
+    audit = audited(replace(pairs, unsearched=""), snapshot=stopped)
+    assert audit.unknown == ()
+    assert len(of_code(audit, "S2")) == 1

@@ -228,16 +228,15 @@ def test_a_stored_run_reports_the_same(pair97: Pair, tmp_path: Path, engine: str
     assert (without.returncode, json.loads(without.stdout)["findings"]) == (0, [])
 
 
-def test_a_healthy_pair_under_ddl_gives_no_alarm(pair97: Pair) -> None:
-    pair97.a.execute("CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY, a INT)")
-    wait_for(pair97.b, executed(pair97.a))
+@BOTH
+def test_a_healthy_pair_under_ddl_gives_no_alarm(pair: Pair) -> None:
     stop = threading.Event()
 
     def change() -> None:
         number = 0
         while not stop.is_set():
             number += 1
-            pair97.a.execute(
+            pair.a.execute(
                 f"ALTER TABLE app.t ADD COLUMN c{number} INT",
                 f"CREATE TABLE app.n{number} (id INT)",
                 f"INSERT INTO app.t (id) VALUES ({number})",
@@ -248,7 +247,7 @@ def test_a_healthy_pair_under_ddl_gives_no_alarm(pair97: Pair) -> None:
     worker = threading.Thread(target=change)
     worker.start()
     try:
-        found = [audit(pair97.a, pair97.b) for _ in range(6)]
+        found = [audit(pair.a, pair.b) for _ in range(6)]
     finally:
         stop.set()
         worker.join()

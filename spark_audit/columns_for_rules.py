@@ -118,7 +118,7 @@ ASKED: Final = ("settings",)
 # Columns in neither list that the evidence of a finding quotes, by code.
 QUOTED: Final = {
     "U4": ("version_text",),
-    **dict.fromkeys(("A7", "E3", "E6", "H7", "J1", "P1"), ("binary_logs",)),
+    **dict.fromkeys(("A7", "E3", "E6", "H3", "H4", "H7", "J1", "P1"), ("binary_logs",)),
 }
 _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in (*COLUMNS, *ASKED))
 

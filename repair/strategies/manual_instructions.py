@@ -145,6 +145,12 @@ def donor_refetch(situation: Situation) -> str:
         f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
         f" {finding.source}: run {in_order(stop, *_attaching(situation, finding.source or ''))}"
     )
+    if finding.code == "H3":
+        text = (
+            "compare the rows first: if a copy with them was loaded on"
+            f" {finding.replica} without its gtid_purged, a second execution fails or doubles data."
+            f" If they are missing, {text}"
+        )
     if more:
         text = (
             f"{name} would also send {more}, which {finding.source} does not have: decide first"

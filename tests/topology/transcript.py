@@ -36,6 +36,7 @@ from topology.readings.contents import (
 from topology.readings.dialect import SOURCES_OF_VALUES, dialect_of
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogReach, LogStart
 from topology.readings.snapshot import (
+    BinaryLog,
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
@@ -308,6 +309,9 @@ def _server(
         "server_id": int(facts.pop("id", sum(map(ord, name)))),
         "group": group_of(facts, letters, started=started),
     }
+    if "files" in facts:  # the binary logs that it still has, by number
+        numbers = facts.pop("files").split(",")
+        values["binary_logs"] = tuple(BinaryLog(f"binlog.{int(each):06}", 1000) for each in numbers)
     if facts:
         raise ValueError(f"{name}: no such fact: {', '.join(facts)}")
     for fact in empty.unread:

@@ -70,15 +70,23 @@ ROWS: tuple[Row, ...] = (
         " stopped. It is proved if the source's log shows that the applier has not passed them.",
     ),
     Row(
-        "H3", "hole purged on the source, held by another donor", "critical", False,
-        "The source can no longer send what the replica is missing, but another server can.",
-        "The source's binary logs were purged before the hole was noticed.",
-        "The hole is within the source's gtid_purged and within another server's binary logs.",
+        "H3", "hole purged on the source, held by another donor", "critical", True,
+        "The source can no longer send what the replica is missing, but another server can. The"
+        " channel runs by file position, so its threads run without an error.",
+        "The channel was set to a file position after the transactions, or a copy was loaded"
+        " without its gtid_purged; the source purged its logs before the hole was noticed.",
+        "The hole is in the source's gtid_purged and in the binary logs of another audited server."
+        " The source still has the file that the channel reads; otherwise, and with auto-position,"
+        " it is P1. A copy that was loaded without its gtid_purged has the rows.",
     ),
     Row(
-        "H4", "hole held by no server", "critical", False,
-        "No server can send what the replica is missing.", "Every donor purged it.",
-        "The hole is in the purged set of every donor.",
+        "H4", "hole held by no server", "critical", True,
+        "No audited server can send what the replica is missing. The channel runs by file"
+        " position, so its threads run without an error.",
+        "As for H3, and every donor purged it.",
+        "The hole is in the source's gtid_purged, and in the binary logs of no audited server. It"
+        " is likely if a source of the replica is not audited, or if a server was not read."
+        " A copy that was loaded without its gtid_purged has the rows.",
     ),
     Row(
         "H5", "source ghost", "warning", False,

@@ -65,6 +65,8 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "latent_1236",
         "candidate_purged",
         "fragmented_set",
+        "unknown_origin",
+        "dead_uuids",
         "numbers_nearly_used",
         "durability",
         "without_commit_order",

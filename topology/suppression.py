@@ -152,6 +152,10 @@ def _waits_for_the_same(cause: Finding, symptom: Finding) -> bool:
     return cause.replica == symptom.replica and is_at_it
 
 
+def _has_all_of_it(cause: Finding, symptom: Finding) -> bool:
+    return symptom.gtid_set <= cause.gtid_set
+
+
 def _keeps_too_short(cause: Finding, symptom: Finding) -> bool:
     return cause.source == symptom.replica
 
@@ -194,6 +198,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _stopped_way_back),
     (("E1", "E2"), ("H7",), _names_the_hand),
+    (("E1", "E2", "H7", "J3"), ("E5",), _has_all_of_it),
     (("H1", "H3", "H4"), ("C3", "A7"), _if_proved(_same_edge)),
     (("U1",), ("A4",), _from_silent_server),
     (("A9",), ("A4", "T3"), _logs_nothing),

@@ -77,6 +77,7 @@ REACHES: list[tuple[str, str, set[str]]] = [
     ("E3", "A4", {"edge", "other channel"}),
     ("E1", "A7", {"way back"}),
     ("E1", "H7", set()),
+    ("E1", "E5", EVERYWHERE | {"elsewhere"}),
     ("H1", "C3", {"edge"}),
     ("U1", "A4", set()),
     ("A4", "T3", {"edge"}),

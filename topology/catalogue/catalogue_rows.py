@@ -172,10 +172,12 @@ ROWS: tuple[Row, ...] = (
         " compared.",
     ),
     Row(
-        "E5", "unknown origin", "info", False,
-        "Transactions with a UUID that no known server has.",
-        "A server that no longer exists, or a UUID set by hand.",
-        "The UUID is in gtid_executed and belongs to no server of the inventory.",
+        "E5", "unknown origin", "info", True,
+        "A server is missing transactions with a UUID that no audited server has.",
+        "A session set gtid_next by hand, a program applies the log of another server, a former"
+        " server_uuid, or a server that no longer exists.",
+        "Another server's first reading has them, and this server's last one does not. All servers"
+        " and sources were read. If all servers have the same of such a UUID, it is F2.",
     ),
     Row(
         "E6", "history reset on the source", "critical", True,

@@ -17,6 +17,7 @@ from topology.rules import (
     hanging_receivers,
     lost_history,
     one_reading,
+    origins,
     passed,
     passing_on,
     promotable,
@@ -52,6 +53,7 @@ RULES = (
     *risky_settings.RULES,
     *set_shapes.RULES,
     *filters.RULES,
+    *origins.RULES,
     *group_backlogs.RULES,
     *group_members.RULES,
 )

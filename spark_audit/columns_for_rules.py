@@ -51,6 +51,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "applier_blocked",
         "applier_stalled",
         "crash_gap",
+        "gap_not_recovered",
         "unconfirmed_lead",
         "ahead_of_the_only_reading",
         "allowed_extra",

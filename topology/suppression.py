@@ -184,8 +184,9 @@ _THREADS = ("A1", "A2", "A3", "A4", "A5", "A7", "A8", "C3")
 EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C1",), (*_DIFFERENCES, *_THREADS), _touching),
     (("C2",), ("H1", "H8", "T1", "T2", "T3", "A4", "A8"), _between_equal_ids),
-    (("A1", "A2", "A3"), ("T1", "T2", "A5", "A7", "A8"), _of_stopped_applier),
-    (("A1", "A2", "A3"), ("H2",), _same_edge),
+    (("A6",), ("A3",), _same_edge),  # its error
+    (("A1", "A2", "A3", "A6"), ("T1", "T2", "A5", "A7", "A8"), _of_stopped_applier),
+    (("A1", "A2", "A3", "A6"), ("H2",), _same_edge),
     (("A5",), ("A8", "T1", "T2"), _waits_for_the_same),
     (("A5", "A8"), ("T1", "T2"), _same_edge),
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),

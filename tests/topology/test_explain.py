@@ -141,8 +141,6 @@ APPLIER_TEXTS = (
     ),
     "Could not open log file",
     "Last_SQL_Error: Could not find target log file mentioned in relay log info in the index file",
-    "Slave failed to initialize relay log info structure from the repository",
-    "Replica failed to initialize applier metadata structure from the repository",
     "Worker 1 failed executing transaction 'x'; Error 'XAER_NOTA: Unknown XID' on query.",
     "Worker 1 failed executing transaction 'x'; Query execution was interrupted",
     (
@@ -215,7 +213,9 @@ MORE_TEXTS: tuple[tuple[str, str | None], ...] = (
     ("Table './d/t' is marked as crashed and should be repaired", "A3"),
     ("Got error 168 - 'Unknown (generic) error from engine' from storage engine", "A3"),
     ("The incident LOST_EVENTS occured on the master. Message: error writing the log", "A3"),
-    ("Cannot recover after SLAVE errored out in parallel execution mode.", "A3"),
+    ("Cannot recover after SLAVE errored out in parallel execution mode.", "A6"),
+    ("Slave failed to initialize relay log info structure from the repository", "A6"),
+    ("Replica failed to initialize applier metadata structure from the repository", "A6"),
     (
         "The table in transaction x does not comply with the requirements by an external plugin.",
         "A3",

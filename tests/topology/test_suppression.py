@@ -64,6 +64,7 @@ EVERYWHERE = set(PLACES) - {"elsewhere"}
 REACHES: list[tuple[str, str, set[str]]] = [
     ("C1", "E1", EVERYWHERE),
     ("C2", "H1", {"edge", "other channel", "way back", "above", "into"}),
+    ("A6", "A3", {"edge"}),
     ("A2", "T2", {"edge", "other channel", "into"}),
     ("A3", "H2", {"edge"}),
     ("A8", "T1", {"edge"}),

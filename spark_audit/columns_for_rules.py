@@ -48,6 +48,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "applier_backlog",
         "receiver_backlog",
         "passed_by_applier",
+        "source_ghost",
         "applier_blocked",
         "applier_stalled",
         "crash_gap",

@@ -29,9 +29,9 @@ The reach is narrow where a code has several causes. Two examples:
 * P1 (the source purged what the replica needs) explains A4 (the receiver stopped with an error)
   only for the same channel. P1 must be proved, and the error in A4 must report purged logs. A
   receiver that the source refused for another reason keeps its finding.
-* H1, H3, H4, H8, P1 and C11 explain E1 and E2 only in the opposite direction. Example: a is missing
-  A:5 as a replica of b, and b has A:5 extra as a replica of a. The set of E1 must be a subset of
-  H1's set.
+* H1, H3, H4, H5, H8, P1 and C11 explain E1 and E2 only in the opposite direction. Example: a is
+  missing A:5 as a replica of b, and b has A:5 extra as a replica of a. The set of E1 must be a
+  subset of H1's set.
 
 Suppression by code alone would be simpler, and would hide an independent fault of the same kind on
 another channel. Suppression by severity alone would hide causes behind their symptoms.
@@ -175,7 +175,7 @@ def _hides(cause: Finding, symptom: Finding, reaches: Reach) -> bool:
 
 
 _DIFFERENCES = (
-    *("T1", "T2", "T3", "T4", "H1", "H3", "H4", "H7", "H8", "E1", "E2", "E3", "E6"),
+    *("T1", "T2", "T3", "T4", "H1", "H3", "H4", "H5", "H7", "H8", "E1", "E2", "E3", "E6"),
     *("P1", "J1", "J2", "J3", "C2"),
 )
 _THREADS = ("A1", "A2", "A3", "A4", "A5", "A7", "A8", "C3")
@@ -191,9 +191,9 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("A5", "A8"), ("T1", "T2"), _same_edge),
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),
     # Regardless of the cause of the gap: what a replica is missing is not errant on its source.
-    (("H1", "H3", "H4", "H8", "P1", "C11"), ("E1", "E2"), _same_transactions_back),
+    (("H1", "H3", "H4", "H5", "H8", "P1", "C11"), ("E1", "E2"), _same_transactions_back),
     (("P1", "H3", "H4"), ("C6",), _same_edge),
-    (("P1", "H1", "H3", "H4", "H8"), ("P5",), _purged_there_too),
+    (("P1", "H1", "H3", "H4", "H5", "H8"), ("P5",), _purged_there_too),
     (("P3",), ("C8",), _keeps_too_short),
     (("C14",), ("A4",), _if_proved(_same_edge)),
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),

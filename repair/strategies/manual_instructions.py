@@ -145,7 +145,7 @@ def donor_refetch(situation: Situation) -> str:
         f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
         f" {finding.source}: run {in_order(stop, *_attaching(situation, finding.source or ''))}"
     )
-    if finding.code == "H3":
+    if finding.code in ("H3", "H5"):
         text = (
             "compare the rows first: if a copy with them was loaded on"
             f" {finding.replica} without its gtid_purged, a second execution fails or doubles data."

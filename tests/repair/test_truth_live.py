@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from compose import faults, faults_plans
+from compose import faults, faults_logs, faults_plans
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.shapes import Topology, wait_for
@@ -28,6 +28,7 @@ from tests.repair.truth_faults import (
     errant_rows,
     errant_rows_in_pair,
     failing_view,
+    log_lost_in_star,
     old_primary,
     one_way,
     purged_errant_rows,
@@ -205,6 +206,18 @@ CASES = (
     Case(
         *("reset, H3, 5.6", "star56", bypassed_in_star, "bypassed.t"),
         *(unchanged, {"H3": "reset_and_purge"}, _LEFT_OUT),
+    ),
+    Case(
+        *("inject, H5", "star97", log_lost_in_star, "lost_log.t"),
+        *(unchanged, {"H5": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, H5", "star97", log_lost_in_star, "lost_log.t"),
+        *(unchanged, {"H5": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, H5, 5.6", "pair56", one_way(faults_logs.log_lost), "lost_log.t"),
+        *(unchanged, {"H5": "reset_and_purge"}, _LEFT_OUT),
     ),
     Case("start, A7", "pair97", stopped, "waits.t", as_on("a")),
     Case("start, A7, 5.6", "pair56", stopped, "waits.t", as_on("a")),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from compose import faults, faults_applier, faults_history, faults_plans
+from compose import faults, faults_applier, faults_history, faults_logs, faults_plans
 from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
 
@@ -53,6 +53,10 @@ def conflict(pair: Topology) -> None:
 
 def bypassed_in_star(star: Topology) -> None:
     faults.bypassed_and_purged(star, source="source", replica="replica1")
+
+
+def log_lost_in_star(star: Topology) -> None:
+    faults_logs.log_lost(star, source="source", replica="replica1")
 
 
 def failing_view(pair: Topology) -> None:

@@ -325,17 +325,21 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
     """Read what logs show, in seconds from noon.
 
     `first=1/-500`: log 1 was begun then. `A:98=-20#7`: a commit of server 7. `until:A:5-9=2/-600`:
-    log 2 is the first that has any of these, and was last written to then.
+    log 2 is the first that has any of these, and was last written to then. `absent=A:5`: searched
+    for, and in no log.
     """
     if not words:
         return None
-    commits, reaches = [], []
+    commits, reaches, absent = [], [], GtidSet()
     first = None
     for key, value in words.items():
         if key == "first":
             number, _, seconds = value.partition("/")
             begun = NOON + timedelta(seconds=float(seconds))
             first = LogStart(f"binlog.{int(number):06}", begun, GtidSet())
+            continue
+        if key == "absent":
+            absent = gtids(value)
             continue
         if key.startswith("until:"):
             number, _, seconds = value.partition("/")
@@ -347,7 +351,7 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
         commits.append(
             CommitRecord(gtids(key), int(server_id or 1), at, is_exact=True, logged_at=at)
         )
-    return HistoryEvidence(first, tuple(commits), reaches=tuple(reaches))
+    return HistoryEvidence(first, tuple(commits), reaches=tuple(reaches), absent=absent)
 
 
 def _settings(facts: dict[str, str]) -> dict[str, str]:

@@ -89,10 +89,14 @@ ROWS: tuple[Row, ...] = (
         " A copy that was loaded without its gtid_purged has the rows.",
     ),
     Row(
-        "H5", "source ghost", "warning", False,
-        "The source lists a GTID for which it has no event.",
-        "Server bugs 71575, 74687 and 106096.",
-        "The same hole on every replica, and no event in the source's binary log.",
+        "H5", "source ghost", "critical", True,
+        "The source lists GTIDs for which it has no event: it cannot send them, and refuses no"
+        " receiver.",
+        "A binary log that was lost, other than by PURGE: the rows are missing on the replica. Or"
+        " server bugs 71575, 74687 and 106096: nothing is missing.",
+        "The hole is in the source's gtid_executed, not in its gtid_purged, and a search of its"
+        " binary logs did not find it. It is likely if a range has more than two GTIDs: both ends"
+        " were searched for.",
     ),
     Row(
         "H6", "hole in a server's own GTIDs", "info", False,

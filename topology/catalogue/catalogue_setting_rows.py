@@ -141,8 +141,12 @@ SETTING_ROWS: tuple[Row, ...] = (
     ),
     Row(
         "S3", "tracker mismatch", "warning", False,
-        "The schema used to decode rows does not fit them.", "DDL that the tracker did not see.",
-        "Column count doesn't match value count.",
+        "The tracked definition of a table does not fit its row events: columns get the wrong names,"
+        " or statements from these rows fail with \"Column count doesn't match value count\".",
+        "DDL that the tracker did not see, or a definition that was set by hand.",
+        "`gtid-audit binlog schema compare` shows four definitions side by side: on the source now,"
+        " at the event, as tracked, on the replica now. No audit decodes rows by tracked"
+        " definitions, so none reports it; a replica whose definition does not fit is S2.",
     ),
     Row(
         "F1", "fragmented set", "info", True,
@@ -151,9 +155,12 @@ SETTING_ROWS: tuple[Row, ...] = (
         "gtid_executed has more intervals than `intervals_max` of the policy.",
     ),
     Row(
-        "F2", "dead UUIDs", "info", False,
-        "UUIDs that could be retired.", "Servers that no longer exist.",
-        "Every server and every backup has the same GTIDs of these UUIDs.",
+        "F2", "dead UUIDs", "info", True,
+        "UUIDs that could be retired. Every connection with auto-position sends and compares them.",
+        "Servers that no longer exist, or have another server_uuid now.",
+        "More than `dead_uuids_max` of the policy belong to no audited server, and every server and"
+        " consumer has the same GTIDs of them, in both readings. Backups were not read: likely. Not"
+        " reported while a source is outside the audit.",
     ),
     Row(
         "F3", "numbers nearly used up", "warning", True,

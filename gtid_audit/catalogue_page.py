@@ -18,7 +18,8 @@ def _lines() -> Iterator[str]:
     yield "# The catalogue: every verdict, why it arises, what to do"
     yield ""
     yield "Generated from the table in the code (`make docs`). Codes are stable. A row marked"
-    yield "*not reported* is for `gtid-audit explain` only; it says which codes report what matters."
+    yield "*not reported* is for `gtid-audit explain` only, and names the codes that report what"
+    yield "matters of it."
     for family, heading in FAMILIES.items():
         yield ""
         yield f"## {family}: {heading}"

@@ -213,11 +213,11 @@ def test_the_words_of_s1() -> None:
     waiting = an_object(pending=PENDING, is_proved=False)
     other = an_object("u", pending=GtidSet.parse(f"{B}:1"), is_proved=False)
     assert explained(a_compared_pair(behind=(one,), differing=(waiting, other)), "S1") == (
-        "b has not applied 1 DDL transaction of a. It is on its way. Until then, table app.t may"
+        "b has not applied 1 DDL transaction of a. It is on its way (T2, likely). Until then, table app.t may"
         " differ."
     )
     assert explained(a_compared_pair(behind=(one, two)), "S1") == (
-        "b has not applied 2 DDL transactions of a. It is on its way."
+        "b has not applied 2 DDL transactions of a. It is on its way (T2, likely)."
     )
     late = replace(one, committed_at=OLD)
     assert explained(a_compared_pair(behind=(late,)), "S1", delay_seconds=60) == (

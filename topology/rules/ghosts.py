@@ -19,6 +19,7 @@ from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.unlogged import without_event
 from topology.readings.history_evidence import INTERVALS_MAX, ends_of
 from topology.rules.build import Rules, evidence, many, on_edge
+from topology.rules.purged import coming_elsewhere
 
 _LOST: Final = (
     " The binary logs of {donors} have them: unless they are empty there, a binary log of {source}"
@@ -43,12 +44,13 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
         others = sorted(facts.fully_read.keys() - {edge.source, edge.replica})
         donors = [name for name in others if ghosts <= facts.first[name].logged]
         names = {"source": edge.source, "replica": edge.replica, "donors": ", ".join(donors)}
+        elsewhere = coming_elsewhere(facts, edge, ghosts)
         yield on_edge(
             facts,
             edge,
             "H5",
             ghosts,
-            grade=Grade.PROVED if searched == ghosts else Grade.LIKELY,
+            grade=Grade.PROVED if searched == ghosts and not elsewhere else Grade.LIKELY,
             strategies=("donor_refetch", "reclone") if donors else ("reclone",),
             proof=(
                 evidence("executed and not purged, in no binary log", ghosts, source),
@@ -58,7 +60,8 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=f"{edge.replica} does not have {many(ghosts)} of {edge.source}, and no"
             f" binary log of {edge.source} has them: it cannot send them, and refuses no receiver."
             + (_LOST if donors else _OPEN).format(**names)
-            + ("" if searched == ghosts else " gtid-audit searched for both ends of each range."),
+            + ("" if searched == ghosts else " gtid-audit searched for both ends of each range.")
+            + elsewhere,
         )
 
 

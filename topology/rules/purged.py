@@ -25,7 +25,8 @@ _MAYBE_REFUSED: Final = (
     f" Otherwise they do not arrive.{_COPY}"
 )
 _NOT_REFUSED: Final = (
-    "they do not arrive. The channel runs by file position, so its next connection is accepted."
+    "this channel does not deliver them. It runs by file position, so its next connection is"
+    " accepted."
     f" With auto-position it would be refused with error 1236.{_COPY}"
 )
 _OTHER_SOURCE: Final = " Another source of {name}, which was not read, may still have them."
@@ -103,15 +104,33 @@ def _missing(
         text += f" {', '.join(unread)} could not be read, and may have them." if unread else ""
     if others:
         text += f" {', '.join(others)} may have them; gtid-audit did not read that."
+    elsewhere = "" if code == "P1" else coming_elsewhere(facts, edge, gtids)
     return on_edge(
         facts,
         edge,
         code,
         gtids,
-        grade=grade,
+        grade=Grade.LIKELY if elsewhere else grade,
         strategies=("configure", *ways) if unlogged else ways,
         proof=tuple(proof),
-        explanation=text,
+        explanation=text + elsewhere,
+    )
+
+
+def coming_elsewhere(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
+    """Return which other channels of a replica may deliver transactions, as text; "" if none."""
+    names = [
+        f"{other.channel.name or '(default)'} from {other.source}"
+        for other in facts.edges
+        if other.replica == edge.replica
+        and other is not edge
+        and gtids & (other.expected | other.queued_below | other.queued_above)
+    ]
+    if not names:
+        return ""
+    return (
+        f" Channel {', '.join(names)} may deliver them: audit again when {edge.replica} has nothing"
+        " left to receive and to apply."
     )
 
 

@@ -127,7 +127,8 @@ def _apart(
     ddl = tuple(each for each in missing.ddl if each.gtid not in kept_back)
     if not ddl:
         return None
-    moving = GtidSet.union_of(each.gtid_set for each in about if each.code in _MOVING)
+    ways_there = [each for each in about if each.code in _MOVING]
+    moving = GtidSet.union_of(each.gtid_set for each in ways_there)
     without_way = [each for each in ddl if each.gtid not in moving]
     channel = _channel_of(facts, missing.source, missing.replica)
     limit = _limit(facts, channel)
@@ -149,7 +150,7 @@ def _apart(
         explanation=" ".join(
             (
                 f"{missing.replica} has not applied {_count(ddl)} of {missing.source}.",
-                *_way_text(without_way, late, limit),
+                *_way_text(without_way, late, limit, _reported_by(ways_there, gtids)),
                 *([f"Until then, {_named(waiting)} may differ."] if waiting else []),
             )
         ),
@@ -185,8 +186,18 @@ def _age(facts: ClusterFacts, ddl: LoggedDdl) -> timedelta | None:
     return None if now is None else now - ddl.committed_at
 
 
+def _reported_by(ways_there: Iterable[Finding], gtids: GtidSet) -> str:
+    """Return the codes of the findings that report these transactions as on their way."""
+    found = [each for each in ways_there if not each.gtid_set.is_disjoint(gtids)]
+    doubt = "" if all(each.grade is Grade.PROVED for each in found) else ", likely"
+    return f"{', '.join(sorted({each.code for each in found}))}{doubt}"
+
+
 def _way_text(
-    without_way: Collection[LoggedDdl], late: Collection[LoggedDdl], limit: timedelta
+    without_way: Collection[LoggedDdl],
+    late: Collection[LoggedDdl],
+    limit: timedelta,
+    reported_by: str,
 ) -> Iterator[str]:
     seconds = int(limit.total_seconds())
     if late:
@@ -195,7 +206,7 @@ def _way_text(
     elif without_way:
         yield "No finding of this audit shows how it will arrive."
     else:
-        yield "It is on its way."
+        yield f"It is on its way ({reported_by})."
 
 
 def _count(ddl: Collection[LoggedDdl]) -> str:

@@ -4,14 +4,18 @@ import json
 import shlex
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compose.native.installation import Installation
+from compose.native import load
+from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from compose.native.shapes import Pair, TopologyPlan, follow_by_name, running, wait_for
+from gtid_audit.operands.cluster_to_read import ClusterToRead
+from gtid_audit.tasks.cluster_definitions import look_at_definitions
 from tests.gtid_audit.build import run_cli
 from tests.gtid_audit.test_schema_drift_live import (
     differences,
@@ -19,6 +23,11 @@ from tests.gtid_audit.test_schema_drift_live import (
     name_of,
     not_logged,
 )
+from tests.topology.test_faults_live import targets_of
+from topology.adapters.collect import CollectLimits, collect_cluster
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Verdict
+from topology.policy import Policy
 from topology.readings.dialect import dialect_of
 from topology.readings.version import ServerVersion
 
@@ -275,3 +284,41 @@ def test_two_sources_of_one_replica_are_no_drift(installation97: Installation) -
         objects = [each["fact"] for one in of_code(found, "S2") for each in one["evidence"]]
         assert "table of_a.by_hand" in objects
         assert "schema of_b" not in objects
+
+
+def test_another_server_at_the_address_is_unknown(pair97: Pair) -> None:
+    """A failover between the readings and the definitions: they are of two servers."""
+    targets = targets_of(pair97)
+    snapshot = collect_cluster("live", targets)
+    swapped = tuple(
+        replace(each, host=other.host, port=other.port)
+        for each, other in zip(targets, reversed(targets), strict=True)
+    )
+    to_read = ClusterToRead("live", swapped, CollectLimits(), Policy())
+    reading = look_at_definitions(snapshot, to_read, say=lambda _: None)
+    assert reading.pairs == ()
+    assert [(each.server, each.fact) for each in reading.unread] == [
+        ("a", "server_uuid"),
+        ("b", "server_uuid"),
+    ]
+    assert "another server answers" in reading.unread[0].reason
+    assert audit_cluster(snapshot.with_definitions(reading)).verdict is Verdict.UNKNOWN
+
+
+def test_a_server_that_does_not_answer_is_unknown_once(pair97: Pair) -> None:
+    not_logged(pair97.a, "CREATE DATABASE own")
+    pair97.b.stop()
+    found = audit(pair97.a, pair97.b)
+    assert found["verdict"] == "UNKNOWN"
+    assert {each["server"] for each in found["unknown"]} == {name_of(pair97.b)}
+    assert not any(each["fact"].startswith("definitions") for each in found["unknown"])
+    assert schema_codes(found) == []
+
+
+@BOTH
+def test_a_pair_under_full_load_gives_no_alarm(pair: Pair, mysql_clients: Clients) -> None:
+    with load.write_load(list(pair.servers.values()), clients=mysql_clients):
+        found = [audit(pair.a, pair.b) for _ in range(3)]
+    for each in found:
+        assert (each["verdict"], each["unknown"]) == ("OK", []), each
+        assert "S2" not in schema_codes(each)

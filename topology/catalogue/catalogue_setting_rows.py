@@ -141,8 +141,8 @@ SETTING_ROWS: tuple[Row, ...] = (
     ),
     Row(
         "S3", "tracker mismatch", "warning", False,
-        "The tracked definition of a table does not fit its row events: columns get the wrong names,"
-        " or statements from these rows fail with \"Column count doesn't match value count\".",
+        "The tracked definition of a table does not fit its row events: columns get wrong names, or"
+        " statements from these rows fail with \"Column count doesn't match value count\".",
         "DDL that the tracker did not see, or a definition that was set by hand.",
         "`gtid-audit binlog schema compare` shows four definitions side by side: on the source now,"
         " at the event, as tracked, on the replica now. No audit decodes rows by tracked"

@@ -216,7 +216,7 @@ def test_addresses_that_differ_are_no_problem() -> None:
     ("text", "said"),
     [
         ("clusters: []", "clusters: is empty"),
-        ("a: [1", "line 1: not YAML"),
+        ("a: [1", "begun in line 1"),
         ("a: 1\na: 2", "line 2: the key appears twice"),
         ("a: &x [1]\nb: *x", "line 1: an anchor is reused"),
         ("? [1]\n: 2", "a key that is not a word"),

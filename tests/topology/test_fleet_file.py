@@ -296,8 +296,9 @@ def test_a_roster_says_where_the_accounts_are_and_looks_up_none(tmp_path: Path) 
     assert len(refusal.value.problems) == 3
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("deep", ["[" * 5_000, "\n".join(" " * n + "a:" for n in range(1_500))])
+@pytest.mark.parametrize(
+    "deep", ["[" * 5_000, "\n".join(["a:", *(" " * n + "a:" for n in range(5, 1_500))])]
+)
 def test_text_that_is_nested_without_end_is_refused_with_its_line(deep: str) -> None:
     [problem] = problems("defaults: {user: u}\nclusters:\n  - " + deep)
     assert "nested more than 100 levels deep" in problem

@@ -25,9 +25,6 @@ VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.O
 UNREAD_CODE: Final = "U1"  # of facts that were not read, which are reported in a separate list
 SPARK_DIGEST: Final = "spark"  # exclusive or of xxhash64 of the columns
 LOCAL_DIGEST: Final = "local"  # exclusive or of SHA-256 of the rows as JSON, the first 64 bits
-# Limits of the history, for both engines; spark_audit/first_seen.py has the reasons.
-NOT_LOOKED_FOR_AGAIN: Final = ("E4",)
-CARRIED_DAYS_MAX: Final = 30  # longer than any repair of a server, shorter than a year of history
 LAYOUT: Final = 1  # of the tables; raised when a column changes its meaning
 
 

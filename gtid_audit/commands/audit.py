@@ -23,6 +23,7 @@ from gtid_audit.commands.options import (
     Dsns,
     EngineChoice,
     EngineOption,
+    KeepHistory,
     MaxAge,
     OneCluster,
     OptionalFleetFile,
@@ -66,6 +67,7 @@ def audit(
         typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
     ] = None,
     as_json: AsJson = False,
+    history: KeepHistory = None,
     content: CompareContent = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
     ask_password: AskPassword = False,
@@ -85,12 +87,12 @@ def audit(
         allow_uuid=tuple(allow_uuid or ()),
         accepted=tuple(accepted or ()),
     )
-    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age)
+    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age, history)
     if questions is not None:
         return print_questions(questions, offline)
     if offline is not None:
         of_live = {**named.given(), **stored.given(), "--max-age": None}
-        of_live["--content"] = content or None
+        of_live |= {"--content": content or None, "--history": history}
         _refuse(of_live, "is for servers that gtid-audit reads, not for --offline")
         answer = audit_offline(
             offline,
@@ -102,7 +104,7 @@ def audit(
         return _say(answer, as_json=as_json)
     if named.has_servers:
         _refuse(stored.given(), "is for fleets: use it without DSNs and --discover")
-        return _say(audit_named(named, content=content), as_json=as_json)
+        return _say(audit_named(named, content=content, history=history), as_json=as_json)
     if named.has_options:
         raise UsageProblem(
             "--ask-password, --timeout, --allow-uuid and --accepted are for DSNs. The fleet file"
@@ -121,6 +123,7 @@ class _Fleets:
     out: Path | None
     engine: EngineChoice
     max_age: str
+    history: Path | None
 
     def given(self) -> dict[str, object]:
         """Return the options; None if one was not given."""
@@ -146,6 +149,10 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
     if snapshots is not None and content is not None:
         raise UsageProblem("--content is for live servers, not for --snapshots")
+    if snapshots is not None and asked.history is not None:
+        raise UsageProblem(
+            "--history is for live servers; results of --snapshots keep their history with --out"
+        )
     if snapshots is not None:
         question = _question(snapshots, fleet, asked.max_age)
         from gtid_audit.tasks.stored_audit import answer_of_stored, count_stored
@@ -162,7 +169,12 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
     with (
         progress() as line,
         answer_of_fleet(
-            settings, engine=chosen, out=asked.out, say=line.say, content=content
+            settings,
+            engine=chosen,
+            out=asked.out,
+            say=line.say,
+            content=content,
+            history=asked.history,
         ) as answer,
     ):
         line.clear()

@@ -12,10 +12,11 @@ import pytest
 from spark_audit.adapters.local_results import write_results_locally
 from spark_audit.adapters.result_place import ResultPlace, ResultsDiffer
 from spark_audit.result_records import LocalResults
-from spark_audit.summary import CARRIED_DAYS_MAX, FleetSummary, policy_digest
+from spark_audit.summary import FleetSummary, policy_digest
 from tests.spark_audit.audits import UUID_A, an_audit, night, run_of, with_gtids
 from tests.topology.test_accepted import REPAIR
 from topology.catalogue.findings import ClusterAudit
+from topology.finding_history import CARRIED_DAYS_MAX
 from topology.policy import Policy
 
 

@@ -36,6 +36,7 @@ from topology.documents.records import (
     finding_to_record,
     unknown_to_record,
 )
+from topology.facts.accepted_findings import is_accepted
 from topology.finding_history import with_history
 from topology.policy import Policy
 
@@ -60,6 +61,12 @@ class LocalResults:
         ]
         loud.sort(key=lambda one: (_rank(one.severity), one.cluster, one.code, one.id))
         return tuple(loud[:limit])
+
+    def accepted_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings that the policy accepts, in order."""
+        accepted = [finding for finding in _findings(self.audits) if is_accepted(finding)]
+        accepted.sort(key=lambda one: (one.cluster, one.code, one.id))
+        return tuple(accepted[:limit])
 
     def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
         """Return at most `limit` facts that were not read, in order."""

@@ -17,6 +17,7 @@ from uuid import UUID
 from topology.catalogue.findings import Severity, Verdict, worst_verdict
 from topology.documents.records import time_from_text, time_to_text
 from topology.facts.accepted import AcceptedRepair
+from topology.facts.accepted_findings import AcceptedFinding
 from topology.policy import Policy
 
 WORST_CLUSTERS_MAX: Final = 50  # one or two screens; the tables have the rest
@@ -153,7 +154,7 @@ def _canonical(value: object) -> object:
             return {str(key): _canonical(item) for key, item in value.items()}
         case UUID():
             return str(value)
-        case AcceptedRepair():
+        case AcceptedRepair() | AcceptedFinding():
             return value.to_text()
         case None | bool() | int() | float() | str():
             return value

@@ -31,7 +31,7 @@ from gtid_audit.commands.options import (
     max_age_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, write
+from gtid_audit.output import counted, progress, warn, write
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
@@ -43,6 +43,14 @@ if TYPE_CHECKING:
 SPARK_CLUSTERS_MIN: Final = 200_000
 
 
+WriteBaseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-baseline",
+        metavar="FILE",
+        help="Write the findings above info there, as entries that the fleet file can accept.",
+    ),
+]
 Discover = Annotated[
     str | None,
     typer.Option("--discover", metavar="DSN", help="Find the other servers from this one."),
@@ -68,6 +76,7 @@ def audit(
     ] = None,
     as_json: AsJson = False,
     history: KeepHistory = None,
+    write_baseline: WriteBaseline = None,
     content: CompareContent = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
     ask_password: AskPassword = False,
@@ -87,7 +96,7 @@ def audit(
         allow_uuid=tuple(allow_uuid or ()),
         accepted=tuple(accepted or ()),
     )
-    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age, history)
+    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age, history, write_baseline)
     if questions is not None:
         return print_questions(questions, offline)
     if offline is not None:
@@ -124,6 +133,7 @@ class _Fleets:
     engine: EngineChoice
     max_age: str
     history: Path | None
+    baseline: Path | None
 
     def given(self) -> dict[str, object]:
         """Return the options; None if one was not given."""
@@ -135,6 +145,7 @@ class _Fleets:
             "--out": self.out,
             "--engine spark": is_spark or None,
             "--max-age": is_aged or None,
+            "--write-baseline": self.baseline,
         }
 
 
@@ -149,6 +160,8 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
     if snapshots is not None and content is not None:
         raise UsageProblem("--content is for live servers, not for --snapshots")
+    if snapshots is not None and asked.baseline is not None:
+        raise UsageProblem("--write-baseline is for live servers, not for --snapshots")
     if snapshots is not None and asked.history is not None:
         raise UsageProblem(
             "--history is for live servers; results of --snapshots keep their history with --out"
@@ -163,9 +176,11 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
     assert fleet is not None, "one of the two was given"
     from gtid_audit.operands.load_fleet import load
     from gtid_audit.tasks.fleet_audit import answer_of_fleet
+    from gtid_audit.tasks.written_baseline import require_new
 
     settings = load(fleet, asked.cluster)
     chosen = engine_of(asked.engine, lambda: len(settings.clusters))
+    require_new(asked.baseline, chosen)
     with (
         progress() as line,
         answer_of_fleet(
@@ -178,7 +193,19 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
         ) as answer,
     ):
         line.clear()
+        if asked.baseline is not None:
+            _write_baseline(answer, asked.baseline)
         return _say(answer, as_json=as_json)
+
+
+def _write_baseline(answer: "AuditOutcome", path: Path) -> None:
+    from gtid_audit.tasks.written_baseline import write_baseline
+
+    count = write_baseline(answer, path)
+    warn(
+        f"{path}: {counted(count, 'finding')} written. Delete what is to be repaired, add reasons"
+        " and last days, and copy the entries to their clusters in the fleet file"
+    )
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

@@ -15,6 +15,7 @@ from spark_audit.result_records import LocalResults
 from spark_audit.summary import FleetSummary, policy_digest
 from tests.spark_audit.audits import UUID_A, an_audit, night, run_of, with_gtids
 from tests.topology.test_accepted import REPAIR
+from tests.topology.test_accepted_findings import HOLE
 from topology.catalogue.findings import ClusterAudit
 from topology.finding_history import CARRIED_DAYS_MAX
 from topology.policy import Policy
@@ -46,6 +47,7 @@ OTHERWISE: dict[str, Any] = {
     "levels": (("C5", "warning"),),
     "external_sources": frozenset({"elsewhere.example:3306"}),
     "accepted": (REPAIR,),
+    "accepted_findings": (HOLE,),
 }
 
 
@@ -53,6 +55,7 @@ def test_every_part_of_a_policy_is_in_its_digest() -> None:
     assert OTHERWISE.keys() == {each.name for each in fields(Policy)}
     policies = [Policy(), *(Policy(**{name: value}) for name, value in OTHERWISE.items())]
     policies.append(Policy(accepted=(REPAIR, replace(REPAIR, plan_id="another"))))
+    policies.append(Policy(accepted_findings=(replace(HOLE, reason="another"),)))
     assert len({policy_digest(each) for each in policies}) == len(policies)
 
 

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from topology.adapters.collect import CollectLimits
 from topology.adapters.consumer_source import ConsumerSource
-from topology.adapters.inventory.accepted_plans import read_accepted_plan
 from topology.adapters.inventory.accounts import NO_USER, AccountSource, ServerEntry
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
+from topology.adapters.inventory.fleet_accepted import accepted_findings, accepted_repairs
 from topology.adapters.inventory.fleet_consumers import consumers_of, refuse_open_commands
 from topology.adapters.inventory.fleet_model import (
     SECTIONS,
@@ -180,14 +180,13 @@ class _Reading:
 
     def _settings(self, section: FleetSection) -> tuple[CollectLimits, int, Policy]:
         """Return limits and policy. Paths of accepted plans are relative to the fleet file."""
-        accepted = []
-        for number, text in enumerate(section.policy.accepted):
-            try:
-                accepted.append(read_accepted_plan(Path(self.name).parent / text))
-            except InventoryProblem as problem:
-                self.note(("policy", "accepted", number), str(problem))
         limits, connections_max, policy = _limits(section)
-        return limits, connections_max, replace(policy, accepted=tuple(accepted))
+        policy = replace(
+            policy,
+            accepted=accepted_repairs(section, Path(self.name).parent, self.note),
+            accepted_findings=accepted_findings(section, self.note),
+        )
+        return limits, connections_max, policy
 
     def _raise_problems(self) -> None:
         if self.problems:

@@ -110,7 +110,7 @@ class Results:
 
         The executors write the texts; the driver holds one partition of them at a time.
         """
-        shown = self.tables.clusters.select("cluster", "verdict", "servers", "read_at")
+        shown = self.tables.clusters.select("cluster", "verdict", "servers", "read_at", "labels")
         return {
             "clusters": items_of(shown.orderBy("cluster")),
             "findings": items_of(steps.findings_in_order(self.tables.findings)),

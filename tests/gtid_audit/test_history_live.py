@@ -12,7 +12,7 @@ import pytest
 from compose import faults
 from compose.native.shapes import Pair
 from tests.gtid_audit.build import run_cli
-from tests.gtid_audit.test_live import address, fleet_file
+from tests.gtid_audit.test_live import address, await_metric, fleet_file, get, metric, serving
 from topology.adapters.history_file import HistoryFile
 
 
@@ -111,4 +111,25 @@ def test_a_fleet_keeps_its_history_with_and_without_parquet(pair97: Pair, tmp_pa
     assert [each["first_seen"] for each in (second, third)] == [begun, begun]
     [episode] = [each for each in HistoryFile(beside).episodes() if each.code == "A7"]
     assert episode.cluster == "shop"
+    pair97.b.execute("START REPLICA SQL_THREAD")
+
+
+def test_the_service_keeps_a_history_over_a_restart(pair97: Pair, tmp_path: Path) -> None:
+    pair97.b.execute("STOP REPLICA SQL_THREAD")
+    fleet = fleet_file(tmp_path / "fleet.yaml", ("shop", [address(pair97.a), address(pair97.b)]))
+    kept = ("--history", str(tmp_path / "history"))
+    name = "mysql_gtid_finding_first_seen_timestamp_seconds"
+
+    def since() -> float:
+        """Start the service, wait for an audit, and return since when it reports A7."""
+        with serving(fleet, *kept) as (_, url):
+            await_metric(url, "mysql_gtid_verdict", 1.0, cluster="shop")
+            [found] = metric(get(f"{url}/metrics")[1], name, code="A7", cluster="shop")
+            return found
+
+    first = since()
+    assert since() == first
+    [episode] = [each for each in HistoryFile(tmp_path / "history").episodes() if each.code == "A7"]
+    assert episode.first_seen.timestamp() == pytest.approx(first, abs=0.001)
+    assert episode.last_seen > episode.first_seen
     pair97.b.execute("START REPLICA SQL_THREAD")

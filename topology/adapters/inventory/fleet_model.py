@@ -105,10 +105,34 @@ class AcceptedSection(_Section):
     expires: Annotated[date, Field(strict=False)]
 
 
+# Label names of the metrics (gtid_audit/service/metrics.py), and those that Prometheus gives a
+# meaning. Without this list a label of a cluster could replace the server of a series.
+RESERVED_LABELS = frozenset(
+    {"cluster", "server", "source", "replica", "channel", "code", "severity", "le", "quantile"}
+)
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+
+
+def _label(name: str) -> str:
+    """Accept a label name of Prometheus; names that begin with __ are its own."""
+    if _LABEL.fullmatch(name) is None or name.startswith("__"):
+        raise PydanticCustomError(
+            "label", "is not a label name: letters, digits and _, not beginning with __ or a digit"
+        )
+    if name in RESERVED_LABELS:
+        raise PydanticCustomError("label", "is a label of the metrics already")
+    return name
+
+
+LabelName = Annotated[str, Field(max_length=64), AfterValidator(_label)]
+LabelValue = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
 class ClusterSection(_Section):
     """One cluster."""
 
     name: Name
+    labels: Annotated[dict[LabelName, LabelValue], Field(max_length=16)] = {}
     servers: Annotated[tuple[ServerSection, ...], Field(min_length=1, strict=False)]
     # Each is read by a thread of its own.
     consumers: Annotated[tuple[ConsumerSection, ...], Field(max_length=64, strict=False)] = ()

@@ -3,9 +3,11 @@
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -189,6 +191,62 @@ def test_two_audits_at_once_are_both_recorded(file: HistoryFile) -> None:
         thread.join()
     assert failures == []
     assert spans(file) == [("H1", 0, 9, None)] * 4
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.spark_audit.audits import an_audit, night
+from topology.adapters.history_file import HistoryFile, scope_of_cluster
+sys.stdin.readline()
+for number in range(20):
+    file = HistoryFile.at(Path(sys.argv[1]))
+    for cluster in ("shared", sys.argv[2]):
+        audit = an_audit(cluster, at=night(number), codes=["H1"])
+        file.record([audit], scope_of=scope_of_cluster)
+"""
+
+
+def test_processes_that_begin_at_once_share_a_file(tmp_path: Path) -> None:
+    """They also create it together. Audits of one cluster at one moment count once."""
+    path = tmp_path / "h"
+    with ExitStack() as running:
+        writers = [
+            running.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", WRITER, str(path), name],
+                    stdin=subprocess.PIPE,
+                    cwd=Path(__file__).parents[2],
+                )
+            )
+            for name in ("a", "b", "c")
+        ]
+        for writer in writers:
+            assert writer.stdin is not None
+            writer.stdin.write(b"go\n")
+            writer.stdin.flush()
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert spans(HistoryFile(path)) == [("H1", 0, 19, None)] * 4
+
+
+def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "h"
+    for _ in range(3):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), "a"],
+            stdin=subprocess.PIPE,
+            cwd=Path(__file__).parents[2],
+        ) as writer:
+            assert writer.stdin is not None
+            writer.stdin.write(b"go\n")
+            writer.stdin.flush()
+            before = path.stat().st_mtime_ns if path.exists() else 0
+            while not path.exists() or path.stat().st_mtime_ns == before:
+                assert writer.poll() is None, "it wrote before it ended"
+            writer.kill()
+        for code, first, last, ended in spans(HistoryFile.at(path)):
+            assert (code, first, ended) == ("H1", 0, None)
+            assert 0 <= last < 20
 
 
 def test_a_locked_file_is_an_error_after_the_limit(

@@ -59,6 +59,14 @@ def test_every_part_of_a_policy_is_in_its_digest() -> None:
     assert len({policy_digest(each) for each in policies}) == len(policies)
 
 
+def test_a_table_of_an_earlier_version_is_an_error_with_its_place(tmp_path: Path) -> None:
+    results = audit_night(tmp_path, 0, an_audit("a", at=night(0), codes=("H1",)))
+    [file] = (Path(results.place) / "findings").glob("*.parquet")
+    pq.write_table(pq.read_table(file).drop(["deadline"]), file)
+    with pytest.raises(OSError, match=r"/findings: .*deadline"):
+        audit_night(tmp_path, 1, an_audit("a", at=night(1), codes=("H1",)))
+
+
 def test_a_finding_that_lasts_keeps_its_first_seen_and_a_new_one_begins(tmp_path: Path) -> None:
     audit_night(tmp_path, 0, an_audit("a", at=night(0), codes=("H1",)))
     grown = with_gtids(an_audit("a", at=night(1), codes=("H1", "E1")), "51-60")

@@ -5,8 +5,10 @@
 2. `gaps` are servers of the fleet file for which the run has no reading, or a reading of another
    address. An audit must not be OK about a server that was not read.
 3. `consumers` are the readings of the programs and backups that read the logs of some clusters.
-4. `definitions` is the result of comparing the definitions of some clusters.
-5. A cluster with such facts goes to the rules, even if its columns are clean.
+4. `labels` are names that the operator gave the clusters. They are in the results, and no rule
+   reads them.
+5. `definitions` is the result of comparing the definitions of some clusters.
+6. A cluster with such facts, other than labels, goes to the rules, even if its columns are clean.
 """
 
 from collections.abc import Mapping
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from topology.catalogue.findings import Unknown
+from topology.documents.label_records import Labels
 from topology.readings.consumers import ConsumerReading
 from topology.readings.contents import ContentReading
 from topology.readings.definition_reading import DefinitionReading
@@ -31,6 +34,7 @@ class Beside:
     contents: Contents = field(default_factory=dict)
     gaps: Gaps = field(default_factory=dict)
     consumers: Consumers = field(default_factory=dict)
+    labels: Mapping[str, Labels] = field(default_factory=dict)
     definitions: Definitions = field(default_factory=dict)
 
     @classmethod
@@ -39,6 +43,7 @@ class Beside:
         contents: Contents | None,
         gaps: Gaps | None = None,
         consumers: Consumers | None = None,
+        labels: Mapping[str, Labels] | None = None,
         definitions: Definitions | None = None,
     ) -> "Beside":
         """Keep the facts that an evaluation needs: not contents and definitions that are alike.
@@ -55,11 +60,11 @@ class Beside:
             for cluster, reading in (definitions or {}).items()
             if not reading.is_silent
         }
-        return cls(differing, dict(gaps or {}), dict(consumers or {}), audible)
+        return cls(differing, dict(gaps or {}), dict(consumers or {}), dict(labels or {}), audible)
 
     @property
     def clusters(self) -> list[str]:
-        """Return the clusters with such facts, in order of name."""
+        """Return the clusters with facts that rules need, in order of name."""
         return sorted({*self.contents, *self.gaps, *self.consumers, *self.definitions})
 
 

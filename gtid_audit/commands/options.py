@@ -60,6 +60,14 @@ CompareDefinitions: TypeAlias = Annotated[
         " apart by (S1, S2). Default: as the policy of the fleet file says, else not.",
     ),
 ]
+KeepHistory: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--history",
+        metavar="FILE",
+        help="Record the findings in this file, and show since when each exists.",
+    ),
+]
 AllowedUuids: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

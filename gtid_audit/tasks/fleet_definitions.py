@@ -5,7 +5,7 @@ A defect of ours in one cluster makes that cluster UNKNOWN, and does not affect 
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeAlias
 
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.tasks.cluster_definitions import look_at_definitions
@@ -14,6 +14,9 @@ from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit_cluster import EVERY_SERVER
 from topology.readings.definition_reading import DefinitionReading, UnreadDefinitions
 from topology.readings.snapshot import ClusterSnapshot
+
+# By cluster; None: not asked for.
+Definitions: TypeAlias = Mapping[str, DefinitionReading] | None
 
 # Clusters that are compared at the same time: the work is waiting for servers.
 DEFINITIONS_AT_ONCE: Final = 16
@@ -25,7 +28,7 @@ def compare_definitions(
     chosen: bool | None,
     *,
     say: Say | None = None,
-) -> Mapping[str, DefinitionReading] | None:
+) -> Definitions:
     """Compare the definitions of every cluster; None if it was not asked for.
 
     `chosen`: --definitions, --no-definitions, or None for what the policy of the fleet says.

@@ -9,22 +9,22 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gtid_audit.operands.refuse_same_server import refuse_same_servers
 from gtid_audit.optional_packages import require_parquet
 from gtid_audit.tasks.compared_restarts import DirectoryMemory, Memory
 from gtid_audit.tasks.fleet_contents import compare_contents
-from gtid_audit.tasks.fleet_definitions import compare_definitions
-from gtid_audit.tasks.run_storing import place_of, store
+from gtid_audit.tasks.fleet_definitions import Definitions, compare_definitions
+from gtid_audit.tasks.written_run import PARTIAL, store
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_or_unknown
 from topology.catalogue.findings import ClusterAudit
+from topology.documents.label_records import Labels
 from topology.policy import Policy
 from topology.readings.contents import ContentReading
-from topology.readings.definition_reading import DefinitionReading
 from topology.readings.snapshot import ClusterSnapshot
 
 
@@ -35,12 +35,13 @@ class FleetReading:
     snapshots: tuple[ClusterSnapshot, ...]  # in order of name
     contents: Mapping[str, ContentReading] | None  # None: comparing was off
     run: Path | None  # where it is stored
-    definitions: Mapping[str, DefinitionReading] | None = None  # None: not asked for
+    labels: Mapping[str, Labels] = field(default_factory=dict)  # of the clusters that have some
+    definitions: Definitions = None
 
     def evaluated(self, policy: Policy) -> list[ClusterAudit]:
         """Evaluate every cluster in this process. Never raises."""
         contents, definitions = self.contents or {}, self.definitions or {}
-        return [
+        audits = (
             audit_or_unknown(
                 each.with_contents(contents.get(each.cluster)).with_definitions(
                     definitions.get(each.cluster)
@@ -48,7 +49,8 @@ class FleetReading:
                 policy,
             )
             for each in self.snapshots
-        ]
+        )
+        return [replace(audit, labels=self.labels.get(audit.cluster, ())) for audit in audits]
 
 
 def read_fleet(
@@ -85,14 +87,21 @@ def read_fleet(
     compared = compare_contents(fleet, snapshots, content, remembered=remembered, say=say)
     defined = compare_definitions(fleet, snapshots, definitions, say=say)
     if not snapshots:
-        return FleetReading(snapshots, compared.readings, None, defined)
+        return FleetReading(snapshots, compared.readings, None, fleet.labels, defined)
     run = None
     if store_in is not None:
         partial = [cluster.name for cluster in fleet.clusters] if fleet.is_partial else None
-        run = store(store_in, snapshots, compared.readings, definitions=defined, partial=partial)
+        run = store(
+            store_in,
+            snapshots,
+            compared.readings,
+            definitions=defined,
+            partial=partial,
+            labels=fleet.labels,
+        )
     if memory is not None:
         memory.write(compared.remembered)
-    return FleetReading(snapshots, compared.readings, run, defined)
+    return FleetReading(snapshots, compared.readings, run, fleet.labels, defined)
 
 
 def _snapshots_of(
@@ -110,3 +119,8 @@ def _snapshots_of(
     from topology.adapters.storable import storable
 
     return storable(snapshots)
+
+
+def place_of(fleet: Fleet, directory: Path) -> Path:
+    """Return where a fleet's runs and results belong; selected clusters have their own place."""
+    return directory / PARTIAL if fleet.is_partial else directory

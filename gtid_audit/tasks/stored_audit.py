@@ -13,8 +13,8 @@ from gtid_audit.tasks.audit_engines import (
     results_on_spark,
     results_stored,
 )
-from gtid_audit.tasks.run_storing import PARTIAL
 from gtid_audit.tasks.stored_run import StoredQuestion, answer_if_refused, not_in_run
+from gtid_audit.tasks.written_run import PARTIAL
 from gtid_audit.views.audit_results import AuditOutcome, InResults
 from gtid_audit.views.report import Engine
 

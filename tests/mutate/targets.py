@@ -26,6 +26,17 @@ class Target:
 
 TARGETS: Sequence[Target] = (
     Target(
+        "history and acceptance",
+        (
+            *("topology/finding_history.py", "topology/adapters/history_file.py"),
+            "topology/facts/accepted_findings.py",
+        ),
+        (
+            *("tests/topology/test_history_file.py", "tests/topology/test_accepted_findings.py"),
+            "tests/spark_audit/test_local_results.py",
+        ),
+    ),
+    Target(
         "handshake",
         (
             "topology/handshake/matrix.py",

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from topology.adapters.collect import CollectLimits
 from topology.adapters.consumer_source import ConsumerSource
-from topology.adapters.inventory.accepted_plans import read_accepted_plan
 from topology.adapters.inventory.accounts import NO_USER, AccountSource, ServerEntry
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
+from topology.adapters.inventory.fleet_accepted import accepted_findings, accepted_repairs
 from topology.adapters.inventory.fleet_consumers import consumers_of, refuse_open_commands
 from topology.adapters.inventory.fleet_model import (
     SECTIONS,
@@ -33,6 +33,7 @@ from topology.adapters.inventory.secrets import Warn, WarnOnce
 from topology.adapters.inventory.targets import target_of
 from topology.adapters.inventory.yaml_places import Path as Place
 from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
+from topology.documents.label_records import Labels
 from topology.policy import Policy
 from topology.readings.target import ServerTarget
 
@@ -113,6 +114,7 @@ class _PlacedCluster:
     name: str
     servers: list[_Placed]
     consumers: tuple[ConsumerSource, ...]
+    labels: Labels
 
 
 @dataclass(slots=True)
@@ -143,7 +145,12 @@ class _Reading:
         self._raise_problems()
         return Roster(
             tuple(
-                ClusterEntry(each.name, tuple(one.entry for one in each.servers), each.consumers)
+                ClusterEntry(
+                    each.name,
+                    tuple(one.entry for one in each.servers),
+                    each.consumers,
+                    each.labels,
+                )
                 for each in clusters
             ),
             *settings,
@@ -155,7 +162,10 @@ class _Reading:
         once = WarnOnce(warn)
         found = tuple(
             Cluster(
-                each.name, tuple(self._targets(each.servers, environment, once)), each.consumers
+                each.name,
+                tuple(self._targets(each.servers, environment, once)),
+                each.consumers,
+                each.labels,
             )
             for each in clusters
         )
@@ -180,14 +190,13 @@ class _Reading:
 
     def _settings(self, section: FleetSection) -> tuple[CollectLimits, int, Policy]:
         """Return limits and policy. Paths of accepted plans are relative to the fleet file."""
-        accepted = []
-        for number, text in enumerate(section.policy.accepted):
-            try:
-                accepted.append(read_accepted_plan(Path(self.name).parent / text))
-            except InventoryProblem as problem:
-                self.note(("policy", "accepted", number), str(problem))
         limits, connections_max, policy = _limits(section)
-        return limits, connections_max, replace(policy, accepted=tuple(accepted))
+        policy = replace(
+            policy,
+            accepted=accepted_repairs(section, Path(self.name).parent, self.note),
+            accepted_findings=accepted_findings(section, self.note),
+        )
+        return limits, connections_max, policy
 
     def _raise_problems(self) -> None:
         if self.problems:
@@ -216,7 +225,8 @@ class _Reading:
                     servers.append(placed)
             consumers = consumers_of(cluster, ("clusters", i), directory, self.note)
             ordered = sorted(servers, key=lambda each: each.entry.name)
-            found.append(_PlacedCluster(cluster.name, ordered, consumers))
+            labels = tuple(sorted(cluster.labels.items()))
+            found.append(_PlacedCluster(cluster.name, ordered, consumers, labels))
         self._count_servers(sum(len(each.servers) for each in found), section.limits)
         return sorted(found, key=lambda each: each.name)
 

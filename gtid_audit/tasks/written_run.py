@@ -1,22 +1,20 @@
-"""Stores what was read of a fleet as one run, with what was compared beside it.
-
-Runs of selected clusters have a directory of their own. They must not appear as the state of the
-fleet.
-"""
+"""Writes a run: the snapshots of a fleet, and what was compared and labels beside them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from gtid_audit.exits import UsageProblem
 from gtid_audit.optional_packages import require_parquet
-from topology.adapters.inventory.fleet import Fleet
+from topology.documents.label_records import Labels
 from topology.readings.contents import ContentReading
 from topology.readings.definition_reading import DefinitionReading
 from topology.readings.snapshot import ClusterSnapshot
 
 # Below the directory of runs: readings of selected clusters, and their findings.
 PARTIAL: Final = "partial"
+NO_LABELS: Final[Mapping[str, Labels]] = MappingProxyType({})
 
 
 def store(
@@ -26,8 +24,9 @@ def store(
     *,
     definitions: Mapping[str, DefinitionReading] | None = None,
     partial: Sequence[str] | None = None,
+    labels: Mapping[str, Labels] = NO_LABELS,
 ) -> Path:
-    """Write snapshots with what was compared as one run; return its directory.
+    """Write snapshots, and what is known beside them, as one run; return its directory.
 
     `partial` is the list of clusters if they were selected from a fleet. Raises UsageProblem.
     """
@@ -35,14 +34,14 @@ def store(
     from topology.adapters.parquet import write_snapshots
     from topology.adapters.stored_contents import kept_beside
     from topology.adapters.stored_definitions import definitions_beside
+    from topology.adapters.stored_labels import labels_beside
 
-    beside = {**kept_beside(contents), **definitions_beside(definitions)}
+    beside = {
+        **kept_beside(contents),
+        **definitions_beside(definitions),
+        **labels_beside(labels),
+    }
     try:
         return write_snapshots(directory, snapshots, beside=beside, partial=partial)
     except OSError as error:
         raise UsageProblem(f"{directory}: {error.strerror or error}") from error
-
-
-def place_of(fleet: Fleet, directory: Path) -> Path:
-    """Return where a fleet's runs and results belong; selected clusters have their own place."""
-    return directory / PARTIAL if fleet.is_partial else directory

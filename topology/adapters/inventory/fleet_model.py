@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from topology.catalogue.verdict_table import CATALOGUE
+from topology.facts.accepted_findings import UNLIMITED
 
 # YAML has lists where this module has tuples: hence strict=False on those.
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -81,6 +82,8 @@ def _acceptable(code: str) -> str:
         raise PydanticCustomError("code", "is not the code of a finding")
     if code.startswith("U"):
         raise PydanticCustomError("unread", "facts that were not read cannot be accepted")
+    if code in UNLIMITED:
+        raise PydanticCustomError("unlimited", "an entry does not limit which objects differ")
     return code
 
 

@@ -70,4 +70,5 @@ def _evaluate(
     except ValueError as error:
         reason = f"unparseable: {error}"
         return not_evaluated(cluster, {Unknown(cluster, EVERY_SERVER, "readings", reason)}, servers)
-    return audit_or_unknown(snapshot.with_contents(beside.contents.get(cluster)), policy)
+    snapshot = snapshot.with_contents(beside.contents.get(cluster))
+    return audit_or_unknown(snapshot.with_definitions(beside.definitions.get(cluster)), policy)

@@ -7,7 +7,8 @@
 3. `consumers` are the readings of the programs and backups that read the logs of some clusters.
 4. `labels` are names that the operator gave the clusters. They are in the results, and no rule
    reads them.
-5. A cluster with such facts, other than labels, goes to the rules, even if its columns are clean.
+5. `definitions` is the result of comparing the definitions of some clusters.
+6. A cluster with such facts, other than labels, goes to the rules, even if its columns are clean.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,12 @@ from topology.catalogue.findings import Unknown
 from topology.documents.label_records import Labels
 from topology.readings.consumers import ConsumerReading
 from topology.readings.contents import ContentReading
+from topology.readings.definition_reading import DefinitionReading
 
 Contents: TypeAlias = Mapping[str, ContentReading]
 Gaps: TypeAlias = Mapping[str, tuple[Unknown, ...]]
 Consumers: TypeAlias = Mapping[str, tuple[ConsumerReading, ...]]
+Definitions: TypeAlias = Mapping[str, DefinitionReading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Beside:
     gaps: Gaps = field(default_factory=dict)
     consumers: Consumers = field(default_factory=dict)
     labels: Mapping[str, Labels] = field(default_factory=dict)
+    definitions: Definitions = field(default_factory=dict)
 
     @classmethod
     def telling(
@@ -40,22 +44,28 @@ class Beside:
         gaps: Gaps | None = None,
         consumers: Consumers | None = None,
         labels: Mapping[str, Labels] | None = None,
+        definitions: Definitions | None = None,
     ) -> "Beside":
-        """Keep the facts that an evaluation needs; contents only if they differ or are unread.
+        """Keep the facts that an evaluation needs: not contents and definitions that are alike.
 
-        None as `contents`: no contents were compared.
+        None as `contents` or `definitions`: these were not compared.
         """
         differing = {
             cluster: reading
             for cluster, reading in (contents or {}).items()
             if reading.differences or reading.unread
         }
-        return cls(differing, dict(gaps or {}), dict(consumers or {}), dict(labels or {}))
+        audible = {
+            cluster: reading
+            for cluster, reading in (definitions or {}).items()
+            if not reading.is_silent
+        }
+        return cls(differing, dict(gaps or {}), dict(consumers or {}), dict(labels or {}), audible)
 
     @property
     def clusters(self) -> list[str]:
         """Return the clusters with facts that rules need, in order of name."""
-        return sorted({*self.contents, *self.gaps, *self.consumers})
+        return sorted({*self.contents, *self.gaps, *self.consumers, *self.definitions})
 
 
 NOTHING: Final = Beside()

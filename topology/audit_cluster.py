@@ -15,9 +15,9 @@ from topology.facts.last_result import keep_last_result
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.rules import RULES, Rule
-from topology.rules.consumer_sets import consumer_findings, undecided_consumers
 from topology.rules.content import same_gtid_different_content
 from topology.rules.coverage import not_compared
+from topology.rules.from_findings import later_findings, later_unknown
 from topology.rules.one_reading import not_confirmed
 from topology.rules.purge_deadlines import unread_deadlines, with_deadlines
 from topology.rules.without_content import not_decided
@@ -44,7 +44,7 @@ def audit_cluster(
             others=tuple(found),
         )
         found += with_acceptance(differing, entries)
-    found += with_acceptance(consumer_findings(facts, tuple(found)), entries)
+    found += with_acceptance(later_findings(facts, tuple(found)), entries)
     findings = tuple(sorted(found, key=lambda finding: finding.order))
     unknown = tuple(
         sorted(
@@ -56,7 +56,7 @@ def audit_cluster(
                 *not_decided(facts),
                 *unread_deadlines(facts),
                 *not_confirmed(facts, findings),
-                *undecided_consumers(facts, findings),
+                *later_unknown(facts, findings),
             }
         )
     )

@@ -20,10 +20,11 @@ OUTAGE_SECONDS_MOST: Final = 7 * 86_400
 # The names of the limits: numbers that a fleet file may set.
 LIMITS: Final = (
     *("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min", "outage_seconds_max"),
-    *("clock_seconds_max", "intervals_max", "dead_uuids_max"),
+    *("clock_seconds_max", "intervals_max", "dead_uuids_max", "ddl_wait_seconds_max"),
 )
 _NOT_NEGATIVE: Final = (
     *("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min", "outage_seconds_max"),
+    "ddl_wait_seconds_max",
 )
 
 
@@ -42,6 +43,9 @@ class Policy:
     clock_seconds_max: int = 5  # between two clocks, beyond the time that reading them took (C13)
     intervals_max: int = 1_000  # of one gtid_executed (F1)
     dead_uuids_max: int = DEAD_UUIDS_LEAST  # of servers that no longer exist (F2)
+    # DDL that a replica has not applied after this time is a warning (S1).
+    ddl_wait_seconds_max: int = 300
+    definitions: bool = False  # audits read and compare definitions (S1, S2)
     # The severity of remarks on configuration and hygiene (C and F), where the fleet has its own.
     levels: tuple[tuple[str, str], ...] = ()
     # Addresses (host:port) of sources that the operator excludes from the audit. A channel from one

@@ -20,6 +20,7 @@ from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
     CompareContent,
+    CompareDefinitions,
     Dsns,
     EngineChoice,
     EngineOption,
@@ -78,6 +79,7 @@ def audit(
     history: KeepHistory = None,
     write_baseline: WriteBaseline = None,
     content: CompareContent = None,
+    definitions: CompareDefinitions = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
@@ -102,6 +104,7 @@ def audit(
     if offline is not None:
         of_live = {**named.given(), **stored.given(), "--max-age": None}
         of_live |= {"--content": content or None, "--history": history}
+        of_live["--definitions"] = definitions or None
         _refuse(of_live, "is for servers that gtid-audit reads, not for --offline")
         answer = audit_offline(
             offline,
@@ -113,13 +116,23 @@ def audit(
         return _say(answer, as_json=as_json)
     if named.has_servers:
         _refuse(stored.given(), "is for fleets: use it without DSNs and --discover")
-        return _say(audit_named(named, content=content, history=history), as_json=as_json)
+        answer = audit_named(named, content=content, definitions=bool(definitions), history=history)
+        return _say(answer, as_json=as_json)
     if named.has_options:
         raise UsageProblem(
             "--ask-password, --timeout, --allow-uuid and --accepted are for DSNs. The fleet file"
             " has its own settings"
         )
-    return _audit_fleets(stored, content=content, as_json=as_json)
+    compared = _Comparing(content, definitions)
+    return _audit_fleets(stored, compared, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparing:
+    """What is compared beyond the sets; None: as the defaults and the policy say."""
+
+    content: bool | None
+    definitions: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +162,7 @@ class _Fleets:
         }
 
 
-def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int:
+def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int:
     """Evaluate live servers of a fleet file, or stored snapshots."""
     fleet, snapshots = asked.fleet, asked.snapshots
     if fleet is None and snapshots is None:
@@ -158,8 +171,10 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
         )
     if snapshots is not None and asked.cluster is not None:
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
-    if snapshots is not None and content is not None:
+    if snapshots is not None and compared.content is not None:
         raise UsageProblem("--content is for live servers, not for --snapshots")
+    if snapshots is not None and compared.definitions is not None:
+        raise UsageProblem("--definitions is for live servers, not for --snapshots")
     if snapshots is not None and asked.baseline is not None:
         raise UsageProblem("--write-baseline is for live servers, not for --snapshots")
     if snapshots is not None and asked.history is not None:
@@ -188,7 +203,8 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
             engine=chosen,
             out=asked.out,
             say=line.say,
-            content=content,
+            content=compared.content,
+            definitions=compared.definitions,
             history=asked.history,
         ) as answer,
     ):

@@ -15,6 +15,7 @@ from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
     CompareContent,
+    CompareDefinitions,
     ServerSeconds,
     seconds_of,
 )
@@ -43,6 +44,7 @@ def pair(
     allow_uuid: AllowedUuids = None,
     accepted: Accepted = None,
     content: CompareContent = None,
+    definitions: CompareDefinitions = None,
     history: HistoryPath = None,
 ) -> int:
     """Audit two live servers now, in this process."""
@@ -54,7 +56,9 @@ def pair(
     to_read = pair_to_read(dsn_a, dsn_b, ask=ask_password, seconds_max=seconds, policy=policy)
     kept = history_at(Path(history) if history else None, of_servers=True)
     with progress() as line:
-        answer = answer_of_servers(to_read, content=content, say=line.say, history=kept)
+        answer = answer_of_servers(
+            to_read, content=content, definitions=bool(definitions), say=line.say, history=kept
+        )
     if as_json:
         for piece in answer.document():
             write(piece)

@@ -46,7 +46,7 @@ class NamedServers:
 
 
 def audit_named(
-    named: NamedServers, *, content: bool | None, history: Path | None
+    named: NamedServers, *, content: bool | None, definitions: bool, history: Path | None
 ) -> "AuditOutcome":
     """Read the servers and evaluate them as one cluster. Raises UsageProblem."""
     from gtid_audit.operands.cluster_of_dsns import found_from, policy_of, servers_to_read
@@ -70,7 +70,12 @@ def audit_named(
             for text in found.lines:
                 warn(text)
         answer = answer_of_servers(
-            to_read, content=content, say=line.say, also_unknown=unknown, history=kept
+            to_read,
+            content=content,
+            definitions=definitions,
+            say=line.say,
+            also_unknown=unknown,
+            history=kept,
         )
         line.clear()
     return answer

@@ -52,6 +52,14 @@ CompareContent: TypeAlias = Annotated[
         " --out since the last audit.",
     ),
 ]
+CompareDefinitions: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--definitions/--no-definitions",
+        help="Compare the definitions of tables and other objects, and the DDL that servers are"
+        " apart by (S1, S2). Default: as the policy of the fleet file says, else not.",
+    ),
+]
 KeepHistory: TypeAlias = Annotated[
     Path | None,
     typer.Option(

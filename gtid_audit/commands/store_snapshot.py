@@ -6,7 +6,13 @@ from typing import Annotated
 import typer
 
 from gtid_audit import exits
-from gtid_audit.commands.options import AsJson, CompareContent, FleetFile, OneCluster
+from gtid_audit.commands.options import (
+    AsJson,
+    CompareContent,
+    CompareDefinitions,
+    FleetFile,
+    OneCluster,
+)
 from gtid_audit.output import counted, progress, warn, write_json, write_line
 
 
@@ -17,6 +23,7 @@ def snapshot(
     cluster: OneCluster = None,
     as_json: AsJson = False,
     content: CompareContent = None,
+    definitions: CompareDefinitions = None,
 ) -> int:
     """Read a fleet twice and store the readings as Parquet.
 
@@ -31,11 +38,19 @@ def snapshot(
     require_parquet()
     settings = load(fleet, cluster)
     with progress() as line:
-        read = read_fleet(settings, for_audit=False, content=content, store_in=out, say=line.say)
+        read = read_fleet(
+            settings,
+            for_audit=False,
+            content=content,
+            definitions=definitions,
+            store_in=out,
+            say=line.say,
+        )
     taken, contents, run = read.snapshots, read.contents, read.run
     servers = sum(len(each.last) for each in taken)
     unread = sum(len(server.unread) for each in taken for server in (*each.first, *each.last))
     unread += sum(len(each.unread) for each in (contents or {}).values())
+    unread += sum(len(each.unread) for each in (read.definitions or {}).values())
     unread += sum(bool(one.unread) for each in taken for one in each.consumers)
     ended = max(each.read_ended for each in taken if each.read_ended is not None)
     if as_json:

@@ -7,11 +7,13 @@ from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.operands.refuse_same_server import refuse_same_servers
 from gtid_audit.tasks.cluster_contents import look_at_contents
+from gtid_audit.tasks.cluster_definitions import look_at_definitions
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
 from topology.readings.contents import ContentReading
+from topology.readings.definition_reading import DefinitionReading
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
 
@@ -25,6 +27,7 @@ class AuditedCluster:
     targets: tuple[ServerTarget, ...]
     policy: Policy = field(default_factory=Policy)
     contents: ContentReading | None = None  # None: the content of transactions was not compared
+    definitions: DefinitionReading | None = None  # None: definitions were not compared
 
     @property
     def compared(self) -> tuple[tuple[str, str], ...]:
@@ -39,11 +42,13 @@ def read_and_audit(
     *,
     content: bool | None,
     say: Callable[[str], None],
+    definitions: bool = False,
     offered: GtidSet | None = None,
 ) -> AuditedCluster:
     """Read every server of a cluster and evaluate it. Raises UsageProblem.
 
     `content`: compare the content of transactions, or not; None compares after a recent restart.
+    `definitions`: compare the definitions of the servers (cluster_definitions.py).
     `offered`: also read until when each server could serve this set.
     """
     policy = cluster.policy
@@ -65,5 +70,7 @@ def read_and_audit(
         accepted=policy.accepted,
         seconds_max=cluster.query_seconds_max,
     ).reading
-    audit = audit_cluster(snapshot.with_contents(contents), policy)
-    return AuditedCluster(snapshot, audit, cluster.targets, policy, contents)
+    compared = look_at_definitions(snapshot, cluster, say=say) if definitions else None
+    whole = snapshot.with_contents(contents).with_definitions(compared)
+    audit = audit_cluster(whole, policy)
+    return AuditedCluster(snapshot, audit, cluster.targets, policy, contents, compared)

@@ -4,7 +4,7 @@ Each server is read in a thread of its own: one reading of its replication state
 every definition. The readers stay open: definitions that differ are read in full later.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -73,15 +73,23 @@ def definition_servers(
     *,
     seconds_max: float,
     say: Callable[[str], None],
+    states: Mapping[str, ReadServer] | None = None,
 ) -> Iterator[list[DefinitionServer]]:
-    """Provide the servers of a cluster, read, with open readers; close them at the end."""
+    """Provide the servers of a cluster, read, with open readers; close them at the end.
+
+    `states` are the replication states of these servers, by name, if they were just read. A server
+    that is not in it is left out: the reader of the states reports why.
+    """
     servers = [
         DefinitionServer(each, DefinitionReader(each, seconds_max=seconds_max))
         for each in cluster.targets
+        if states is None or each.name in states
     ]
     try:
         say(f"reading definitions of {len(servers)} servers")
-        with ThreadPoolExecutor(len(servers)) as pool:
+        for each in servers:
+            each.state = None if states is None else states[each.name]
+        with ThreadPoolExecutor(len(servers) or 1) as pool:
             list(pool.map(lambda each: _read(each, cluster, schemas), servers))
         _note_equal_uuids(servers)
         _note_absent_schemas(servers, schemas)
@@ -92,6 +100,22 @@ def definition_servers(
 
 
 def _read(server: DefinitionServer, cluster: ClusterToRead, schemas: Sequence[str]) -> None:
+    if server.state is None:
+        _read_state(server, cluster)
+    if server.state is None:
+        return
+    server.objects = server.reader.read_objects(schemas)
+    server.unread += server.reader.unread
+    if server.objects is not None:
+        server.unread += server.objects.unread
+    answered = server.reader.settings.get("server_uuid", "")
+    if server.objects is not None and answered != str(server.state.server_uuid):
+        why = f"another server answers at its address now: its server_uuid is {answered}"
+        server.unread.append(UnreadFact("server_uuid", UnreadReason.ERROR, why))
+        server.objects = None
+
+
+def _read_state(server: DefinitionServer, cluster: ClusterToRead) -> None:
     state_reader = MysqlReader(
         server.target,
         cluster=cluster.name,
@@ -107,11 +131,6 @@ def _read(server: DefinitionServer, cluster: ClusterToRead, schemas: Sequence[st
     if server.state is None:
         server.unread += state.unread or (_INCOMPLETE,)
         server.unread = list(dict.fromkeys(server.unread))
-        return
-    server.objects = server.reader.read_objects(schemas)
-    server.unread += server.reader.unread
-    if server.objects is not None:
-        server.unread += server.objects.unread
 
 
 def _note_equal_uuids(servers: Sequence[DefinitionServer]) -> None:

@@ -9,7 +9,7 @@
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +23,7 @@ from topology.adapters.content_filters import filters_of
 from topology.adapters.ddl_reads import DdlSearchLimits, ddl_of
 from topology.adapters.definition_reads import ReadDefinitions
 from topology.definitions.compared_pairs import ComparedPair, pairs_of
-from topology.definitions.logged_ddl import DdlSearch, on_the_way
+from topology.definitions.ddl_searches import DdlSearch, on_the_way
 from topology.definitions.object_drift import (
     ClusterDrift,
     ObjectPair,
@@ -49,17 +49,9 @@ def compare_cluster(
 ) -> ClusterDrift:
     """Read a cluster and compare every replica with its source. `schemas`: only these."""
     with definition_servers(cluster, schemas, seconds_max=seconds_max, say=say) as servers:
-        by_name = {each.name: each for each in servers}
         unknown = [(each.name, fact) for each in servers for fact in each.unread]
-        read = [each for each in servers if each.state is not None and each.objects is not None]
-        chosen = pairs_of([each.connected() for each in read]) if read else ()
-        pairs = []
-        for pair in chosen:
-            say(f"comparing {pair.replica} with {pair.source}")
-            comparison = _Comparing(
-                pair, by_name[pair.source], by_name[pair.replica], DdlSearchLimits(seconds_max)
-            )
-            pairs.append(comparison.result())
+        limits = DdlSearchLimits(seconds_max)
+        pairs = [drift for _, drift in compare_servers(servers, limits=limits, say=say)]
         for pair_drift in pairs:
             unknown += [each for each in pair_drift.unknown if each not in unknown]
     return ClusterDrift(
@@ -68,6 +60,55 @@ def compare_cluster(
         tuple(pairs),
         tuple(unknown),
     )
+
+
+def compare_servers(
+    servers: Sequence[DefinitionServer],
+    *,
+    limits: DdlSearchLimits,
+    say: Callable[[str], None],
+    readings_max: int = READINGS_MAX,
+) -> Iterator[tuple[ComparedPair, PairDrift]]:
+    """Compare servers whose objects were read, pair by pair.
+
+    `readings_max`: how often a pair is read in full, while DDL on its way may explain a difference.
+    """
+    read = [each for each in servers if each.state is not None and each.objects is not None]
+    for pair in pairs_of([each.connected() for each in read]) if read else ():
+        say(f"comparing {pair.replica} with {pair.source}")
+        yield pair, compare_pair(pair, servers, limits=limits, readings_max=readings_max)
+
+
+def compare_pair(
+    pair: ComparedPair,
+    servers: Sequence[DefinitionServer],
+    *,
+    limits: DdlSearchLimits,
+    readings_max: int,
+) -> PairDrift:
+    """Compare one pair of servers whose objects were read."""
+    by_name = {each.name: each for each in servers}
+    return _Comparing(pair, by_name[pair.source], by_name[pair.replica], limits).result(
+        readings_max
+    )
+
+
+def search_ddl(
+    server: DefinitionServer,
+    wanted: GtidSet,
+    *,
+    held: GtidSet,
+    limits: DdlSearchLimits,
+    tables: frozenset[tuple[str, str]] = frozenset(),
+) -> DdlSearch:
+    """Search transactions of a server for DDL; `held` is what its logs have. Never raises."""
+    if not wanted:
+        return DdlSearch(server.name, wanted)
+    try:
+        require_columns()
+    except UsageProblem as problem:
+        return DdlSearch(server.name, GtidSet(), why_unread=str(problem))
+    return ddl_of(server.target, wanted, held=held, limits=limits, tables=tables)
 
 
 @dataclass(slots=True)
@@ -79,7 +120,7 @@ class _Comparing:
     replica: DefinitionServer
     limits: DdlSearchLimits
 
-    def result(self) -> PairDrift:
+    def result(self, readings_max: int) -> PairDrift:
         assert self.source.objects is not None
         assert self.replica.objects is not None
         objects = differing(self.source.objects, self.replica.objects)
@@ -87,11 +128,11 @@ class _Comparing:
             side = ServerSide(self.source.objects), ServerSide(self.replica.objects)
             return drift_between(*side, (), PairFacts(on_the_way(GtidSet(), ())))
         filters = self._filters()
-        for number in range(READINGS_MAX):
+        for number in range(readings_max):
             found = self._read_in_full(objects, filters)
             left = {each.key for each in found.differences}
             objects = tuple(each for each in objects if {each.source, each.replica} & left)
-            if number + 1 == READINGS_MAX or not any(each.pending for each in found.differences):
+            if number + 1 == readings_max or not any(each.pending for each in found.differences):
                 break
             time.sleep(PAUSE_SECONDS)
         return found
@@ -167,15 +208,9 @@ class _Comparing:
         sets: SetsAround,
         tables: frozenset[tuple[str, str]],
     ) -> DdlSearch:
-        if not wanted:
-            return DdlSearch(server.name, wanted)
-        try:
-            require_columns()
-        except UsageProblem as problem:
-            return DdlSearch(server.name, GtidSet(), why_unread=str(problem))
         assert server.state is not None
         held = (server.state.gtid_executed | sets.after) - server.state.gtid_purged
-        return ddl_of(server.target, wanted, held=held, limits=self.limits, tables=tables)
+        return search_ddl(server, wanted, held=held, limits=self.limits, tables=tables)
 
     def _filters(self) -> ServerFilters | None:
         """Return the filters on the way: of the source's binary log and the replica's channels."""

@@ -25,18 +25,22 @@ def audit_fleet(
     *,
     say: Say | None = None,
     content: bool | None = None,
+    definitions: bool | None = None,
     memory: Memory | None = None,
     history: KeptHistory | None = None,
 ) -> InMemory:
     """Read a fleet and evaluate it in this process. `memory` is what the next audit must compare.
 
-    `content` is as in fleet_reading.py. `history` is where findings are recorded, and looked up.
+    `content` and `definitions` are as in fleet_reading.py. `history` is where findings are
+    recorded, and looked up.
     """
-    read = read_fleet(fleet, for_audit=True, content=content, say=say, memory=memory)
+    read = read_fleet(
+        fleet, for_audit=True, content=content, definitions=definitions, say=say, memory=memory
+    )
     report = report_of(Engine.LOCAL, read.evaluated(fleet.policy))
     if history is not None:
         report = history.dated_report(report)
-    return InMemory(report, read.snapshots, read.contents)
+    return InMemory(report, read.snapshots, read.contents, definitions=read.definitions)
 
 
 @contextmanager
@@ -47,6 +51,7 @@ def answer_of_fleet(
     out: Path | None,
     say: Say | None = None,
     content: bool | None = None,
+    definitions: bool | None = None,
     history: Path | None = None,
 ) -> Iterator[AuditOutcome]:
     """Read a fleet and evaluate it. With `out`, store the snapshots and the findings there.
@@ -60,22 +65,35 @@ def answer_of_fleet(
         )
     if engine is Engine.LOCAL and out is None:
         kept = history_at(history, of_servers=False)
-        yield audit_fleet(fleet, say=say, content=content, history=kept)
+        yield audit_fleet(fleet, say=say, content=content, definitions=definitions, history=kept)
         return
     require_spark()
     with directory_or_scratch(out) as directory:
         place = place_of(fleet, directory)
         kept = None if engine is Engine.SPARK else _history_of(place, history)
-        read = read_fleet(fleet, for_audit=True, content=content, store_in=directory, say=say)
+        read = read_fleet(
+            fleet,
+            for_audit=True,
+            content=content,
+            definitions=definitions,
+            store_in=directory,
+            say=say,
+        )
         assert read.run is not None, "there was a directory to store it in"
         if kept is not None:
             audits = read.evaluated(fleet.policy)
             results = results_stored(audits, read.run, place, fleet.policy, read.contents)
             report = kept.dated_report(report_of(engine, results.audits))
-            yield InMemory(report, read.snapshots, read.contents, results.place)
+            yield InMemory(report, read.snapshots, read.contents, results.place, read.definitions)
             return
         with results_on_spark(read.run, place, fleet.policy) as on_spark:
-            yield InResults(on_spark, engine, kept=out is not None, contents=read.contents)
+            yield InResults(
+                on_spark,
+                engine,
+                kept=out is not None,
+                contents=read.contents,
+                definitions=read.definitions,
+            )
 
 
 def _history_of(place: Path, history: Path | None) -> KeptHistory:

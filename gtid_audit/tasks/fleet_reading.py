@@ -11,13 +11,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from gtid_audit.operands.refuse_same_server import refuse_same_servers
 from gtid_audit.optional_packages import require_parquet
 from gtid_audit.tasks.compared_restarts import DirectoryMemory, Memory
 from gtid_audit.tasks.fleet_contents import compare_contents
-from gtid_audit.tasks.written_run import store
+from gtid_audit.tasks.fleet_definitions import Definitions, compare_definitions
+from gtid_audit.tasks.written_run import PARTIAL, store
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_or_unknown
@@ -26,9 +26,6 @@ from topology.documents.label_records import Labels
 from topology.policy import Policy
 from topology.readings.contents import ContentReading
 from topology.readings.snapshot import ClusterSnapshot
-
-# Below the directory of runs: readings of selected clusters, and their findings.
-PARTIAL: Final = "partial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +36,19 @@ class FleetReading:
     contents: Mapping[str, ContentReading] | None  # None: comparing was off
     run: Path | None  # where it is stored
     labels: Mapping[str, Labels] = field(default_factory=dict)  # of the clusters that have some
+    definitions: Definitions = None
 
     def evaluated(self, policy: Policy) -> list[ClusterAudit]:
         """Evaluate every cluster in this process. Never raises."""
-        contents = self.contents or {}
+        contents, definitions = self.contents or {}, self.definitions or {}
         audits = (
-            audit_or_unknown(snapshot.with_contents(contents.get(snapshot.cluster)), policy)
-            for snapshot in self.snapshots
+            audit_or_unknown(
+                each.with_contents(contents.get(each.cluster)).with_definitions(
+                    definitions.get(each.cluster)
+                ),
+                policy,
+            )
+            for each in self.snapshots
         )
         return [replace(audit, labels=self.labels.get(audit.cluster, ())) for audit in audits]
 
@@ -55,6 +58,7 @@ def read_fleet(
     *,
     for_audit: bool,
     content: bool | None,
+    definitions: bool | None = None,
     store_in: Path | None = None,
     say: Say | None = None,
     memory: Memory | None = None,
@@ -67,6 +71,7 @@ def read_fleet(
         content: True compares the content of transactions after every restart, False compares none.
             None compares after restarts since the last audit, and within the last day
             (contents_to_compare.py).
+        definitions: True compares definitions, False does not; None as the policy of the fleet.
         store_in: where runs are stored, and what the next audit must compare.
         say: shows progress.
         memory: keeps what the next audit must compare, if there is no directory for it.
@@ -80,15 +85,23 @@ def read_fleet(
         refuse_same_servers(snapshots)
     remembered = memory.read() if memory is not None else None
     compared = compare_contents(fleet, snapshots, content, remembered=remembered, say=say)
+    defined = compare_definitions(fleet, snapshots, definitions, say=say)
     if not snapshots:
-        return FleetReading(snapshots, compared.readings, None, fleet.labels)
+        return FleetReading(snapshots, compared.readings, None, fleet.labels, defined)
     run = None
     if store_in is not None:
         partial = [cluster.name for cluster in fleet.clusters] if fleet.is_partial else None
-        run = store(store_in, snapshots, compared.readings, partial=partial, labels=fleet.labels)
+        run = store(
+            store_in,
+            snapshots,
+            compared.readings,
+            definitions=defined,
+            partial=partial,
+            labels=fleet.labels,
+        )
     if memory is not None:
         memory.write(compared.remembered)
-    return FleetReading(snapshots, compared.readings, run, fleet.labels)
+    return FleetReading(snapshots, compared.readings, run, fleet.labels, defined)
 
 
 def _snapshots_of(

@@ -15,22 +15,28 @@ def answer_of_servers(
     to_read: ClusterToRead,
     *,
     content: bool | None,
+    definitions: bool,
     say: Callable[[str], None],
     also_unknown: tuple[Unknown, ...] = (),
     history: KeptHistory | None = None,
 ) -> InMemory:
     """Read the servers and evaluate them as one cluster. Raises UsageProblem.
 
-    `content` is as in audited_cluster.py. `also_unknown` is what the discovery of the servers left
-    open; it makes the verdict UNKNOWN unless something is critical. `history` is where findings are
-    recorded, and looked up.
+    `content` and `definitions` are as in audited_cluster.py. `also_unknown` is what the discovery
+    of the servers left open; it makes the verdict UNKNOWN unless something is critical. `history`
+    is where findings are recorded, and looked up.
     """
-    done = read_and_audit(to_read, content=content, say=say)
+    done = read_and_audit(to_read, content=content, definitions=definitions, say=say)
     report = report_of(Engine.LOCAL, [_with_unknown(done.audit, also_unknown)])
     if history is not None:
         report = history.dated_report(report)
     compared = {} if done.contents is None else {to_read.name: done.contents}
-    return InMemory(report, (done.snapshot,), None if content is False else compared)
+    return InMemory(
+        report,
+        (done.snapshot,),
+        None if content is False else compared,
+        definitions={to_read.name: done.definitions} if done.definitions is not None else None,
+    )
 
 
 def _with_unknown(audit: ClusterAudit, others: tuple[Unknown, ...]) -> ClusterAudit:

@@ -13,8 +13,8 @@ from gtid_audit.tasks.audit_engines import (
     results_on_spark,
     results_stored,
 )
-from gtid_audit.tasks.fleet_reading import PARTIAL
 from gtid_audit.tasks.stored_run import StoredQuestion, answer_if_refused, not_in_run
+from gtid_audit.tasks.written_run import PARTIAL
 from gtid_audit.views.audit_results import AuditOutcome, InResults
 from gtid_audit.views.report import Engine
 
@@ -33,13 +33,14 @@ def answer_of_stored(
     require_parquet()
     from spark_audit.adapters.local import audit_snapshots_locally
     from topology.adapters.stored_contents import contents_of_run
+    from topology.adapters.stored_definitions import definitions_of_run
     from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, latest_run
 
     try:
         run = latest_run(asked.directory)  # fails before Java is started
         refused = answer_if_refused(run, asked, engine=engine)
         kept_in = _place_for(run, out)
-        contents = contents_of_run(run)
+        contents, definitions = contents_of_run(run), definitions_of_run(run)
         absent = not_in_run(run, asked.roster)
         if refused is None and engine is Engine.LOCAL:
             audits = audit_snapshots_locally(run, policy=asked.policy, gaps=absent.gaps)
@@ -54,13 +55,27 @@ def answer_of_stored(
             local = results_in_memory(every, run, asked.policy, contents)
         else:
             local = results_stored(every, run, kept_in, asked.policy, contents)
-        yield InResults(local, engine, kept=out is not None, contents=contents, is_stored=True)
+        yield InResults(
+            local,
+            engine,
+            kept=out is not None,
+            contents=contents,
+            is_stored=True,
+            definitions=definitions,
+        )
         return
     with (
         directory_or_scratch(kept_in) as results_below,
         results_on_spark(run, results_below, asked.policy, absent) as results,
     ):
-        yield InResults(results, engine, kept=out is not None, contents=contents, is_stored=True)
+        yield InResults(
+            results,
+            engine,
+            kept=out is not None,
+            contents=contents,
+            is_stored=True,
+            definitions=definitions,
+        )
 
 
 def count_stored(directory: Path) -> int:

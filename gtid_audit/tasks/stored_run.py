@@ -21,9 +21,11 @@ from topology.catalogue.findings import ClusterAudit, Unknown
 from topology.documents.run_record import AgeLimit, ReadSpan, refusal
 from topology.policy import Policy
 from topology.rules.consumer_sets import CONSUMER_SET
+from topology.rules.schema_differences import DEFINITIONS
 
 RUN_FACT: Final = "stored run"
 READINGS: Final = "readings"
+_NO_DEFINITIONS: Final = "the stored run has none, and the policy asks for them"
 _NO_CONSUMER: Final = "the stored run has no reading of this consumer"
 
 
@@ -88,9 +90,11 @@ def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
     if roster is None:
         return NOTHING_ABSENT
     from topology.adapters.stored_consumers import consumers_of_run
+    from topology.adapters.stored_definitions import definitions_of_run
     from topology.adapters.stored_runs import addresses_of_files, files_of_run, record_of_run
 
     consumers = consumers_of_run(run)
+    defined = definitions_of_run(run) or {}
     names = [cluster.name for cluster in roster.clusters]
     addresses = addresses_of_files(files_of_run(run), clusters=names)
     record = record_of_run(run)
@@ -115,6 +119,11 @@ def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
                 Unknown(cluster.name, each.name, CONSUMER_SET, _NO_CONSUMER)
                 for each in cluster.consumers
                 if each.name not in read
+            ),
+            *(
+                (Unknown(cluster.name, EVERY_SERVER, DEFINITIONS, _NO_DEFINITIONS),)
+                if roster.policy.definitions and cluster.name not in defined
+                else ()
             ),
         )
         if unknown:

@@ -16,7 +16,7 @@ from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.tasks.definition_servers import DefinitionServer, definition_servers
 from topology.adapters.ddl_reads import DdlSearchLimits, ddl_of, newest_ddl
-from topology.definitions.logged_ddl import DdlSearch, NewestDdl
+from topology.definitions.ddl_searches import DdlSearch, NewestDdl
 from topology.definitions.pair_drift import differing
 from topology.definitions.schema_objects import ObjectKey
 from topology.definitions.schema_versions import ClusterVersions, VersionFacts, apart, versions_of

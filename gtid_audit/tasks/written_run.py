@@ -1,4 +1,4 @@
-"""Writes a run: the snapshots of a fleet, and beside them contents, consumers and labels."""
+"""Writes a run: the snapshots of a fleet, and what was compared and labels beside them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,8 +9,11 @@ from gtid_audit.exits import UsageProblem
 from gtid_audit.optional_packages import require_parquet
 from topology.documents.label_records import Labels
 from topology.readings.contents import ContentReading
+from topology.readings.definition_reading import DefinitionReading
 from topology.readings.snapshot import ClusterSnapshot
 
+# Below the directory of runs: readings of selected clusters, and their findings.
+PARTIAL: Final = "partial"
 NO_LABELS: Final[Mapping[str, Labels]] = MappingProxyType({})
 
 
@@ -19,6 +22,7 @@ def store(
     snapshots: Iterable[ClusterSnapshot],
     contents: Mapping[str, ContentReading] | None,
     *,
+    definitions: Mapping[str, DefinitionReading] | None = None,
     partial: Sequence[str] | None = None,
     labels: Mapping[str, Labels] = NO_LABELS,
 ) -> Path:
@@ -29,9 +33,14 @@ def store(
     require_parquet()
     from topology.adapters.parquet import write_snapshots
     from topology.adapters.stored_contents import kept_beside
+    from topology.adapters.stored_definitions import definitions_beside
     from topology.adapters.stored_labels import labels_beside
 
-    beside = {**kept_beside(contents), **labels_beside(labels)}
+    beside = {
+        **kept_beside(contents),
+        **definitions_beside(definitions),
+        **labels_beside(labels),
+    }
     try:
         return write_snapshots(directory, snapshots, beside=beside, partial=partial)
     except OSError as error:

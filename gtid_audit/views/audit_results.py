@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gtid_audit.output import printable, write_line
 from gtid_audit.views.content_text import content_lines
+from gtid_audit.views.definition_text import Definitions, definition_lines
 from gtid_audit.views.report import AuditReport, Contents, Engine, document_pieces
 from topology.catalogue.findings import Verdict
 from topology.readings.snapshot import ClusterSnapshot
@@ -44,6 +45,7 @@ class InMemory:
     snapshots: tuple[ClusterSnapshot, ...] = ()
     contents: Contents = None
     place: str = ""
+    definitions: Definitions = None
 
     @property
     def verdict(self) -> Verdict:
@@ -52,7 +54,7 @@ class InMemory:
 
     def document(self) -> Iterator[str]:
         """Return the JSON document of the contract, in pieces."""
-        return self.report.document_pieces(self.contents)
+        return self.report.document_pieces(self.contents, self.definitions)
 
     def show(self) -> None:
         """Show the outcome to the operator."""
@@ -62,6 +64,7 @@ class InMemory:
         if self.place:
             write_line(f"Results: {printable(self.place)}")
         _show_contents(self.contents, is_stored=False)
+        _show_definitions(self.definitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class InResults:
     kept: bool
     contents: Contents = None
     is_stored: bool = False
+    definitions: Definitions = None
 
     @property
     def verdict(self) -> Verdict:
@@ -88,6 +92,7 @@ class InResults:
             verdict=summary.verdict,
             lists=self.results.report_items(),
             contents=self.contents,
+            definitions=self.definitions,
         )
 
     def show(self) -> None:
@@ -96,6 +101,7 @@ class InResults:
 
         show_results(self.results, kept=self.kept)
         _show_contents(self.contents, is_stored=self.is_stored)
+        _show_definitions(self.definitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,11 @@ class Refused:
         from gtid_audit.views.report_text import line_of, show, verdict_line
 
         show(verdict_line(self.report), line_of(f"Not evaluated: {self.reason}."))
+
+
+def _show_definitions(definitions: Definitions) -> None:
+    for line in definition_lines(definitions):
+        write_line(printable(line))
 
 
 def _show_contents(contents: Contents, *, is_stored: bool) -> None:

@@ -13,7 +13,8 @@ import yaml
 from gtid_audit.output import counted, printable
 from gtid_audit.views.report import AuditReport
 from gtid_audit.views.report_text import moment_of
-from topology.catalogue.findings import Finding, Grade, Severity
+from topology.catalogue.findings import Finding
+from topology.facts.accepted_findings import may_be_accepted
 
 _HEADER = """\
 # Findings of {clusters}, read {moment}: {findings} above info.
@@ -31,13 +32,7 @@ _HEADER = """\
 
 def acceptable(report: AuditReport) -> tuple[Finding, ...]:
     """Return the findings that can be accepted: above info, and not about unread facts."""
-    return tuple(
-        finding
-        for finding in report.findings
-        if finding.severity is not Severity.INFO
-        and finding.grade is not Grade.UNKNOWN
-        and not finding.code.startswith("U")
-    )
+    return tuple(filter(may_be_accepted, report.findings))
 
 
 def baseline_text(report: AuditReport) -> str:

@@ -1,7 +1,8 @@
 """The JSON Schema of an audit's document: what `pair` and `audit` print with `--json`.
 
 Fields of findings and unread facts are those of their records (topology/documents/records.py). The
-rest is declared here; report.py, content_text.py and topology/documents/json_items.py write it.
+rest is declared here; report.py, content_text.py, definition_text.py and
+topology/documents/json_items.py write it.
 `python -m gtid_audit.views.document_schema` prints the schema; `make docs` stores it.
 """
 
@@ -53,6 +54,14 @@ _CONTENT: Final = _record(
     unread=_list(_NOTE),
     remarks=_list(_NOTE),
 )
+_DEFINITIONS: Final = _record(
+    cluster=_TEXT,
+    read_at=_TIME,
+    object_count=_NUMBER,
+    differing_count=_NUMBER,
+    pairs=_list(_list(_TEXT)),
+    unread=_list(_record(server=_TEXT, fact=_TEXT, reason=_TEXT)),
+)
 AUDIT_DOCUMENT: Final = _record(
     schema_version=_NUMBER,
     audited_at=_TIME.or_null(),
@@ -62,6 +71,7 @@ AUDIT_DOCUMENT: Final = _record(
     findings=_list(FINDING.plain_type),
     unknown=_list(UNKNOWN.plain_type),
     contents=_list(_CONTENT).or_null(),
+    definitions=_list(_DEFINITIONS).or_null(),
 )
 
 

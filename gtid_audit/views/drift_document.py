@@ -5,10 +5,10 @@ from difflib import unified_diff
 from typing import Any, Final
 
 from topology.catalogue.findings import worst_verdict
-from topology.definitions.drift_classes import DRIFT_CLASSES, errors_of_classes
-from topology.definitions.logged_ddl import LoggedDdl
+from topology.definitions.drift_classes import DRIFT_CLASSES
 from topology.definitions.object_drift import ClusterDrift, ObjectDrift, PairDrift
 from topology.documents.document_version import versioned
+from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import UnreadFact
 
 _CONTEXT_LINES: Final = 2
@@ -53,13 +53,6 @@ def ddl_item(ddl: LoggedDdl) -> dict[str, Any]:
         "committed_at": ddl.committed_at.isoformat() if ddl.committed_at else None,
         "statement": ddl.statement or None,
     }
-
-
-def errors_of(difference: ObjectDrift) -> list[int]:
-    """Return the error numbers that a difference may lead to, in order."""
-    found = errors_of_classes(difference.classes, difference.key.kind)
-    own = {difference.rows.errno} if difference.rows.errno is not None else set()
-    return sorted(found | own)
 
 
 def _cluster(cluster: ClusterDrift) -> dict[str, Any]:
@@ -111,7 +104,7 @@ def _difference(difference: ObjectDrift, pair: PairDrift) -> dict[str, Any]:
             "errno": difference.rows.errno,
             "why": difference.rows.why or None,
         },
-        "errors": errors_of(difference),
+        "errors": list(difference.errors),
         "made_by": [ddl_item(each) for each in difference.made_by],
         "pending": [ddl_item(each) for each in difference.pending],
         "repair": [

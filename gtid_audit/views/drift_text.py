@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from gtid_audit.output import counted, printable
-from gtid_audit.views.drift_document import diff_lines, errors_of
+from gtid_audit.views.drift_document import diff_lines
 from gtid_audit.views.report_text import (
     QUIET,
     VERDICT_STYLE,
@@ -21,8 +21,8 @@ from gtid_audit.views.report_text import (
 from topology.catalogue.findings import Grade, Severity, worst_verdict
 from topology.definitions.drift_classes import DRIFT_CLASSES, words_of
 from topology.definitions.drift_statements import NOT_LOGGED
-from topology.definitions.logged_ddl import LoggedDdl
 from topology.definitions.object_drift import ClusterDrift, ObjectDrift, PairDrift
+from topology.readings.logged_ddl import LoggedDdl
 
 DIFFERENCES_SHOWN_MAX: Final = 20
 DIFF_LINES_SHOWN_MAX: Final = 40
@@ -37,7 +37,6 @@ _NO_EVENT: Final = (
     "no DDL that only {} has executed: made with sql_log_bin = 0, by a restore, or where a filter"
     " or an error skipped DDL"
 )
-_ROWS_APPLIED: Final = "row events of the source are applied"
 
 
 def show_drift(clusters: Sequence[ClusterDrift]) -> None:
@@ -89,7 +88,7 @@ def _pair_line(cluster: ClusterDrift, pair: PairDrift, *, many: bool) -> str:
 
 def _difference_parts(difference: ObjectDrift, pair: PairDrift) -> Iterator[RenderableType]:
     title = Text(printable(difference.key.label), style=_STYLE[difference.severity])
-    classes = ", ".join(words_of(each, difference.key.kind) for each in difference.classes)
+    classes = ", ".join(difference.class_words)
     title.append(f"  {classes} · {difference.severity.value} · {difference.grade.value}", "default")
     yield Text()
     yield title
@@ -117,9 +116,9 @@ def _rows(difference: ObjectDrift, pair: PairDrift) -> list[tuple[str, Renderabl
         rows.append(("name", line_of(f"{difference.replica_key} on {pair.replica}")))
     if difference.contained:
         rows.append(("holds", line_of(counted(difference.contained, "object"))))
-    rows.append(("rows", line_of(_consequence(difference))))
-    if errors := errors_of(difference):
-        named = ", ".join(map(str, errors))
+    rows.append(("rows", line_of(difference.rows_text)))
+    if difference.errors:
+        named = ", ".join(map(str, difference.errors))
         rows.append(("errors", line_of(f"{named} may follow (gtid-audit explain NUMBER)")))
     rows += [("unless", line_of(cause)) for cause in difference.causes]
     rows += [("on its way", line_of(_ddl(each))) for each in difference.pending]
@@ -136,14 +135,6 @@ def _rows(difference: ObjectDrift, pair: PairDrift) -> list[tuple[str, Renderabl
         rows.append(("", Text(NOT_LOGGED)))
         rows += [("", Text(printable(each))) for each in difference.statements]
     return rows
-
-
-def _consequence(difference: ObjectDrift) -> str:
-    rows = difference.rows
-    number = f" with {rows.errno}" if rows.errno is not None else ""
-    if rows.effect.value == "applied":
-        return _ROWS_APPLIED
-    return f"{rows.effect.value}{number}" + (f": {rows.why}" if rows.why else "")
 
 
 def _ddl(ddl: LoggedDdl) -> str:

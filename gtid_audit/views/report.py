@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from gtid_audit.views.content_text import content_records
+from gtid_audit.views.definition_text import Definitions, definition_records
 from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
 from topology.documents import json_items
 from topology.documents.json_items import audit_items, item_text
@@ -61,7 +62,9 @@ class AuditReport:
         """Return what was not read, cluster by cluster."""
         return tuple(unknown for audit in self.audits for unknown in audit.unknown)
 
-    def document_pieces(self, contents: Contents = None) -> Iterator[str]:
+    def document_pieces(
+        self, contents: Contents = None, definitions: Definitions = None
+    ) -> Iterator[str]:
         """Yield the JSON document of the contract in pieces, to be written one after another."""
         return document_pieces(
             self.engine,
@@ -69,6 +72,7 @@ class AuditReport:
             verdict=self.verdict,
             lists=audit_items(self.audits, self.findings),
             contents=contents,
+            definitions=definitions,
         )
 
 
@@ -79,16 +83,18 @@ def document_pieces(
     verdict: Verdict,
     lists: Mapping[str, Iterable[str]],
     contents: Contents,
+    definitions: Definitions,
 ) -> Iterator[str]:
     """Return the JSON document of an audit whose lists are texts already (json_items.py)."""
     # Null if contents were not compared: equal sets may hide different transactions.
     compared = None if contents is None else map(item_text, content_records(contents))
+    defined = None if definitions is None else map(item_text, definition_records(definitions))
     head: Record = {
         "audited_at": time_to_text(audited_at) if audited_at else None,
         "engine": engine.value,
         "verdict": verdict.value,
     }
-    return json_items.document_pieces(head, {**lists, "contents": compared})
+    return json_items.document_pieces(head, {**lists, "contents": compared, "definitions": defined})
 
 
 def report_of(engine: Engine, audits: Iterable[ClusterAudit]) -> AuditReport:

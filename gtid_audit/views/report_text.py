@@ -31,6 +31,7 @@ from topology.catalogue.findings import (
 )
 from topology.facts.accepted_findings import is_accepted
 from topology.readings.snapshot import ClusterSnapshot
+from topology.rules.schema_differences import DRIFT_COMMAND
 
 WIDTH_WITHOUT_TERMINAL: Final = 100
 FINDINGS_SHOWN_MAX: Final = 20
@@ -309,11 +310,13 @@ def unknown_parts(
 
 def next_steps(findings: Sequence[Finding]) -> Text:
     """Return the commands for the next steps."""
-    code = findings[0].code
+    first = findings[0]
+    shown = [each.value for each in first.evidence if each.fact == DRIFT_COMMAND]
+    second = shown[0] if shown else "gtid-audit repair plan --out DIR …"
     line = Text("Next: ", style="bold")
-    line.append(f"gtid-audit explain {code}", style="default")
+    line.append(f"gtid-audit explain {first.code}", style="default")
     line.append("  ·  ", style=QUIET)
-    return line.append("gtid-audit repair plan --out DIR …", style="default")
+    return line.append(printable(second), style="default")
 
 
 def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:

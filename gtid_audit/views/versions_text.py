@@ -20,8 +20,8 @@ from gtid_audit.views.report_text import (
 )
 from gtid_audit.views.versions_document import counts_of
 from topology.catalogue.findings import worst_verdict
-from topology.definitions.logged_ddl import LoggedDdl
 from topology.definitions.schema_versions import ClusterVersions, ServerSchemaVersion
+from topology.readings.logged_ddl import LoggedDdl
 
 _SHOWN_MAX: Final = 5
 _UNKNOWN_SHOWN_MAX: Final = 20

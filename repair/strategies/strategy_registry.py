@@ -85,6 +85,11 @@ REPAIRS: Mapping[str, RepairStrategy] = {
         "on both servers, compare the rows of the tables that the transactions changed"
         " (`gtid-audit binlog show` lists the tables and rows), then audit again"
     ),
+    "repair_definition": _noted(
+        "run `gtid-audit schema drift` for the two servers; on the replica, in a session with"
+        " `SET sql_log_bin = 0`, run the SQL that it prints for each object; then audit again with"
+        " --definitions"
+    ),
     "rebuild_position": _by_hand(manual.rebuild_position),
 }
 

@@ -122,7 +122,9 @@ Part = TypeVar("Part", Fleet, Roster)
 
 
 def _without_consumers(fleet: Part) -> Part:
-    """Return a fleet whose consumers are left out, with a warning if it has some."""
+    """Return a fleet whose consumers are left out, with a warning of what is not read."""
+    if fleet.policy.definitions:
+        _warn("this source does not compare definitions (definitions: true of the policy)")
     if not any(each.consumers for each in fleet.clusters):
         return fleet
     _warn("this source does not read consumers of the fleet file")

@@ -11,6 +11,7 @@ from gtid_audit.exits import USAGE
 from gtid_audit.views.baseline import baseline_text
 from gtid_audit.views.report import Engine, report_of
 from gtid_audit.views.report_text import show_report
+from tests.definitions import a_compared_pair, a_reading, an_object
 from tests.gtid_audit.build import half_read, healthy, holed
 from topology.adapters.inventory.fleet_file import load_roster
 from topology.adapters.inventory.problem import InventoryProblem
@@ -50,6 +51,14 @@ def test_it_has_each_finding_above_info_and_is_refused_until_it_is_edited(tmp_pa
     said = "\n".join(refused.value.problems)
     assert "reason: is empty; write why" in said
     assert "expires: " in said
+
+
+def test_it_has_no_entry_that_the_fleet_file_refuses() -> None:
+    """S2 is about objects: an entry would also cover the next one that differs."""
+    drifted = healthy("pair").with_definitions(a_reading(a_compared_pair(differing=(an_object(),))))
+    report = report_of(Engine.LOCAL, [audit_cluster(drifted)])
+    assert [each.code for each in report.findings] == ["S2"]
+    assert yaml.safe_load(baseline_text(report)) == {"clusters": []}
 
 
 def test_after_the_edit_the_entries_are_accepted_and_what_they_explained_appears(

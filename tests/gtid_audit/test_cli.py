@@ -170,7 +170,7 @@ def test_servers_that_are_not_there_are_unknown_not_critical() -> None:
     done = run_cli("pair", DEAD, ALSO_DEAD, "--json", "--timeout", "2")
     assert done.returncode == 3
     found = json.loads(done.stdout)
-    lists = ["clusters", "findings", "unknown", "contents"]
+    lists = ["clusters", "findings", "unknown", "contents", "definitions"]
     assert list(found) == ["schema_version", "audited_at", "engine", "verdict", *lists]
     assert (found["engine"], found["verdict"]) == ("local", "UNKNOWN")
     assert {fact["server"] for fact in found["unknown"]} == {"127.0.0.1:1", "127.0.0.1:2"}

@@ -12,6 +12,7 @@ import pytest
 
 from gtid_audit.views.document_schema import audit_schema, schema_text
 from gtid_audit.views.report import Engine, report_of
+from tests.definitions import a_compared_pair, a_reading
 from tests.gtid_audit.build import half_read, healthy, holed
 from topology.audit_cluster import audit_cluster
 from topology.readings.contents import ContentReading, StartLookedAt, UnreadContent
@@ -21,10 +22,12 @@ REFERENCE = Path(__file__).parents[2] / "docs/reference/audit.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(audit_schema(is_closed=True))
 
 
-def documents(*snapshots: ClusterSnapshot, contents: Any = None) -> list[dict[str, Any]]:
+def documents(
+    *snapshots: ClusterSnapshot, contents: Any = None, definitions: Any = None
+) -> list[dict[str, Any]]:
     """Return the document of an audit as `--json` prints it."""
     report = report_of(Engine.LOCAL, map(audit_cluster, snapshots))
-    return [json.loads("".join(report.document_pieces(contents)))]
+    return [json.loads("".join(report.document_pieces(contents, definitions)))]
 
 
 def compared() -> dict[str, ContentReading]:
@@ -41,6 +44,10 @@ def compared() -> dict[str, ContentReading]:
         *documents(),
         *documents(healthy("x"), holed("y"), half_read("z")),
         *documents(healthy("x"), contents=compared()),
+        *documents(
+            healthy("x"),
+            definitions={"x": a_reading(a_compared_pair(), unread=("triggers",))},
+        ),
     ],
 )
 def test_a_document_has_exactly_the_fields_of_its_schema(document: dict[str, Any]) -> None:

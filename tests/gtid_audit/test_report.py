@@ -31,8 +31,8 @@ def test_the_document_has_the_keys_of_the_contract_in_their_order() -> None:
         ["schema_version", "audited_at", "engine", "verdict"],
         ["clusters", "findings", "unknown"],
     )
-    assert list(document) == [*head, *lists, "contents"]
-    assert document["contents"] is None
+    assert list(document) == [*head, *lists, "contents", "definitions"]
+    assert document["contents"] is document["definitions"] is None
     assert document["audited_at"] == "2026-01-02T12:00:01.040000Z"
     assert document["verdict"] == "CRITICAL"
     assert [each["cluster"] for each in document["clusters"]] == ["x", "y"]

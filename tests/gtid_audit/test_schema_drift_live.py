@@ -486,7 +486,7 @@ def test_the_commands_of_the_page(pair97: Pair, tmp_path: Path) -> None:
     pair97.a.execute("CREATE DATABASE app")
     wait_for(pair97.b, executed(pair97.a))
     lines = re.findall(r"^gtid-audit (.*)$", PAGE.read_text(), re.MULTILINE)
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         real = line.replace("mysql://root@db1/?ssl=required", pair97.a.dsn)
         real = real.replace("mysql://root@db2/?ssl=required", pair97.b.dsn)

@@ -61,12 +61,17 @@ TARGETS: Sequence[Target] = (
         "definitions",
         (
             *("topology/definitions/canonical.py", "topology/definitions/compared_clauses.py"),
-            *("topology/definitions/compared_pairs.py", "topology/definitions/logged_ddl.py"),
+            *("topology/definitions/compared_pairs.py", "topology/definitions/ddl_searches.py"),
             *("topology/definitions/object_drift.py", "topology/definitions/pair_drift.py"),
             *("topology/definitions/row_effects.py", "topology/definitions/schema_versions.py"),
             "topology/definitions/visibility.py",
         ),
         ("tests/topology/test_definition_drift.py",),
+    ),
+    Target(
+        "schema findings",
+        ("topology/rules/schema_differences.py", "topology/rules/definition_causes.py"),
+        ("tests/topology/test_schema_differences.py", "tests/topology/test_scenarios.py"),
     ),
     Target(
         "tracing",

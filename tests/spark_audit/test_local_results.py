@@ -44,6 +44,8 @@ OTHERWISE: dict[str, Any] = {
     "clock_seconds_max": 1,
     "dead_uuids_max": 5,
     "intervals_max": 100,
+    "ddl_wait_seconds_max": 1,
+    "definitions": True,
     "levels": (("C5", "warning"),),
     "external_sources": frozenset({"elsewhere.example:3306"}),
     "accepted": (REPAIR,),

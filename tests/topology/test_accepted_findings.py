@@ -132,6 +132,8 @@ def test_unread_facts_are_never_accepted() -> None:
     """Neither by an entry for them, nor by one for a finding beside them."""
     with pytest.raises(ValueError, match="U1: facts that were not read"):
         replace(HOLE, code="U1")
+    with pytest.raises(ValueError, match="S2: an entry does not limit which objects differ"):
+        replace(HOLE, code="S2")
     both = holed()
     half = replace(both, first=(*both.first, an_unread("c")), last=(*both.last, an_unread("c")))
     [entry] = [replace(HOLE, source="*", replica="*")]
@@ -261,6 +263,7 @@ def test_the_fleet_file_has_entries_of_the_fleet_and_of_clusters(tmp_path: Path)
 
 WRONG = {
     "an unread fact": ("code: H1", "code: U1", "19: .*facts that were not read cannot"),
+    "no limit": ("code: H1", "code: S2", "19: .*an entry does not limit which objects differ"),
     "no code": ("code: H1", "code: H99", "19: .*is not the code of a finding"),
     "no reason": ("reason: Left out on purpose.", "reason: ' '", "24: .*reason: is empty"),
     "an absent reason": ("        reason: Left out on purpose.\n", "", "19: .*reason: is missing"),

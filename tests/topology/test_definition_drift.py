@@ -10,8 +10,8 @@ from topology.catalogue.findings import Grade, Severity, Verdict
 from topology.definitions.canonical import CanonicalDefinition, canonical_definition
 from topology.definitions.compared_clauses import changes_between
 from topology.definitions.compared_pairs import ConnectedServer, pairs_of
+from topology.definitions.ddl_searches import DdlSearch, NewestDdl, concerns, on_the_way
 from topology.definitions.drift_statements import changing
-from topology.definitions.logged_ddl import DdlSearch, LoggedDdl, NewestDdl, concerns, on_the_way
 from topology.definitions.object_drift import ObjectPair, PairDrift, PairFacts, ServerSide
 from topology.definitions.pair_drift import differing, drift_between
 from topology.definitions.row_effects import RowEffect, consequence_of
@@ -24,6 +24,7 @@ from topology.definitions.schema_objects import (
 )
 from topology.definitions.schema_versions import VersionFacts, apart, versions_of
 from topology.definitions.visibility import Visibility
+from topology.readings.logged_ddl import LoggedDdl
 
 A = "aaaaaaaa-0000-0000-0000-000000000001"
 UUIDS = [UUID(int=number) for number in range(1, 5)]

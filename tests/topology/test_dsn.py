@@ -4,6 +4,8 @@ from hypothesis import strategies as st
 
 from topology.adapters.inventory.dsn import OPTIONS, Dsn, endpoint_of, parse_dsn
 from topology.adapters.inventory.problem import InventoryProblem
+from topology.adapters.inventory.targets import dsn_of, target_of
+from topology.readings.target import Secret
 
 READ = {
     "mysql://root@db1:3307/": Dsn("db1", 3307, "root"),
@@ -120,3 +122,19 @@ def test_endpoints_are_told_apart() -> None:
     assert endpoint_of(host="h", port=1, unix_socket=None) == "h:1"
     assert endpoint_of(host="localhost", port=3306, unix_socket="/s") == "/s"
     assert sorted(OPTIONS) == list(OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mysql://root@db1.example:3306/",
+        "mysql://a%40b%3F@[fd00::9]:3307/?ssl=required&get_server_public_key=1",
+        "mysql://u@h:3306/?unix_socket=/run/my%26sql.sock&enable_cleartext_plugin=1",
+        "mysql://u@h:3306/?ssl=required&ssl_ca=/a%20b/ca.pem&ssl_cert=/c.pem&ssl_key=/k.pem",
+    ],
+)
+def test_a_target_shows_the_dsn_that_leads_to_it(text: str) -> None:
+    parsed = parse_dsn(text)
+    target = target_of(parsed, name="x", user=parsed.user or "", password=Secret("hidden"))
+    assert parse_dsn(dsn_of(target)) == parsed
+    assert "hidden" not in dsn_of(target)

@@ -308,7 +308,9 @@ def test_text_that_is_nested_without_end_is_refused_with_its_line(deep: str) -> 
 def test_a_policy_sets_the_levels_of_remarks() -> None:
     line = "  allowed_uuids: [3e11fa47-71ca-11e1-9e33-c80aa9429562]\n"
     text = "  levels: {C8: info, C5: warning}\n  outage_seconds_max: 3600\n"
+    text += "  definitions: true\n  ddl_wait_seconds_max: 0\n"
     policy = fleet(EXAMPLE.replace(line, text)).policy
+    assert (policy.definitions, policy.ddl_wait_seconds_max) == (True, 0)
     assert policy.levels == (("C5", "warning"), ("C8", "info"))
     assert policy.outage_seconds_max == 3600
     for wrong, word in (
@@ -318,6 +320,8 @@ def test_a_policy_sets_the_levels_of_remarks() -> None:
         ("outage_seconds_max: 604801", "outage_seconds_max"),
         ("clock_seconds_max: 0", "clock_seconds_max"),
         ("intervals_max: 99", "intervals_max"),
+        ("definitions: 1", "definitions"),
+        ("ddl_wait_seconds_max: -1", "ddl_wait_seconds_max"),
     ):
         found = problems(EXAMPLE.replace(line, f"  {wrong}\n"))
         assert word in found[0], found

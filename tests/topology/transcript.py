@@ -9,7 +9,8 @@ transactions (different, empty or commit; proved or likely); `uncompared a "reas
 not. Without either, contents were not compared.
 
 `consumer c set=A:1-3 server=a` is a consumer, whose set may change (`later=A:1-5`) or not
-(`fixed=yes`), or was not read (`unread="reason"`).
+(`fixed=yes`), or was not read (`unread="reason"`). transcript_definitions.py has the lines about
+definitions.
 """
 
 import re
@@ -19,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gtid import Gtid, GtidSet
+from tests.topology.transcript_definitions import ToldDefinitions
 from tests.topology.transcript_groups import group_of
 from tests.topology.transcript_words import gtids, uuid_of
 from topology.audit_cluster import audit_cluster
@@ -151,6 +153,7 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
     differences: list[ContentDifference] = []
     uncompared: list[UnreadContent] = []
     consumers: list[ConsumerReading] = []
+    defined = ToldDefinitions(NOON)
     reading, server = first, _Told()
     for text in told.splitlines():
         words = shlex.split(text, comments=False) if not text.startswith("#") else []
@@ -177,7 +180,8 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
             case ["uncompared", name, reason]:
                 uncompared.append(UnreadContent(name, reason))
             case _:
-                raise ValueError(f"not understood: {text}")
+                if not defined.hear(words):
+                    raise ValueError(f"not understood: {text}")
     letters = {name: one.facts["uuid"] for name, one in first.items()}
     snapshot = ClusterSnapshot(
         "story",
@@ -187,6 +191,7 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
             for name in sorted(first)
         ),
         consumers=tuple(sorted(consumers, key=lambda each: each.name)),
+        definitions=defined.reading(),
     )
     title = " ".join(one for one in titles if one)
     if differences or uncompared:
@@ -261,6 +266,7 @@ def _policy(pairs: dict[str, str]) -> Policy:
         stall_seconds_max=int(pairs.pop("stall", "60")),
         runway_seconds_min=int(pairs.pop("runway", "86400")),
         intervals_max=int(pairs.pop("intervals", "1000")),
+        ddl_wait_seconds_max=int(pairs.pop("ddl-wait", "300")),
         levels=tuple(
             (code, level)
             for code, _, level in (

@@ -30,7 +30,8 @@ from binlog.log_times import EPOCH
 from binlog.transactions import TransactionKind
 from gtid import Gtid, GtidSet
 from topology.adapters.connection import way_to
-from topology.definitions.logged_ddl import DdlSearch, LoggedDdl, NewestDdl
+from topology.definitions.ddl_searches import DdlSearch, NewestDdl
+from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.replication_filters import Table
 from topology.readings.snapshot import BinaryLog
 from topology.readings.target import ServerTarget

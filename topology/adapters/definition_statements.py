@@ -24,7 +24,7 @@ GRANTS: Final = "SHOW GRANTS"
 SETTINGS: Final = (
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('lower_case_table_names', 'gtid_mode',"
     " 'slave_type_conversions', 'replica_type_conversions', 'partial_revokes',"
-    " 'max_allowed_packet')"
+    " 'max_allowed_packet', 'server_uuid')"
 )
 DEFAULT_COLLATIONS: Final = (
     "SELECT CHARACTER_SET_NAME AS charset, COLLATION_NAME AS collation"

@@ -117,19 +117,36 @@ SETTING_ROWS: tuple[Row, ...] = (
         "The settings of a server that has a channel.",
     ),
     Row(
-        "S1", "schema versions differ", "info", False,
-        "A DDL statement was applied on one server and not on the other.",
-        "A backlog, or a blocked DDL statement.", "The DDL transactions in the two sets.",
+        "S1", "schema versions differ", "info", True,
+        "A replica has not applied DDL that its source has executed. Until then their definitions"
+        " differ.",
+        "A backlog, or SOURCE_DELAY.",
+        "DDL transactions in the source's binary log that gtid_executed of the replica does not"
+        " have, read later. A warning if one waits for longer than `ddl_wait_seconds_max` of the"
+        " policy (SOURCE_DELAY does not count), or if more than one is missing and nothing shows"
+        " that they are on their way. DDL in a hole or behind an error is reported there. Only with"
+        " `--definitions`, or `definitions: true` in the policy.",
     ),
     Row(
-        "S2", "schema drift", "warning", False,
-        "Definitions differ although the DDL history is the same.",
-        "DDL was executed without binary logging.", "The definitions.",
+        "S2", "schema drift", "warning", True,
+        "Definitions of a replica differ from those of its source, and no DDL is on its way that"
+        " removes the difference. Rows may stop the applier (1054, 1146, 1677), or get into other"
+        " columns without an error.",
+        "DDL was executed on one server only: with sql_log_bin = 0, as an errant transaction, or it"
+        " was skipped. Or a server was restored without some objects.",
+        "The definitions of both servers, with the sets around each reading. It is proved if no"
+        " transaction that only one of the two had executed concerns the object, and critical if"
+        " rows then stop the applier or get wrong. What a replication filter explains is info. Only"
+        " with `--definitions`, or `definitions: true` in the policy.",
     ),
     Row(
         "S3", "tracker mismatch", "warning", False,
-        "The schema used to decode rows does not fit them.", "DDL that the tracker did not see.",
-        "Column count doesn't match value count.",
+        "The tracked definition of a table does not fit its row events: columns get wrong names, or"
+        " statements from these rows fail with \"Column count doesn't match value count\".",
+        "DDL that the tracker did not see, or a definition that was set by hand.",
+        "`gtid-audit binlog schema compare` shows four definitions side by side: on the source now,"
+        " at the event, as tracked, on the replica now. No audit decodes rows by tracked"
+        " definitions, so none reports it; a replica whose definition does not fit is S2.",
     ),
     Row(
         "F1", "fragmented set", "info", True,

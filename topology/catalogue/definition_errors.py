@@ -26,7 +26,8 @@ DEFINITION_TEXTS: Final[tuple[ErrorText, ...]] = (
         "The table was altered on one of the two servers only.",
         (
             (
-                "Compare the definitions on both servers: `gtid-audit schema drift SOURCE REPLICA`."
+                "Compare the definitions on both servers: `gtid-audit schema drift SOURCE REPLICA`,"
+                " or audit with `--definitions`, which reports them as S2."
                 " With sql_log_bin = 0, alter the table on the replica to what it was on the source"
                 " when the transaction was committed. Then run START REPLICA."
             ),
@@ -75,8 +76,8 @@ DEFINITION_TEXTS: Final[tuple[ErrorText, ...]] = (
                 " gtid_purged, or clone it."
             ),
             (
-                "If the replica has only this object, compare both definitions (`gtid-audit schema"
-                " drift SOURCE REPLICA`) and rows before you decide."
+                "If the replica has only this object, compare both definitions (S2: `gtid-audit"
+                " schema drift SOURCE REPLICA`) and rows before you decide."
             ),
         ),
     ),
@@ -93,9 +94,9 @@ DEFINITION_TEXTS: Final[tuple[ErrorText, ...]] = (
         (
             "Do not skip it: the next transactions on the same table stop the applier again.",
             (
-                "Find out what else is missing (H1, H8, filters): `gtid-audit schema drift SOURCE"
-                " REPLICA` shows each object. Then restore the table as it was at this transaction,"
-                " or clone the replica."
+                "Find out what else is missing (H1, H8, S2, filters): `gtid-audit schema drift"
+                " SOURCE REPLICA` shows each object. Then restore the table as it was at this"
+                " transaction, or clone the replica."
             ),
         ),
     ),

@@ -98,7 +98,16 @@ STRATEGY_ROWS = (
             "the operator must decide which version of each row is right",
             "the sets are equal and the data differs: GTID statements cannot help",
         ),
-        answers="E4 S2",
+        answers="E4",
+    ),
+    StrategyRow(
+        Strategy(
+            "repair_definition",
+            False,
+            "a statement gives the replica the definition, not the rows that it has missed",
+            "`gtid-audit schema drift` prints both definitions and the SQL that repairs each",
+        ),
+        answers="S2",
     ),
     StrategyRow(
         Strategy(

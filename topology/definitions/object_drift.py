@@ -10,10 +10,11 @@ from typing import Final
 from topology.catalogue.findings import Grade, Severity, Verdict, worst_verdict
 from topology.definitions.canonical import CanonicalDefinition
 from topology.definitions.compared_clauses import ClauseChange
-from topology.definitions.drift_classes import DriftClass
-from topology.definitions.logged_ddl import LoggedDdl, OnTheWay
-from topology.definitions.row_effects import RowConsequence
+from topology.definitions.ddl_searches import OnTheWay
+from topology.definitions.drift_classes import DriftClass, errors_of_classes, words_of
+from topology.definitions.row_effects import RowConsequence, RowEffect
 from topology.definitions.schema_objects import ObjectKey, ServerObjects
+from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import UnreadFact
 
 
@@ -77,6 +78,27 @@ class ObjectDrift:
     replica_key: ObjectKey | None = None  # if its name differs
     contained: int = 0  # objects in a schema that one side does not have
     is_filtered: bool = False
+
+    @property
+    def class_words(self) -> tuple[str, ...]:
+        """Return the classes in words: `procedure fewer` for an object that is a procedure."""
+        return tuple(words_of(each, self.key.kind) for each in self.classes)
+
+    @property
+    def errors(self) -> tuple[int, ...]:
+        """Return the error numbers that the difference may lead to, in order."""
+        found = errors_of_classes(self.classes, self.key.kind)
+        own = {self.rows.errno} if self.rows.errno is not None else set()
+        return tuple(sorted(found | own))
+
+    @property
+    def rows_text(self) -> str:
+        """Return in words what rows of the source do on the replica."""
+        if self.rows.effect is RowEffect.APPLIED:
+            return "row events of the source are applied"
+        number = f" with {self.rows.errno}" if self.rows.errno is not None else ""
+        why = f": {self.rows.why}" if self.rows.why else ""
+        return f"{self.rows.effect.value}{number}{why}"
 
 
 @dataclass(frozen=True, slots=True)

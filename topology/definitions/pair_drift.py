@@ -10,7 +10,7 @@ and the other may not:
     executed by the replica when its reading ended, not by the source when its reading began,
         if a channel can bring it to the source.
 
-If none of these transactions concerns the object (logged_ddl.py), the difference is `proved`: no
+If none of these transactions concerns the object (ddl_searches.py), the difference is `proved`: no
 transaction that is on its way removes it. Otherwise it is `likely`, and the text names what
 remains. So one reading is enough, and statements that change a table and change it back between two
 readings cannot deceive it.
@@ -25,9 +25,9 @@ from typing import Final
 from topology.catalogue.findings import Grade, Severity
 from topology.definitions.canonical import without_generated_key
 from topology.definitions.compared_clauses import ClauseChange, changes_between
+from topology.definitions.ddl_searches import OnTheWay
 from topology.definitions.drift_classes import DriftClass
 from topology.definitions.drift_statements import changing, creating, dropping, renaming
-from topology.definitions.logged_ddl import LoggedDdl, OnTheWay
 from topology.definitions.object_drift import (
     ObjectDrift,
     ObjectPair,
@@ -44,6 +44,7 @@ from topology.definitions.row_effects import (
 )
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, ServerObjects
 from topology.definitions.visibility import needed_for
+from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import UnreadFact, UnreadReason
 
 _STOPS: Final = RowConsequence(

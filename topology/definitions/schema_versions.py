@@ -15,8 +15,9 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import Verdict, worst_verdict
-from topology.definitions.logged_ddl import DdlSearch, LoggedDdl, NewestDdl
+from topology.definitions.ddl_searches import DdlSearch, NewestDdl
 from topology.definitions.schema_objects import ServerObjects
+from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import UnreadFact, UnreadReason
 
 # More DDL transactions apart than this is a warning, and so is one that waits for longer.

@@ -33,6 +33,8 @@ from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 
 ANY_SERVER: Final = "*"  # as source or replica of an entry
+# Findings about objects: an entry would also cover the next object that differs.
+UNLIMITED: Final = frozenset({"S2"})
 _RANK: Final = tuple(Severity)
 
 # The evidence of an accepted finding, read from the policy.
@@ -65,6 +67,8 @@ class AcceptedFinding:
     def __post_init__(self) -> None:
         if self.code.startswith("U"):
             raise ValueError(f"{self.code}: facts that were not read cannot be accepted")
+        if self.code in UNLIMITED:
+            raise ValueError(f"{self.code}: an entry does not limit which objects differ")
         if self.severity is Severity.INFO:
             raise ValueError(f"{self.code}: a finding of severity info needs no acceptance")
         if not self.reason.strip():
@@ -138,7 +142,7 @@ def with_acceptance(
     """
     for finding in findings:
         about = [entry for entry in entries if entry.is_about(finding)]
-        if not about or not _may_be_accepted(finding):
+        if not about or not may_be_accepted(finding):
             yield finding
             continue
         covering = [entry for entry in about if not entry.why_not(finding)]
@@ -164,11 +168,13 @@ def severity_before(finding: Finding) -> Severity:
     return Severity(values[0]) if values else finding.severity
 
 
-def _may_be_accepted(finding: Finding) -> bool:
+def may_be_accepted(finding: Finding) -> bool:
+    """Return whether an entry may cover a finding: above info, read, and limited by the entry."""
     return (
         finding.severity is not Severity.INFO
         and finding.grade is not Grade.UNKNOWN
         and not finding.code.startswith("U")
+        and finding.code not in UNLIMITED
     )
 
 

@@ -17,6 +17,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.readings.consumers import ConsumerReading, problem_of
 from topology.readings.contents import ContentReading
+from topology.readings.definition_reading import DefinitionReading
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence
 from topology.readings.notable_settings import notable_settings_of
@@ -322,6 +323,8 @@ class ClusterSnapshot:
     # Evidence from binary logs, read after the readings; None: no transactions were compared.
     contents: ContentReading | None = None
     consumers: tuple[ConsumerReading, ...] = ()  # in order of name
+    # Evidence from the definitions, read after the readings; None: they were not compared.
+    definitions: DefinitionReading | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "first", tuple(map(as_read, self.first)))
@@ -350,6 +353,10 @@ class ClusterSnapshot:
     def with_contents(self, contents: ContentReading | None) -> "ClusterSnapshot":
         """Return these readings with the result of comparing transactions, if there is one."""
         return self if contents is self.contents else replace(self, contents=contents)
+
+    def with_definitions(self, definitions: DefinitionReading | None) -> "ClusterSnapshot":
+        """Return these readings with the result of comparing definitions, if there is one."""
+        return self if definitions is self.definitions else replace(self, definitions=definitions)
 
     @property
     def first_read(self) -> dict[str, ReadServer]:

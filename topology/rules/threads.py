@@ -13,6 +13,7 @@ from topology.readings.group_view import GROUP_CHANNELS
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, finding, many
+from topology.rules.definition_causes import drift_behind, errors_of_channel
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.left_empty import emptied_text
 
@@ -90,6 +91,12 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
                 *((evidence(FAILED_AND_EXECUTED, str(in_part), replica),) if in_part else ()),
             ),
             explanation=f"The applier of {replica.name} stopped: {cause}"
+            + drift_behind(
+                facts.snapshot.definitions,
+                source=source,
+                replica=replica.name,
+                errors=errors_of_channel(channel),
+            )
             + (_LEFT.format(replica=replica.name) if channel.name in GROUP_CHANNELS else "")
             + (_IN_PART.format(replica=replica.name, what=in_part.shortened()) if in_part else "")
             + (

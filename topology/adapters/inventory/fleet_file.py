@@ -329,6 +329,8 @@ def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
         clock_seconds_max=section.policy.clock_seconds_max,
         intervals_max=section.policy.intervals_max,
         dead_uuids_max=section.policy.dead_uuids_max,
+        ddl_wait_seconds_max=section.policy.ddl_wait_seconds_max,
+        definitions=section.policy.definitions,
         levels=tuple(sorted(section.policy.levels.items())),
     )
     return limits, section.limits.connections_max, policy

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from topology.catalogue.verdict_table import CATALOGUE
+from topology.facts.accepted_findings import UNLIMITED
 
 # YAML has lists where this module has tuples: hence strict=False on those.
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -81,6 +82,8 @@ def _acceptable(code: str) -> str:
         raise PydanticCustomError("code", "is not the code of a finding")
     if code.startswith("U"):
         raise PydanticCustomError("unread", "facts that were not read cannot be accepted")
+    if code in UNLIMITED:
+        raise PydanticCustomError("unlimited", "an entry does not limit which objects differ")
     return code
 
 
@@ -179,6 +182,8 @@ class PolicySection(_Section):
     clock_seconds_max: Annotated[int, Field(ge=1, le=86_400)] = 5
     intervals_max: Annotated[int, Field(ge=100, le=1_000_000)] = 1_000
     dead_uuids_max: Annotated[int, Field(ge=4, le=1_000_000)] = 4
+    ddl_wait_seconds_max: Annotated[int, Field(ge=0, le=604_800)] = 300
+    definitions: bool = False
     levels: dict[Annotated[str, AfterValidator(_remark)], Level] = {}
 
 

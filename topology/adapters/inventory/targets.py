@@ -6,8 +6,9 @@ fleet.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
-from topology.adapters.inventory.dsn import Dsn, parse_dsn
+from topology.adapters.inventory.dsn import SCHEME, Dsn, endpoint_of, parse_dsn
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.secrets import (
     Warn,
@@ -57,6 +58,22 @@ def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarg
         enable_cleartext_plugin=dsn.enable_cleartext_plugin,
         get_server_public_key=dsn.get_server_public_key,
     )
+
+
+def dsn_of(target: ServerTarget) -> str:
+    """Return the DSN that leads to a target, without its password."""
+    options = {
+        "unix_socket": target.unix_socket,
+        "ssl": "required" if target.ssl_required else None,
+        "ssl_ca": target.ssl_ca,
+        "ssl_cert": target.ssl_cert,
+        "ssl_key": target.ssl_key,
+        "enable_cleartext_plugin": "1" if target.enable_cleartext_plugin else None,
+        "get_server_public_key": "1" if target.get_server_public_key else None,
+    }
+    query = "&".join(f"{name}={quote(value)}" for name, value in options.items() if value)
+    address = endpoint_of(host=target.host, port=target.port, unix_socket=None)
+    return f"{SCHEME}{quote(target.user, safe='')}@{address}/{f'?{query}' if query else ''}"
 
 
 def targets_of(dsns: Sequence[str], accounts: Accounts) -> tuple[ServerTarget, ...]:

@@ -12,44 +12,20 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from binlog.transactions import STATEMENT_CHARACTERS_MAX
-from gtid import Gtid, GtidSet
+from gtid import GtidSet
 from topology.definitions.canonical import CanonicalDefinition, ClauseKind
 from topology.definitions.schema_objects import ObjectKey, ObjectKind
+from topology.readings.logged_ddl import COMMENT, LoggedDdl
 
 _OF_SCHEMA: Final = re.compile(r"^\s*(?:CREATE|ALTER|DROP)\s+(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
-_COMMENT: Final = re.compile(r"/\*(?!!).*?\*/", re.DOTALL)
-# These statements are logged outside BEGIN as DDL is, and change no definition.
-_NO_DEFINITION: Final = re.compile(
-    r"^\s*(?:GRANT|REVOKE|FLUSH|ANALYZE|OPTIMIZE|REPAIR|TRUNCATE|SET"
-    r"|(?:CREATE|ALTER|DROP|RENAME)\s+(?:USER|ROLE)"
-    r"|(?:CREATE|DROP)\s+TEMPORARY)\b",
-    re.IGNORECASE,
-)
 _REFERENCES: Final = re.compile(r" REFERENCES (?:`(?:[^`]|``)+`\.)?`((?:[^`]|``)+)`")
 _TRIGGER_ON: Final = re.compile(
     r"\b(?:BEFORE|AFTER)\s+(?:INSERT|UPDATE|DELETE)\s+ON\s+(?:`?[^`.\s]+`?\.)?`?([^`\s]+)`?",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedDdl:
-    """One transaction that may define something; `is_unread`: its content could not be read."""
-
-    gtid: Gtid
-    committed_at: datetime | None  # by the clock of the server that committed it first
-    statement: str
-    is_unread: bool = False
-
-    @property
-    def defines(self) -> bool:
-        """Return whether it is DDL: not account management, FLUSH, ANALYZE or the like."""
-        text = _COMMENT.sub(" ", self.statement)
-        return bool(text) and _NO_DEFINITION.match(text) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +112,7 @@ def concerns(ddl: LoggedDdl, key: ObjectKey, names: frozenset[str]) -> bool:
         return True  # it was cut
     if not all(map(str.isascii, names)) and (not text.isascii() or "\\x" in text):
         return True  # its session may have had a character set other than UTF-8
-    is_of_schema = _OF_SCHEMA.match(_COMMENT.sub(" ", text)) is not None
+    is_of_schema = _OF_SCHEMA.match(COMMENT.sub(" ", text)) is not None
     searched = names | {key.schema} if is_of_schema else names
     return any(_contains(text, name) for name in searched)
 

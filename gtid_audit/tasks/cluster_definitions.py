@@ -1,0 +1,246 @@
+"""Compares the definitions of one live cluster for an audit, if it was asked for.
+
+1. It is opt-in: a reading of definitions takes longer than the audit of a healthy pair. The modules
+   for it are imported only if it was asked for.
+2. The replication states are those of the audit. A server that was not read completely is left out
+   here: the audit reports it.
+3. DDL that servers are apart by is searched in the logs, also if all definitions are alike. If a
+   replica already has what it makes, made by hand, it stops the applier when it arrives.
+4. In a dual-primary pair each server is the replica of the other. What differs is reported once,
+   in the direction in which it stops an applier, or can stop it.
+5. Only what the audit's first reading of a server has, and a later reading of the other has not,
+   is searched. A healthy channel leaves nothing of it.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from gtid import GtidSet
+from gtid_audit.operands.cluster_to_read import ClusterToRead
+from topology.facts.memberships import uuid_of_group
+from topology.readings.definition_reading import (
+    ComparedDefinitions,
+    DefinitionReading,
+    DifferingObject,
+    UnreadDefinitions,
+)
+from topology.readings.logged_ddl import LoggedDdl
+from topology.readings.snapshot import ClusterSnapshot, UnreadFact
+from topology.rules.definition_causes import applier_errors, error_of
+
+if TYPE_CHECKING:
+    from gtid_audit.tasks.definition_servers import DefinitionServer
+    from topology.adapters.ddl_reads import DdlSearchLimits
+    from topology.definitions.compared_pairs import ComparedPair
+    from topology.definitions.object_drift import ObjectDrift, PairDrift
+    from topology.definitions.schema_objects import ObjectKey
+
+READINGS_MAX: Final = 2  # of a pair: DDL that is then still on its way is S1
+CHANGES_MAX: Final = 6  # changed clauses that are kept of an object
+CLAUSE_CHARACTERS_MAX: Final = 200
+_NO_GTIDS: Final = "gtid_mode is not ON: DDL on its way is not known"
+
+
+def look_at_definitions(
+    snapshot: ClusterSnapshot, cluster: ClusterToRead, *, say: Callable[[str], None]
+) -> DefinitionReading:
+    """Read and compare the definitions of the servers of a cluster that was just read."""
+    from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX, definition_servers
+    from gtid_audit.tasks.drift_comparison import compare_pair, compare_servers
+    from topology.adapters.ddl_reads import DdlSearchLimits
+
+    limits = DdlSearchLimits(DEFINITION_SECONDS_MAX)
+    with definition_servers(
+        cluster,
+        (),
+        seconds_max=DEFINITION_SECONDS_MAX,
+        say=say,
+        states=snapshot.last_read,
+    ) as servers:
+        by_name = {each.name: each for each in servers}
+        pairs, unread = [], [(each.name, fact) for each in servers for fact in each.unread]
+        for pair, drift in compare_servers(
+            servers, limits=limits, say=say, readings_max=READINGS_MAX
+        ):
+            unread += drift.unknown
+            looked = [_Looked(snapshot, pair, drift, by_name, limits)]
+            if pair.is_mutual and drift.differences:
+                back = replace(pair, source=pair.replica, replica=pair.source)
+                drift_back = compare_pair(back, servers, limits=limits, readings_max=READINGS_MAX)
+                unread += drift_back.unknown
+                looked.append(_Looked(snapshot, back, drift_back, by_name, limits))
+            pairs.append(max(looked, key=_Looked.weight).compared())
+    return DefinitionReading(
+        read_at=datetime.now(UTC),
+        pairs=tuple(pairs),
+        unread=tuple(sorted({_unread(server, fact) for server, fact in unread})),
+    )
+
+
+def _unread(server: str, fact: UnreadFact) -> UnreadDefinitions:
+    detail = f": {fact.detail}" if fact.detail else ""
+    return UnreadDefinitions(server, fact.fact, f"{fact.reason.value}{detail}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """One pair whose definitions were compared, while the DDL that it is apart by is searched."""
+
+    snapshot: ClusterSnapshot
+    pair: "ComparedPair"
+    drift: "PairDrift"
+    servers: "Mapping[str, DefinitionServer]"
+    limits: "DdlSearchLimits"
+
+    def weight(self) -> tuple[bool, bool]:
+        """Return whether the difference stopped an applier in this direction, or can.
+
+        The rows of a read-only source are those of the other server: they do not come back.
+        """
+        source, replica = (
+            self.servers[name].state for name in (self.pair.source, self.pair.replica)
+        )
+        assert source is not None, "the pair was compared"
+        assert replica is not None, "the pair was compared"
+        errors, found = applier_errors(replica), self.drift.differences
+        has_stopped = any(
+            error_of(each.key.name or each.key.schema, each.errors, errors) for each in found
+        )
+        is_written = source.setting("read_only") != "ON"
+        return has_stopped, is_written and any(each.rows.is_severe for each in found)
+
+    def compared(self) -> ComparedDefinitions:
+        pair = self.pair
+        is_group = _in_one_group(self.servers[pair.source], self.servers[pair.replica])
+        behind, why_behind = self._apart(pair.source, pair.replica)
+        is_mutual = pair.is_mutual or is_group
+        ahead, why_ahead = self._apart(pair.replica, pair.source) if is_mutual else ((), "")
+        return ComparedDefinitions(
+            source=pair.source,
+            replica=pair.replica,
+            dsns=(self._dsn(pair.source), self._dsn(pair.replica)),
+            has_channel=pair.has_channel or is_group,
+            is_mutual=is_mutual,
+            object_count=self.drift.compared_count,
+            differing=tuple(self._differing()),
+            behind=behind,
+            ahead=ahead,
+            unsearched=why_behind or why_ahead,
+        )
+
+    def _dsn(self, name: str) -> str:
+        from topology.adapters.inventory.targets import dsn_of
+
+        return dsn_of(self.servers[name].target)
+
+    def _apart(self, source: str, replica: str) -> tuple[tuple[LoggedDdl, ...], str]:
+        """Return the DDL that a server has executed and another has not, and why not all of it."""
+        from gtid_audit.tasks.drift_comparison import search_ddl
+
+        held, objects = self.servers[source], self.servers[replica].objects
+        first = self.snapshot.first_read.get(source)
+        assert objects is not None, "the pair was compared"
+        if first is None:
+            return (), f"{source} was not read completely at first"
+        wanted = first.gtid_executed - objects.sets.before
+        search = search_ddl(held, wanted, held=held.held, limits=self.limits)
+        found = search.within(wanted)
+        unread = GtidSet.of(each.gtid for each in found if each.is_unread)
+        why = "" if wanted <= search.searched else search.why_unread
+        if unread:
+            why = why or f"the content of {unread.shortened()} could not be read"
+        return tuple(sorted((each for each in found if each.defines), key=_age)), why
+
+    def _differing(self) -> Iterator[DifferingObject]:
+        sources = self._other_sources()
+        for each in self.drift.differences:
+            is_more = all(one.value.endswith(" more") for one in each.classes)
+            if is_more and sources and any(_has(one, each.key) for one in sources):
+                continue  # another source of the replica has it
+            yield _in_short(
+                each,
+                self.drift,
+                has_gtids=self._have_gtids(),
+                may_be_of_another_source=is_more and self._has_unread_source(sources),
+            )
+
+    def _other_sources(self) -> "list[DefinitionServer]":
+        """Return the other servers of the audit from which the replica receives."""
+        replica = self.servers[self.pair.replica].state
+        assert replica is not None, "the pair was compared"
+        uuids = {each.source_uuid for each in replica.channels or ()}
+        return [
+            each
+            for each in self.servers.values()
+            if each.name != self.pair.source
+            and each.state is not None
+            and each.state.server_uuid in uuids
+        ]
+
+    def _has_unread_source(self, read: "Collection[DefinitionServer]") -> bool:
+        others = self.drift.facts.other_sources
+        return len(others) > sum(each.objects is not None for each in read)
+
+    def _have_gtids(self) -> bool:
+        names = (self.pair.source, self.pair.replica)
+        modes = [self.servers[name].reader.settings.get("gtid_mode") for name in names]
+        return all(mode == "ON" for mode in modes)
+
+
+def _has(server: "DefinitionServer", key: "ObjectKey") -> bool:
+    """Return whether a server has an object. Names are compared as the replica compares them."""
+    objects = server.objects
+    if objects is None:
+        return False
+    return key in objects.objects or (
+        objects.folds_names and key.folded() in {each.folded() for each in objects.objects}
+    )
+
+
+def _in_short(
+    each: "ObjectDrift", drift: "PairDrift", *, has_gtids: bool, may_be_of_another_source: bool
+) -> DifferingObject:
+    from topology.catalogue.findings import Grade
+
+    key = each.key
+    return DifferingObject(
+        kind=key.kind.value,
+        schema=key.schema,
+        name=key.name,
+        classes=each.class_words,
+        is_proved=each.grade is Grade.PROVED,
+        is_filtered=each.is_filtered,
+        may_be_of_another_source=may_be_of_another_source,
+        is_severe=each.rows.is_severe,
+        rows=each.rows_text,
+        errors=each.errors,
+        causes=each.causes if has_gtids else (*each.causes, _NO_GTIDS),
+        pending=GtidSet.of(ddl.gtid for ddl in each.pending),
+        is_searched=drift.facts.way.is_complete and has_gtids,
+        made_by=each.made_by,
+        changes=tuple(_changes(each))[:CHANGES_MAX],
+    )
+
+
+def _changes(each: "ObjectDrift") -> Iterator[str]:
+    if each.replica_key is not None:
+        yield f"on the replica: {each.replica_key}"
+    for change in each.changes:
+        if change.source is not None:
+            yield f"- {change.source.raw[:CLAUSE_CHARACTERS_MAX]}"
+        if change.replica is not None:
+            yield f"+ {change.replica.raw[:CLAUSE_CHARACTERS_MAX]}"
+
+
+def _in_one_group(one: "DefinitionServer", other: "DefinitionServer") -> bool:
+    first, second = (each.state.group if each.state else None for each in (one, other))
+    if first is None or second is None:
+        return False
+    return uuid_of_group(first.group_name) == uuid_of_group(second.group_name)
+
+
+def _age(ddl: LoggedDdl) -> tuple[datetime, str, int]:
+    never = datetime.min.replace(tzinfo=UTC)
+    return (ddl.committed_at or never, str(ddl.gtid.tsid), ddl.gtid.gno)

@@ -126,6 +126,12 @@ def coming_elsewhere(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> st
         and other is not edge
         and gtids & (other.expected | other.queued_below | other.queued_above)
     ]
+    compared = {each.channel.name for each in facts.edges if each.replica == edge.replica}
+    names += [
+        f"{channel.name or '(default)'}, whose source was not read,"
+        for channel in facts.last[edge.replica].channels or ()
+        if channel.name not in compared
+    ]
     if not names:
         return ""
     return (

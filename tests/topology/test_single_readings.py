@@ -1,0 +1,150 @@
+"""Decisions that one reading turns: a server that was read once or in part, and its group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, read_server, with_facts
+from tests.topology.test_declared import findings, pair
+from tests.topology.test_log_places import gtids, three
+from topology.facts.assigned_gtids import assigned_text
+from topology.facts.channel_places import still_purged
+from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.former_ids import of_unknown_uuids
+from topology.facts.graph import Edge, Graph
+from topology.facts.memberships import Membership
+from topology.policy import Policy
+from topology.readings.group_view import GroupMember, GroupSnapshot
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.read_once import as_last_reading
+from topology.readings.snapshot import ThreadState
+
+GROUP = "99999999-0000-0000-0000-000000000000"
+UUIDS = {"a": A, "b": B, "c": C}
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+def group_of(*read_once: str, **executed: str) -> ClusterFacts:
+    """Gather the facts of a group in which each server is ONLINE and has executed what is given."""
+    members = tuple(
+        GroupMember(UUIDS[name], f"{name}.example", 3306, "ONLINE", "PRIMARY") for name in executed
+    )
+    group = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet(), members)
+    snapshot = a_cluster(
+        "group",
+        *(a_server(name, UUIDS[name], gtids(text), group=group) for name, text in executed.items()),
+    )
+    last = [
+        as_last_reading(first) if last.name in read_once else last
+        for first, last in zip(snapshot.first, snapshot.last, strict=True)
+    ]
+    return gather_facts(replace(snapshot, last=tuple(last)), Policy())
+
+
+@pytest.mark.parametrize(("read_once", "is_compared"), [((), True), (("b",), False)])
+def test_members_are_compared_if_each_was_read_twice(
+    read_once: tuple[str, ...], *, is_compared: bool
+) -> None:
+    assert bool(group_of(*read_once, a="A:1-9", b="A:1-8").groups) is is_compared
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "holder"),
+    [("A:4-5", "A:5,B:1-90", "a"), ("A:5,B:1-90", "A:4-5", "b"), ("A:4-5", "A:4-5", "a")],
+)
+def test_a_member_holds_the_most_of_what_another_is_missing(a: str, b: str, holder: str) -> None:
+    """What a member has besides does not count."""
+    [group] = group_of(a=f"{a},A:1-3", b=f"{b},A:1-3", c="A:1-3,B:1-90").groups
+    [backlog] = [each for each in group.backlogs if each.server == "c"]
+    assert (backlog.coming, backlog.holder) == (gtids("A:4-5"), holder)
+
+
+@pytest.mark.parametrize(
+    ("doubt", "expected"),
+    [("", (("a", "b"),)), ("a and b list different members", (("a", "b", "c"),))],
+)
+def test_in_doubt_every_configured_server_may_deliver(
+    doubt: str, expected: tuple[tuple[str, ...], ...]
+) -> None:
+    group = Membership(GROUP, ("a", "b", "c"), (("a", "b"),), (), ("c",), doubt)
+    assert Graph((), (), (group,)).peers == expected
+
+
+@pytest.mark.parametrize("server_id", [3, None])
+def test_a_members_own_group_may_have_its_server_id(server_id: int | None) -> None:
+    """The server_id of c was not read: its own transactions may come back to it all the same."""
+    member = GroupSnapshot(str(C), "OFFLINE", "", GtidSet())
+    graph, servers = three(c={"group": member, "server_id": server_id})
+    found = of_unknown_uuids(graph.edges[1], graph=graph, servers=servers)
+    assert found == {"b": gtids("C:4-9")}
+
+
+# -- what a source has purged ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "receiver", "expected"),
+    [
+        ({"phase": 1}, ThreadState.RUNNING, "A:2-4"),  # below what it received last
+        ({"phase": 1}, ThreadState.CONNECTING, "A:2-4"),
+        ({"phase": 1}, ThreadState.STOPPED, "A:2-4:6-7"),
+        ({"phase": 2}, ThreadState.RUNNING, "A:2-4:6-7"),
+        ({"phase": 1, "executed": gtids("A:1:8")}, ThreadState.RUNNING, "A:2-4:6-7"),
+        ({"phase": 1, "channels": ()}, ThreadState.RUNNING, ""),
+    ],
+)
+def test_a_replica_that_was_read_once_may_have_fetched_what_follows(
+    facts: dict[str, Any], receiver: ThreadState, expected: str
+) -> None:
+    channel = a_channel("a", A, receiver=receiver, gtid_retrieved=gtids("A:5"))
+    made = {"executed": gtids("A:1"), "channels": (channel,), **facts}
+    replica = read_server("b", B, **made)
+    assert still_purged(gtids("A:2-4:6-7"), Edge("a", "b", channel), replica) == gtids(expected)
+
+
+def test_what_the_source_has_purged_no_channel_ignores() -> None:
+    channel = replace(a_channel("b", B), ignored_server_ids=(1,))
+    servers = (
+        a_server("a", A, "", server_id=1),
+        a_server("b", B, gtids("A:1-9"), gtid_purged=gtids("A:1-3")),
+        a_server("c", C, "", channels=(channel,)),
+    )
+    [edge] = gather_facts(a_cluster("chain", *servers), Policy()).edges
+    assert (edge.purged, edge.ignored) == (gtids("A:1-3"), gtids("A:4-9"))
+
+
+# -- logs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_what_was_declared_early_needs_the_logs_of_both_servers(name: str) -> None:
+    snapshot = pair()
+    assert [each.code for each in findings(snapshot)] == ["E4"]
+    last = tuple(
+        with_facts(each, history_evidence=None) if each.name == name else each
+        for each in snapshot.last
+    )
+    assert "E4" not in [each.code for each in findings(replace(snapshot, last=last))]
+
+
+@pytest.mark.parametrize(("extra", "is_assigned"), [("B:1", True), ("A:10", False)])
+def test_no_channel_assigns_gtids_of_its_source(extra: str, *, is_assigned: bool) -> None:
+    """Under the UUID of a the server_id of a is no surprise."""
+    records = (CommitRecord(gtids(extra), 1, NOON, True),)
+    source = a_server("a", A, gtids("A:1-9"), server_id=1)
+    replica = a_server(
+        "b",
+        B,
+        gtids(f"A:1-9,{extra}"),
+        server_id=2,
+        channels=(a_channel("a", A),),
+        history_evidence=HistoryEvidence(None, records),
+    )
+    [edge] = gather_facts(a_cluster("pair", source, replica), Policy()).edges
+    assert bool(assigned_text(edge, gtids(extra), replica, source)) is is_assigned

@@ -422,6 +422,8 @@ def not_reset(
         # The oldest log of b is older than A:4, or it is not.
         ({"executed": "", "begun": 18}, True),
         ({"executed": "", "begun": 19}, False),
+        ({"executed": "", "begun": 28, "ahead": 10}, True),
+        ({"executed": "", "begun": 9, "ahead": -10}, False),
         ({"settings": (("replica_skip_errors", "all"),), "begun": 18}, True),
     ],
 )

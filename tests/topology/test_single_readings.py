@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from binlog.log_times import EPOCH
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, read_server, with_facts
 from tests.topology.test_declared import findings, pair
 from tests.topology.test_log_places import gtids, three
+from topology.facts.applier_facts import may_hide_received
 from topology.facts.assigned_gtids import assigned_text
 from topology.facts.channel_places import still_purged
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
@@ -22,23 +25,29 @@ from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
 from topology.readings.read_once import as_last_reading
 from topology.readings.snapshot import ThreadState
+from topology.readings.version import ServerVersion
 
 GROUP = "99999999-0000-0000-0000-000000000000"
+READ_ALL = "Slave has read all relay log; waiting for the slave I/O thread to update it"
 UUIDS = {"a": A, "b": B, "c": C}
 
 
 # -- groups ---------------------------------------------------------------------------------------
 
 
-def group_of(*read_once: str, **executed: str) -> ClusterFacts:
+def group_of(*read_once: str, view_id: str = "", **facts: Any) -> ClusterFacts:
     """Gather the facts of a group in which each server is ONLINE and has executed what is given."""
+    executed = {name: facts.pop(name) for name in sorted(UUIDS.keys() & facts.keys())}
     members = tuple(
         GroupMember(UUIDS[name], f"{name}.example", 3306, "ONLINE", "PRIMARY") for name in executed
     )
-    group = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet(), members)
+    group = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet(), members, view_id=view_id)
     snapshot = a_cluster(
         "group",
-        *(a_server(name, UUIDS[name], gtids(text), group=group) for name, text in executed.items()),
+        *(
+            a_server(name, UUIDS[name], gtids(text), group=group, **facts)
+            for name, text in executed.items()
+        ),
     )
     last = [
         as_last_reading(first) if last.name in read_once else last
@@ -74,6 +83,21 @@ def test_in_doubt_every_configured_server_may_deliver(
 ) -> None:
     group = Membership(GROUP, ("a", "b", "c"), (("a", "b"),), (), ("c",), doubt)
     assert Graph((), (), (group,)).peers == expected
+
+
+@pytest.mark.parametrize(("days", "is_long"), [(2, True), (1, False)])
+def test_how_long_a_group_runs_its_members_clock_shows(days: int, *, is_long: bool) -> None:
+    """The clock of the members is ahead of that of the auditor."""
+    since = (NOON - EPOCH) // timedelta(microseconds=1)
+    facts = group_of(
+        view_id=f"{since}0:1",
+        server_clock=NOON + timedelta(days=days),
+        uptime_seconds=9 * 86_400,
+        a="A:1-9",
+        b="A:1-8",
+    )
+    [group] = facts.groups
+    assert {each.is_long for each in group.backlogs} == {is_long}
 
 
 @pytest.mark.parametrize("server_id", [3, None])
@@ -117,6 +141,22 @@ def test_what_the_source_has_purged_no_channel_ignores() -> None:
     )
     [edge] = gather_facts(a_cluster("chain", *servers), Policy()).edges
     assert (edge.purged, edge.ignored) == (gtids("A:1-3"), gtids("A:4-9"))
+
+
+@pytest.mark.parametrize(
+    ("version", "facts", "may_hide"),
+    [
+        (ServerVersion(5, 6, 24), {}, True),
+        (ServerVersion(5, 6, 24), {"applier_state": READ_ALL}, False),
+        (ServerVersion(5, 6, 24), {"applier_state": READ_ALL, "applied_to": None}, True),
+        (ServerVersion(9, 7, 4), {"applied_to": None}, False),
+    ],
+)
+def test_an_idle_applier_at_the_receivers_position_hides_nothing(
+    version: ServerVersion, facts: dict[str, Any], *, may_hide: bool
+) -> None:
+    server = a_server("b", B, "", version=version, channels=(a_channel("a", A, **facts),))
+    assert may_hide_received(server) is may_hide
 
 
 # -- logs -----------------------------------------------------------------------------------------

@@ -205,6 +205,8 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_channel_states.py", "tests/topology/test_consumer_sets.py"),
             *("tests/topology/test_runway.py", "tests/topology/test_latest.py"),
             *("tests/topology/test_single_sets.py", "tests/topology/test_single_readings.py"),
+            *("tests/topology/test_unknown_origins.py", "tests/topology/test_source_ghosts.py"),
+            "tests/topology/test_crash_gaps.py",
         ),
         slow=_HISTORIES,
     ),

@@ -10,24 +10,39 @@ import pytest
 
 from binlog.log_times import EPOCH
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, read_server, with_facts
+from tests.snapshots import (
+    HERE,
+    NOON,
+    A,
+    B,
+    C,
+    a_channel,
+    a_cluster,
+    a_server,
+    read_server,
+    with_facts,
+)
 from tests.topology.test_declared import findings, pair
 from tests.topology.test_log_places import gtids, three
 from topology.facts.applier_facts import may_hide_received
+from topology.facts.applier_workers import behind_workers
 from topology.facts.assigned_gtids import assigned_text
 from topology.facts.channel_places import still_purged
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.former_ids import of_unknown_uuids
 from topology.facts.graph import Edge, Graph
+from topology.facts.half_received import may_be_half_received
 from topology.facts.memberships import Membership
 from topology.policy import Policy
-from topology.readings.group_view import GroupMember, GroupSnapshot
+from topology.readings.group_view import GROUP_APPLIER, GroupMember, GroupSnapshot
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
 from topology.readings.read_once import as_last_reading
-from topology.readings.snapshot import ThreadState
+from topology.readings.snapshot import LogPosition, ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import WorkerSnapshot
 
 GROUP = "99999999-0000-0000-0000-000000000000"
+_NOTHING = GtidSet()
 READ_ALL = "Slave has read all relay log; waiting for the slave I/O thread to update it"
 UUIDS = {"a": A, "b": B, "c": C}
 
@@ -35,13 +50,15 @@ UUIDS = {"a": A, "b": B, "c": C}
 # -- groups ---------------------------------------------------------------------------------------
 
 
-def group_of(*read_once: str, view_id: str = "", **facts: Any) -> ClusterFacts:
+def group_of(
+    *read_once: str, view_id: str = "", received: GtidSet = _NOTHING, **facts: Any
+) -> ClusterFacts:
     """Gather the facts of a group in which each server is ONLINE and has executed what is given."""
     executed = {name: facts.pop(name) for name in sorted(UUIDS.keys() & facts.keys())}
     members = tuple(
         GroupMember(UUIDS[name], f"{name}.example", 3306, "ONLINE", "PRIMARY") for name in executed
     )
-    group = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet(), members, view_id=view_id)
+    group = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", received, members, view_id=view_id)
     snapshot = a_cluster(
         "group",
         *(
@@ -109,6 +126,11 @@ def test_a_members_own_group_may_have_its_server_id(server_id: int | None) -> No
     assert found == {"b": gtids("C:4-9")}
 
 
+def test_the_queue_of_a_member_has_what_it_has_not_executed() -> None:
+    facts = group_of(received=gtids("A:1-9"), a="A:1-9", b="A:1-7")
+    assert facts.appliers["b", GROUP_APPLIER].backlog == gtids("A:8-9")
+
+
 # -- what a source has purged ---------------------------------------------------------------------
 
 
@@ -157,6 +179,57 @@ def test_an_idle_applier_at_the_receivers_position_hides_nothing(
 ) -> None:
     server = a_server("b", B, "", version=version, channels=(a_channel("a", A, **facts),))
     assert may_hide_received(server) is may_hide
+
+
+# -- appliers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "log_end", "expected"),
+    [
+        ({}, None, True),
+        ({}, HERE, False),
+        ({"received_to": None}, HERE, True),
+        ({"applier_state": "Reading event from the relay log"}, None, False),  # it is at work
+        ({"applier": ThreadState.STOPPED}, None, False),
+    ],
+)
+def test_an_unread_position_matters_where_the_applier_has_read_all(
+    facts: dict[str, Any], log_end: LogPosition | None, *, expected: bool
+) -> None:
+    channel = a_channel("a", A, **{"applier_state": READ_ALL, **facts})
+    replica = a_server("b", B, "", version=ServerVersion(5, 6, 24))
+    assert may_be_half_received(replica, channel, log_end=log_end) is expected
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        (("A:4", "", "Executing event"), "A:1-3"),
+        (("", "A:3", "Executing event"), "A:1-2"),  # it has not read its next one yet
+        (("", "", "Executing event"), ""),  # where it is was not read
+        (("", "A:3", "Waiting for an event from Coordinator"), "A:1-6"),
+        (("", "A:8", "Waiting for an event from Coordinator"), "A:1-6"),
+    ],
+)
+def test_what_a_busy_worker_applied_last_is_its_place(
+    first: tuple[str, str, str], expected: str
+) -> None:
+    """The other worker applies A:7."""
+    applying, last_applied, state = first
+    workers = (
+        WorkerSnapshot(1, gtids(applying), 0, "", state=state, last_applied=gtids(last_applied)),
+        WorkerSnapshot(2, gtids("A:7"), 0, "", state="Executing event"),
+    )
+    channel = a_channel("a", A, workers=workers)
+    assert behind_workers(channel, gtids("A:1-9")) == gtids(expected)
+
+
+def test_idle_workers_have_applied_what_was_handed_out() -> None:
+    state = "Waiting for an event from Coordinator"
+    worker = WorkerSnapshot(1, GtidSet(), 0, "", state=state, last_applied=gtids("A:8"))
+    channel = a_channel("a", A, workers=(worker,))
+    assert behind_workers(channel, gtids("A:1-9")) == gtids("A:1-7")
 
 
 # -- logs -----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ a has purged A:1-5, and b, its replica by file position, has A:1-2. c is another
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from tests.topology.test_purged_logs import FIFTH, logs
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.policy import Policy
-from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.readings.snapshot import BinaryLog, ServerSnapshot, ThreadState
 from topology.rules.purged import latent_1236, purged_on_source
 
 UUID_D = UUID("dddddddd-0000-0000-0000-000000000000")
@@ -130,6 +131,7 @@ def test_a_source_outside_the_audit_may_have_them() -> None:
         ({"received_to": None}, Grade.LIKELY),
         ({"a": {"binary_logs": ()}}, Grade.LIKELY),
         ({"a": {"binary_logs": None}}, Grade.LIKELY),
+        ({"a": {"binary_logs": (BinaryLog("binlog", 500),)}}, Grade.LIKELY),
     ],
 )
 def test_p1_is_what_the_source_refuses(facts: dict[str, Any], grade: Grade) -> None:
@@ -162,8 +164,24 @@ def test_a_source_that_logs_nothing_it_receives_is_to_be_configured_first() -> N
     assert "that a has purged:" in by_hand.explanation
 
 
-def test_without_a_hole_nothing_is_reported() -> None:
-    assert found(one("c", "1-9"), a={"gtid_purged": own("1-2")}) == []
+@pytest.mark.parametrize("auto_position", [True, False])
+def test_without_a_hole_nothing_is_reported(*, auto_position: bool) -> None:
+    a = {"gtid_purged": own("1-2")}
+    assert found(one("c", "1-9"), a=a, auto_position=auto_position) == []
+
+
+def test_a_source_that_logs_nothing_is_no_donor() -> None:
+    """When a was read first it had just executed C:3, and had not counted it as purged yet."""
+    received, before = GtidSet.parse(f"{C}:1-3"), GtidSet.parse(f"{C}:1-2")
+    facts = cluster(
+        a={"gtid_executed": received, "gtid_purged": received, **OFF}, auto_position=True
+    )
+    a, *others = facts.snapshot.first
+    first = (replace(a, gtid_purged=before), *others)
+    snapshot = replace(facts.snapshot, first=first)
+    [p1] = purged_on_source(gather_facts(snapshot, Policy()))
+    assert (p1.gtid_set, names(p1)) == (received, ["configure", "reclone"])
+    assert "can send" not in p1.explanation
 
 
 # -- P2 -------------------------------------------------------------------------------------------
@@ -195,6 +213,30 @@ def test_p2_is_what_only_the_relay_log_has() -> None:
 def test_p2_of_a_running_applier_is_info() -> None:
     [found] = p2(applier=ThreadState.RUNNING, gtid_retrieved=own("1-4"))
     assert (found.severity, found.gtid_set) == (Severity.INFO, own("3-4"))
+
+
+@pytest.mark.parametrize(
+    ("executed", "owned", "received", "expected"),
+    [
+        ("1-2", "3", "1-9", "3-5"),
+        ("1-2:4", "3", "1-9", "3:5"),
+        ("1-2", "4", "3", "3"),  # a session of b, and not the channel
+    ],
+)
+def test_what_is_being_applied_is_in_the_relay_log_as_well(
+    executed: str, owned: str, received: str, expected: str
+) -> None:
+    facts = cluster(gtid_retrieved=own(received), applier=STOPPED)
+    b = {"gtid_executed": own(executed), "gtid_owned": own(owned)}
+    servers = [replace(each, **b) if each.name == "b" else each for each in facts.snapshot.first]
+    [found] = latent_1236(gather_facts(a_cluster("star", *servers), Policy()))
+    assert found.gtid_set == own(expected)
+
+
+def test_the_source_of_another_replica_sends_them_to_that_one() -> None:
+    c = one("c", "1-9", channels=(a_channel("d", UUID_D),))
+    [found] = p2((), (c, one("d", "1-9", channels=())))
+    assert found.gtid_set == own("3-5")
 
 
 @pytest.mark.parametrize(

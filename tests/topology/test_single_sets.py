@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, with_facts
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
 from tests.topology.test_accepted import THREE, UNDONE, seen
 from tests.topology.test_declared import findings, pair
 from tests.topology.test_log_places import FROM_C, gtids, three
@@ -35,17 +35,19 @@ def test_nothing_follows_the_highest_gno() -> None:
     assert not not_received_with(channel=f"retrieved=A:1-30:{last}") - by_letter(f"A:31-{last}")
 
 
-@pytest.mark.parametrize(("is_read", "expected"), [(True, True), (False, False)])
-def test_what_was_received_is_present_only_if_the_replicas_clock_was_read(
-    *, is_read: bool, expected: bool
+@pytest.mark.parametrize(("unread", "expected"), [("", True), ("a", False), ("b", False)])
+def test_what_was_received_is_present_only_if_both_clocks_were_read(
+    unread: str, *, expected: bool
 ) -> None:
     log = LogStart("binlog.000001", NOON - timedelta(days=9), GtidSet())
     source = a_server("a", A, f"{A}:1-9", history_evidence=HistoryEvidence(log, ()))
     settings = (("relay_log_recovery", "ON"),)
     channel = a_channel("a", A)
     replica = a_server("b", B, f"{A}:1-9", channels=(channel,), settings=settings)
-    if not is_read:
-        replica = with_facts(replica, server_clock=None)
+    source, replica = (
+        with_facts(each, server_clock=None) if each.name == unread else each
+        for each in (source, replica)
+    )
     received = GtidSet.parse(f"{A}:9")
     assert received_present_ones(replica, channel, received, source) is expected
 
@@ -95,3 +97,15 @@ def test_a_stopped_channel_at_the_replicas_own_address_has_the_source_with_the_u
     servers = (a_server("a", A, ""), a_server("b", B, "", channels=(channel,)))
     [edge] = build_graph(a_cluster("pair", *servers)).edges
     assert (edge.source, edge.replica) == ("a", "b")
+
+
+def test_edges_are_in_order_of_replica_before_channel() -> None:
+    servers = (
+        a_server("a", A, ""),
+        a_server("b", B, "", channels=(a_channel("a", A, name="two"), a_channel("a", A))),
+        a_server("c", C, "", channels=(a_channel("a", A, name="one"),)),
+    )
+    found = [
+        (each.replica, each.channel.name) for each in build_graph(a_cluster("star", *servers)).edges
+    ]
+    assert found == [("b", ""), ("b", "two"), ("c", "one")]

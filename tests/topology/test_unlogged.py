@@ -135,6 +135,20 @@ def test_candidates_need_every_fact() -> None:
         assert found(other) == {}
 
 
+def test_what_a_receiver_passed_over_is_a_candidate_below_all_that_is_logged() -> None:
+    received = GtidSet.parse(f"{A}:1-3:5-9")
+    b = a_server(
+        "b",
+        B,
+        f"{A}:1-9",
+        gtid_purged=GtidSet.parse(f"{A}:1-4"),
+        channels=(a_channel("a", A, gtid_retrieved=received),),
+        binary_logs=LOGS,
+    )
+    snapshot = a_cluster("pair", a_server("a", A, f"{A}:1-9"), b)
+    assert candidates_in(snapshot) == {"b": GtidSet.parse(f"{A}:4")}
+
+
 def test_what_a_repair_would_uncover_is_asked_about_before() -> None:
     def read(purged: str, executed: str = "", **facts: object) -> ClusterSnapshot:
         sets = {

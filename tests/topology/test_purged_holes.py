@@ -227,7 +227,7 @@ def test_what_is_being_applied_is_in_the_relay_log_as_well(
     executed: str, owned: str, received: str, expected: str
 ) -> None:
     facts = cluster(gtid_retrieved=own(received), applier=STOPPED)
-    b = {"gtid_executed": own(executed), "gtid_owned": own(owned)}
+    b: dict[str, Any] = {"gtid_executed": own(executed), "gtid_owned": own(owned)}
     servers = [replace(each, **b) if each.name == "b" else each for each in facts.snapshot.first]
     [found] = latent_1236(gather_facts(a_cluster("star", *servers), Policy()))
     assert found.gtid_set == own(expected)

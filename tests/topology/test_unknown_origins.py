@@ -45,8 +45,10 @@ def pair(*, a: str = "A:1-9,X:1-5", b: str = "A:1-9,X:1-5", **facts: Any) -> Clu
 def reading(snapshot: ClusterSnapshot, which: str, name: str, **facts: Any) -> ClusterSnapshot:
     """Change one reading of one server."""
     servers: tuple[ServerSnapshot, ...] = getattr(snapshot, which)
-    made = tuple(replace(each, **facts) if each.name == name else each for each in servers)
-    return replace(snapshot, **{which: made})
+    made: dict[str, Any] = {
+        which: tuple(replace(each, **facts) if each.name == name else each for each in servers)
+    }
+    return replace(snapshot, **made)
 
 
 def found(snapshot: ClusterSnapshot, policy: Policy | None = None) -> UnknownOrigins | None:

@@ -16,9 +16,10 @@ from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
 from tests.topology.test_purged_logs import FIFTH, logs
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.edge_facts import EdgeFacts
 from topology.policy import Policy
 from topology.readings.snapshot import BinaryLog, ServerSnapshot, ThreadState
-from topology.rules.purged import latent_1236, purged_on_source
+from topology.rules.purged import coming_elsewhere, latent_1236, purged_on_source
 
 UUID_D = UUID("dddddddd-0000-0000-0000-000000000000")
 STOPPED = ThreadState.STOPPED
@@ -81,7 +82,7 @@ def test_h3_names_the_server_that_can_send_them() -> None:
         ("accepted, by the file position", str(FIFTH), "b"),
         ("donors that still have all of it", "c", "a"),
     ]
-    assert h3.explanation.startswith("b needs 3 transactions that a has purged: they do not arrive")
+    assert h3.explanation.startswith("b needs 3 transactions that a has purged: this channel does")
     assert h3.explanation.endswith(" c can still send them.")
 
 
@@ -117,6 +118,68 @@ def test_a_source_outside_the_audit_may_have_them() -> None:
     [h4] = found(one("c", "1-2"), more=(outside,))
     assert (h4.code, h4.grade) == ("H4", Grade.LIKELY)
     assert h4.explanation.endswith(" z.example:3306 may have them; gtid-audit did not read that.")
+
+
+def with_another_channel(**facts: Any) -> tuple[ClusterFacts, list[EdgeFacts]]:
+    """Return b with a channel from c too; a part of its edge is what a case gives."""
+    channel = a_channel("c", C, name=facts.pop("name", "two"))
+    made = cluster(one("c", "1-2"), more=(channel,))
+    replica = facts.pop("replica", "b")
+    nothing = {part: own("") for part in ("expected", "queued_below", "queued_above")}
+    edges = [
+        replace(each, **{**nothing, **facts}) if each.source == "c" else each for each in made.edges
+    ]
+    edges = [
+        replace(each, edge=replace(each.edge, replica=replica)) if each.source == "c" else each
+        for each in edges
+    ]
+    return replace(made, edges=tuple(edges)), edges
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({}, ""),
+        ({"expected": own("5")}, "Channel two from c may deliver them"),
+        ({"queued_below": own("3-4")}, "Channel two from c may deliver them"),
+        ({"queued_above": own("3-9")}, "Channel two from c may deliver them"),
+        ({"expected": own("6-9"), "queued_above": own("1-2")}, ""),  # others
+        ({"expected": own("5"), "name": ""}, "Channel (default) from c may deliver them"),
+        ({"expected": own("5"), "replica": "c"}, ""),  # to another replica
+    ],
+)
+def test_another_channel_may_deliver_them(facts: dict[str, Any], words: str) -> None:
+    made, edges = with_another_channel(**facts)
+    [edge] = [each for each in edges if (each.source, each.replica) == ("a", "b")]
+    text = coming_elsewhere(made, edge, own("3-5"))
+    assert text.startswith(f" {words}" if words else "")
+    assert bool(text) is bool(words)
+    [h4] = [each for each in purged_on_source(made) if each.replica == "b"]
+    assert (h4.code, h4.grade) == ("H4", Grade.LIKELY if words else Grade.PROVED)
+    assert h4.explanation.endswith(text)
+    if words:
+        assert "audit again when b has nothing left" in text
+
+
+def test_a_source_refuses_what_another_channel_may_deliver() -> None:
+    made, _ = with_another_channel(expected=own("3-5"))
+    edges = [
+        replace(each, edge=replace(each.edge, channel=replace(each.channel, auto_position=True)))
+        for each in made.edges
+    ]
+    [p1] = [
+        each
+        for each in purged_on_source(replace(made, edges=tuple(edges)))
+        if (each.source, each.replica) == ("a", "b")
+    ]
+    assert (p1.code, p1.grade) == ("P1", Grade.PROVED)
+    assert "may deliver them" not in p1.explanation
+
+
+def test_a_channel_is_none_beside_itself() -> None:
+    made = cluster(one("c", "1-2"))
+    edges = [replace(each, expected=own("3-5")) for each in made.edges]
+    assert coming_elsewhere(replace(made, edges=tuple(edges)), edges[0], own("3-5")) == ""
 
 
 # -- P1 -------------------------------------------------------------------------------------------

@@ -120,6 +120,23 @@ def test_without_both_ends_there_is_no_h5(absent: str, bypassed: str) -> None:
     assert not list(source_ghost(star(absent=absent, bypassed=bypassed)))
 
 
+@pytest.mark.parametrize(("expected", "grade"), [("42", Grade.LIKELY), ("43", Grade.PROVED)])
+def test_another_channel_may_deliver_the_gap(expected: str, grade: Grade) -> None:
+    back = a_channel("c", C, name="two")
+    a, _, c = star().snapshot.first
+    b = a_server("b", B, own("1-40:43-100"), channels=(a_channel("a", A), back))
+    facts = gather_facts(a_cluster("star", a, b, c), Policy())
+    edges = [
+        replace(each, expected=own(expected), bypassed=own(""))
+        if (each.source, each.replica) == ("c", "b")
+        else each
+        for each in facts.edges
+    ]
+    found = h5(replace(facts, edges=tuple(edges)))
+    assert found.grade is grade
+    assert ("Channel two from c may deliver them" in found.explanation) is (grade is Grade.LIKELY)
+
+
 def test_an_unread_log_shows_nothing() -> None:
     a = a_server("a", A, own("1-9"))
     assert without_event(own("1-9"), a) == GtidSet()

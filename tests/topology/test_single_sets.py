@@ -16,9 +16,11 @@ from tests.topology.test_not_received import found as not_received_with
 from tests.topology.test_siblings import found as siblings_with
 from tests.topology.transcript_words import gtids as by_letter
 from topology.facts.accepted import Acceptance
-from topology.facts.former_ids import maybe_by_hand
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.former_ids import maybe_by_hand, under_uuids_of_others
 from topology.facts.graph import build_graph
 from topology.facts.reset_signs import _may_reorder, received_present_ones
+from topology.policy import Policy
 from topology.readings.history_evidence import HistoryEvidence, LogStart
 from topology.readings.snapshot import ThreadState
 
@@ -109,3 +111,46 @@ def test_edges_are_in_order_of_replica_before_channel() -> None:
         (each.replica, each.channel.name) for each in build_graph(a_cluster("star", *servers)).edges
     ]
     assert found == [("b", ""), ("b", "two"), ("c", "one")]
+
+
+@pytest.mark.parametrize(
+    ("receiver", "is_doubted"),
+    [
+        (ThreadState.STOPPED, True),
+        (ThreadState.CONNECTING, True),
+        (ThreadState.RUNNING, False),  # it is connected to the server with this UUID
+    ],
+)
+def test_a_connected_receiver_shows_its_source(receiver: ThreadState, *, is_doubted: bool) -> None:
+    """Its port is that of a tunnel."""
+    channel = replace(a_channel("a", A, receiver=receiver), source_port=3307)
+    servers = (a_server("a", A, ""), a_server("b", B, "", channels=(channel,)))
+    [edge] = build_graph(a_cluster("pair", *servers)).edges
+    assert bool(edge.doubt) is is_doubted
+
+
+@pytest.mark.parametrize("receiver", [ThreadState.STOPPED, ThreadState.RUNNING])
+def test_a_channel_that_never_connected_has_received_from_no_other_server(
+    receiver: ThreadState,
+) -> None:
+    channel = a_channel("a", None, receiver=receiver)
+    servers = (a_server("a", A, ""), a_server("b", B, "", channels=(channel,)))
+    [edge] = build_graph(a_cluster("pair", *servers)).edges
+    assert (edge.source, edge.doubt) == ("a", "")
+
+
+def test_a_server_whose_uuid_was_not_read_has_no_gtids_of_others() -> None:
+    b, c = a_server("b", B, ""), a_server("c", None, "")
+    servers = {"a": a_server("a", A, ""), "b": b, "c": c}
+    some = GtidSet.parse(f"{A}:1,{B}:2,{C}:3")
+    assert under_uuids_of_others(some, b, servers) == GtidSet.parse(f"{A}:1")
+
+
+@pytest.mark.parametrize(("skip_counter", "queued"), [(0, ""), (1, "A:9")])
+def test_what_a_source_still_commits_may_be_skipped(skip_counter: int, queued: str) -> None:
+    received = gtids("A:1-9")
+    channel = a_channel("a", A, gtid_retrieved=received, skip_counter=skip_counter)
+    a = a_server("a", A, gtids("A:1-8"), gtid_owned=gtids("A:9"))
+    b = a_server("b", B, gtids("A:1-8"), channels=(channel,))
+    [edge] = gather_facts(a_cluster("pair", a, b), Policy()).edges
+    assert edge.queued_above == gtids(queued)

@@ -8,7 +8,7 @@ from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Grade
-from topology.facts.assigned_gtids import assigned_text
+from topology.facts.assigned_gtids import assigned_text, maybe_assigned
 from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
@@ -77,3 +77,4 @@ def test_the_server_ids_of_what_is_purged_are_not_looked_up() -> None:
     [edge] = gather_facts(a_cluster("pair", source, server), Policy()).edges
     text = assigned_text(edge, GtidSet.parse(f"{B}:1-9"), server, source)
     assert f"has {B}:5:9 with the server_id of a." in text
+    assert maybe_assigned(edge, server) == GtidSet.parse(f"{B}:5:9")

@@ -279,6 +279,9 @@ def test_a_connected_receiver_waits_behind_the_end(
     made = edge(**channel)
     a, b = pair(replace(made.channel, **before), {"log_end": SHORT, **source})
     assert waits_in_former_log(made, before=b, source=a) is waits
+    another = replace(a_channel("c", C), name="two")
+    of_two = replace(b, channels=(*(b.channels or ()), another))
+    assert waits_in_former_log(made, before=of_two, source=a) is waits
 
 
 # -- no reset, no crash ---------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from topology.facts.applier_workers import behind_workers
 from topology.facts.assigned_gtids import assigned_text
 from topology.facts.channel_places import still_purged
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.declared import declared_early
 from topology.facts.former_ids import of_unknown_uuids
 from topology.facts.graph import Edge, Graph
 from topology.facts.half_received import may_be_half_received
@@ -244,6 +245,18 @@ def test_what_was_declared_early_needs_the_logs_of_both_servers(name: str) -> No
         for each in snapshot.last
     )
     assert "E4" not in [each.code for each in findings(replace(snapshot, last=last))]
+
+
+def test_only_the_changes_that_were_too_early_have_a_time() -> None:
+    """A change a second before the readings added the GTIDs again, after their commit."""
+    snapshot = pair()
+    evidence = snapshot.last[1].history_evidence
+    assert evidence is not None
+    [change] = evidence.purged_changes or ()
+    changes = (change, replace(change, at=NOON - timedelta(seconds=1)))
+    b = replace(snapshot.last[1], history_evidence=replace(evidence, purged_changes=changes))
+    [found] = declared_early(replace(snapshot, last=(snapshot.last[0], b)))
+    assert (found.server, found.set_at) == ("b", change.at)
 
 
 @pytest.mark.parametrize(("extra", "is_assigned"), [("B:1", True), ("A:10", False)])

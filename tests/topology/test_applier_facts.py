@@ -50,6 +50,7 @@ def look(
     last: dict[str, Any] | None = None,
     run: str = ALL,
     any_order: str = "",
+    purged: str = "",
 ) -> ApplierFacts:
     """Return the facts; what the first reading shows, the last one shows as well."""
     channel = {"gtid_retrieved": gtids(ALL), **(before or {})}
@@ -65,7 +66,7 @@ def look(
         readings[0],
         replace(readings[1], phase=2),
         channel_now,
-        SourceLog(gtids(run), gtids(any_order)),
+        SourceLog(gtids(run), gtids(any_order), gtids(purged)),
     )
 
 
@@ -148,6 +149,9 @@ TWO = {"channels": (a_channel("c", C, name="two", gtid_retrieved=gtids("A:8")),)
             "A:1-7",
             False,
         ),
+        # What the source has purged was logged before everything that its log still has.
+        ({"last": DONE_8, "first": IN_ORDER, "run": "A:7-9", "purged": "A:6"}, "A:6-7", False),
+        ({"last": DONE_8, "first": IN_ORDER, "run": "A:9", "purged": "A:6-8"}, "", False),
         # ... in both readings: SET GLOBAL changes it while a server runs
         ({"first": IN_ORDER, "last": {**DONE_8, **IN_ANY_ORDER}}, "", False),
         ({"first": IN_ANY_ORDER, "last": {**DONE_8, **IN_ORDER}}, "", False),

@@ -8,6 +8,9 @@ from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Grade
+from topology.facts.assigned_gtids import assigned_text, maybe_assigned
+from topology.facts.cluster_facts import gather_facts
+from topology.policy import Policy
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import ServerVersion
@@ -54,3 +57,24 @@ def test_the_server_id_in_the_log_decides(server: ServerSnapshot, words: str) ->
     is_told = "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS" in found.explanation
     assert is_told is bool(words)
     assert found.grade is (Grade.LIKELY if words else Grade.PROVED)
+
+
+def test_the_server_ids_of_what_is_purged_are_not_looked_up() -> None:
+    """b has purged B:1-4 since: its log shows both ends of what is left of B:1-9."""
+    records = tuple(
+        CommitRecord(GtidSet.parse(f"{B}:{number}"), 1, NOON, True) for number in (5, 9)
+    )
+    server = a_server(
+        "b",
+        B,
+        f"{A}:1-9,{B}:1-9",
+        server_id=2,
+        gtid_purged=GtidSet.parse(f"{B}:1-4"),
+        channels=(a_channel("a", A),),
+        history_evidence=HistoryEvidence(None, records),
+    )
+    source = a_server("a", A, f"{A}:1-9", server_id=1)
+    [edge] = gather_facts(a_cluster("pair", source, server), Policy()).edges
+    text = assigned_text(edge, GtidSet.parse(f"{B}:1-9"), server, source)
+    assert f"has {B}:5:9 with the server_id of a." in text
+    assert maybe_assigned(edge, server) == GtidSet.parse(f"{B}:5:9")

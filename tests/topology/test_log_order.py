@@ -7,14 +7,16 @@ one fact.
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding
 from topology.facts.cluster_facts import gather_facts
+from topology.facts.log_order import received_by
 from topology.policy import Policy
 from topology.questions.log_questions import questions_of
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
@@ -143,3 +145,13 @@ def test_the_log_is_asked_for_both_sides_of_each_gap(facts: dict[str, Any], aske
     wanted = GtidSet.union_of(found["b"].commits) if "b" in found else GtidSet()
     assert gtids(asked) <= wanted
     assert bool(asked) or not wanted & gtids("A:4")
+
+
+@pytest.mark.parametrize(("uuid", "expected"), [(C, "A:1-2"), (None, f"A:1-2,{C}:1")])
+def test_a_channel_has_not_delivered_what_the_replica_committed(
+    uuid: UUID | None, expected: str
+) -> None:
+    facts = gather_facts(snapshot(executed=f"A:1-2,{C}:1"), Policy())
+    [edge] = facts.edges
+    replica = with_facts(facts.last["c"], server_uuid=uuid)
+    assert received_by(edge, replica) == gtids(expected)

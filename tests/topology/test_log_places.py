@@ -279,6 +279,9 @@ def test_a_connected_receiver_waits_behind_the_end(
     made = edge(**channel)
     a, b = pair(replace(made.channel, **before), {"log_end": SHORT, **source})
     assert waits_in_former_log(made, before=b, source=a) is waits
+    another = replace(a_channel("c", C), name="two")
+    of_two = replace(b, channels=(*(b.channels or ()), another))
+    assert waits_in_former_log(made, before=of_two, source=a) is waits
 
 
 # -- no reset, no crash ---------------------------------------------------------------------------
@@ -341,12 +344,12 @@ def not_reset(
     of_source: tuple[tuple[str, str], ...] | None = (),
     in_order: bool = True,
     applied_at: int | None = None,
-    ahead: int = 0,
+    ahead: int | None = 0,
     is_read: bool = True,
 ) -> bool:
     """Return whether a reset of b is excluded, that does not have A:4; all times in seconds.
 
-    `ahead`: the difference between b's clock and that of the auditor.
+    `ahead`: the difference between b's clock and that of the auditor; None: it was not read.
     """
     moments = logged_at or (None, None)
     records = tuple(
@@ -382,7 +385,8 @@ def not_reset(
         history_evidence=HistoryEvidence(start, applied) if is_read else None,
     )
     source = replace(source, server_clock=source.read_ended)
-    replica = replace(replica, server_clock=replica.read_ended + at(ahead))
+    clock = None if ahead is None else replica.read_ended + at(ahead)
+    replica = replace(replica, server_clock=clock)
     return was_not_reset(replica, gtids("A:4"), source=source, received=gtids(received))
 
 
@@ -422,6 +426,9 @@ def not_reset(
         # The oldest log of b is older than A:4, or it is not.
         ({"executed": "", "begun": 18}, True),
         ({"executed": "", "begun": 19}, False),
+        ({"executed": "", "begun": 28, "ahead": 10}, True),
+        ({"executed": "", "begun": 9, "ahead": -10}, False),
+        ({"executed": "", "begun": 9, "ahead": None}, False),
         ({"settings": (("replica_skip_errors", "all"),), "begun": 18}, True),
     ],
 )

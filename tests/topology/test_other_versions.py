@@ -126,6 +126,18 @@ def test_what_a_source_received_from_its_replica_is_not_made_by_hand(receiver: T
         assert own_at_other_sources(edge, graph=graph, servers=servers) == expected
 
 
+def test_what_a_source_is_committing_comes_by_the_channel() -> None:
+    for owned, expected in (("", {"b": OWN}), (OWN, {})):
+        snapshot = two_sources()
+        last = tuple(
+            replace(each, gtid_owned=GtidSet.parse(str(owned))) if each.name == "a" else each
+            for each in snapshot.last
+        )
+        graph, servers = build_graph(snapshot), {each.name: each for each in last}
+        [edge] = [each for each in graph.edges if (each.source, each.replica) == ("a", "c")]
+        assert own_at_other_sources(edge, graph=graph, servers=servers) == expected
+
+
 # -- a source that used its GTIDs again ------------------------------------------------------------
 
 STOPPED = ThreadState.STOPPED

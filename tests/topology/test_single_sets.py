@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, with_facts
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
 from tests.topology.test_accepted import THREE, UNDONE, seen
 from tests.topology.test_declared import findings, pair
 from tests.topology.test_log_places import FROM_C, gtids, three
@@ -16,9 +16,11 @@ from tests.topology.test_not_received import found as not_received_with
 from tests.topology.test_siblings import found as siblings_with
 from tests.topology.transcript_words import gtids as by_letter
 from topology.facts.accepted import Acceptance
-from topology.facts.former_ids import maybe_by_hand
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.former_ids import maybe_by_hand, under_uuids_of_others
 from topology.facts.graph import build_graph
 from topology.facts.reset_signs import _may_reorder, received_present_ones
+from topology.policy import Policy
 from topology.readings.history_evidence import HistoryEvidence, LogStart
 from topology.readings.snapshot import ThreadState
 
@@ -35,17 +37,19 @@ def test_nothing_follows_the_highest_gno() -> None:
     assert not not_received_with(channel=f"retrieved=A:1-30:{last}") - by_letter(f"A:31-{last}")
 
 
-@pytest.mark.parametrize(("is_read", "expected"), [(True, True), (False, False)])
-def test_what_was_received_is_present_only_if_the_replicas_clock_was_read(
-    *, is_read: bool, expected: bool
+@pytest.mark.parametrize(("unread", "expected"), [("", True), ("a", False), ("b", False)])
+def test_what_was_received_is_present_only_if_both_clocks_were_read(
+    unread: str, *, expected: bool
 ) -> None:
     log = LogStart("binlog.000001", NOON - timedelta(days=9), GtidSet())
     source = a_server("a", A, f"{A}:1-9", history_evidence=HistoryEvidence(log, ()))
     settings = (("relay_log_recovery", "ON"),)
     channel = a_channel("a", A)
     replica = a_server("b", B, f"{A}:1-9", channels=(channel,), settings=settings)
-    if not is_read:
-        replica = with_facts(replica, server_clock=None)
+    source, replica = (
+        with_facts(each, server_clock=None) if each.name == unread else each
+        for each in (source, replica)
+    )
     received = GtidSet.parse(f"{A}:9")
     assert received_present_ones(replica, channel, received, source) is expected
 
@@ -95,3 +99,58 @@ def test_a_stopped_channel_at_the_replicas_own_address_has_the_source_with_the_u
     servers = (a_server("a", A, ""), a_server("b", B, "", channels=(channel,)))
     [edge] = build_graph(a_cluster("pair", *servers)).edges
     assert (edge.source, edge.replica) == ("a", "b")
+
+
+def test_edges_are_in_order_of_replica_before_channel() -> None:
+    servers = (
+        a_server("a", A, ""),
+        a_server("b", B, "", channels=(a_channel("a", A, name="two"), a_channel("a", A))),
+        a_server("c", C, "", channels=(a_channel("a", A, name="one"),)),
+    )
+    found = [
+        (each.replica, each.channel.name) for each in build_graph(a_cluster("star", *servers)).edges
+    ]
+    assert found == [("b", ""), ("b", "two"), ("c", "one")]
+
+
+@pytest.mark.parametrize(
+    ("receiver", "is_doubted"),
+    [
+        (ThreadState.STOPPED, True),
+        (ThreadState.CONNECTING, True),
+        (ThreadState.RUNNING, False),  # it is connected to the server with this UUID
+    ],
+)
+def test_a_connected_receiver_shows_its_source(receiver: ThreadState, *, is_doubted: bool) -> None:
+    """Its port is that of a tunnel."""
+    channel = replace(a_channel("a", A, receiver=receiver), source_port=3307)
+    servers = (a_server("a", A, ""), a_server("b", B, "", channels=(channel,)))
+    [edge] = build_graph(a_cluster("pair", *servers)).edges
+    assert bool(edge.doubt) is is_doubted
+
+
+@pytest.mark.parametrize("receiver", [ThreadState.STOPPED, ThreadState.RUNNING])
+def test_a_channel_that_never_connected_has_received_from_no_other_server(
+    receiver: ThreadState,
+) -> None:
+    channel = a_channel("a", None, receiver=receiver)
+    servers = (a_server("a", A, ""), a_server("b", B, "", channels=(channel,)))
+    [edge] = build_graph(a_cluster("pair", *servers)).edges
+    assert (edge.source, edge.doubt) == ("a", "")
+
+
+def test_a_server_whose_uuid_was_not_read_has_no_gtids_of_others() -> None:
+    b, c = a_server("b", B, ""), a_server("c", None, "")
+    servers = {"a": a_server("a", A, ""), "b": b, "c": c}
+    some = GtidSet.parse(f"{A}:1,{B}:2,{C}:3")
+    assert under_uuids_of_others(some, b, servers) == GtidSet.parse(f"{A}:1")
+
+
+@pytest.mark.parametrize(("skip_counter", "queued"), [(0, ""), (1, "A:9")])
+def test_what_a_source_still_commits_may_be_skipped(skip_counter: int, queued: str) -> None:
+    received = gtids("A:1-9")
+    channel = a_channel("a", A, gtid_retrieved=received, skip_counter=skip_counter)
+    a = a_server("a", A, gtids("A:1-8"), gtid_owned=gtids("A:9"))
+    b = a_server("b", B, gtids("A:1-8"), channels=(channel,))
+    [edge] = gather_facts(a_cluster("pair", a, b), Policy()).edges
+    assert edge.queued_above == gtids(queued)

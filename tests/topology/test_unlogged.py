@@ -77,6 +77,7 @@ def test_what_was_declared_above_logged_gtids_is_reported() -> None:
         ("A:1-16", "", "ON"),  # restored from a backup: below all that is logged
         ("A:1-8,A:10", "A:1-8,A:10", "ON"),  # logged out of order, then purged
         ("A:13-16", "", "OFF"),  # it logs nothing that it applies
+        ("A:13-16", "", "0"),
     ],
 )
 def test_what_looks_like_it_and_is_healthy_is_not_reported(
@@ -120,17 +121,32 @@ def test_a_plan_that_declared_them_may_be_accepted() -> None:
 def test_candidates_need_every_fact() -> None:
     server = a_server("a", A, f"{A}:1-20", gtid_purged=GtidSet.parse(f"{A}:13"), binary_logs=LOGS)
 
-    def found(server: ServerSnapshot) -> GtidSet:
-        return candidates_in(a_cluster("pair", server)).get("a", GtidSet())
+    def found(server: ServerSnapshot) -> dict[str, GtidSet]:
+        return dict(candidates_in(a_cluster("pair", server)))
 
-    assert found(server) == GtidSet.parse(f"{A}:13")
+    assert found(server) == {"a": GtidSet.parse(f"{A}:13")}
     for other in (
         replace(server, gtid_executed=None),
         replace(server, gtid_purged=None),
         replace(server, binary_logs=None),
         replace(server, binary_logs=()),
+        replace(server, gtid_purged=GtidSet.parse(f"{A}:1")),
     ):
-        assert not found(other)
+        assert found(other) == {}
+
+
+def test_what_a_receiver_passed_over_is_a_candidate_below_all_that_is_logged() -> None:
+    received = GtidSet.parse(f"{A}:1-3:5-9")
+    b = a_server(
+        "b",
+        B,
+        f"{A}:1-9",
+        gtid_purged=GtidSet.parse(f"{A}:1-4"),
+        channels=(a_channel("a", A, gtid_retrieved=received),),
+        binary_logs=LOGS,
+    )
+    snapshot = a_cluster("pair", a_server("a", A, f"{A}:1-9"), b)
+    assert candidates_in(snapshot) == {"b": GtidSet.parse(f"{A}:4")}
 
 
 def test_what_a_repair_would_uncover_is_asked_about_before() -> None:

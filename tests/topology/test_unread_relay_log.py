@@ -52,5 +52,7 @@ def test_behind_the_header_the_newest_transaction_must_be_as_old(
     committed_at = NOON - timedelta(seconds=ago) if ago is not None else None
     channel = replace(CHANNEL, relay_applied_to=BEHIND, last_queued_committed_at=committed_at)
     assert seconds_without_work(channel, CHANNEL, SERVER) == expected
+    unread = replace(channel, relay_applied_to=None)
+    assert seconds_without_work(unread, CHANNEL, SERVER) == expected
     without = replace(SERVER, server_clock=None)
     assert seconds_without_work(channel, CHANNEL, without) is None

@@ -74,5 +74,5 @@ def _known(facts: ClusterFacts) -> frozenset[UUID]:
     read = (*facts.first.values(), *facts.last.values())
     own = {each.server_uuid for each in read}
     sources = {path.source_uuid for each in read for path in each.channels or ()}
-    of_servers = frozenset(each for each in own | sources if each is not None)
+    of_servers = frozenset(each for each in {*own, *sources} if each is not None)
     return of_servers | group_uuids(read) | facts.policy.allowed_uuids

@@ -17,7 +17,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.unlogged import without_event
-from topology.readings.history_evidence import INTERVALS_MAX, ends_of
+from topology.readings.history_evidence import ends_of
 from topology.rules.build import Rules, evidence, many, on_edge
 from topology.rules.purged import coming_elsewhere
 
@@ -40,7 +40,7 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
         ghosts = without_event(edge.bypassed, source)
         if not ghosts:
             continue
-        searched = GtidSet.union_of(ends_of(ghosts)) if _is_short(ghosts) else GtidSet()
+        searched = GtidSet.union_of(ends_of(ghosts))  # of many ranges not all were
         others = sorted(facts.fully_read.keys() - {edge.source, edge.replica})
         donors = [name for name in others if ghosts <= facts.first[name].logged]
         names = {"source": edge.source, "replica": edge.replica, "donors": ", ".join(donors)}
@@ -63,10 +63,6 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
             + ("" if searched == ghosts else " gtid-audit searched for both ends of each range.")
             + elsewhere,
         )
-
-
-def _is_short(gtids: GtidSet) -> bool:
-    return gtids.interval_count <= INTERVALS_MAX
 
 
 RULES: Rules = (

@@ -61,7 +61,7 @@ def dead_uuids(facts: ClusterFacts) -> Iterator[Finding]:
     if found is None or len(found.alike.uuids) <= facts.policy.dead_uuids_max:
         return
     servers = sorted(facts.fully_read)
-    agree = "agree" if len(servers) > 1 else "has the same in both readings"
+    agree = "agree on them" if len(servers) > 1 else "has the same of them in both readings"
     yield finding(
         facts,
         "F2",
@@ -73,7 +73,7 @@ def dead_uuids(facts: ClusterFacts) -> Iterator[Finding]:
             for each in servers
         ),
         explanation=f"gtid_executed has {len(found.alike.uuids):,} UUIDs of no audited server, and"
-        f" {', '.join(servers)} {agree} on them. Every connection with auto-position sends and"
+        f" {', '.join(servers)} {agree}. Every connection with auto-position sends and"
         " compares them. Backups and servers that are not audited may still have other sets. No"
         " statement removes a UUID: the next time that all servers are built from one copy, leave"
         " these out of its gtid_purged.",

@@ -75,7 +75,7 @@ def _missing(
     donors = [name for name, held in logged.items() if gtids <= held]
     parts = [name for name, held in logged.items() if gtids & held]
     unlogged = received_unlogged(source, gtids)
-    ways = ("reclone",) if code == "H4" or not donors else ("donor_refetch", "reclone")
+    ways = ("donor_refetch", "reclone") if donors else ("reclone",)
     proof = [
         evidence("missing and purged on the source", gtids, source),
         evidence("neither executed nor retrieved", gtids, replica),

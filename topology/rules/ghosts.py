@@ -42,7 +42,11 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         searched = GtidSet.union_of(ends_of(ghosts))  # of many ranges not all were
         others = sorted(facts.fully_read.keys() - {edge.source, edge.replica})
-        donors = [name for name in others if ghosts <= facts.first[name].logged]
+        donors = [
+            name
+            for name in others
+            if ghosts <= facts.first[name].logged and not without_event(ghosts, facts.last[name])
+        ]
         names = {"source": edge.source, "replica": edge.replica, "donors": ", ".join(donors)}
         elsewhere = coming_elsewhere(facts, edge, ghosts)
         yield on_edge(

@@ -26,6 +26,14 @@ class Target:
 
 TARGETS: Sequence[Target] = (
     Target(
+        "vendors",
+        (
+            *("topology/readings/vendors.py", "topology/adapters/vendor_facts.py"),
+            "topology/adapters/vendor_reasons.py",
+        ),
+        ("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
+    ),
+    Target(
         "handshake",
         (
             "topology/handshake/matrix.py",

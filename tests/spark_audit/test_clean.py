@@ -39,7 +39,7 @@ from topology.documents.records import Record, snapshot_to_record
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence, LogStart
 from topology.readings.snapshot import BinaryLog
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 from topology.readings.worker import WorkerSnapshot
 from topology.rules import RULES
 

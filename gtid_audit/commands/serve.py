@@ -42,7 +42,9 @@ def serve(
     memory = ProcessMemory()
 
     def audit() -> AuditReport:
-        return audit_fleet(settings, memory=memory).report
+        # Commands of the fleet file are run again: they may list other servers now.
+        now = load(fleet, None) if settings.is_listed else settings
+        return audit_fleet(now, memory=memory).report
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")

@@ -26,6 +26,14 @@ class Target:
 
 TARGETS: Sequence[Target] = (
     Target(
+        "listed servers",
+        (
+            "topology/adapters/inventory/listed_servers.py",
+            "topology/adapters/inventory/listed_clusters.py",
+        ),
+        ("tests/topology/test_listed_servers.py", "tests/topology/test_fleet_file.py"),
+    ),
+    Target(
         "vendors",
         (
             *("topology/readings/vendors.py", "topology/adapters/vendor_facts.py"),

@@ -26,6 +26,17 @@ class Target:
 
 TARGETS: Sequence[Target] = (
     Target(
+        "pictures",
+        (
+            *("gtid_audit/views/interval_map.py", "gtid_audit/views/topology_tree.py"),
+            *("gtid_audit/views/short_labels.py", "gtid_audit/views/uuid_overview.py"),
+        ),
+        (
+            *("tests/gtid_audit/test_interval_map.py", "tests/gtid_audit/test_topology_tree.py"),
+            *("tests/gtid_audit/test_short_labels.py", "tests/gtid_audit/test_report.py"),
+        ),
+    ),
+    Target(
         "listed servers",
         (
             "topology/adapters/inventory/listed_servers.py",

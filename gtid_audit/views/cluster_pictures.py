@@ -147,6 +147,7 @@ def picture_of(finding: Finding, snapshot: ClusterSnapshot | None) -> Renderable
         parts.append(grid)
     if drawn:
         parts += rest_of(len(ends) + len(others), SERVERS_SHOWN_MAX, "servers")
+        parts += rest_of(len(finding.gtid_set.tsids), len(drawn), "UUIDs")
         parts.append(Text(_legend(drawn), style=QUIET))
     return Group(*parts) if parts else None
 

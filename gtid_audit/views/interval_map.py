@@ -118,11 +118,16 @@ class IntervalMap:
 
 
 def maps_of(about: GtidSet, servers: Sequence[MappedServer]) -> tuple[IntervalMap, ...]:
-    """Return a map for each TSID of a set, up to TSIDS_MAX; none if that would take long."""
+    """Return a map for each TSID of a set, up to TSIDS_MAX; none if that would take long.
+
+    Of more TSIDs, those with the most GTIDs are drawn.
+    """
     counts = (each.interval_count for server in servers for each in server.sets)
     if not servers or about.interval_count + sum(counts) > INTERVALS_MAX:
         return ()
-    return tuple(_map(tsid, about.from_tsid(tsid), servers) for tsid in about.tsids[:TSIDS_MAX])
+    parts = {tsid: about.from_tsid(tsid) for tsid in about.tsids}
+    drawn = sorted(parts, key=lambda tsid: -parts[tsid].gtid_count)[:TSIDS_MAX]
+    return tuple(_map(tsid, parts[tsid], servers) for tsid in parts if tsid in drawn)
 
 
 def _map(tsid: Tsid, about: GtidSet, servers: Sequence[MappedServer]) -> IntervalMap:

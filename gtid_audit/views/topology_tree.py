@@ -27,8 +27,12 @@ from topology.facts.unseen import address_of, outside_channels
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_CHANNELS
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.readings.vendors import Vendor
 
 LIKE_MAX: Final = 6  # replicas of one source that run, and have nothing to report
+
+
+_PLAIN_VENDORS: Final = (Vendor.MYSQL, Vendor.PERCONA)  # not worth a word on each line
 
 
 class TreeLink(Enum):
@@ -133,10 +137,9 @@ class _Tree:
         return [each for each in children if id(each) not in left_out], len(left_out)
 
     def _is_plain(self, child: _Child) -> bool:
-        nothing = (
-            child.link is TreeLink.FLOWS and not child.remarks and not self._below.get(child.name)
-        )
-        return nothing and not self._state_of(child.name)
+        if child.link is not TreeLink.FLOWS or child.remarks or self._below.get(child.name):
+            return False
+        return not self._state_of(child.name)
 
     def _server(
         self, name: str, indent: str, below: str, link: TreeLink, remarks: tuple[str, ...] = ()
@@ -148,7 +151,8 @@ class _Tree:
             return
         self._shown.add(name)
         is_alone = link is TreeLink.ROOT and not children
-        state = (*self._state_of(name), *remarks, *(self._alone(name) if is_alone else ()))
+        alone = self._alone(name) if is_alone else ()
+        state = (*self._vendor(name), *self._state_of(name), *remarks, *alone)
         yield TreeLine(indent, link, name, state)
         yield from self._children(children, below)
 
@@ -159,6 +163,11 @@ class _Tree:
         codes = (" ".join(self._found[name]),) if self._found.get(name) else ()
         unread = ("not read",) if server.gtid_executed is None else ()
         return (*self._membership(server), *codes, *unread)
+
+    def _vendor(self, name: str) -> tuple[str, ...]:
+        """Return the service that runs a server, or another kind of server."""
+        vendor = self._servers[name].vendor if name in self._servers else None
+        return () if vendor is None or vendor in _PLAIN_VENDORS else (vendor.value,)
 
     def _membership(self, server: ServerSnapshot) -> tuple[str, ...]:
         if server.group is not None:

@@ -1,6 +1,7 @@
 """The intervals of a UUID on every server: each cell tells the truth, however the axis is broken."""
 
 from collections.abc import Iterable
+from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,6 +114,12 @@ def test_a_map_of_any_set_fits(spans: list[tuple[int, int]]) -> None:
     assert list(found.edges) == sorted(set(found.edges))
     for text in found.scale.split():
         assert int(text.replace(",", "")) in found.edges
+
+
+def test_of_many_uuids_those_with_the_most_gtids_are_drawn() -> None:
+    about = GtidSet.parse(",".join(f"{UUID(int=each)}:1-{each % 7 + 1}" for each in range(1, 21)))
+    found = maps_of(about, [MappedServer("a", about)])
+    assert [each.tsid.uuid.int for each in found] == [6, 13, 20]
 
 
 def test_each_uuid_has_a_map_and_what_would_take_long_has_none() -> None:

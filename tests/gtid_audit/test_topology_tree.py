@@ -13,6 +13,7 @@ from tests.gtid_audit.build import half_read, healthy
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.readings.vendors import Vendor
 
 STOPPED = "receiver connecting, applier stopped by an error, auto-position off, 7 s behind"
 GROUP = "cccccccc-0000-0000-0000-000000000000"
@@ -61,6 +62,11 @@ def test_a_replica_is_below_its_source_with_the_state_of_both() -> None:
         "└─▶ db3  H1 C3",
         "db9  no channels",
     ]
+
+
+def test_a_service_is_part_of_the_state() -> None:
+    servers = (replica("a", vendor=Vendor.RDS), replica("b", "a", vendor=Vendor.PERCONA))
+    assert drawn(a_cluster("c", *servers), a=["C8"]) == ["a  RDS, C8", "└─▶ b"]
 
 
 def test_a_ring_ends_where_it_began() -> None:

@@ -225,6 +225,20 @@ def purge_until_gone(server: Server, gtids: str) -> None:
     _await(gone, lambda: f"{server.name} does not purge {gtids}")
 
 
+def bypassed_and_purged(
+    topology: Topology, *, source: str = "a", replica: str = "b"
+) -> PositionBypass:
+    """Move a replica past some transactions by file position, and purge them on its source.
+
+    Afterwards: as after `position_bypass`, and the source has the file that the channel reads.
+    """
+    fault = position_bypass(topology, source=source, replica=replica)
+    fault.source.execute("FLUSH BINARY LOGS")
+    wait_for(fault.replica, commit(fault.source, "INSERT INTO bypassed.t () VALUES ()"))
+    purge_until_gone(fault.source, fault.skipped)
+    return fault
+
+
 @dataclass(frozen=True, slots=True)
 class FailingCreateView:
     """``failed`` failed on ``source`` with 1050, was logged, and would succeed on ``replica``."""

@@ -6,7 +6,7 @@ import pymysql
 
 from compose.faults import FaultNotProduced, commit, table_on
 from compose.native.server import Server
-from compose.native.shapes import Topology
+from compose.native.shapes import Topology, wait_for
 
 _SCHEMA = "logs"
 _FLUSHES_MAX = 2  # the first one opens the log with the highest number
@@ -89,3 +89,46 @@ def delete_first_log(server: Server) -> str:
     file = str(server.query("SHOW BINARY LOGS")[0][0])
     (server.datadir / file).unlink()
     return file
+
+
+@dataclass(frozen=True, slots=True)
+class LostLog:
+    """``source`` executed ``lost``, has no log with it, and ``replica`` did not receive it."""
+
+    source: Server
+    replica: Server
+    lost: str
+
+
+def log_lost(
+    topology: Topology, *, source: str = "a", replica: str = "b", lost_count: int = 2
+) -> LostLog:
+    """Delete a binary log in the middle, and its line of binlog.index, while a replica is stopped.
+
+    Afterwards: the source has purged nothing, both threads of the replica run, and it has executed
+    later transactions. Other replicas received what was lost.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "lost_log")
+    there.execute(there.dialect.stop_replica)
+    here.execute("FLUSH BINARY LOGS")
+    file, _ = here.binary_log_position()
+    lost = commit(here, *["INSERT INTO lost_log.t () VALUES ()"] * lost_count)
+    here.execute("FLUSH BINARY LOGS")
+    commit(here, "INSERT INTO lost_log.t () VALUES ()")
+    for link in topology.links:
+        if link.source == source and link.replica != replica:
+            wait_for(topology[link.replica], lost)
+    here.stop()
+    index = here.datadir / "binlog.index"
+    kept = [line for line in index.read_text().splitlines() if file not in line]
+    index.write_text("".join(f"{line}\n" for line in kept))
+    (here.datadir / file).unlink()
+    here.start()
+    for link in topology.links:  # receivers wait for a minute before they connect again
+        if link.source == source and link.replica != replica:
+            other = topology[link.replica]
+            other.execute(other.dialect.stop_replica, other.dialect.start_replica)
+    there.execute(there.dialect.start_replica)
+    wait_for(there, commit(here, "INSERT INTO lost_log.t () VALUES ()"))
+    return LostLog(source=here, replica=there, lost=lost)

@@ -18,8 +18,8 @@ def _lines() -> Iterator[str]:
     yield "# The catalogue: every verdict, why it arises, what to do"
     yield ""
     yield "Generated from the table in the code (`make docs`). Codes are stable. A row marked"
-    yield "*planned* keeps its meaning for `gtid-audit explain`; this version has no rule that"
-    yield "reports it."
+    yield "*not reported* is for `gtid-audit explain` only, and names the codes that report what"
+    yield "matters of it."
     for family, heading in FAMILIES.items():
         yield ""
         yield f"## {family}: {heading}"
@@ -29,7 +29,7 @@ def _lines() -> Iterator[str]:
 
 
 def _entry(entry: CatalogueEntry) -> Iterator[str]:
-    state = entry.severity.value if entry.has_rule else f"{entry.severity.value}, *planned*"
+    state = entry.severity.value if entry.has_rule else f"{entry.severity.value}, *not reported*"
     yield ""
     yield f"### {entry.code} {entry.name} ({state})"
     yield ""

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gtid import GtidSet
-from repair.model.actions import Action, AppendPurged
+from repair.model.actions import Action, AppendPurged, ResetAndPurge
 from repair.model.former_places import (
     Places,
     at_former_places,
@@ -162,8 +162,9 @@ def why_worse(before: ClusterAudit, after: ClusterAudit, change: Change) -> str:
     selected. The plan lists it among what the audit will report.
     """
     purged = {name: server.purged for name, server in change.started.servers.items()}
-    for action in (each for each in change.actions if isinstance(each, AppendPurged)):
-        purged[action.server] |= action.gtids  # an E4 about them is announced, not worse
+    for action in change.actions:
+        if isinstance(action, AppendPurged | ResetAndPurge):
+            purged[action.server] |= action.gtids  # an E4 about them is announced, not worse
     former = {*at_former_places(change.snapshot)}
     found = []
     for finding in made_worse(before, after, purged=purged):

@@ -30,7 +30,7 @@ from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.clean_places import keep_places_in_log, whole_places
 from spark_audit.columns_for_rules import COLUMNS, every_rule_is_known
 from topology.documents.record_codec import VERSION, Codec, MalformedRecord, word
-from topology.policy import INTERVALS_LEAST
+from topology.policy import DEAD_UUIDS_LEAST, INTERVALS_LEAST
 from topology.readings.snapshot import ALWAYS_READ, ThreadState
 from topology.readings.vendors import Vendor
 from topology.rules.set_shapes import NUMBERS_USED_MAX
@@ -148,8 +148,13 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
 
 
 def _keep_plain_sets(starts: Numbers, executed: GtidSetColumn, clean: Flags) -> None:
-    """Keep the clusters without sets in many pieces, and without numbers nearly used up."""
+    """Keep the clusters without sets in many pieces, numbers nearly used up, and dead UUIDs.
+
+    At most one UUID is each server's own. A UUID has a TSID for each of its tags.
+    """
     clusters = _clusters_of_rows(starts)
+    owners = (np.diff(starts) // 2)[clusters]
+    clean[clusters[filled(executed.tsid_count(), 0) > owners + DEAD_UUIDS_LEAST]] = False
     clean[clusters[filled(executed.interval_count(), 0) > INTERVALS_LEAST]] = False
     high = is_true(pc.greater(executed.gtid_count(), pa.scalar(NUMBERS_USED_MAX, _COUNT)))
     clean[clusters[high]] = False

@@ -48,9 +48,11 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "applier_backlog",
         "receiver_backlog",
         "passed_by_applier",
+        "source_ghost",
         "applier_blocked",
         "applier_stalled",
         "crash_gap",
+        "gap_not_recovered",
         "unconfirmed_lead",
         "ahead_of_the_only_reading",
         "allowed_extra",
@@ -65,6 +67,8 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "latent_1236",
         "candidate_purged",
         "fragmented_set",
+        "unknown_origin",
+        "dead_uuids",
         "numbers_nearly_used",
         "durability",
         "without_commit_order",
@@ -118,7 +122,7 @@ ASKED: Final = ("settings",)
 # Columns in neither list that the evidence of a finding quotes, by code.
 QUOTED: Final = {
     "U4": ("version_text",),
-    **dict.fromkeys(("A7", "E3", "E6", "H7", "J1", "P1"), ("binary_logs",)),
+    **dict.fromkeys(("A7", "E3", "E6", "H3", "H4", "H7", "J1", "P1"), ("binary_logs",)),
 }
 _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in (*COLUMNS, *ASKED))
 

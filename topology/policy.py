@@ -13,12 +13,13 @@ from topology.facts.accepted import AcceptedRepair
 # these values, whatever the policy is.
 CLOCK_SECONDS_LEAST: Final = 1
 INTERVALS_LEAST: Final = 100
+DEAD_UUIDS_LEAST: Final = 4
 OUTAGE_SECONDS_MOST: Final = 7 * 86_400
 
 # The names of the limits: numbers that a fleet file may set.
 LIMITS: Final = (
     *("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min", "outage_seconds_max"),
-    *("clock_seconds_max", "intervals_max"),
+    *("clock_seconds_max", "intervals_max", "dead_uuids_max"),
 )
 _NOT_NEGATIVE: Final = (
     *("lock_wait_seconds_max", "stall_seconds_max", "runway_seconds_min", "outage_seconds_max"),
@@ -39,6 +40,7 @@ class Policy:
     outage_seconds_max: int = 86_400
     clock_seconds_max: int = 5  # between two clocks, beyond the time that reading them took (C13)
     intervals_max: int = 1_000  # of one gtid_executed (F1)
+    dead_uuids_max: int = DEAD_UUIDS_LEAST  # of servers that no longer exist (F2)
     # The severity of remarks on configuration and hygiene (C and F), where the fleet has its own.
     levels: tuple[tuple[str, str], ...] = ()
     # Addresses (host:port) of sources that the operator excludes from the audit. A channel from one
@@ -55,5 +57,7 @@ class Policy:
             raise ValueError(f"clock_seconds_max must be at least {CLOCK_SECONDS_LEAST}")
         if self.intervals_max < INTERVALS_LEAST:
             raise ValueError(f"intervals_max must be at least {INTERVALS_LEAST}")
+        if self.dead_uuids_max < DEAD_UUIDS_LEAST:
+            raise ValueError(f"dead_uuids_max must be at least {DEAD_UUIDS_LEAST}")
         if self.outage_seconds_max > OUTAGE_SECONDS_MOST:
             raise ValueError(f"outage_seconds_max must be at most {OUTAGE_SECONDS_MOST:,}")

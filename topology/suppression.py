@@ -29,8 +29,9 @@ The reach is narrow where a code has several causes. Two examples:
 * P1 (the source purged what the replica needs) explains A4 (the receiver stopped with an error)
   only for the same channel. P1 must be proved, and the error in A4 must report purged logs. A
   receiver that the source refused for another reason keeps its finding.
-* H1, H8, P1 and C11 explain E1 and E2 only in the opposite direction. Example: a is missing A:5 as
-  a replica of b, and b has A:5 extra as a replica of a. The set of E1 must be a subset of H1's set.
+* H1, H3, H4, H5, H8, P1 and C11 explain E1 and E2 only in the opposite direction. Example: a is
+  missing A:5 as a replica of b, and b has A:5 extra as a replica of a. The set of E1 must be a
+  subset of H1's set.
 
 Suppression by code alone would be simpler, and would hide an independent fault of the same kind on
 another channel. Suppression by severity alone would hide causes behind their symptoms.
@@ -42,7 +43,6 @@ from typing import TypeAlias
 from topology.catalogue.error_texts import FOR_WANT_OF_LOGS, LOG_NOT_OPEN, row_of
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.rules.differences import MADE_BY_HAND, WAY_BACK
-from topology.rules.purged import BY_POSITION
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
 
@@ -67,7 +67,7 @@ def _refused_for_purged_logs(cause: Finding, symptom: Finding) -> bool:
     A receiver that was refused for another reason has a fault of its own. For example, a source
     that reused GTIDs reports that the replica has more GTIDs.
     """
-    if not _same_edge(cause, symptom) or any(fact.fact == BY_POSITION for fact in cause.evidence):
+    if not _same_edge(cause, symptom):
         return False
     kinds = [row_of(each.value) for each in symptom.evidence if each.fact == RECEIVER_ERROR]
     return all(kind is not None and kind.title in FOR_WANT_OF_LOGS for kind in kinds)
@@ -152,6 +152,10 @@ def _waits_for_the_same(cause: Finding, symptom: Finding) -> bool:
     return cause.replica == symptom.replica and is_at_it
 
 
+def _has_all_of_it(cause: Finding, symptom: Finding) -> bool:
+    return symptom.gtid_set <= cause.gtid_set
+
+
 def _keeps_too_short(cause: Finding, symptom: Finding) -> bool:
     return cause.source == symptom.replica
 
@@ -171,7 +175,7 @@ def _hides(cause: Finding, symptom: Finding, reaches: Reach) -> bool:
 
 
 _DIFFERENCES = (
-    *("T1", "T2", "T3", "T4", "H1", "H7", "H8", "E1", "E2", "E3", "E6"),
+    *("T1", "T2", "T3", "T4", "H1", "H3", "H4", "H5", "H7", "H8", "E1", "E2", "E3", "E6"),
     *("P1", "J1", "J2", "J3", "C2"),
 )
 _THREADS = ("A1", "A2", "A3", "A4", "A5", "A7", "A8", "C3")
@@ -180,21 +184,23 @@ _THREADS = ("A1", "A2", "A3", "A4", "A5", "A7", "A8", "C3")
 EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C1",), (*_DIFFERENCES, *_THREADS), _touching),
     (("C2",), ("H1", "H8", "T1", "T2", "T3", "A4", "A8"), _between_equal_ids),
-    (("A1", "A2", "A3"), ("T1", "T2", "A5", "A7", "A8"), _of_stopped_applier),
-    (("A1", "A2", "A3"), ("H2",), _same_edge),
+    (("A6",), ("A3",), _same_edge),  # its error
+    (("A1", "A2", "A3", "A6"), ("T1", "T2", "A5", "A7", "A8"), _of_stopped_applier),
+    (("A1", "A2", "A3", "A6"), ("H2",), _same_edge),
     (("A5",), ("A8", "T1", "T2"), _waits_for_the_same),
     (("A5", "A8"), ("T1", "T2"), _same_edge),
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),
     # Regardless of the cause of the gap: what a replica is missing is not errant on its source.
-    (("H1", "H8", "P1", "C11"), ("E1", "E2"), _same_transactions_back),
-    (("P1",), ("C6",), _same_edge),
-    (("P1", "H1", "H8"), ("P5",), _purged_there_too),
+    (("H1", "H3", "H4", "H5", "H8", "P1", "C11"), ("E1", "E2"), _same_transactions_back),
+    (("P1", "H3", "H4"), ("C6",), _same_edge),
+    (("P1", "H1", "H3", "H4", "H5", "H8"), ("P5",), _purged_there_too),
     (("P3",), ("C8",), _keeps_too_short),
     (("C14",), ("A4",), _if_proved(_same_edge)),
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _stopped_way_back),
     (("E1", "E2"), ("H7",), _names_the_hand),
-    (("H1",), ("C3", "A7"), _if_proved(_same_edge)),
+    (("E1", "E2", "H7", "J3"), ("E5",), _has_all_of_it),
+    (("H1", "H3", "H4"), ("C3", "A7"), _if_proved(_same_edge)),
     (("U1",), ("A4",), _from_silent_server),
     (("A9",), ("A4", "T3"), _logs_nothing),
     (("A4",), ("T3",), _hangs),

@@ -95,6 +95,8 @@ def question_of(
     if code in MISSING:  # the source's version is what is missing there
         above = (name for name in ends[1:] if name in servers)
         holders = tuple(dict.fromkeys((*above, *holders)))
+    if code == "H5":  # the source has lost its log of them
+        holders = tuple(each for each in holders if each != finding.source)
     return ContentQuestion(
         wanted,
         holders,

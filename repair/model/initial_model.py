@@ -107,6 +107,11 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                     group_name=_group_name(server, known),
                     owned_first=owned_first.get(name, GtidSet()),
                     torn_below=next((each for each in torn if name in graph.upstream_of(each)), ""),
+                    lost=GtidSet.union_of(
+                        each.gtid_set
+                        for each in audit.findings
+                        if (each.code, each.source) == ("H5", name)
+                    ),
                 )
                 for name, server in known.items()
             }
@@ -140,6 +145,7 @@ def _server(
     group_name: UUID | None,
     owned_first: GtidSet,
     torn_below: str,
+    lost: GtidSet,
 ) -> ModelServer:
     assert server.version is not None, "known servers have a version"
     return ModelServer(
@@ -155,6 +161,7 @@ def _server(
         server_id=server.server_id,
         group_name=group_name,
         torn_below=torn_below,
+        without_event=lost,
         sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
         are_settings_known=server.settings is not None,
         skips_next=skips_next,

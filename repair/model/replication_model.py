@@ -105,11 +105,12 @@ class ModelServer:
     # deliver. It may stay in a relay log for the whole duration of the plan: a delay, a lock, a
     # long backlog.
     due: GtidSet = field(default_factory=GtidSet)
+    without_event: GtidSet = field(default_factory=GtidSet)  # not purged, and in none of its logs
 
     @property
     def available(self) -> GtidSet:
         """Return what the server can still send."""
-        return self.executed - self.purged
+        return self.executed - self.purged - self.without_event
 
     def channel(self, name: str) -> ModelChannel | None:
         """Return a channel by name."""

@@ -274,6 +274,8 @@ SETTINGS: Mapping[str, Text] = {
     ),
     "C4": _gtid_mode_on,
     "C6": _logging_updates,
+    "H3": _logging_updates,
+    "H4": _logging_updates,
     "P1": _logging_updates,
     "C11": _logging_all,
     "A4": _with_a_log,

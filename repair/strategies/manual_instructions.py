@@ -145,6 +145,12 @@ def donor_refetch(situation: Situation) -> str:
         f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
         f" {finding.source}: run {in_order(stop, *_attaching(situation, finding.source or ''))}"
     )
+    if finding.code in ("H3", "H5"):
+        text = (
+            "compare the rows first: if a copy with them was loaded on"
+            f" {finding.replica} without its gtid_purged, a second execution fails or doubles data."
+            f" If they are missing, {text}"
+        )
     if more:
         text = (
             f"{name} would also send {more}, which {finding.source} does not have: decide first"
@@ -188,9 +194,15 @@ def until_after_gaps(situation: Situation) -> str:
     words, where = situation.dialect, situation.channel
     stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
     until = f"{words.start_replica} UNTIL SQL_AFTER_MTS_GAPS{where}"
+    before = ""
+    if situation.finding.code == "A6":
+        before = (
+            f"restart {situation.finding.replica} once with relay_log_recovery = 0 and"
+            f" {words.skip_replica_start} in its configuration file; then "
+        )
     return (
-        f"on {situation.finding.replica} run {in_order(stop, until)}; wait until the applier has"
-        f" stopped by itself; then run {in_order(start)}"
+        f"{before}on {situation.finding.replica} run {in_order(stop, until)}; wait until the"
+        f" applier has stopped by itself; then run {in_order(start)}"
     )
 
 

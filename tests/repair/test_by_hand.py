@@ -39,6 +39,10 @@ def test_a_donor_that_sends_nothing_else_comes_first() -> None:
     assert "(host of c)" in refetched(SERVERS)
     errant = SERVERS.replace(server("c", "a:1-9 c:1", channel("a")))
     assert "(host of d)" in refetched(errant)
+    hole = replace(purged(SERVERS), code="H3")
+    by_hand_of_hole = by_hand("donor_refetch", hole, SERVERS)
+    assert by_hand_of_hole.startswith("compare the rows first: if a copy with them was loaded on b")
+    assert by_hand_of_hole.endswith(refetched(SERVERS).removeprefix("on b run"))
     both = errant.replace(server("d", "a:1-9 d:1", channel("a")))
     assert refetched(both).startswith(f"c would also send {gtids('c:1')}, which a does not have")
     refusing = both.replace(server("b", "a:1-3 c:7", channel("a")))
@@ -230,6 +234,8 @@ EXECUTED = {
     "configure C4": "test_settings_live.py::test_a_waiting_skip_counter_is_taken_back",
     "configure C6": "test_settings_live.py::test_a_server_logs_again_what_it_receives",
     "configure P1": "test_settings_live.py::test_a_server_logs_again_what_it_receives",
+    "configure H3": "test_settings_live.py::test_a_server_logs_again_what_it_receives",
+    "configure H4": "test_settings_live.py::test_a_server_logs_again_what_it_receives",
     "donor_refetch": "test_by_hand_live.py::test_a_donor_serves_what_the_source_has_purged",
     "explain": "test_by_hand_live.py::test_workers_that_report_nothing_but_1756",
     "kill_blocker": "test_blockers_live.py::test_the_session_that_holds_a_lock_is_killed",
@@ -257,7 +263,7 @@ def test_every_instruction_is_done_literally_by_a_test() -> None:
         if each.name not in PLANNERS
     }
     # Rules add these to the strategies of their code: see topology/rules.
-    named |= {"configure A4", "configure P1", "configure U1"}
+    named |= {f"configure {code}" for code in ("A4", "H3", "H4", "P1", "U1")}
     assert named == set(EXECUTED) | WITHOUT_A_CHANGE
     assert {f"configure {code}" for code in SETTINGS} <= named
     for place in EXECUTED.values():

@@ -10,12 +10,34 @@ from dataclasses import dataclass
 
 import pytest
 
-from compose import faults, faults_applier, faults_history, faults_plans
-from compose.native.server import Server
+from compose import faults, faults_logs, faults_plans
+from compose.native import shapes
+from compose.native.installation import Installation
 from compose.native.shapes import Topology, wait_for
 from repair import Plan
 from repair.render import RUNBOOK, render_files
 from tests.repair.live import examine, executed, rows
+from tests.repair.truth_faults import (
+    attached_primary,
+    by_hand,
+    by_hand_in_pair,
+    by_position,
+    bypassed_in_star,
+    check_violated,
+    conflict,
+    errant_rows,
+    errant_rows_in_pair,
+    failing_view,
+    log_lost_in_star,
+    old_primary,
+    one_way,
+    purged_errant_rows,
+    purged_errant_rows_in_pair,
+    relay_position,
+    rows_behind_a_stopped_channel,
+    stopped,
+    table_there,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.mysql]
 
@@ -65,107 +87,6 @@ def without_tail(held: Held) -> Held:
 def with_what_waits(held: Held) -> Held:
     """Return that only the one transaction was left out: what waited behind it has arrived."""
     return {**held, "b": sorted([*held["b"], (2, "behind it")])}
-
-
-# -- faults whose rows matter ---------------------------------------------------------------------
-
-
-def one_way(fault: Callable[[Topology], object]) -> Callable[[Topology], object]:
-    """Make a plain source and its replica of a pair first."""
-
-    def made(pair: Topology) -> object:
-        pair["a"].execute(pair["a"].dialect.stop_replica, pair["a"].dialect.reset_replica)
-        return fault(pair)
-
-    return made
-
-
-def errant_rows(star: Topology) -> None:
-    faults_plans.errant_rows(star, source="source", on="replica1")
-
-
-def errant_rows_in_pair(pair: Topology) -> None:
-    faults_plans.errant_rows(pair, source="a", on="b")
-
-
-def rows_behind_a_stopped_channel(pair: Topology) -> None:
-    """Stop a way back, and write behind it."""
-    faults.table_on(pair["a"], pair["b"], "waits")
-    pair["a"].execute(pair["a"].dialect.stop_replica)
-    faults.commit(pair["b"], "INSERT INTO waits.t (note) VALUES ('behind a stopped channel')")
-
-
-def purged_errant_rows(star: Topology) -> None:
-    errant_rows(star)
-    _purge(star["replica1"])
-
-
-def purged_errant_rows_in_pair(pair: Topology) -> None:
-    errant_rows_in_pair(pair)
-    _purge(pair["b"])
-
-
-def _purge(server: Server) -> None:
-    server.execute("FLUSH BINARY LOGS")
-    server.execute(f"PURGE BINARY LOGS TO '{server.binary_log_position()[0]}'")
-
-
-def conflict(pair: Topology) -> None:
-    faults.await_applier_stopped(faults_plans.row_conflict(pair).replica)
-
-
-def failing_view(pair: Topology) -> None:
-    fault = faults.failing_create_view(pair)
-    faults.commit(fault.source, "INSERT INTO viewed.t (note) VALUES ('behind it')")
-
-
-def attached_primary(star: Topology) -> None:
-    """Attach the old primary with its tail to the new one: both its threads run."""
-    faults_history.attached_with_tail(star, equal_keys=False)
-
-
-def old_primary(star: Topology) -> None:
-    """Let the old primary return with a tail whose keys no other server uses."""
-    replica = star["replica1"]
-    replica.execute(
-        "SET GLOBAL auto_increment_increment = 10", "SET GLOBAL auto_increment_offset = 5"
-    )
-    faults_history.failover_with_tail(star)
-
-
-def by_hand(star: Topology) -> None:
-    faults_history.made_by_hand(star)
-
-
-def by_hand_in_pair(pair: Topology) -> None:
-    faults_history.made_by_hand(pair, owner="a", written_on="b")
-
-
-def table_there(pair: Topology) -> None:
-    """Make a table on b, with a row and without its log, that a makes as well (1050)."""
-    made = "CREATE TABLE made.t (id INT PRIMARY KEY)"
-    wait_for(pair["b"], faults.commit(pair["a"], "CREATE DATABASE made"))
-    pair["b"].execute("SET SESSION sql_log_bin = 0", made, "INSERT INTO made.t VALUES (7)")
-    faults.commit(pair["a"], made)
-    faults.await_applier_stopped(pair["b"])
-
-
-def relay_position(pair: Topology) -> None:
-    faults_applier.relay_position_moved(pair, later_count=2)
-
-
-def by_position(pair: Topology) -> None:
-    faults_plans.stopped_behind_position(pair, conflicts=False)
-
-
-def stopped(pair: Topology) -> None:
-    faults.table_on(pair["a"], pair["b"], "waits")
-    pair["b"].execute(pair["b"].dialect.stop_replica)
-    faults.commit(pair["a"], "INSERT INTO waits.t (note) VALUES ('for a stopped channel')")
-
-
-def check_violated(pair: Topology) -> None:
-    faults_plans.violated_check(pair)
 
 
 CASES = (
@@ -262,6 +183,42 @@ CASES = (
         *("append, P1", "pair97", one_way(faults.purge_under_stopped_replica), "purged.t"),
         *(unchanged, {"P1": "gtid_purged_append"}, _LEFT_OUT),
     ),
+    Case(
+        *("inject, H4", "pair97", one_way(faults.bypassed_and_purged), "bypassed.t"),
+        *(unchanged, {"H4": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, H4", "pair97", one_way(faults.bypassed_and_purged), "bypassed.t"),
+        *(unchanged, {"H4": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, H4, 5.6", "pair56", one_way(faults.bypassed_and_purged), "bypassed.t"),
+        *(unchanged, {"H4": "reset_and_purge"}, _LEFT_OUT),
+    ),
+    Case(
+        *("inject, H3", "star97", bypassed_in_star, "bypassed.t"),
+        *(unchanged, {"H3": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, H3", "star97", bypassed_in_star, "bypassed.t"),
+        *(unchanged, {"H3": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, H3, 5.6", "star56", bypassed_in_star, "bypassed.t"),
+        *(unchanged, {"H3": "reset_and_purge"}, _LEFT_OUT),
+    ),
+    Case(
+        *("inject, H5", "star97", log_lost_in_star, "lost_log.t"),
+        *(unchanged, {"H5": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, H5", "star97", log_lost_in_star, "lost_log.t"),
+        *(unchanged, {"H5": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, H5, 5.6", "pair56", one_way(faults_logs.log_lost), "lost_log.t"),
+        *(unchanged, {"H5": "reset_and_purge"}, _LEFT_OUT),
+    ),
     Case("start, A7", "pair97", stopped, "waits.t", as_on("a")),
     Case("start, A7, 5.6", "pair56", stopped, "waits.t", as_on("a")),
     Case(
@@ -326,6 +283,12 @@ CASES = (
     ),
     Case("start, E1", "pair97", rows_behind_a_stopped_channel, "waits.t", as_on("b")),
 )
+
+
+@pytest.fixture
+def star56(installation56: Installation) -> Iterator[Topology]:
+    with shapes.star(installation56) as star:
+        yield star
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name.replace(", ", "-") for case in CASES])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from gtid import GtidSet
 from tests.simulation import replication as act
 from tests.simulation.oracles import Truth, Violation
 from tests.simulation.reading import gtids, members_of
@@ -148,6 +149,30 @@ def _refused(truth: Truth, one: Finding) -> str:
     return "" if _refusal(source, replica, path) == PURGED else "it would not be refused"
 
 
+def _not_sent(truth: Truth, one: Finding) -> str:
+    """H3, H4: the channel runs by file position, and its source has purged what is missing."""
+    source, replica = truth.world[str(one.source)], truth.world[str(one.replica)]
+    path = _channel(truth, one)
+    if path is None or path.auto_position:
+        return "its channel does not run by file position"
+    if not one.gtid_set <= gtids(source.purged) - gtids(replica.executed):
+        return "the source has it, or it is on the replica"
+    if path.read_to is not None and source.file(path.read_to.file) is None:
+        return "the file of its position is purged"
+    return ""
+
+
+def _held_elsewhere(truth: Truth, one: Finding) -> str:
+    """H3: the logs of the other servers have all of it."""
+    held = GtidSet.union_of(
+        gtids(server.executed - server.purged)
+        for name, server in truth.world.servers.items()
+        if name not in (one.source, one.replica)
+    )
+    left = one.gtid_set - held
+    return _not_sent(truth, one) or (f"no log has {left}" if left else "")
+
+
 def _refusal(source: Server, replica: Server, path: Channel) -> str:
     """Return why a connection by sets would be refused."""
     sent = replica.executed | path.retrieved
@@ -223,6 +248,8 @@ CHECKS: dict[str, Check] = {
     "C10": _not_recovered,
     "C14": _of_two_series,
     "H2": _is_filled,
+    "H3": _held_elsewhere,
+    "H4": _not_sent,
     "H7": _made_by_hand,
     "J1": joins,
     "J2": _cannot_join,

@@ -881,11 +881,21 @@ def _asks_about_injected(plan: Plan, second: Plan, name: str) -> bool:
     """Return whether the second plan starts a server only when it is selected, for what was injected.
 
     An empty transaction by hand has another commit than that of its GTID on the source. The readings
-    do not separate it from a source that was reset and has given the GTID again.
+    do not separate it from a source that was reset and has given the GTID again. A step on another
+    server then waits for that start, if its transactions reach others only through that server.
     """
-    injects = name in {each.server for each in plan.steps if isinstance(each.effect, InjectEmpty)}
-    text = f"or they were committed by hand on {name}"
-    return injects and any(text in each.why for each in second.not_planned)
+    injects = {each.server for each in plan.steps if isinstance(each.effect, InjectEmpty)}
+    asks = {
+        server
+        for server in injects
+        for each in second.not_planned
+        if f"or they were committed by hand on {server}" in each.why
+    }
+    return name in asks or any(
+        "afterwards the audit would report" in each.why and name in each.about.split()
+        for each in second.not_planned
+        if asks
+    )
 
 
 def _near(snapshot: ClusterSnapshot, name: str) -> GtidSet:

@@ -40,6 +40,7 @@ OTHERWISE: dict[str, Any] = {
     "runway_seconds_min": 1,
     "outage_seconds_max": 1,
     "clock_seconds_max": 1,
+    "dead_uuids_max": 5,
     "intervals_max": 100,
     "levels": (("C5", "warning"),),
     "external_sources": frozenset({"elsewhere.example:3306"}),

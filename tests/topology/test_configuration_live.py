@@ -120,6 +120,27 @@ def test_many_intervals_are_f1(pair97: Pair) -> None:
     assert found(pair97) == {}, "1,000 are allowed by default"
 
 
+def test_uuids_of_no_server_are_e5_and_f2(star97: Topology) -> None:
+    """E5 while the servers differ in them; F2 where all have the same of more than four."""
+    source, replica = star97["source"], star97["replica1"]
+    gtids = [f"6a3e3b5e-0000-11ee-8000-00000000000{number}:1" for number in range(1, 6)]
+    faults.by_hand(source, *gtids[:4])
+    star97.settle()
+    assert found(star97) == {}, "four are no burden"
+    replica.execute(replica.dialect.stop_replica)
+    faults.by_hand(source, gtids[4])
+    wait_for(star97["replica2"], gtids[4])
+    remarks = found(star97)
+    assert remarks.keys() == {"A7", "E5"}
+    assert remarks["E5"].gtid_set == GtidSet.parse(gtids[4])
+    assert "replica1 does not have all of them" in remarks["E5"].explanation
+    replica.execute(replica.dialect.start_replica)
+    star97.settle()
+    [remark] = found(star97).values()
+    assert (remark.code, remark.severity) == ("F2", INFO)
+    assert remark.gtid_set == GtidSet.parse(",".join(gtids))
+
+
 @pytest.mark.slow
 def test_a_server_stops_when_its_numbers_are_used_up(installation97: Installation) -> None:
     with shapes.single(installation97) as server:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compose import faults, faults_channels, faults_identity
+from compose import faults, faults_channels, faults_identity, faults_logs
 from compose.native import load
 from compose.native.installation import Clients
 from compose.native.server import Server
@@ -124,6 +124,51 @@ def test_a_purge_under_a_stopped_replica_is_p1(pair97: Pair) -> None:
     faults.purge_under_stopped_replica(pair97)
     finding = only(audited(pair97))
     assert (finding.code, finding.source, finding.replica) == ("P1", "a", "b")
+
+
+def test_a_bypass_that_a_donor_still_has_is_h3(star97: Topology) -> None:
+    """Both of the replica's threads run, and show no error."""
+    fault = faults.bypassed_and_purged(star97, source="source", replica="replica1")
+    finding = only(audited(star97))
+    assert (finding.code, finding.grade) == ("H3", Grade.PROVED)
+    assert (finding.source, finding.replica) == ("source", "replica1")
+    assert finding.gtid_set == GtidSet.parse(fault.skipped)
+    assert "replica2 can still send them" in finding.explanation
+    replica2 = star97["replica2"]
+    replica2.execute("FLUSH BINARY LOGS")
+    faults.purge_until_gone(replica2, fault.skipped)
+    finding = only(audited(star97))
+    assert (finding.code, finding.grade) == ("H4", Grade.PROVED)
+    assert finding.gtid_set == GtidSet.parse(fault.skipped)
+
+
+def test_a_log_that_was_lost_is_h5(star97: Topology) -> None:
+    """Nothing is purged, so the source refuses no receiver, and cannot send what was in the log."""
+    fault = faults_logs.log_lost(star97, source="source", replica="replica1")
+    finding = only(audited(star97))
+    assert (finding.code, finding.grade) == ("H5", Grade.PROVED)
+    assert (finding.source, finding.replica) == ("source", "replica1")
+    assert finding.gtid_set == GtidSet.parse(fault.lost)
+    assert "The binary logs of replica2 have them" in finding.explanation
+
+
+def test_a_long_part_of_a_lost_log_is_likely(pair56: Pair) -> None:
+    fault = faults_logs.log_lost(pair56, lost_count=4)
+    finding = only(audited(pair56))
+    assert (finding.code, finding.grade) == ("H5", Grade.LIKELY)
+    assert finding.gtid_set == GtidSet.parse(fault.lost)
+
+
+def test_a_bypass_whose_file_is_purged_as_well_is_p1(pair97: Pair) -> None:
+    """It is refused, by file position as well."""
+    fault = faults.position_bypass(pair97)
+    fault.replica.execute(fault.replica.dialect.stop_replica)
+    fault.source.execute("FLUSH BINARY LOGS")
+    faults.purge_until_gone(fault.source, fault.skipped)
+    finding = only(audited(pair97))
+    assert (finding.code, finding.grade) == ("P1", Grade.PROVED)
+    fault.replica.execute(fault.replica.dialect.start_replica)
+    faults.await_status(fault.replica, lambda status: status["Replica_IO_Running"] == "No")
 
 
 def test_the_failing_create_view_is_a1(pair56: Pair) -> None:

@@ -216,7 +216,7 @@ def test_addresses_that_differ_are_no_problem() -> None:
     ("text", "said"),
     [
         ("clusters: []", "clusters: is empty"),
-        ("a: [1", "line 1: not YAML"),
+        ("a: [1", "begun in line 1"),
         ("a: 1\na: 2", "line 2: the key appears twice"),
         ("a: &x [1]\nb: *x", "line 1: an anchor is reused"),
         ("? [1]\n: 2", "a key that is not a word"),
@@ -296,11 +296,12 @@ def test_a_roster_says_where_the_accounts_are_and_looks_up_none(tmp_path: Path) 
     assert len(refusal.value.problems) == 3
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("deep", ["[" * 5_000, "\n".join(" " * n + "a:" for n in range(1_500))])
+@pytest.mark.parametrize(
+    "deep", ["[" * 5_000, "\n".join(["a:", *(" " * n + "a:" for n in range(5, 1_500))])]
+)
 def test_text_that_is_nested_without_end_is_refused_with_its_line(deep: str) -> None:
     [problem] = problems("defaults: {user: u}\nclusters:\n  - " + deep)
-    assert "nested more than 100 levels deep" in problem or "not YAML" in problem
+    assert "nested more than 100 levels deep" in problem
     assert problem.startswith("f.yaml: line ")
 
 

@@ -64,6 +64,7 @@ EVERYWHERE = set(PLACES) - {"elsewhere"}
 REACHES: list[tuple[str, str, set[str]]] = [
     ("C1", "E1", EVERYWHERE),
     ("C2", "H1", {"edge", "other channel", "way back", "above", "into"}),
+    ("A6", "A3", {"edge"}),
     ("A2", "T2", {"edge", "other channel", "into"}),
     ("A3", "H2", {"edge"}),
     ("A8", "T1", {"edge"}),
@@ -77,6 +78,7 @@ REACHES: list[tuple[str, str, set[str]]] = [
     ("E3", "A4", {"edge", "other channel"}),
     ("E1", "A7", {"way back"}),
     ("E1", "H7", set()),
+    ("E1", "E5", EVERYWHERE | {"elsewhere"}),
     ("H1", "C3", {"edge"}),
     ("U1", "A4", set()),
     ("A4", "T3", {"edge"}),

@@ -36,6 +36,7 @@ from topology.readings.contents import (
 from topology.readings.dialect import SOURCES_OF_VALUES, dialect_of
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogReach, LogStart
 from topology.readings.snapshot import (
+    BinaryLog,
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
@@ -309,6 +310,9 @@ def _server(
         "server_id": int(facts.pop("id", sum(map(ord, name)))),
         "group": group_of(facts, letters, started=started),
     }
+    if "files" in facts:  # the binary logs that it still has, by number
+        numbers = facts.pop("files").split(",")
+        values["binary_logs"] = tuple(BinaryLog(f"binlog.{int(each):06}", 1000) for each in numbers)
     if facts:
         raise ValueError(f"{name}: no such fact: {', '.join(facts)}")
     for fact in empty.unread:
@@ -322,17 +326,21 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
     """Read what logs show, in seconds from noon.
 
     `first=1/-500`: log 1 was begun then. `A:98=-20#7`: a commit of server 7. `until:A:5-9=2/-600`:
-    log 2 is the first that has any of these, and was last written to then.
+    log 2 is the first that has any of these, and was last written to then. `absent=A:5`: searched
+    for, and in no log.
     """
     if not words:
         return None
-    commits, reaches = [], []
+    commits, reaches, absent = [], [], GtidSet()
     first = None
     for key, value in words.items():
         if key == "first":
             number, _, seconds = value.partition("/")
             begun = NOON + timedelta(seconds=float(seconds))
             first = LogStart(f"binlog.{int(number):06}", begun, GtidSet())
+            continue
+        if key == "absent":
+            absent = gtids(value)
             continue
         if key.startswith("until:"):
             number, _, seconds = value.partition("/")
@@ -344,7 +352,7 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
         commits.append(
             CommitRecord(gtids(key), int(server_id or 1), at, is_exact=True, logged_at=at)
         )
-    return HistoryEvidence(first, tuple(commits), reaches=tuple(reaches))
+    return HistoryEvidence(first, tuple(commits), reaches=tuple(reaches), absent=absent)
 
 
 def _settings(facts: dict[str, str]) -> dict[str, str]:

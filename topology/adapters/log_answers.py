@@ -74,6 +74,7 @@ def _answered(
     commits: dict[str, CommitRecord] = {}
     searches: list[LogSearch] = []
     reaches: list[LogReach] = []
+    absent = GtidSet()
     unread: list[str] = []
     try:
         if questions.first_log and server.binary_logs:
@@ -91,6 +92,8 @@ def _answered(
             for group in logs.groups_of(gtids):
                 record = _record(group.transaction)
                 commits[str(record.gtid)] = record
+        found = GtidSet.union_of(record.gtid for record in commits.values())
+        absent = (GtidSet.union_of(questions.commits) & server.logged) - found
     except _FAILED as error:
         unread.append(f"commits: {error}")
     try:
@@ -118,6 +121,7 @@ def _answered(
         purged_changes=changes,
         schemas_count=schemas_count,
         reaches=tuple(reaches),
+        absent=absent,
     )
 
 

@@ -254,7 +254,7 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ErrorText(
         _NOT_RECOVERED,
         r"Cannot recover after (?:SLAVE|REPLICA) errored out in parallel execution mode",
-        "A3",
+        "A6",
         "mysqld started with relay_log_recovery = 1 and could not fill the gaps that its workers"
         " left.",
         (

@@ -70,21 +70,33 @@ ROWS: tuple[Row, ...] = (
         " stopped. It is proved if the source's log shows that the applier has not passed them.",
     ),
     Row(
-        "H3", "hole purged on the source, held by another donor", "critical", False,
-        "The source can no longer send what the replica is missing, but another server can.",
-        "The source's binary logs were purged before the hole was noticed.",
-        "The hole is within the source's gtid_purged and within another server's binary logs.",
+        "H3", "hole purged on the source, held by another donor", "critical", True,
+        "The source can no longer send what the replica is missing, but another server can. The"
+        " channel runs by file position, so its threads run without an error.",
+        "The channel was set to a file position after the transactions, or a copy was loaded"
+        " without its gtid_purged; the source purged its logs before the hole was noticed.",
+        "The hole is in the source's gtid_purged and in the binary logs of another audited server."
+        " The source still has the file that the channel reads; otherwise, and with auto-position,"
+        " it is P1. A copy that was loaded without its gtid_purged has the rows.",
     ),
     Row(
-        "H4", "hole held by no server", "critical", False,
-        "No server can send what the replica is missing.", "Every donor purged it.",
-        "The hole is in the purged set of every donor.",
+        "H4", "hole held by no server", "critical", True,
+        "No audited server can send what the replica is missing. The channel runs by file"
+        " position, so its threads run without an error.",
+        "As for H3, and every donor purged it.",
+        "The hole is in the source's gtid_purged, and in the binary logs of no audited server. It"
+        " is likely if a source of the replica is not audited, or if a server was not read."
+        " A copy that was loaded without its gtid_purged has the rows.",
     ),
     Row(
-        "H5", "source ghost", "warning", False,
-        "The source lists a GTID for which it has no event.",
-        "Server bugs 71575, 74687 and 106096.",
-        "The same hole on every replica, and no event in the source's binary log.",
+        "H5", "source ghost", "critical", True,
+        "The source lists GTIDs for which it has no event: it cannot send them, and refuses no"
+        " receiver.",
+        "A binary log that was lost, other than by PURGE: the rows are missing on the replica. Or"
+        " server bugs 71575, 74687 and 106096: nothing is missing.",
+        "The hole is in the source's gtid_executed, not in its gtid_purged, and a search of its"
+        " binary logs did not find it. It is likely if a range has more than two GTIDs: both ends"
+        " were searched for.",
     ),
     Row(
         "H6", "hole in a server's own GTIDs", "info", False,
@@ -164,10 +176,12 @@ ROWS: tuple[Row, ...] = (
         " compared.",
     ),
     Row(
-        "E5", "unknown origin", "info", False,
-        "Transactions with a UUID that no known server has.",
-        "A server that no longer exists, or a UUID set by hand.",
-        "The UUID is in gtid_executed and belongs to no server of the inventory.",
+        "E5", "unknown origin", "info", True,
+        "A server is missing transactions with a UUID that no audited server has.",
+        "A session set gtid_next by hand, a program applies the log of another server, a former"
+        " server_uuid, or a server that no longer exists.",
+        "Another server's first reading has them, and this server's last one does not. All servers"
+        " and sources were read. If all servers have the same of such a UUID, it is F2.",
     ),
     Row(
         "E6", "history reset on the source", "critical", True,

@@ -138,9 +138,12 @@ SETTING_ROWS: tuple[Row, ...] = (
         "gtid_executed has more intervals than `intervals_max` of the policy.",
     ),
     Row(
-        "F2", "dead UUIDs", "info", False,
-        "UUIDs that could be retired.", "Servers that no longer exist.",
-        "Every server and every backup has the same GTIDs of these UUIDs.",
+        "F2", "dead UUIDs", "info", True,
+        "UUIDs that could be retired. Every connection with auto-position sends and compares them.",
+        "Servers that no longer exist, or have another server_uuid now.",
+        "More than `dead_uuids_max` of the policy belong to no audited server, and every server and"
+        " consumer has the same GTIDs of them, in both readings. Backups were not read: likely. Not"
+        " reported while a source is outside the audit.",
     ),
     Row(
         "F3", "numbers nearly used up", "warning", True,

@@ -52,9 +52,15 @@ THREAD_ROWS: tuple[Row, ...] = (
         " 1205).",
     ),
     Row(
-        "A6", "gaps forbid a change", "warning", False,
-        "The channel cannot be changed while the parallel applier has gaps.",
-        "Error 1802 or a related error.", "The error.",
+        "A6", "gaps forbid a change", "critical", True,
+        "The applier cannot start, and the channel cannot be changed (1802), while the parallel"
+        " applier has gaps.",
+        "A crash or an error while workers were at different positions, and a restart with"
+        " relay_log_recovery = 1.",
+        "The applier's error is 1803, 1872 or 13124, and transactions below the highest applied are"
+        " missing. With 1872 and 13124 it is likely: mysqld may not be able to read its applier's"
+        " position. Error 1802 is reported only to the client that ran the statement: see `explain"
+        " 1802`.",
     ),
     Row(
         "A7", "replication not running", "warning", True,

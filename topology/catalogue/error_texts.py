@@ -245,7 +245,7 @@ TEXTS: tuple[ErrorText, ...] = (
     ErrorText(
         "the applier cannot read its position",
         r"failed to initialize (?:relay log info|applier metadata) structure",
-        "A3",
+        "A6",
         "mysqld could not restore the position of its applier. Seen on 5.6.24 with"
         " relay_log_recovery = 1, after a crash that left gaps between parallel workers: every"
         " START REPLICA fails.",

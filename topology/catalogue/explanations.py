@@ -41,7 +41,7 @@ READ_INSTEAD: Final = (
 )
 READ_IT: Final = "Read it in the log of the source"
 _READ: Final = READ_IT + ": gtid-audit binlog show '{gtid}' DSN_OF_SOURCE."
-_NO_RULE: Final = "This version has no rule for it: no audit reports it."
+_NO_RULE: Final = "No audit reports this code."
 
 
 class Unexplained(LookupError):

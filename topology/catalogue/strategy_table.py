@@ -118,7 +118,7 @@ STRATEGY_ROWS = (
             "as for refetch, but from another server",
             "another server still has the transactions in its binary logs",
         ),
-        answers="H3 P1",
+        answers="H3 H5 P1",
     ),
     StrategyRow(
         Strategy(
@@ -166,8 +166,8 @@ STRATEGY_ROWS = (
             "declares that the server does not need the content of the transactions",
             "commits an empty transaction under each GTID, so that the sets agree again",
         ),
-        answers="H1 H4 H5 H7 H8 E1 E2 A2",
-        if_selected="A3 P1",
+        answers="H1 H7 H8 E1 E2 A2",
+        if_selected="A3 H3 H4 H5 P1",
     ),
     StrategyRow(
         Strategy(
@@ -177,7 +177,6 @@ STRATEGY_ROWS = (
             " error 1236",
             "one statement for any number of GTIDs (8.0 and later)",
         ),
-        answers="H4",
         variant_of="inject_empty",
     ),
     StrategyRow(
@@ -215,7 +214,7 @@ STRATEGY_ROWS = (
             "takes the replica out of service and copies all of its data",
             "always correct, but slow",
         ),
-        answers="H4 E2 E4 E6 J2 J3 P1",
+        answers="H3 H4 H5 E2 E4 E6 J2 J3 P1",
     ),
     StrategyRow(
         Strategy(

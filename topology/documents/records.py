@@ -218,6 +218,7 @@ _HISTORY_EVIDENCE = RecordShape(
         "purged_changes": optional(many(_PURGED_CHANGE)),
         "schemas_count": optional(NUMBER),
         "reaches": many(_LOG_REACH),
+        "absent": GTID_SET,
     },
 ).codec
 

@@ -31,6 +31,7 @@ from datetime import datetime, timedelta
 from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import evaluate_parts
+from topology.facts.unlogged import without_event
 from topology.readings.history_evidence import LogReach
 from topology.readings.notable_settings import retention_seconds_of
 from topology.readings.snapshot import ServerSnapshot, ThreadState
@@ -78,6 +79,7 @@ def needs_of(facts: ClusterFacts) -> Iterator[Need]:
     for edge in facts.edges:
         receives = edge.channel.receiver is ThreadState.RUNNING
         gtids = edge.passed | edge.bypassed | (GtidSet() if receives else edge.expected)
+        gtids -= without_event(edge.bypassed, facts.last[edge.source])
         yield from _held(facts, edge.source, edge.replica, gtids, channel=edge.channel.name)
     needed = {(edge.source, edge.replica): edge.expected for edge in facts.edges}
     extra: dict[tuple[str, str], GtidSet] = {}

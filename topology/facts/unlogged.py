@@ -36,15 +36,31 @@ from typing import Final
 
 from gtid import GNO_MAX, GtidSet, Tsid
 from topology.facts.not_received import purged_instead
+from topology.readings.history_evidence import ends_of, intervals_of
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
+_NOTHING: Final = GtidSet()
 _OFF: Final = frozenset({"OFF", "0"})
 
 
 def logs_received(server: ServerSnapshot) -> bool:
     """Return whether a server logs what it applies; if not, gtid_purged has all of that."""
     return server.setting("log_replica_updates") not in _OFF
+
+
+def without_event(gtids: GtidSet, server: ServerSnapshot) -> GtidSet:
+    """Return the ranges that are in no binary log of a server, which has not purged them either.
+
+    Both ends of each range were searched for. Such a log was lost, or mysqld added the GTIDs to
+    gtid_executed without an event.
+    """
+    evidence = server.history_evidence
+    if evidence is None or not evidence.absent:
+        return _NOTHING
+    return GtidSet.union_of(
+        each for each in intervals_of(gtids) if GtidSet.union_of(ends_of(each)) <= evidence.absent
+    )
 
 
 def candidates_in(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:

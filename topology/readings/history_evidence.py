@@ -87,6 +87,8 @@ class HistoryEvidence:
     # not known.
     schemas_count: int | None = None
     reaches: tuple[LogReach, ...] = ()
+    # Executed and not purged, and in no binary log although it was searched for.
+    absent: GtidSet = GtidSet()  # noqa: RUF009 - immutable
 
     def commit_of(self, gtid: GtidSet) -> CommitRecord | None:
         """Return the record of one GTID, or None if it was not read."""

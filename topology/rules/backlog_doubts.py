@@ -79,6 +79,17 @@ def _overtaken(backlog: Backlog) -> str:
     return OVERTAKEN.format(what=many(found)) if found else ""
 
 
+def _overtaken_below(backlog: Backlog) -> str:
+    """Explain that a skip looks like the gap of an applier that commits in any order.
+
+    Without a skip, the workers that are behind such a gap still have it.
+    """
+    if not why_it_may_skip(backlog.facts, backlog.edge.edge):
+        return ""
+    found = backlog.edge.queued_below & backlog.gtids & backlog.applier.overtaken
+    return OVERTAKEN.format(what=many(found)) if found else ""
+
+
 def _around_start(backlog: Backlog) -> str:
     """Explain that the relay log may have other transactions than the source has."""
     edge, servers = backlog.edge, backlog.facts.last
@@ -224,6 +235,7 @@ class _Row:
 
 _RESET: Final = "RESET BINARY LOGS AND GTIDS"
 _ROWS: Final = (
+    _Row(("T1",), _overtaken_below),
     _Row(("T2",), _overtaken),
     _Row(("T1", "T2"), _around_start),
     _Row(("T1", "T2"), _below),

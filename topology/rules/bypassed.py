@@ -12,6 +12,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
+from topology.facts.unlogged import without_event
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
@@ -38,13 +39,14 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
     """
     for edge in facts.edges:
         channel = edge.channel
-        if edge.bypassed and not channel.auto_position:
+        bypassed = edge.bypassed - without_event(edge.bypassed, facts.last[edge.source])
+        if bypassed and not channel.auto_position:
             replica, source = facts.last[edge.replica], facts.first[edge.source]
             absence = PassedBy(
                 facts,
                 edge,
                 received=GtidSet(),
-                unsent=edge.bypassed,
+                unsent=bypassed,
                 is_place_proved=edge.bypass_is_proved,
             )
             left = {*causes_left(absence)}
@@ -55,15 +57,15 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                 facts,
                 edge,
                 "H1",
-                edge.bypassed,
+                bypassed,
                 grade=Grade.PROVED if is_proved else Grade.LIKELY,
                 proof=(
-                    evidence("executed and not purged on the source", edge.bypassed, source),
+                    evidence("executed and not purged on the source", bypassed, source),
                     evidence("source's log ended at", source.log_end, source),
                     evidence("receiver has read to", channel.received_to, replica),
                     evidence("place in a former log", edge.other_log or "not seen", replica),
                     evidence("auto_position", int(channel.auto_position), replica),
-                    evidence("neither executed, owned nor retrieved", edge.bypassed, replica),
+                    evidence("neither executed, owned nor retrieved", bypassed, replica),
                     evidence("uptime in seconds", replica.uptime_seconds, replica),
                     evidence(
                         "runs since before their commit", _yes(absence.runs_since_before), replica
@@ -72,7 +74,7 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                         "received what follows each hole", _yes(absence.has_received_next), replica
                     ),
                 ),
-                explanation=_text(edge, replica, is_proved=is_proved)
+                explanation=_text(edge, bypassed, replica, is_proved=is_proved)
                 + ("" if is_proved else causes_text(absence)),
             )
 
@@ -81,10 +83,10 @@ def _yes(value: object) -> str:
     return "yes" if value else "not shown"
 
 
-def _text(edge: EdgeFacts, replica: ServerSnapshot, *, is_proved: bool) -> str:
+def _text(edge: EdgeFacts, bypassed: GtidSet, replica: ServerSnapshot, *, is_proved: bool) -> str:
     """Explain what the receiver's position shows about the transactions, and what it does not."""
     source, place = edge.source, edge.channel.received_to
-    text = f"{replica.name} does not have {many(edge.bypassed)} of {source}"
+    text = f"{replica.name} does not have {many(bypassed)} of {source}"
     if is_proved:
         return (
             f"{text} and has read past them: they will not arrive by themselves. The channel runs"

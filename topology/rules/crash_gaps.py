@@ -1,4 +1,4 @@
-"""H2: a gap that parallel workers left when the applier stopped.
+"""H2, A6: a gap that parallel workers left when the applier stopped.
 
 Benign and malign causes look the same in the sets: an older transaction is received and missing,
 later ones are applied, and the applier is stopped.
@@ -9,11 +9,17 @@ later ones are applied, and the applier is stopped.
   gap stays: H8. The source's log separates the two: what is before the applier's position there is
   passed, what is after it is not (log_searches.py). Without that answer H2 is `likely`.
 * Another channel applied the later ones. A replica with several channels is not reported here.
+
+H2 becomes A6 where the applier cannot start. With relay_log_recovery = 1 mysqld deletes the relay
+log when it starts, and cannot if it still has to fill a gap (error 1872, seen on 5.6.24). Then
+START REPLICA UNTIL SQL_AFTER_MTS_GAPS is refused as well, and Retrieved_Gtid_Set is empty. A
+repository that cannot be read gives the same error: A6 is `likely`. Error 1803 names the gaps.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
+from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.readings.snapshot import ThreadState
@@ -53,6 +59,54 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+def gap_not_recovered(facts: ClusterFacts) -> Iterator[Finding]:
+    """Yield A6: a gap below applied transactions, and an applier that cannot start for it."""
+    for edge in facts.edges:
+        channel, source = edge.channel, facts.first[edge.source]
+        server = facts.fully_read[edge.replica]
+        replica, executed = server.last, server.last.gtid_executed
+        workers = replica.setting("replica_parallel_workers")
+        if channel.applier_errno not in _CANNOT_START or workers in ("0", "1"):
+            continue
+        gap = (source.gtid_executed or GtidSet()) & executed.filled()
+        gap -= executed | server.last.gtid_owned
+        if not gap or channel.applier is not ThreadState.STOPPED:
+            continue
+        is_named = channel.applier_errno == _NOT_RECOVERED
+        yield on_edge(
+            facts,
+            edge,
+            "A6",
+            gap,
+            grade=Grade.PROVED if is_named else Grade.LIKELY,
+            proof=(
+                evidence("applier errno", channel.applier_errno, replica),
+                evidence("applier error", channel.applier_error, replica),
+                evidence("missing below the highest applied", gap, replica),
+                evidence("replica_parallel_workers", workers or "unknown", replica),
+                evidence(
+                    "relay_log_recovery",
+                    replica.setting("relay_log_recovery") or "unknown",
+                    replica,
+                ),
+            ),
+            explanation=f"The applier of {edge.replica} cannot start (error"
+            f" {channel.applier_errno}): its workers stopped at different positions, and"
+            f" {many(gap)} below the highest applied are missing. With relay_log_recovery = 1"
+            " mysqld cannot fill such a gap. Until it is filled, CHANGE REPLICATION SOURCE is"
+            " refused with error 1802. By file position, do not run RESET REPLICA: it deletes the"
+            " position. Restart mysqld once with relay_log_recovery = 0: the applier then fills the"
+            " gap from its relay log." + ("" if is_named else _OR_UNREADABLE),
+        )
+
+
+_CANNOT_START: Final = frozenset({1803, 1872, 13124})
+_NOT_RECOVERED: Final = 1803
+_OR_UNREADABLE: Final = (
+    " The same error is reported if mysqld cannot read its applier's position: then the start fails"
+    " again, and the error log has the reason. A gap that is still there after the start was"
+    " skipped or forgotten (H1, H8)."
+)
 _OR_PASSED: Final = (
     " The log of {source} does not show whether the applier has passed them. If they were skipped,"
     " or forgotten in a RESET, the gap stays: audit again after the start (H8)."
@@ -60,4 +114,5 @@ _OR_PASSED: Final = (
 
 RULES: Rules = (
     crash_gap,  # H2
+    gap_not_recovered,  # A6
 )

@@ -25,6 +25,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.half_received import asks_for_last_again
+from topology.facts.unlogged import without_event
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
@@ -52,6 +53,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
     for edge in facts.edges:
         channel = edge.channel
         unsent = edge.bypassed if channel.auto_position else GtidSet()
+        unsent -= without_event(unsent, facts.last[edge.source])
         gone = edge.passed | unsent
         if not gone:
             continue

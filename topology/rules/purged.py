@@ -1,12 +1,12 @@
-"""P1, P2: what a replica is missing, and its source has purged.
+"""P1, P2, H3, H4: what a replica is missing, and its source has purged.
 
-A source refuses a receiver with auto-position (1236). A receiver with a file position requests a
-file. The source refuses it only if that file is purged as well, and does not send the transactions
-before the position.
+A source refuses a receiver with auto-position (1236): P1. A receiver with a file position requests
+a file. The source refuses it only if that file is purged as well (P1), and does not send the
+transactions before the position. If it is not refused, nothing shows the hole while replication
+runs. H3 has what another audited server can send of it, H4 the rest.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Final
 
 from gtid import GtidSet
@@ -18,16 +18,17 @@ from topology.facts.unseen import unseen_sources
 from topology.readings.snapshot import LogPosition, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
 
-BY_POSITION: Final = "accepted, by the file position"  # the channel's next connection
-_NAME: Final = "missing, and purged on the source"
 _COPY: Final = " Compare the rows: a copy that was loaded without its gtid_purged has them."
-_NEXT_CONNECTION: Final[Mapping[bool | None, str]] = {
-    False: "its next connection is refused with error 1236.",
-    None: "its next connection is refused with error 1236, if the file of its position is also"
-    f" purged. Otherwise they do not arrive.{_COPY}",
-    True: "they do not arrive. The channel runs by file position, so its next connection is"
-    f" accepted. With auto-position it would be refused with error 1236.{_COPY}",
-}
+_REFUSED: Final = "its next connection is refused with error 1236."
+_MAYBE_REFUSED: Final = (
+    "its next connection is refused with error 1236, if the file of its position is also purged."
+    f" Otherwise they do not arrive.{_COPY}"
+)
+_NOT_REFUSED: Final = (
+    "this channel does not deliver them. It runs by file position, so its next connection is"
+    " accepted."
+    f" With auto-position it would be refused with error 1236.{_COPY}"
+)
 _OTHER_SOURCE: Final = " Another source of {name}, which was not read, may still have them."
 _NOT_LOGGED: Final = "in no binary log"
 _UNLOGGED: Final = (
@@ -38,53 +39,105 @@ _UNLOGGED: Final = (
 
 
 def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield P1: the source can no longer send what is missing on the replica."""
+    """Yield P1, H3 and H4: the source can no longer send what is missing on the replica."""
     for edge in facts.edges:
         if not edge.purged:
             continue
-        source, replica = facts.first[edge.source], facts.last[edge.replica]
-        others = unseen_sources(edge.replica, graph=facts.graph, servers=facts.last)
-        donors = [
-            name
-            for name in sorted(facts.fully_read.keys() - {edge.source, edge.replica})
-            if edge.purged
-            <= (facts.first[name].gtid_executed or GtidSet())
-            - (facts.first[name].gtid_purged or GtidSet())
-        ]
-        unlogged = received_unlogged(source, edge.purged)
-        is_accepted = not edge.channel.auto_position and _has_its_file(source, edge)
-        ways = ("donor_refetch", "reclone") if donors else ("reclone",)
-        made = on_edge(
-            facts,
-            edge,
-            "P1",
-            edge.purged,
-            grade=Grade.LIKELY if is_accepted is None else Grade.PROVED,
-            strategies=("configure", *ways) if unlogged else ways,
-            proof=(
-                *((evidence("log_replica_updates", "OFF", source),) if unlogged else ()),
-                evidence("missing and purged on the source", edge.purged, source),
-                evidence("neither executed nor retrieved", edge.purged, replica),
-                evidence("receiver", edge.channel.receiver.value, replica),
-                evidence("receiver error", edge.channel.receiver_error or "(none)", replica),
-                *(
-                    (evidence(BY_POSITION, edge.channel.received_to, replica),)
-                    if is_accepted
-                    else ()
-                ),
-                evidence("donors that still have all of it", ", ".join(donors) or "none", source),
-            ),
-            explanation=f"{edge.replica} needs {many(edge.purged)} that {edge.source} has"
-            f" {_NOT_LOGGED if unlogged else 'purged'}: {_NEXT_CONNECTION[is_accepted]}"
-            + (_UNLOGGED.format(name=edge.source, what=many(unlogged)) if unlogged else "")
-            + (f" {donors[0]} can still send them." if donors else "")
-            + (
-                f" {', '.join(others)} may have them; gtid-audit did not read that."
-                if others
-                else ""
-            ),
-        )
-        yield replace(made, name=_NAME) if is_accepted else made
+        has_its_file = _has_its_file(facts.first[edge.source], edge)
+        if edge.channel.auto_position or has_its_file is False:
+            yield _missing(facts, edge, "P1", edge.purged, _REFUSED)
+        elif has_its_file is None:
+            yield _missing(facts, edge, "P1", edge.purged, _MAYBE_REFUSED, grade=Grade.LIKELY)
+        else:
+            held = edge.purged & GtidSet.union_of(_logged_elsewhere(facts, edge).values())
+            if held:
+                yield _missing(facts, edge, "H3", held, _NOT_REFUSED)
+            if rest := edge.purged - held:
+                others = unseen_sources(edge.replica, graph=facts.graph, servers=facts.last)
+                is_whole = not others and facts.fully_read.keys() == facts.last.keys()
+                grade = Grade.PROVED if is_whole else Grade.LIKELY
+                yield _missing(facts, edge, "H4", rest, _NOT_REFUSED, grade=grade)
+
+
+def _missing(
+    facts: ClusterFacts,
+    edge: EdgeFacts,
+    code: str,
+    gtids: GtidSet,
+    connection: str,
+    *,
+    grade: Grade = Grade.PROVED,
+) -> Finding:
+    """Return a finding about missing transactions; `connection` says how they are noticed."""
+    source, replica = facts.first[edge.source], facts.last[edge.replica]
+    others = unseen_sources(edge.replica, graph=facts.graph, servers=facts.last)
+    logged = _logged_elsewhere(facts, edge)
+    donors = [name for name, held in logged.items() if gtids <= held]
+    parts = [name for name, held in logged.items() if gtids & held]
+    unlogged = received_unlogged(source, gtids)
+    ways = ("reclone",) if code == "H4" or not donors else ("donor_refetch", "reclone")
+    proof = [
+        evidence("missing and purged on the source", gtids, source),
+        evidence("neither executed nor retrieved", gtids, replica),
+        evidence("receiver", edge.channel.receiver.value, replica),
+        evidence("receiver error", edge.channel.receiver_error or "(none)", replica),
+    ]
+    if unlogged:
+        proof.insert(0, evidence("log_replica_updates", "OFF", source))
+    if code != "P1":
+        place = edge.channel.received_to
+        proof.append(evidence("accepted, by the file position", place, replica))
+    proof.append(evidence("donors that still have all of it", ", ".join(donors) or "none", source))
+    text = (
+        f"{edge.replica} needs {many(gtids)} that {edge.source} has"
+        f" {_NOT_LOGGED if unlogged else 'purged'}: {connection}"
+    )
+    if unlogged:
+        text += _UNLOGGED.format(name=edge.source, what=many(unlogged))
+    if donors:
+        text += f" {donors[0]} can still send them."
+    elif parts:
+        text += f" {', '.join(parts)} can send a part of them."
+    elif code == "H4":
+        text += " No audited server can send them."
+        unread = sorted(facts.last.keys() - facts.fully_read.keys())
+        text += f" {', '.join(unread)} could not be read, and may have them." if unread else ""
+    if others:
+        text += f" {', '.join(others)} may have them; gtid-audit did not read that."
+    elsewhere = "" if code == "P1" else coming_elsewhere(facts, edge, gtids)
+    return on_edge(
+        facts,
+        edge,
+        code,
+        gtids,
+        grade=Grade.LIKELY if elsewhere else grade,
+        strategies=("configure", *ways) if unlogged else ways,
+        proof=tuple(proof),
+        explanation=text + elsewhere,
+    )
+
+
+def coming_elsewhere(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
+    """Return which other channels of a replica may deliver transactions, as text; "" if none."""
+    names = [
+        f"{other.channel.name or '(default)'} from {other.source}"
+        for other in facts.edges
+        if other.replica == edge.replica
+        and other is not edge
+        and gtids & (other.expected | other.queued_below | other.queued_above)
+    ]
+    if not names:
+        return ""
+    return (
+        f" Channel {', '.join(names)} may deliver them: audit again when {edge.replica} has nothing"
+        " left to receive and to apply."
+    )
+
+
+def _logged_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> dict[str, GtidSet]:
+    """Return, by name, what each other server has in its binary logs."""
+    others = sorted(facts.fully_read.keys() - {edge.source, edge.replica})
+    return {name: facts.first[name].logged for name in others}
 
 
 def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:
@@ -137,6 +190,6 @@ def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
 
 
 RULES: Rules = (
-    purged_on_source,  # P1
+    purged_on_source,  # P1, H3, H4
     latent_1236,  # P2
 )

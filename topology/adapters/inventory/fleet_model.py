@@ -134,6 +134,7 @@ class PolicySection(FileSection):
     outage_seconds_max: Annotated[int, Field(ge=0, le=604_800)] = 86_400
     clock_seconds_max: Annotated[int, Field(ge=1, le=86_400)] = 5
     intervals_max: Annotated[int, Field(ge=100, le=1_000_000)] = 1_000
+    dead_uuids_max: Annotated[int, Field(ge=4, le=1_000_000)] = 4
     levels: dict[Annotated[str, AfterValidator(_remark)], Level] = {}
 
 

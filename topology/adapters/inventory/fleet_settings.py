@@ -42,6 +42,7 @@ def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
         outage_seconds_max=section.policy.outage_seconds_max,
         clock_seconds_max=section.policy.clock_seconds_max,
         intervals_max=section.policy.intervals_max,
+        dead_uuids_max=section.policy.dead_uuids_max,
         levels=tuple(sorted(section.policy.levels.items())),
     )
     return limits, section.limits.connections_max, policy

@@ -280,6 +280,17 @@ def test_commands_run_at_the_same_time(tmp_path: Path) -> None:
     assert len(load(written(tmp_path, text)).clusters) == 12
 
 
+def test_a_defect_of_ours_is_not_a_problem_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> bytes:
+        raise KeyError("boom")
+
+    monkeypatch.setattr(listed_servers, "output_of", broken)
+    with pytest.raises(KeyError, match="boom"):
+        load(written(tmp_path, LISTED))
+
+
 # -- the page -------------------------------------------------------------------------------------
 
 CONSUL = [

@@ -15,12 +15,14 @@
 """
 
 import json
+import queue
 import re
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import PydanticCustomError
@@ -166,19 +168,36 @@ def clusters_listed(section: CommandSection, run: CommandRun, *, port: int | Non
 
 
 Given = TypeVar("Given")
+_Numbered: TypeAlias = tuple[int, tuple[ClusterSection, ...] | BaseException]
 
 
 def _answers(
     ask: Callable[[Given], tuple[ClusterSection, ...]], given: Iterable[Given]
 ) -> list[Answer]:
-    def answer(each: Given) -> Answer:
-        try:
-            return ask(each)
-        except ListProblem as problem:
-            return problem
+    """Return the answers in order. Daemon threads ask: an interrupt does not wait for commands."""
+    tasks, answers = queue.SimpleQueue[tuple[int, Given]](), queue.SimpleQueue[_Numbered]()
+    for number, each in enumerate(given):
+        tasks.put((number, each))
+    count = tasks.qsize()
 
-    with ThreadPoolExecutor(_AT_ONCE_MAX) as pool:
-        return list(pool.map(answer, given))
+    def work() -> None:
+        with suppress(queue.Empty):
+            while True:
+                number, each = tasks.get_nowait()
+                try:
+                    answers.put((number, ask(each)))
+                except BaseException as error:  # noqa: BLE001 - passed to the caller
+                    answers.put((number, error))
+
+    for _ in range(min(count, _AT_ONCE_MAX)):
+        threading.Thread(target=work, name="inventory command", daemon=True).start()
+    found: dict[int, Answer] = {}
+    for _ in range(count):
+        number, answer = answers.get()
+        if isinstance(answer, BaseException) and not isinstance(answer, ListProblem):
+            raise answer
+        found[number] = answer
+    return [found[number] for number in range(count)]
 
 
 def _sections(servers: Iterable[ListedServer], port: int | None) -> tuple[ServerSection, ...]:

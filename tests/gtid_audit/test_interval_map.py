@@ -65,6 +65,24 @@ def test_every_state_has_a_sign_of_its_own() -> None:
     assert found.scale.startswith("1 ")
 
 
+def test_the_axis_is_broken_where_sets_end() -> None:
+    """Each of these numbers begins a cell, so that no cell mixes two states."""
+    a = server("a", f"1-{FAR}", purged="1-77", owned=str(FAR + 9))
+    b = server("b", "1-123456:200000-300000", errant="250000-250003")
+    found = one("5000-5009:70000", a, b)
+    ends = {78, 5000, 5010, 70000, 70001, 123457, 250000, 250004, 300001, FAR + 1, FAR + 9}
+    assert ends <= set(found.breaks)
+    assert all(CellState.PARTLY not in cells for _, cells in found.rows)
+
+
+def test_numbers_below_a_map_do_not_touch() -> None:
+    found = one("10-12:14-16:18-20", server("a", "1-40"))
+    assert found.scale.split()[:2] == ["1", "10"]
+    assert all(found.scale.index(text) == int(text) - 1 for text in ("10", "14", "18"))
+    close = one("10:12:14", server("a", "1-40"))
+    assert close.scale.split()[1:3] == ["10", "14"], "12 would touch 10"
+
+
 def test_what_is_partly_there_is_not_called_executed() -> None:
     """With more holes than the axis has breaks, a cell has numbers of both kinds."""
     found = one("1-1000000", MappedServer("a", as_set(range(1, 2_001, 2))), server("b", "1-2000"))

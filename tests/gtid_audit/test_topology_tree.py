@@ -136,6 +136,27 @@ def test_replicas_that_are_alike_are_counted() -> None:
     assert found[7:] == ["├─▶ r30  9 s behind", "├─▶ r40  H1", "└─▶ 42 more, running"]
 
 
+def test_of_one_more_replica_than_fits_none_is_counted() -> None:
+    seven = [replica(f"r{number}", "a") for number in range(7)]
+    assert len(drawn(a_cluster("c", replica("a"), *seven))) == 8
+    eight = [*seven, replica("r7", "a")]
+    assert drawn(a_cluster("c", replica("a"), *eight))[-1] == "└─▶ 2 more, running"
+    below = replica("z", "r7")
+    assert drawn(a_cluster("c", replica("a"), *eight, below))[-2:] == ["└─▶ r7", "    └─▶ z"]
+
+
+def test_one_stopped_thread_is_enough() -> None:
+    for thread in ("receiver", "applier"):
+        channel = a_channel("a", uuid_of("a"), **{thread: ThreadState.STOPPED})
+        servers = (replica("a"), replica("b", channels=(channel,)))
+        assert drawn(a_cluster("c", *servers)) == ["a", f"└─✗▶ b  {thread} stopped"]
+
+
+def test_a_server_whose_channels_were_not_read() -> None:
+    servers = (replica("a"), replica("b", channels=None))
+    assert drawn(a_cluster("c", *servers)) == ["a  no channels", "b  channels not read"]
+
+
 @st.composite
 def clusters(draw: st.DrawFn) -> ClusterSnapshot:
     names = [f"s{number}" for number in range(draw(st.integers(1, 7)))]

@@ -280,6 +280,43 @@ def test_commands_run_at_the_same_time(tmp_path: Path) -> None:
     assert len(load(written(tmp_path, text)).clusters) == 12
 
 
+def test_a_fleet_is_partial_only_if_a_command_was_not_run(tmp_path: Path) -> None:
+    own = "  - {name: own, servers: [{name: y, host: db2}]}\n"
+    path = written(tmp_path, LISTED, **{"list.json": ONE})
+    assert not load(path, "orders").is_partial, "it is the whole fleet"
+    path = written(tmp_path, "clusters:\n" + own)
+    assert not load(path, "own").is_partial
+    assert not load(path).is_listed
+    assert load(written(tmp_path, LISTED + own), "own").is_partial
+    assert not load(written(tmp_path, LISTED + own)).is_partial
+    text = "clusters_from: {command: [cat, all.json]}\n"
+    (tmp_path / "all.json").write_text(
+        '{"clusters": [{"name": "far", "servers": [{"host": "db9"}]}]}'
+    )
+    assert not load(written(tmp_path, text), "far").is_partial
+    assert load(written(tmp_path, text + LISTED), "far").is_partial
+
+
+TOO_SMALL = "servers[0].port: input should be greater than or equal to 1"
+
+
+def test_each_command_that_fails_is_reported_at_its_place(tmp_path: Path) -> None:
+    text = from_command("false") + '  - {name: b, servers_from: {command: ["true"]}}\n'
+    text += "  - {name: c, servers_from: {command: [cat, list.json]}}\n"
+    listed = '{"servers": [{"host": "h", "port": 0}]}'
+    assert problems(written(tmp_path, text, **{"list.json": listed})) == [
+        "line 3: clusters[0].servers_from: the output of false: exit status 1",
+        "line 4: clusters[1].servers_from: the output of true: is empty",
+        f"line 5: clusters[2].servers_from: the output of cat: {TOO_SMALL}",
+    ]
+
+
+def test_no_command_is_run_while_a_key_is_wrong(tmp_path: Path) -> None:
+    text = from_command("touch", "run") + "  - {name: b}\n"
+    assert problems(written(tmp_path, text)) == ["line 4: clusters[1].servers: is missing"]
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_defect_of_ours_is_not_a_problem_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

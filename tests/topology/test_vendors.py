@@ -9,13 +9,18 @@ from datetime import timedelta
 
 import pytest
 
+from gtid import GtidSet
+from tests.consumers import a_consumer
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from topology.adapters.reading_statements import VERSION, settings_statement
 from topology.adapters.vendor_facts import as_vendor_gives, why_refused
 from topology.adapters.vendor_reasons import with_vendor_reason
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Grade, Verdict
 from topology.facts.runway import retention_of, undecided_retention
+from topology.facts.source_answer import Outcome
 from topology.facts.unseen import unevaluated_kind
+from topology.handshake.matrix import answers_to_set
 from topology.policy import Policy
 from topology.readings.snapshot import ThreadState, UnreadFact, UnreadReason
 from topology.readings.vendors import VENDORS, Vendor, vendor_by_settings, vendor_of
@@ -238,3 +243,50 @@ def test_c8_on_rds_is_likely_and_about_its_own_hours(hours: str, *, found: bool)
     if found:
         assert short[0].grade is Grade.LIKELY
         assert "replicas that it does not manage" in short[0].explanation
+
+
+@pytest.mark.parametrize("hours", ["NULL", "999"])
+def test_until_when_rds_serves_a_set_is_known_only_with_its_hours(hours: str) -> None:
+    """A log that the service may delete at once must not count as one without a limit."""
+    settings = (("binlog_retention_hours", hours), WEEK)
+    source = a_server("a", A, f"{A}:1-9", vendor=Vendor.RDS, settings=settings)
+    read = replace(
+        a_cluster("one", source), consumers=(a_consumer("cdc", GtidSet.parse(f"{A}:1-3")),)
+    )
+    audit = audit_cluster(read)
+    [answer] = answers_to_set(read, audit, Policy(), GtidSet.parse(f"{A}:1-3")).answers
+    assert (answer.outcome, answer.deadline) == (Outcome.SERVED, None)
+    assert answer.is_deadline_unread
+    facts = [each.fact for each in audit.unknown if "RDS deletes" in each.reason]
+    is_known = hours != "NULL"
+    assert facts == ([] if is_known else ["until when a can send what its set does not have"])
+    assert any("RDS deletes" in each for each in answer.doubts) is not is_known
+
+
+@pytest.mark.parametrize(
+    ("version", "refused"),
+    [(None, False), (ServerVersion(5, 6), False), (ServerVersion(5, 5, 62), True)],
+)
+def test_mysql_is_read_from_5_6_on(version: ServerVersion | None, *, refused: bool) -> None:
+    """Pasted output may not show the version."""
+    assert bool(why_refused(Vendor.MYSQL, version)) is refused
+
+
+def test_one_statement_reads_the_settings_and_what_shows_a_vendor() -> None:
+    asked = settings_statement()
+    for name in ("basedir", "innodb_read_only", "aurora_version", "cloudsql_iam_authentication"):
+        assert f"'{name}'" in asked
+    assert "@@GLOBAL.basedir" in VERSION
+
+
+def test_each_sign_of_the_table_is_enough() -> None:
+    for row in VENDORS:
+        for word in row.texts:
+            assert vendor_of(version_text="8.0.1", version_comment=f"x {word} y") is row.vendor
+        for part in row.basedirs:
+            settings = {"basedir": f"{part}-8.0.1/"}
+            found = vendor_of(version_text="8.0.1", version_comment="x", settings=settings)
+            assert found is row.vendor
+        for name in row.variables:
+            found = vendor_of(version_text="8.0.1", version_comment="x", settings={name: "x"})
+            assert found is row.vendor

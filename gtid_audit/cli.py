@@ -21,6 +21,7 @@ from gtid_audit.commands import (
     binlog,
     explain,
     handshake,
+    history,
     locks,
     plan,
     serve,
@@ -87,6 +88,7 @@ app.command("pair", cls=FastCommand)(audit_pair.pair)
 app.command("audit")(audit.audit)
 app.command("snapshot")(store_snapshot.snapshot)
 app.command("handshake")(handshake.handshake)
+app.command("history", cls=FastCommand)(history.history)
 app.command("locks")(locks.locks)
 app.command("trace", cls=FastCommand)(trace.trace)
 app.add_typer(server_schemas.commands(PLAIN), name="schema")

@@ -65,6 +65,7 @@ from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.run_context import NOTHING, Beside
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
 from topology.catalogue.findings import ClusterAudit, Verdict
+from topology.documents.label_records import LABELS
 from topology.documents.records import Record, audit_to_record
 from topology.policy import Policy
 
@@ -114,7 +115,7 @@ def evaluate_rows(
         for span, own in zip(spans, _readings(batch, sets, spans, more_of), strict=True)
     ]
     audits = pa.concat_tables(
-        [_clean_audits(batch, clean), table_of_records(evaluated, AUDIT_SCHEMA)]
+        [_clean_audits(batch, clean, beside), table_of_records(evaluated, AUDIT_SCHEMA)]
     )
     return audits.sort_by("cluster").combine_chunks()
 
@@ -240,7 +241,7 @@ def _cluster_codes(rows: pa.Table) -> Numbers:
     return codes
 
 
-def _clean_audits(batch: ClusterBatch, clean: Flags) -> pa.Table:
+def _clean_audits(batch: ClusterBatch, clean: Flags, beside: Beside) -> pa.Table:
     """Write the evaluation of the clean clusters: OK, without findings."""
     chosen = np.flatnonzero(clean)
     first, end = batch.starts[chosen], batch.starts[chosen + 1]
@@ -255,10 +256,20 @@ def _clean_audits(batch: ClusterBatch, clean: Flags) -> pa.Table:
         "verdict": pa.array([_OK]).take(np.zeros(len(chosen), np.int64)),
         "servers": _lists("servers", offsets, batch.table["name"].chunk(0).take(servers)),
         "read_at": pa.array(latest, pa.int64()).cast(AUDIT_SCHEMA.field("read_at").type),
+        "labels": _labels(batch.table["cluster"].chunk(0).take(first), beside),
         "findings": _lists("findings", empty, None),
         "unknown": _lists("unknown", empty, None),
     }
     return pa.Table.from_pydict(columns, schema=AUDIT_SCHEMA)
+
+
+def _labels(clusters: pa.Array, beside: Beside) -> pa.Array:
+    """Return the labels of each cluster. Most fleets have none, and then no name is read."""
+    kind = AUDIT_SCHEMA.field("labels").type
+    if not beside.labels:
+        return _lists("labels", np.zeros(len(clusters) + 1, np.int32), None)
+    found = (LABELS.write(beside.labels.get(name, ())) for name in clusters.to_pylist())
+    return pa.array(list(found), kind)
 
 
 def _lists(name: str, offsets: NDArray[np.int32], items: pa.Array | None) -> pa.Array:

@@ -36,6 +36,8 @@ def evaluate_records(
     `beside` is what is known about this and other clusters in addition to their records.
     """
     audit = _evaluate(cluster, records, policy=policy, beside=beside)
+    if cluster in beside.labels:
+        audit = replace(audit, labels=beside.labels[cluster])
     gaps = beside.gaps.get(cluster, ())
     if not gaps:
         return audit

@@ -30,7 +30,7 @@ def evaluated_rows(audits: pa.Table) -> pa.Table:
     severities = pc.struct_field(findings.flatten(), "severity")
     cluster = np.repeat(np.arange(len(lengths)), lengths)
     columns: dict[str, pa.Array | pa.ChunkedArray] = {
-        name: audits[name] for name in ("cluster", "verdict", "servers", "read_at")
+        name: audits[name] for name in ("cluster", "verdict", "servers", "read_at", "labels")
     }
     columns["server_count"] = pa.array(_lengths(audits["servers"].combine_chunks()), pa.int32())
     columns["unknown_count"] = pa.array(_lengths(audits["unknown"].combine_chunks()), pa.int32())

@@ -31,7 +31,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from spark_audit.schema import FINDINGS
-from spark_audit.summary import CARRIED_DAYS_MAX, NOT_LOOKED_FOR_AGAIN
+from topology.finding_history import CARRIED_DAYS_MAX, NOT_LOOKED_FOR_AGAIN
 
 
 def with_first_seen(findings: DataFrame, *, known: DataFrame) -> DataFrame:

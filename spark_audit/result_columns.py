@@ -28,6 +28,7 @@ CLUSTER_SCHEMA: Final = pa.schema(
         "info_count": pa.int32(),
         "unknown_count": pa.int32(),
         "read_at": TIMESTAMP,
+        "labels": AUDIT_SCHEMA.field("labels").type,
     }
 )
 

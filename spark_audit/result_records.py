@@ -1,15 +1,15 @@
 """The results of one audited run in memory: the local engine's counterpart of adapters/results.py.
 
 1. Tables, summary and order are the same as Spark's. Tests compare the two.
-2. `with_history` is spark_audit/first_seen.py for a list; the rules are numbered there.
+2. topology/finding_history.py is spark_audit/first_seen.py for a list.
 3. This module knows neither files nor Spark.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
 from operator import xor
 from typing import Final
@@ -17,9 +17,7 @@ from typing import Final
 from spark_audit.evaluated_rows import rows_of_audits
 from spark_audit.result_columns import CLUSTER_SCHEMA
 from spark_audit.summary import (
-    CARRIED_DAYS_MAX,
     LOCAL_DIGEST,
-    NOT_LOOKED_FOR_AGAIN,
     SEVERITIES,
     UNREAD_CODE,
     VERDICTS,
@@ -38,6 +36,8 @@ from topology.documents.records import (
     finding_to_record,
     unknown_to_record,
 )
+from topology.facts.accepted_findings import is_accepted
+from topology.finding_history import with_history
 from topology.policy import Policy
 
 _DIGEST_DIGITS: Final = 16
@@ -61,6 +61,12 @@ class LocalResults:
         ]
         loud.sort(key=lambda one: (_rank(one.severity), one.cluster, one.code, one.id))
         return tuple(loud[:limit])
+
+    def accepted_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings that the policy accepts, in order."""
+        accepted = [finding for finding in _findings(self.audits) if is_accepted(finding)]
+        accepted.sort(key=lambda one: (one.cluster, one.code, one.id))
+        return tuple(accepted[:limit])
 
     def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
         """Return at most `limit` facts that were not read, in order."""
@@ -97,36 +103,6 @@ def results_of(
         contents_compared=contents_compared,
     )
     return LocalResults("", dated, carried, summary)
-
-
-def with_history(
-    audits: tuple[ClusterAudit, ...], *, known: Sequence[Finding], run_at: datetime
-) -> tuple[tuple[ClusterAudit, ...], tuple[Finding, ...]]:
-    """Set `first_seen` from what was known before; return also the carried findings."""
-    since: dict[str, datetime] = {}
-    for finding in known:
-        since[finding.id] = min(since.get(finding.id, finding.first_seen), finding.first_seen)
-    dated = tuple(
-        replace(
-            audit,
-            findings=tuple(
-                replace(one, first_seen=min(one.first_seen, since.get(one.id, one.first_seen)))
-                for one in audit.findings
-            ),
-        )
-        for audit in audits
-    )
-    found = {finding.id for finding in _findings(audits)}
-    looked_at = {audit.cluster for audit in audits if not audit.unknown}
-    oldest = run_at - timedelta(days=CARRIED_DAYS_MAX)
-    carried = tuple(
-        finding
-        for finding in known
-        if finding.id not in found
-        and finding.last_seen >= oldest
-        and (finding.cluster not in looked_at or finding.code in NOT_LOOKED_FOR_AGAIN)
-    )
-    return dated, carried
 
 
 def contents_of_tables(tables: Mapping[str, Iterable[Record]]) -> tuple[TableContent, ...]:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from spark_audit.schema import CLUSTERS, FINDINGS, UNKNOWN
 from spark_audit.summary import SEVERITIES, UNREAD_CODE, VERDICTS
 from topology.catalogue.findings import Severity, Verdict
+from topology.facts.accepted_findings import ACCEPTED_UNTIL
 
 _COUNTS: Final = tuple(f"{severity.value}_count" for severity in SEVERITIES)
 
@@ -45,6 +46,12 @@ def worst_findings_first(findings: DataFrame) -> DataFrame:
     """Sort for a reader of the first rows: warnings and worse, without the unread facts."""
     loud = (sf.col("severity") != Severity.INFO.value) & (sf.col("code") != UNREAD_CODE)
     return findings.where(loud).orderBy(severity_rank(), "cluster", "code", "id")
+
+
+def accepted_in_order(findings: DataFrame) -> DataFrame:
+    """Return the findings that the policy accepts: those with its evidence."""
+    is_accepted = sf.exists("evidence", lambda each: each["fact"] == ACCEPTED_UNTIL)
+    return findings.where(is_accepted).orderBy("cluster", "code", "id")
 
 
 def unknown_in_order(unknown: DataFrame) -> DataFrame:

@@ -5,7 +5,9 @@
 2. `gaps` are servers of the fleet file for which the run has no reading, or a reading of another
    address. An audit must not be OK about a server that was not read.
 3. `consumers` are the readings of the programs and backups that read the logs of some clusters.
-4. A cluster with such facts goes to the rules, even if its columns are clean.
+4. `labels` are names that the operator gave the clusters. They are in the results, and no rule
+   reads them.
+5. A cluster with such facts, other than labels, goes to the rules, even if its columns are clean.
 """
 
 from collections.abc import Mapping
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from topology.catalogue.findings import Unknown
+from topology.documents.label_records import Labels
 from topology.readings.consumers import ConsumerReading
 from topology.readings.contents import ContentReading
 
@@ -28,6 +31,7 @@ class Beside:
     contents: Contents = field(default_factory=dict)
     gaps: Gaps = field(default_factory=dict)
     consumers: Consumers = field(default_factory=dict)
+    labels: Mapping[str, Labels] = field(default_factory=dict)
 
     @classmethod
     def telling(
@@ -35,6 +39,7 @@ class Beside:
         contents: Contents | None,
         gaps: Gaps | None = None,
         consumers: Consumers | None = None,
+        labels: Mapping[str, Labels] | None = None,
     ) -> "Beside":
         """Keep the facts that an evaluation needs; contents only if they differ or are unread.
 
@@ -45,11 +50,11 @@ class Beside:
             for cluster, reading in (contents or {}).items()
             if reading.differences or reading.unread
         }
-        return cls(differing, dict(gaps or {}), dict(consumers or {}))
+        return cls(differing, dict(gaps or {}), dict(consumers or {}), dict(labels or {}))
 
     @property
     def clusters(self) -> list[str]:
-        """Return the clusters with such facts, in order of name."""
+        """Return the clusters with facts that rules need, in order of name."""
         return sorted({*self.contents, *self.gaps, *self.consumers})
 
 

@@ -17,6 +17,7 @@ from uuid import UUID
 from topology.catalogue.findings import Severity, Verdict, worst_verdict
 from topology.documents.records import time_from_text, time_to_text
 from topology.facts.accepted import AcceptedRepair
+from topology.facts.accepted_findings import AcceptedFinding
 from topology.policy import Policy
 
 WORST_CLUSTERS_MAX: Final = 50  # one or two screens; the tables have the rest
@@ -25,9 +26,6 @@ VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.O
 UNREAD_CODE: Final = "U1"  # of facts that were not read, which are reported in a separate list
 SPARK_DIGEST: Final = "spark"  # exclusive or of xxhash64 of the columns
 LOCAL_DIGEST: Final = "local"  # exclusive or of SHA-256 of the rows as JSON, the first 64 bits
-# Limits of the history, for both engines; spark_audit/first_seen.py has the reasons.
-NOT_LOOKED_FOR_AGAIN: Final = ("E4",)
-CARRIED_DAYS_MAX: Final = 30  # longer than any repair of a server, shorter than a year of history
 LAYOUT: Final = 1  # of the tables; raised when a column changes its meaning
 
 
@@ -156,7 +154,7 @@ def _canonical(value: object) -> object:
             return {str(key): _canonical(item) for key, item in value.items()}
         case UUID():
             return str(value)
-        case AcceptedRepair():
+        case AcceptedRepair() | AcceptedFinding():
             return value.to_text()
         case None | bool() | int() | float() | str():
             return value

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 
 from topology.catalogue.findings import CONTENT, ClusterAudit, Finding, Unknown, Verdict, verdict_of
 from topology.facts.accepted import Acceptance
+from topology.facts.accepted_findings import with_acceptance
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.last_result import keep_last_result
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
-from topology.rules import RULES
-from topology.rules.build import Rule
+from topology.rules import RULES, Rule
 from topology.rules.consumer_sets import consumer_findings, undecided_consumers
 from topology.rules.content import same_gtid_different_content
 from topology.rules.coverage import not_compared
@@ -35,14 +35,16 @@ def audit_cluster(
     """Evaluate one cluster. Pure: the same snapshot and policy give the same audit."""
     facts = gather_facts(snapshot, policy or Policy())
     found = [*_found_by(facts, RULES)]
+    entries = facts.policy.accepted_findings
     if snapshot.contents is not None:
-        found += same_gtid_different_content(
+        differing = same_gtid_different_content(
             snapshot.contents,
             cluster=snapshot.cluster,
             acceptance=Acceptance(facts.policy.accepted, snapshot.last, snapshot.contents),
             others=tuple(found),
         )
-    found += consumer_findings(facts, tuple(found))
+        found += with_acceptance(differing, entries)
+    found += with_acceptance(consumer_findings(facts, tuple(found)), entries)
     findings = tuple(sorted(found, key=lambda finding: finding.order))
     unknown = tuple(
         sorted(
@@ -71,7 +73,9 @@ def audit_cluster(
 
 @keep_last_result
 def _found_by(facts: ClusterFacts, rules: tuple[Rule, ...]) -> tuple[Finding, ...]:
-    found = suppress_symptoms(finding for rule in rules for finding in rule(facts))
+    made = (finding for rule in rules for finding in rule(facts))
+    # First: an accepted finding hides no symptom above info (accepted_findings.py).
+    found = suppress_symptoms(with_acceptance(made, facts.policy.accepted_findings))
     return with_deadlines(found, facts)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from topology.facts.accepted import AcceptedRepair
+from topology.facts.accepted_findings import AcceptedFinding
 
 # Lower limits would depend on how long a reading takes. The fleet audit decides clean clusters by
 # these values, whatever the policy is.
@@ -48,6 +49,8 @@ class Policy:
     external_sources: frozenset[str] = frozenset()
     # Repairs that left transactions empty by decision: E4 about these is only info.
     accepted: tuple[AcceptedRepair, ...] = ()
+    # Findings that are reported at severity info, as long as they stay within these limits.
+    accepted_findings: tuple[AcceptedFinding, ...] = ()
 
     def __post_init__(self) -> None:
         for name in _NOT_NEGATIVE:

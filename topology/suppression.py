@@ -6,6 +6,8 @@
 4. A cause that is only one of several possible ones (`likely`) explains nothing. The exception is a
    symptom that follows from each of them: a stopped applier has a backlog, regardless of the cause.
 5. A finding suppresses no more severe one, so suppression never improves the verdict.
+6. An accepted finding explains only findings about its own transactions. The operator accepted
+   these, and not a stopped thread or a setting that they happen to explain as well.
 
 How it works
 ------------
@@ -42,6 +44,7 @@ from typing import TypeAlias
 
 from topology.catalogue.error_texts import FOR_WANT_OF_LOGS, LOG_NOT_OPEN, row_of
 from topology.catalogue.findings import Finding, Grade, Severity
+from topology.facts.accepted_findings import severity_before
 from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
@@ -170,8 +173,14 @@ def _logs_nothing(cause: Finding, symptom: Finding) -> bool:
 
 def _hides(cause: Finding, symptom: Finding, reaches: Reach) -> bool:
     order = tuple(Severity)
-    is_as_severe = order.index(cause.severity) >= order.index(symptom.severity)
-    return is_as_severe and reaches(cause, symptom)
+    severity = severity_before(cause)
+    if severity is not cause.severity and not _about_its_transactions(cause, symptom):
+        return False
+    return order.index(severity) >= order.index(symptom.severity) and reaches(cause, symptom)
+
+
+def _about_its_transactions(cause: Finding, symptom: Finding) -> bool:
+    return bool(symptom.gtid_set) and symptom.gtid_set <= cause.gtid_set
 
 
 _DIFFERENCES = (

@@ -23,6 +23,7 @@ from gtid_audit.commands.options import (
     Dsns,
     EngineChoice,
     EngineOption,
+    KeepHistory,
     MaxAge,
     OneCluster,
     OptionalFleetFile,
@@ -30,7 +31,7 @@ from gtid_audit.commands.options import (
     max_age_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, write
+from gtid_audit.output import counted, progress, warn, write
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ if TYPE_CHECKING:
 SPARK_CLUSTERS_MIN: Final = 200_000
 
 
+WriteBaseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-baseline",
+        metavar="FILE",
+        help="Write the findings above info there, as entries that the fleet file can accept.",
+    ),
+]
 Discover = Annotated[
     str | None,
     typer.Option("--discover", metavar="DSN", help="Find the other servers from this one."),
@@ -66,6 +75,8 @@ def audit(
         typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
     ] = None,
     as_json: AsJson = False,
+    history: KeepHistory = None,
+    write_baseline: WriteBaseline = None,
     content: CompareContent = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
     ask_password: AskPassword = False,
@@ -85,12 +96,12 @@ def audit(
         allow_uuid=tuple(allow_uuid or ()),
         accepted=tuple(accepted or ()),
     )
-    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age)
+    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age, history, write_baseline)
     if questions is not None:
         return print_questions(questions, offline)
     if offline is not None:
         of_live = {**named.given(), **stored.given(), "--max-age": None}
-        of_live["--content"] = content or None
+        of_live |= {"--content": content or None, "--history": history}
         _refuse(of_live, "is for servers that gtid-audit reads, not for --offline")
         answer = audit_offline(
             offline,
@@ -102,7 +113,7 @@ def audit(
         return _say(answer, as_json=as_json)
     if named.has_servers:
         _refuse(stored.given(), "is for fleets: use it without DSNs and --discover")
-        return _say(audit_named(named, content=content), as_json=as_json)
+        return _say(audit_named(named, content=content, history=history), as_json=as_json)
     if named.has_options:
         raise UsageProblem(
             "--ask-password, --timeout, --allow-uuid and --accepted are for DSNs. The fleet file"
@@ -121,6 +132,8 @@ class _Fleets:
     out: Path | None
     engine: EngineChoice
     max_age: str
+    history: Path | None
+    baseline: Path | None
 
     def given(self) -> dict[str, object]:
         """Return the options; None if one was not given."""
@@ -132,6 +145,7 @@ class _Fleets:
             "--out": self.out,
             "--engine spark": is_spark or None,
             "--max-age": is_aged or None,
+            "--write-baseline": self.baseline,
         }
 
 
@@ -146,6 +160,12 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
     if snapshots is not None and content is not None:
         raise UsageProblem("--content is for live servers, not for --snapshots")
+    if snapshots is not None and asked.baseline is not None:
+        raise UsageProblem("--write-baseline is for live servers, not for --snapshots")
+    if snapshots is not None and asked.history is not None:
+        raise UsageProblem(
+            "--history is for live servers; results of --snapshots keep their history with --out"
+        )
     if snapshots is not None:
         question = _question(snapshots, fleet, asked.max_age)
         from gtid_audit.tasks.stored_audit import answer_of_stored, count_stored
@@ -156,17 +176,36 @@ def _audit_fleets(asked: _Fleets, *, content: bool | None, as_json: bool) -> int
     assert fleet is not None, "one of the two was given"
     from gtid_audit.operands.load_fleet import load
     from gtid_audit.tasks.fleet_audit import answer_of_fleet
+    from gtid_audit.tasks.written_baseline import require_new
 
     settings = load(fleet, asked.cluster)
     chosen = engine_of(asked.engine, lambda: len(settings.clusters))
+    require_new(asked.baseline, chosen)
     with (
         progress() as line,
         answer_of_fleet(
-            settings, engine=chosen, out=asked.out, say=line.say, content=content
+            settings,
+            engine=chosen,
+            out=asked.out,
+            say=line.say,
+            content=content,
+            history=asked.history,
         ) as answer,
     ):
         line.clear()
+        if asked.baseline is not None:
+            _write_baseline(answer, asked.baseline)
         return _say(answer, as_json=as_json)
+
+
+def _write_baseline(answer: "AuditOutcome", path: Path) -> None:
+    from gtid_audit.tasks.written_baseline import write_baseline
+
+    count = write_baseline(answer, path)
+    warn(
+        f"{path}: {counted(count, 'finding')} written. Delete what is to be repaired, add reasons"
+        " and last days, and copy the entries to their clusters in the fleet file"
+    )
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

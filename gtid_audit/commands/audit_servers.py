@@ -4,6 +4,7 @@ Modules that only this form needs are imported where they are used.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gtid_audit.commands.options import seconds_of
@@ -44,13 +45,17 @@ class NamedServers:
         return self.ask_password or bool(self.timeout or self.allow_uuid or self.accepted)
 
 
-def audit_named(named: NamedServers, *, content: bool | None) -> "AuditOutcome":
+def audit_named(
+    named: NamedServers, *, content: bool | None, history: Path | None
+) -> "AuditOutcome":
     """Read the servers and evaluate them as one cluster. Raises UsageProblem."""
     from gtid_audit.operands.cluster_of_dsns import found_from, policy_of, servers_to_read
+    from gtid_audit.tasks.kept_history import history_at
     from gtid_audit.tasks.named_servers import answer_of_servers
     from topology.catalogue.findings import Unknown
 
     seconds, policy = seconds_of(named.timeout), policy_of(named.allow_uuid, named.accepted)
+    kept = history_at(history, of_servers=True)
     ask, unknown = named.ask_password, tuple[Unknown, ...]()
     with progress() as line:
         if named.discover is None:
@@ -64,6 +69,8 @@ def audit_named(named: NamedServers, *, content: bool | None) -> "AuditOutcome":
             line.clear()
             for text in found.lines:
                 warn(text)
-        answer = answer_of_servers(to_read, content=content, say=line.say, also_unknown=unknown)
+        answer = answer_of_servers(
+            to_read, content=content, say=line.say, also_unknown=unknown, history=kept
+        )
         line.clear()
     return answer

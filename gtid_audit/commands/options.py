@@ -52,6 +52,14 @@ CompareContent: TypeAlias = Annotated[
         " --out since the last audit.",
     ),
 ]
+KeepHistory: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--history",
+        metavar="FILE",
+        help="Record the findings in this file, and show since when each exists.",
+    ),
+]
 AllowedUuids: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

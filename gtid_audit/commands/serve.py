@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gtid_audit import exits
-from gtid_audit.commands.options import AsJson, FleetFile
+from gtid_audit.commands.options import AsJson, FleetFile, KeepHistory
 from gtid_audit.output import warn, write_json, write_line
 
 STOP_SECONDS_MAX = 5.0
@@ -23,6 +23,7 @@ def serve(
             "--interval", metavar="SECONDS", min=0.1, max=86400, help="Time between two audits."
         ),
     ] = 60.0,
+    history: KeepHistory = None,
     as_json: AsJson = False,
 ) -> int:
     """Audit a fleet on a schedule and serve /metrics and /healthz until stopped."""
@@ -34,17 +35,18 @@ def serve(
     from gtid_audit.service.web import WebServer, parse_address
     from gtid_audit.tasks.compared_restarts import ProcessMemory
     from gtid_audit.tasks.fleet_audit import audit_fleet
+    from gtid_audit.tasks.kept_history import history_at
     from gtid_audit.views.report import AuditReport
 
     address = parse_address(listen)
     settings = load(fleet, None)
 
-    memory = ProcessMemory()
+    memory, kept = ProcessMemory(), history_at(history, of_servers=False)
 
     def audit() -> AuditReport:
         # Commands of the fleet file are run again: they may list other servers now.
         now = load(fleet, None) if settings.is_listed else settings
-        return audit_fleet(now, memory=memory).report
+        return audit_fleet(now, memory=memory, history=kept).report
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")

@@ -135,8 +135,8 @@ class Submission:
             line += ["--external-source", address]
         for option, value in _limits_and_levels(self.fleet):
             line += [option, value]
-        for repair in _accepted(self.fleet):
-            line += ["--accepted", repair]
+        for option, value in _accepted(self.fleet):
+            line += [option, value]
         if self.is_cluster:  # YARN would treat a verdict's status as a failure, and retry
             line += ["--exit", "done"]
         return line
@@ -270,13 +270,17 @@ def _limits_and_levels(fleet: Path | None) -> list[tuple[str, str]]:
     return limits + [("--level", f"{code}={severity}") for code, severity in policy.levels]
 
 
-def _accepted(fleet: Path | None) -> list[str]:
-    """Return the repairs that the fleet file accepts, so that the driver need not read plans."""
+def _accepted(fleet: Path | None) -> list[tuple[str, str]]:
+    """Return what the fleet file accepts, so that the driver needs neither it nor plans."""
     if fleet is None:
         return []
     from gtid_audit.operands.load_fleet import load
 
-    return [each.to_text() for each in load(fleet, None).policy.accepted]
+    policy = load(fleet, None).policy
+    return [
+        *(("--accepted", each.to_text()) for each in policy.accepted),
+        *(("--accepted-finding", each.to_text()) for each in policy.accepted_findings),
+    ]
 
 
 def _spark_submit(environment: Mapping[str, str]) -> str:

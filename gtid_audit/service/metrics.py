@@ -8,7 +8,7 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily
@@ -24,6 +24,10 @@ METRICS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "mysql_gtid_findings": (
         "Findings by code. NaN: not known, because something could not be read.",
         ("cluster", "code", "severity"),
+    ),
+    "mysql_gtid_finding_first_seen_timestamp_seconds": (
+        "Unix time of the first audit that found it; of the last one without --history.",
+        ("cluster", "source", "replica", "channel", "code"),
     ),
     "mysql_gtid_verdict": ("0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.", ("cluster",)),
     "mysql_gtid_transactions": (
@@ -56,10 +60,11 @@ class AuditCollector(Collector):
         if finished is None:
             return
         audits = finished.report.audits
-        yield _filled("mysql_gtid_findings", map(_findings, audits))
-        yield _filled("mysql_gtid_verdict", map(_verdict, audits))
-        yield _filled("mysql_gtid_transactions", map(_transactions, audits))
-        yield _filled("mysql_gtid_unread_facts", map(_unread, audits))
+        yield _filled("mysql_gtid_findings", audits, _findings)
+        yield _filled("mysql_gtid_finding_first_seen_timestamp_seconds", audits, _first_seen)
+        yield _filled("mysql_gtid_verdict", audits, _verdict)
+        yield _filled("mysql_gtid_transactions", audits, _transactions)
+        yield _filled("mysql_gtid_unread_facts", audits, _unread)
         timestamp = _family("mysql_gtid_audit_timestamp_seconds")
         timestamp.add_metric((), finished.ended_at.timestamp())
         yield timestamp
@@ -79,6 +84,14 @@ def _findings(audit: ClusterAudit) -> Series:
         # That a fact was not read is itself known, so U codes are never NaN.
         known = bool(count) or not audit.unknown or code.startswith("U")
         series[audit.cluster, code, severity] = float(count) if known else _NOT_KNOWN
+    return series
+
+
+def _first_seen(audit: ClusterAudit) -> Series:
+    series: Series = {}
+    for finding in audit.findings:
+        places = (finding.source or "", finding.replica or "", finding.channel or "")
+        series[audit.cluster, *places, finding.code] = finding.first_seen.timestamp()
     return series
 
 
@@ -104,14 +117,24 @@ def _unread(audit: ClusterAudit) -> Series:
     }
 
 
-def _family(name: str) -> GaugeMetricFamily:
+def _family(name: str, more: Sequence[str] = ()) -> GaugeMetricFamily:
     text, labels = METRICS[name]
-    return GaugeMetricFamily(name, text, labels=labels)
+    return GaugeMetricFamily(name, text, labels=[*labels, *more])
 
 
-def _filled(name: str, parts: "Iterator[Series]") -> GaugeMetricFamily:
-    family = _family(name)
-    for series in parts:
-        for labels, value in series.items():
-            family.add_metric(labels, value)
+def _filled(
+    name: str, audits: Sequence[ClusterAudit], series_of: Callable[[ClusterAudit], Series]
+) -> GaugeMetricFamily:
+    """Return the series of every cluster, each with the labels of its cluster.
+
+    All series of a metric have the same label names. A cluster without one of them has the empty
+    value, which Prometheus treats like an absent label.
+    """
+    names = sorted({label for audit in audits for label, _ in audit.labels})
+    family = _family(name, names)
+    for audit in audits:
+        own = dict(audit.labels)
+        values = tuple(own.get(label, "") for label in names)
+        for labels, value in series_of(audit).items():
+            family.add_metric((*labels, *values), value)
     return family

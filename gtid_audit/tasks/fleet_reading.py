@@ -8,20 +8,21 @@
    also in the stored run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.refuse_same_server import refuse_same_servers
 from gtid_audit.optional_packages import require_parquet
 from gtid_audit.tasks.compared_restarts import DirectoryMemory, Memory
 from gtid_audit.tasks.fleet_contents import compare_contents
+from gtid_audit.tasks.written_run import store
 from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_or_unknown
 from topology.catalogue.findings import ClusterAudit
+from topology.documents.label_records import Labels
 from topology.policy import Policy
 from topology.readings.contents import ContentReading
 from topology.readings.snapshot import ClusterSnapshot
@@ -37,14 +38,16 @@ class FleetReading:
     snapshots: tuple[ClusterSnapshot, ...]  # in order of name
     contents: Mapping[str, ContentReading] | None  # None: comparing was off
     run: Path | None  # where it is stored
+    labels: Mapping[str, Labels] = field(default_factory=dict)  # of the clusters that have some
 
     def evaluated(self, policy: Policy) -> list[ClusterAudit]:
         """Evaluate every cluster in this process. Never raises."""
         contents = self.contents or {}
-        return [
+        audits = (
             audit_or_unknown(snapshot.with_contents(contents.get(snapshot.cluster)), policy)
             for snapshot in self.snapshots
-        ]
+        )
+        return [replace(audit, labels=self.labels.get(audit.cluster, ())) for audit in audits]
 
 
 def read_fleet(
@@ -78,14 +81,14 @@ def read_fleet(
     remembered = memory.read() if memory is not None else None
     compared = compare_contents(fleet, snapshots, content, remembered=remembered, say=say)
     if not snapshots:
-        return FleetReading(snapshots, compared.readings, None)
+        return FleetReading(snapshots, compared.readings, None, fleet.labels)
     run = None
     if store_in is not None:
         partial = [cluster.name for cluster in fleet.clusters] if fleet.is_partial else None
-        run = store(store_in, snapshots, compared.readings, partial=partial)
+        run = store(store_in, snapshots, compared.readings, partial=partial, labels=fleet.labels)
     if memory is not None:
         memory.write(compared.remembered)
-    return FleetReading(snapshots, compared.readings, run)
+    return FleetReading(snapshots, compared.readings, run, fleet.labels)
 
 
 def _snapshots_of(
@@ -103,27 +106,6 @@ def _snapshots_of(
     from topology.adapters.storable import storable
 
     return storable(snapshots)
-
-
-def store(
-    directory: Path,
-    snapshots: Iterable[ClusterSnapshot],
-    contents: Mapping[str, ContentReading] | None,
-    *,
-    partial: Sequence[str] | None = None,
-) -> Path:
-    """Write snapshots, their consumers and compared contents as one run; return its directory.
-
-    `partial` is the list of clusters if they were selected from a fleet. Raises UsageProblem.
-    """
-    require_parquet()
-    from topology.adapters.parquet import write_snapshots
-    from topology.adapters.stored_contents import kept_beside
-
-    try:
-        return write_snapshots(directory, snapshots, beside=kept_beside(contents), partial=partial)
-    except OSError as error:
-        raise UsageProblem(f"{directory}: {error.strerror or error}") from error
 
 
 def place_of(fleet: Fleet, directory: Path) -> Path:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.tasks.audited_cluster import read_and_audit
+from gtid_audit.tasks.kept_history import KeptHistory
 from gtid_audit.views.audit_results import InMemory
 from gtid_audit.views.report import Engine, report_of
 from topology.catalogue.findings import ClusterAudit, Unknown, verdict_of
@@ -16,14 +17,18 @@ def answer_of_servers(
     content: bool | None,
     say: Callable[[str], None],
     also_unknown: tuple[Unknown, ...] = (),
+    history: KeptHistory | None = None,
 ) -> InMemory:
     """Read the servers and evaluate them as one cluster. Raises UsageProblem.
 
     `content` is as in audited_cluster.py. `also_unknown` is what the discovery of the servers left
-    open; it makes the verdict UNKNOWN unless something is critical.
+    open; it makes the verdict UNKNOWN unless something is critical. `history` is where findings are
+    recorded, and looked up.
     """
     done = read_and_audit(to_read, content=content, say=say)
     report = report_of(Engine.LOCAL, [_with_unknown(done.audit, also_unknown)])
+    if history is not None:
+        report = history.dated_report(report)
     compared = {} if done.contents is None else {to_read.name: done.contents}
     return InMemory(report, (done.snapshot,), None if content is False else compared)
 

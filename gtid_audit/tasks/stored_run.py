@@ -54,6 +54,7 @@ def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> Au
 
     Raises NoSnapshots and UnreadableSnapshots.
     """
+    from topology.adapters.stored_labels import labels_of_run
     from topology.adapters.stored_runs import (
         clusters_of_files,
         files_of_run,
@@ -77,6 +78,8 @@ def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> Au
     if asked.roster is not None:
         servers = {each.name: [one.name for one in each.servers] for each in asked.roster.clusters}
     audits = [_unknown_cluster(name, servers[name], RUN_FACT, reason) for name in sorted(servers)]
+    labels = {**labels_of_run(run), **(asked.roster.labels if asked.roster else {})}
+    audits = [replace(audit, labels=labels.get(audit.cluster, ())) for audit in audits]
     return Refused(report_of(engine, [_read_at(audit, span) for audit in audits]), reason)
 
 
@@ -101,7 +104,8 @@ def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
             if partial is not None:
                 reason += f": it was taken with `--cluster {', '.join(partial)}`"
             servers = [server.name for server in cluster.servers]
-            absent.append(_unknown_cluster(cluster.name, servers, READINGS, reason))
+            audit = _unknown_cluster(cluster.name, servers, READINGS, reason)
+            absent.append(replace(audit, labels=cluster.labels))
             continue
         wanted = {each.name: (each.dsn.host, each.dsn.port) for each in cluster.servers}
         read = {each.name for each in consumers.get(cluster.name, ())}

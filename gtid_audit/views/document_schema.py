@@ -13,6 +13,7 @@ from gtid_audit.views.report import Engine
 from topology.catalogue.findings import Verdict
 from topology.documents.document_version import SCHEMA_VERSION
 from topology.documents.json_schema import json_schema_of
+from topology.documents.label_records import LABELS
 from topology.documents.plain_types import PlainKind, PlainType
 from topology.documents.records import FINDING, UNKNOWN
 
@@ -32,7 +33,11 @@ def _list(item: PlainType) -> PlainType:
 
 
 _CLUSTER: Final = _record(
-    cluster=_TEXT, verdict=_VERDICT, servers=_list(_TEXT), read_at=_TIME.or_null()
+    cluster=_TEXT,
+    verdict=_VERDICT,
+    servers=_list(_TEXT),
+    read_at=_TIME.or_null(),
+    labels=LABELS.plain_type,
 )
 _NOTE: Final = _record(server=_TEXT, reason=_TEXT)
 _CONTENT: Final = _record(

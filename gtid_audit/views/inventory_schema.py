@@ -1,7 +1,7 @@
 """The JSON Schema of what a command of the fleet file prints: docs/reference/inventory.schema.json.
 
 Derived from the models that read it: an output is read exactly if the schema accepts it, except for
-a key that an object has twice, which JSON Schema cannot express.
+a key that an object has twice and the names of labels, which the schema does not express.
 """
 
 import json

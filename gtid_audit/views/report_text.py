@@ -30,6 +30,7 @@ from topology.catalogue.findings import (
     Unknown,
     Verdict,
 )
+from topology.facts.accepted_findings import is_accepted
 from topology.readings.snapshot import ClusterSnapshot
 
 WIDTH_WITHOUT_TERMINAL: Final = 100
@@ -88,7 +89,10 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
             finding, taken.get(finding.cluster), name_cluster=len(report.audits) > 1
         )
     parts += rest_of(len(loud), FINDINGS_SHOWN_MAX, "findings")
+    accepted = [each for each in report.findings if is_accepted(each)]
+    parts += accepted_parts(accepted, count=len(accepted))
     quiet = [each for each in report.findings if each.severity is Severity.INFO]
+    quiet = [each for each in quiet if not is_accepted(each)]
     if len(report.audits) == 1 and quiet:
         parts += [Text(), labelled((each.code, line_of(each.explanation)) for each in quiet)]
     parts += unknown_parts(report.unknown, name_cluster=len(report.audits) > 1)
@@ -116,6 +120,25 @@ def verdict_line(report: AuditReport) -> Text:
     about.append(f"read {moment_of(report.audited_at)}")
     line.append("  " + " · ".join(printable(each) for each in about), style="default")
     return line
+
+
+def accepted_parts(findings: Sequence[Finding], *, count: int) -> list[RenderableType]:
+    """Show accepted findings in short: where, how many transactions, until when, and why.
+
+    `findings` are the first of `count`. They are shown for every number of clusters: an accepted
+    fault is not gone.
+    """
+    if not count:
+        return []
+    rows = [
+        (
+            each.code,
+            Group(_where(each, name_cluster=True), line_of(each.explanation)),
+        )
+        for each in findings[:FINDINGS_SHOWN_MAX]
+    ]
+    title = Text(f"Accepted, and so only info: {counted(count, 'finding')}", style="bold cyan")
+    return [Text(), title, labelled(rows), *rest_of(count, FINDINGS_SHOWN_MAX, "accepted findings")]
 
 
 def _clusters(report: AuditReport) -> RenderableType:

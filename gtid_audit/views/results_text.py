@@ -33,6 +33,9 @@ class Page(Protocol):
     def worst_findings(self, limit: int) -> tuple[Finding, ...]:
         """Return at most `limit` findings above severity INFO, the worst first."""
 
+    def accepted_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings that the policy accepts, in order."""
+
     def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
         """Return at most `limit` facts that were not read, in order."""
 
@@ -50,6 +53,11 @@ def show_results(results: Page, *, kept: bool) -> None:
     for finding in loud:
         parts += report_text.finding_parts(finding, None, name_cluster=True)
     parts += rest_of(_loud_count(summary), report_text.FINDINGS_SHOWN_MAX, "findings")
+    quiet = any(each.severity is Severity.INFO for each in summary.findings)
+    accepted = results.accepted_findings(report_text.FINDINGS_SHOWN_MAX) if quiet else ()
+    parts += report_text.accepted_parts(accepted, count=len(accepted))
+    if len(accepted) == report_text.FINDINGS_SHOWN_MAX:
+        parts.append(Text("  … and perhaps more; --json has all", style=QUIET))
     if summary.unknown_count:
         # Two readings of one fact are shown as one line: request twice as many.
         unknown = results.first_unknown(2 * report_text.UNKNOWN_SHOWN_MAX)

@@ -1,4 +1,4 @@
-"""Reads what a run stores beside its rows: compared contents and consumers, at any place."""
+"""Reads what a run stores beside its rows: compared contents, consumers and labels."""
 
 from pyspark.sql import SparkSession
 
@@ -6,6 +6,7 @@ from spark_audit.adapters.storage import storage_of
 from spark_audit.run_context import Beside, Gaps
 from topology.adapters.stored_consumers import CONSUMERS, consumers_in
 from topology.adapters.stored_contents import CONTENTS, contents_in
+from topology.adapters.stored_labels import LABELS_FILE, labels_in
 
 
 def beside_rows(session: SparkSession, run: str, gaps: Gaps | None) -> tuple[Beside, int | None]:
@@ -22,7 +23,9 @@ def beside_rows(session: SparkSession, run: str, gaps: Gaps | None) -> tuple[Bes
         except FileNotFoundError:
             return None
 
-    compared, read = text_of(CONTENTS), text_of(CONSUMERS)
+    compared, read, labelled = text_of(CONTENTS), text_of(CONSUMERS), text_of(LABELS_FILE)
     contents = None if compared is None else contents_in(compared[0], place=compared[1])
     consumers = {} if read is None else consumers_in(read[0], place=read[1])
-    return Beside.telling(contents, gaps, consumers), None if contents is None else len(contents)
+    labels = {} if labelled is None else labels_in(labelled[0], place=labelled[1])
+    beside = Beside.telling(contents, gaps, consumers, labels)
+    return beside, None if contents is None else len(contents)

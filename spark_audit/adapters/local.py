@@ -17,6 +17,7 @@ from topology.adapters.parquet import read_records
 from topology.adapters.snapshot_columns import records_of_table
 from topology.adapters.stored_consumers import consumers_of_run
 from topology.adapters.stored_contents import contents_of_run
+from topology.adapters.stored_labels import labels_of_run
 from topology.adapters.stored_runs import files_of_run, latest_run
 from topology.catalogue.findings import ClusterAudit
 from topology.documents.records import Record, audit_from_record
@@ -37,7 +38,7 @@ def audit_snapshots_locally(
     """
     run = latest_run(directory)
     files = files_of_run(run)
-    beside = Beside.telling(contents_of_run(run), gaps, consumers_of_run(run))
+    beside = Beside.telling(contents_of_run(run), gaps, consumers_of_run(run), labels_of_run(run))
     row_count = sum(pq.read_metadata(file).num_rows for file in files)
     if row_count >= COLUMNS_ROWS_MIN:
         from spark_audit.adapters.stored_pieces import evaluate_piece, pieces_of

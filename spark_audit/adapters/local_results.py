@@ -107,6 +107,6 @@ def _read(place: Path, name: str) -> list[Record]:
     try:
         found = [pq.read_table(file, columns=schema.names, partitioning=None) for file in files]
         tables = [table.select(schema.names).cast(schema, safe=False) for table in found]
-    except pa.ArrowException as error:
+    except (pa.ArrowException, KeyError) as error:  # KeyError: an earlier version has fewer columns
         raise OSError(f"{place / name}: {error}") from error
     return [record for table in tables for record in records_of_table(table)]

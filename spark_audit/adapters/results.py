@@ -95,6 +95,11 @@ class Results:
         rows = steps.worst_findings_first(self.tables.findings).limit(limit).toArrow()
         return tuple(finding_from_record(record) for record in records_of_table(rows))
 
+    def accepted_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings that the policy accepts, in order."""
+        rows = steps.accepted_in_order(self.tables.findings).limit(limit).toArrow()
+        return tuple(finding_from_record(record) for record in records_of_table(rows))
+
     def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
         """Return at most `limit` facts that were not read, in order."""
         rows = steps.unknown_in_order(self.tables.unknown).limit(limit).toArrow()
@@ -105,7 +110,7 @@ class Results:
 
         The executors write the texts; the driver holds one partition of them at a time.
         """
-        shown = self.tables.clusters.select("cluster", "verdict", "servers", "read_at")
+        shown = self.tables.clusters.select("cluster", "verdict", "servers", "read_at", "labels")
         return {
             "clusters": items_of(shown.orderBy("cluster")),
             "findings": items_of(steps.findings_in_order(self.tables.findings)),

@@ -33,6 +33,7 @@ from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots
 from topology.catalogue.findings import Severity, Verdict
 from topology.documents.run_record import MAX_AGE_DEFAULT, AgeLimit, age_from_text
 from topology.facts.accepted import accepted_from_text
+from topology.facts.accepted_findings import accepted_finding_from_text
 from topology.policy import LIMITS, Policy
 
 NAME: Final = "gtid-audit"
@@ -83,6 +84,7 @@ def main(arguments: Sequence[str]) -> int:
             allowed_uuids=frozenset(given.allow_uuid),
             external_sources=frozenset(given.external_source),
             accepted=tuple(given.accepted),
+            accepted_findings=tuple(given.accepted_finding),
             levels=tuple(given.level),
             **dict(given.limit),
         )
@@ -154,6 +156,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="REPAIR",
         help="a plan that was run, as `spark command` writes it; transactions that it left"
         " empty are accepted; repeatable",
+    )
+    parser.add_argument(
+        "--accepted-finding",
+        action="append",
+        type=accepted_finding_from_text,
+        default=[],
+        metavar="FINDING",
+        help="a finding that is accepted, as `spark command` writes it; repeatable",
     )
     parser.add_argument(
         "--limit",

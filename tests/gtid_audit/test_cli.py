@@ -73,6 +73,7 @@ def test_version() -> None:
             "audit",
             "snapshot",
             "handshake",
+            "history",
             "explain",
             "trace",
             "serve",

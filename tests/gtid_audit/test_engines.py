@@ -11,7 +11,7 @@ from gtid_audit.commands.audit import SPARK_CLUSTERS_MIN, engine_of
 from gtid_audit.commands.options import EngineChoice
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks import fleet_contents as content_fleet
-from gtid_audit.tasks import fleet_reading
+from gtid_audit.tasks import fleet_reading, written_run
 from gtid_audit.tasks.fleet_audit import answer_of_fleet, audit_fleet
 from gtid_audit.tasks.stored_audit import answer_of_stored, count_stored
 from gtid_audit.tasks.stored_run import StoredQuestion
@@ -33,7 +33,7 @@ from topology.readings.target import ServerTarget
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    fleet_reading.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")), None)
+    written_run.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")), None)
     return tmp_path / "history"
 
 
@@ -272,4 +272,4 @@ def test_a_defect_in_evaluating_is_unknown_and_named(monkeypatch: pytest.MonkeyP
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageProblem, match="file"):
-        fleet_reading.store(tmp_path / "file" / "x", (healthy(),), None)
+        written_run.store(tmp_path / "file" / "x", (healthy(),), None)

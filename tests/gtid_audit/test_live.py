@@ -208,10 +208,10 @@ def test_a_fleet_is_stored_and_evaluated_again(pair97: Pair, tmp_path: Path) -> 
 
 
 @contextmanager
-def serving(fleet: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(fleet: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [GTID_AUDIT, "serve", "--fleet", str(fleet), "--listen", "127.0.0.1:0"]
     with subprocess.Popen(
-        [*command, "--interval", "0.2"],
+        [*command, "--interval", "0.2", *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -9,7 +9,7 @@ import pytest
 
 from gtid import GtidSet
 from gtid_audit.cli import run
-from gtid_audit.tasks import fleet_reading
+from gtid_audit.tasks import written_run
 from gtid_audit.views.trends_text import SPARKS_MAX, sparks
 from repair.render import PLAN
 from tests.gtid_audit.build import half_read, healthy, holed
@@ -50,7 +50,7 @@ def stored(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("history")
     for number in range(3):
         fleet = (holed("holed"), healthy("well"), half_read("half-read"))
-        fleet_reading.store(directory, [nights_later(each, number) for each in fleet], None)
+        written_run.store(directory, [nights_later(each, number) for each in fleet], None)
         assert (
             run(
                 (

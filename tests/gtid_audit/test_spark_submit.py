@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from gtid_audit import cli, exits
 from spark_audit.adapters.java import JavaMissing, require_java
 from tests.spark_audit.audits import a_summary
-from topology.catalogue.findings import Verdict
+from topology.catalogue.findings import Severity, Verdict
 from topology.facts.accepted import accepted_from_text
+from topology.facts.accepted_findings import AcceptedFinding, accepted_finding_from_text
 
 UUID = "aaaaaaaa-0000-0000-0000-000000000001"
 PLACES = ["--snapshots", "/srv/gtid", "--out", "hdfs://here/my results"]
@@ -70,6 +72,19 @@ def test_accepted_repairs_reach_the_cluster_without_their_plans(
     line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
     repair = accepted_from_text(line[line.index("--accepted") + 1])
     assert repair.plan_id == "0123456789abcdef"
+
+
+def test_accepted_findings_reach_the_cluster(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    entry = "{code: C5, server: one, severity: warning, reason: 'a b', expires: 2026-01-02}"
+    fleet.write_text(f"{FLEET}    accepted_findings: [{entry}]\n")
+    line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
+    found = accepted_finding_from_text(line[line.index("--accepted-finding") + 1])
+    assert found == AcceptedFinding(
+        "C5", Severity.WARNING, "a b", date(2026, 1, 2), cluster="orders", replica="one"
+    )
 
 
 def test_the_line_says_all_that_spark_needs(

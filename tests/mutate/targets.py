@@ -53,6 +53,17 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
     ),
     Target(
+        "history and acceptance",
+        (
+            *("topology/finding_history.py", "topology/adapters/history_file.py"),
+            "topology/facts/accepted_findings.py",
+        ),
+        (
+            *("tests/topology/test_history_file.py", "tests/topology/test_accepted_findings.py"),
+            "tests/spark_audit/test_local_results.py",
+        ),
+    ),
+    Target(
         "handshake",
         (
             "topology/handshake/matrix.py",

@@ -99,8 +99,9 @@ def test_what_is_written_of_evaluations(clusters: dict[str, list[Record]]) -> No
         assert isinstance(findings, list)
         assert isinstance(unknown, list)
         severities = [each["severity"] for each in findings if isinstance(each, dict)]
+        copied = ("cluster", "verdict", "servers", "read_at", "labels")
         assert row == {
-            **{name: audit[name] for name in ("cluster", "verdict", "servers", "read_at")},
+            **{name: audit[name] for name in copied},
             "server_count": len(audit["servers"] or ()),  # type: ignore[arg-type]
             "critical_count": severities.count("critical"),
             "warning_count": severities.count("warning"),

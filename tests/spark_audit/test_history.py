@@ -15,10 +15,10 @@ from spark_audit.adapters.results import (
 )
 from spark_audit.first_seen import with_first_seen
 from spark_audit.results_frames import findings_of
-from spark_audit.summary import CARRIED_DAYS_MAX
 from tests.spark_audit.audits import an_audit, frame_of, night, run_of, with_gtids
 from topology.catalogue.findings import ClusterAudit
 from topology.documents.records import time_to_text
+from topology.finding_history import CARRIED_DAYS_MAX
 from topology.policy import Policy
 
 pytestmark = pytest.mark.spark

@@ -12,10 +12,12 @@ import pytest
 from spark_audit.adapters.local_results import write_results_locally
 from spark_audit.adapters.result_place import ResultPlace, ResultsDiffer
 from spark_audit.result_records import LocalResults
-from spark_audit.summary import CARRIED_DAYS_MAX, FleetSummary, policy_digest
+from spark_audit.summary import FleetSummary, policy_digest
 from tests.spark_audit.audits import UUID_A, an_audit, night, run_of, with_gtids
 from tests.topology.test_accepted import REPAIR
+from tests.topology.test_accepted_findings import HOLE
 from topology.catalogue.findings import ClusterAudit
+from topology.finding_history import CARRIED_DAYS_MAX
 from topology.policy import Policy
 
 
@@ -45,6 +47,7 @@ OTHERWISE: dict[str, Any] = {
     "levels": (("C5", "warning"),),
     "external_sources": frozenset({"elsewhere.example:3306"}),
     "accepted": (REPAIR,),
+    "accepted_findings": (HOLE,),
 }
 
 
@@ -52,7 +55,16 @@ def test_every_part_of_a_policy_is_in_its_digest() -> None:
     assert OTHERWISE.keys() == {each.name for each in fields(Policy)}
     policies = [Policy(), *(Policy(**{name: value}) for name, value in OTHERWISE.items())]
     policies.append(Policy(accepted=(REPAIR, replace(REPAIR, plan_id="another"))))
+    policies.append(Policy(accepted_findings=(replace(HOLE, reason="another"),)))
     assert len({policy_digest(each) for each in policies}) == len(policies)
+
+
+def test_a_table_of_an_earlier_version_is_an_error_with_its_place(tmp_path: Path) -> None:
+    results = audit_night(tmp_path, 0, an_audit("a", at=night(0), codes=("H1",)))
+    [file] = (Path(results.place) / "findings").glob("*.parquet")
+    pq.write_table(pq.read_table(file).drop(["deadline"]), file)
+    with pytest.raises(OSError, match=r"/findings: .*deadline"):
+        audit_night(tmp_path, 1, an_audit("a", at=night(1), codes=("H1",)))
 
 
 def test_a_finding_that_lasts_keeps_its_first_seen_and_a_new_one_begins(tmp_path: Path) -> None:

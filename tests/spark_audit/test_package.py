@@ -15,6 +15,7 @@ from spark_audit.adapters import package, submit
 from spark_audit.adapters.package import PACKAGES, PROGRAM, REQUIREMENTS, UnfitName, write_package
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.audits import a_summary
+from tests.topology.test_accepted_findings import HOLE
 from topology.adapters.stored_runs import NoSnapshots
 from topology.catalogue.findings import Verdict
 from topology.facts.accepted import AcceptedRepair
@@ -117,7 +118,7 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
     uuid = "aaaaaaaa-0000-0000-0000-000000000001"
     repair = AcceptedRepair("0123456789abcdef", datetime(2026, 1, 1, tzinfo=UTC), ())
     given = [*PLACES, "--allow-uuid", uuid, "--external-source", "db9.example:3306"]
-    given += ["--accepted", repair.to_text()]
+    given += ["--accepted", repair.to_text(), "--accepted-finding", HOLE.to_text()]
     given += ["--limit", "stall_seconds_max=90", "--limit", "intervals_max=200"]
     given += ["--level", "C9=warning"]
     assert submit.main(given) == exits.status_of(verdict)
@@ -128,6 +129,7 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
     assert [str(each) for each in policy.allowed_uuids] == [uuid]  # type: ignore[attr-defined]
     assert policy.external_sources == {"db9.example:3306"}  # type: ignore[attr-defined]
     assert policy.accepted == (repair,)  # type: ignore[attr-defined]
+    assert policy.accepted_findings == (HOLE,)  # type: ignore[attr-defined]
     assert policy.stall_seconds_max == 90  # type: ignore[attr-defined]
     assert policy.intervals_max == 200  # type: ignore[attr-defined]
     assert policy.levels == (("C9", "warning"),)  # type: ignore[attr-defined]

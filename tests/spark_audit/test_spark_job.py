@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -23,8 +25,9 @@ from spark_audit.transforms import audits_of
 from topology.adapters.parquet import read_records
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.adapters.stored_runs import RECORD, UnreadableSnapshots, files_of_run, latest_run
-from topology.catalogue.findings import ClusterAudit, Unknown, Verdict
+from topology.catalogue.findings import ClusterAudit, Severity, Unknown, Verdict
 from topology.documents.records import audit_from_record, audit_to_record, finding_to_record
+from topology.facts.accepted_findings import AcceptedFinding, is_accepted
 from topology.policy import Policy
 
 pytestmark = pytest.mark.spark
@@ -81,6 +84,50 @@ def test_both_engines_find_the_same_byte_for_byte(stored: Path, spark: SparkSess
         [finding_to_record(one) for audit in local for one in audit.findings]
     )
     assert len(findings) >= 9
+
+
+def test_both_engines_accept_the_same_findings(
+    stored: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    before = audit_snapshots_locally(stored, policy=POLICY)
+    entries = [
+        entry
+        for audit in before
+        for one in audit.findings
+        if one.severity is not Severity.INFO and not one.code.startswith("U")
+        for entry in (
+            AcceptedFinding(
+                one.code,
+                one.severity,
+                "known",
+                one.last_seen.date(),
+                cluster=one.cluster,
+                source=one.source,
+                replica=one.replica,
+                channel=one.channel or "",
+                gtid_set=one.gtid_set,
+            ),
+        )
+    ]
+    assert len(entries) >= 5
+    entries[0] = replace(entries[0], expires=entries[0].expires - timedelta(days=1))
+    policy = Policy(accepted_findings=tuple(entries))
+    local = audit_snapshots_locally(stored, policy=policy)
+    assert bytes_of(audited_with_spark(stored, policy=policy, session=spark)) == bytes_of(local)
+    assert {one.cluster for one in local if one.unknown} == {
+        one.cluster for one in before if one.unknown
+    }
+    accepted = sorted(
+        (one.cluster, one.code, one.id)
+        for audit in local
+        for one in audit.findings
+        if is_accepted(one)
+    )
+    assert len(accepted) == len(entries) - 1
+    results = audit_stored(spark, snapshots=str(stored), out=str(tmp_path), policy=policy)
+    shown = results.accepted_findings(100)
+    assert [(one.cluster, one.code, one.id) for one in shown] == accepted
+    assert results.accepted_findings(1) == shown[:1]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,13 @@ OF_OTHERS = {
     "mysqlbinlog": ("--raw", "--read-from-remote-server"),
     "spark-submit": ("--archives", "--name", "--py-files"),
     "venv-pack": ("--output", "--prefix"),
-    "our driver on the cluster": ("--exit", "--external-source", "--level", "--limit"),
+    "our driver on the cluster": (
+        "--accepted-finding",
+        "--exit",
+        "--external-source",
+        "--level",
+        "--limit",
+    ),
 }
 
 

@@ -159,6 +159,14 @@ def test_an_output_that_is_no_list_is_a_problem_with_its_path(
     assert "twice" in expected or not schema.is_valid(value)
 
 
+def test_a_label_that_the_metrics_have_already_is_a_problem(tmp_path: Path) -> None:
+    output = '{"clusters": [{"name": "a", "labels": {"server": "x"}, "servers": [{"host": "h"}]}]}'
+    text = "clusters_from: {command: [cat, list.json]}\n"
+    [found] = problems(written(tmp_path, text, **{"list.json": output}))
+    assert "clusters[0].labels.server" in found
+    assert "is a label of the metrics already" in found
+
+
 def test_all_problems_of_an_output_are_reported(tmp_path: Path) -> None:
     output = '{"servers": [{"host": "h", "port": 0}, {"name": ""}]}'
     found = problems(written(tmp_path, LISTED, **{"list.json": output}))
@@ -432,9 +440,9 @@ def test_the_examples_of_the_page_are_what_commands_print(tmp_path: Path) -> Non
     listed = load(written(tmp_path, LISTED, **{"list.json": servers}))
     assert [each.name for each in listed.clusters[0].targets] == ["10.0.0.12:3310", "orders-1"]
     text = "clusters_from: {command: [cat, list.json]}\n"
-    assert places(load(written(tmp_path, text, **{"list.json": clusters}))) == [
-        ("orders", "orders-1.example:3310", "orders-1.example", 3310)
-    ]
+    fleet = load(written(tmp_path, text, **{"list.json": clusters}))
+    assert places(fleet) == [("orders", "orders-1.example:3310", "orders-1.example", 3310)]
+    assert fleet.labels == {"orders": (("team", "shop"),)}
 
 
 def test_the_fleet_file_and_the_problem_of_the_page(tmp_path: Path) -> None:

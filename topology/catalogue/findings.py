@@ -133,6 +133,8 @@ class ClusterAudit:
     findings: tuple[Finding, ...]
     unknown: tuple[Unknown, ...]
     read_at: datetime | None  # when the last reading ended
+    # Names and values that the operator gave the cluster, in order of name. No rule reads them.
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 def verdict_of(*, findings: Iterable[Finding], unknown: Iterable[Unknown]) -> Verdict:

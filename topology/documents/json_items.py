@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.documents.document_version import versioned
+from topology.documents.label_records import LABELS
 from topology.documents.records import (
     Plain,
     Record,
@@ -76,6 +77,7 @@ def _cluster_record(audit: ClusterAudit) -> Record:
         "verdict": audit.verdict.value,
         "servers": list(audit.servers),
         "read_at": time_to_text(audit.read_at) if audit.read_at else None,
+        "labels": LABELS.write(audit.labels),
     }
 
 

@@ -25,6 +25,7 @@ from topology.catalogue.findings import (
     Unknown,
     Verdict,
 )
+from topology.documents.label_records import LABELS
 from topology.documents.record_codec import (
     COUNT,
     FLAG,
@@ -304,6 +305,7 @@ AUDIT = RecordShape(
         "verdict": word(Verdict),
         "servers": many(TEXT),
         "read_at": optional(TIME),
+        "labels": LABELS,
         "findings": many(FINDING.codec),
         "unknown": many(UNKNOWN.codec),
     },

@@ -31,6 +31,7 @@ from topology.rules import (
     threads,
     without_content,
 )
+from topology.rules.build import Rule
 
 RULES = (
     *backlogs.RULES,
@@ -60,4 +61,4 @@ RULES = (
     *group_members.RULES,
 )
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "Rule"]

@@ -14,6 +14,7 @@ from topology.adapters.collect import CollectLimits
 from topology.adapters.consumer_source import ConsumerSource
 from topology.adapters.inventory.accounts import ServerEntry
 from topology.adapters.inventory.problem import InventoryProblem
+from topology.documents.label_records import Labels
 from topology.policy import Policy
 from topology.readings.target import ServerTarget
 
@@ -25,6 +26,7 @@ class Cluster:
     name: str
     targets: tuple[ServerTarget, ...]
     consumers: tuple[ConsumerSource, ...] = ()  # in order of name
+    labels: Labels = ()
 
     @property
     def server_count(self) -> int:
@@ -39,6 +41,7 @@ class ClusterEntry:
     name: str
     servers: tuple[ServerEntry, ...]
     consumers: tuple[ConsumerSource, ...] = ()  # in order of name
+    labels: Labels = ()
 
     @property
     def server_count(self) -> int:
@@ -57,6 +60,11 @@ class Fleet:
     is_listed: bool = False  # a command listed some of its servers: another time it may list others
     is_partial: bool = False  # some clusters were selected; the fleet has others
 
+    @property
+    def labels(self) -> dict[str, Labels]:
+        """Return the labels of each cluster that has some."""
+        return {each.name: each.labels for each in self.clusters if each.labels}
+
     def only(self, name: str | None) -> "Fleet":
         """Return the fleet with one cluster; the whole fleet for None. Raises InventoryProblem."""
         if name is None:
@@ -73,6 +81,11 @@ class Roster:
     limits: CollectLimits
     connections_max: int
     policy: Policy
+
+    @property
+    def labels(self) -> dict[str, Labels]:
+        """Return the labels of each cluster that has some."""
+        return {each.name: each.labels for each in self.clusters if each.labels}
 
     def only(self, name: str | None) -> "Roster":
         """Return the roster with one cluster; all of it for None. Raises InventoryProblem."""

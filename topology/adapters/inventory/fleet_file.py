@@ -33,6 +33,7 @@ from topology.adapters.inventory.secrets import Warn, WarnOnce
 from topology.adapters.inventory.targets import target_of
 from topology.adapters.inventory.yaml_places import Path as Place
 from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
+from topology.documents.label_records import Labels
 from topology.readings.target import ServerTarget
 
 FLEET_BYTES_MAX: Final = 32 << 20
@@ -121,6 +122,7 @@ class _PlacedCluster:
     name: str
     servers: list[_Placed]
     consumers: tuple[ConsumerSource, ...]
+    labels: Labels
 
 
 @dataclass(slots=True)
@@ -184,7 +186,12 @@ class _Reading:
         self._raise_problems()
         return Roster(
             tuple(
-                ClusterEntry(each.name, tuple(one.entry for one in each.servers), each.consumers)
+                ClusterEntry(
+                    each.name,
+                    tuple(one.entry for one in each.servers),
+                    each.consumers,
+                    each.labels,
+                )
                 for each in clusters
             ),
             *settings,
@@ -196,7 +203,10 @@ class _Reading:
         once = WarnOnce(warn)
         found = tuple(
             Cluster(
-                each.name, tuple(self._targets(each.servers, environment, once)), each.consumers
+                each.name,
+                tuple(self._targets(each.servers, environment, once)),
+                each.consumers,
+                each.labels,
             )
             for each in clusters
         )
@@ -248,7 +258,8 @@ class _Reading:
                     servers.append(placed)
             consumers = consumers_of(cluster, ("clusters", i), directory, self.note)
             ordered = sorted(servers, key=lambda each: each.entry.name)
-            found.append(_PlacedCluster(cluster.name, ordered, consumers))
+            labels = tuple(sorted(cluster.labels.items()))
+            found.append(_PlacedCluster(cluster.name, ordered, consumers, labels))
         self._count_servers(sum(len(each.servers) for each in found), section.limits)
         return sorted(found, key=lambda each: each.name)
 

@@ -5,6 +5,7 @@ holds no password: `password` states where to find it.
 """
 
 import re
+from datetime import date
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
@@ -85,14 +86,73 @@ class ConsumerSection(FileSection):
     server: Name | None = None
 
 
+def _acceptable(code: str) -> str:
+    """Accept the code of a finding; facts that were not read (U) cannot be accepted."""
+    known = {each.code for each in CATALOGUE.values() if each.has_rule}
+    if code not in known:
+        raise PydanticCustomError("code", "is not the code of a finding")
+    if code.startswith("U"):
+        raise PydanticCustomError("unread", "facts that were not read cannot be accepted")
+    return code
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "is empty; write why this finding is accepted")
+    return text
+
+
+class AcceptedSection(FileSection):
+    """A finding that is accepted: where, at most how large, why, and until when."""
+
+    code: Annotated[str, AfterValidator(_acceptable)]
+    server: Name | None = None  # of a finding about one server; `*`: any
+    source: Name | None = None
+    replica: Name | None = None
+    channel: Annotated[str, Field(max_length=64)] = ""
+    set: Annotated[str, Field(max_length=16 << 20)] = ""
+    severity: Literal["warning", "critical"]
+    reason: Annotated[str, Field(max_length=4096), AfterValidator(_not_blank)]
+    ticket: Annotated[str, Field(max_length=256)] = ""
+    expires: Annotated[date, Field(strict=False)]
+
+
+# Label names of the metrics (gtid_audit/service/metrics.py), and those that Prometheus gives a
+# meaning. Without this list a label of a cluster could replace the server of a series.
+RESERVED_LABELS = frozenset(
+    {"cluster", "server", "source", "replica", "channel", "code", "severity", "le", "quantile"}
+)
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+
+
+def _label(name: str) -> str:
+    """Accept a label name of Prometheus; names that begin with __ are its own."""
+    if _LABEL.fullmatch(name) is None or name.startswith("__"):
+        raise PydanticCustomError(
+            "label", "is not a label name: letters, digits and _, not beginning with __ or a digit"
+        )
+    if name in RESERVED_LABELS:
+        raise PydanticCustomError("label", "is a label of the metrics already")
+    return name
+
+
+LabelName = Annotated[str, Field(max_length=64), AfterValidator(_label)]
+LabelValue = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+Labels = Annotated[dict[LabelName, LabelValue], Field(max_length=16)]
+
+
 class ClusterSection(FileSection):
     """One cluster."""
 
     name: Name
+    labels: Labels = {}
     servers: Annotated[tuple[ServerSection, ...], Field(min_length=1, strict=False)] = ()
     servers_from: CommandSection | None = None  # instead of `servers`
     # Each is read by a thread of its own.
     consumers: Annotated[tuple[ConsumerSection, ...], Field(max_length=64, strict=False)] = ()
+    accepted_findings: Annotated[tuple[AcceptedSection, ...], Field(strict=False)] = ()
 
 
 class LimitsSection(FileSection):
@@ -128,6 +188,7 @@ class PolicySection(FileSection):
         tuple[Annotated[str, AfterValidator(_address)], ...], Field(strict=False)
     ] = ()
     accepted: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+    accepted_findings: Annotated[tuple[AcceptedSection, ...], Field(strict=False)] = ()
     lock_wait_seconds_max: Annotated[int, Field(ge=0, le=86_400)] = 10
     stall_seconds_max: Annotated[int, Field(ge=0, le=86_400)] = 60
     runway_seconds_min: Annotated[int, Field(ge=0, le=31_536_000)] = 86_400
@@ -155,7 +216,9 @@ SECTIONS: dict[tuple[str, ...], type[BaseModel]] = {
     ("defaults", "password"): PasswordSource,
     ("limits",): LimitsSection,
     ("policy",): PolicySection,
+    ("policy", "accepted_findings"): AcceptedSection,
     ("clusters",): ClusterSection,
+    ("clusters", "accepted_findings"): AcceptedSection,
     ("clusters", "consumers"): ConsumerSection,
     ("clusters", "servers"): ServerSection,
     ("clusters", "servers_from"): CommandSection,

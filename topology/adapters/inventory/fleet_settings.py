@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from topology.adapters.collect import CollectLimits
-from topology.adapters.inventory.accepted_plans import read_accepted_plan
+from topology.adapters.inventory.fleet_accepted import accepted_findings, accepted_repairs
 from topology.adapters.inventory.fleet_model import FleetSection
-from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.yaml_places import Path as Place
 from topology.policy import Policy
 
@@ -17,14 +16,10 @@ Note = Callable[[Place, str], None]
 
 def settings_of(section: FleetSection, directory: Path, note: Note) -> Settings:
     """Return limits and policy. Paths of accepted plans are relative to the fleet file."""
-    accepted = []
-    for number, text in enumerate(section.policy.accepted):
-        try:
-            accepted.append(read_accepted_plan(directory / text))
-        except InventoryProblem as problem:
-            note(("policy", "accepted", number), str(problem))
     limits, connections_max, policy = _limits(section)
-    return limits, connections_max, replace(policy, accepted=tuple(accepted))
+    accepted = accepted_repairs(section, directory, note)
+    findings = accepted_findings(section, note)
+    return limits, connections_max, replace(policy, accepted=accepted, accepted_findings=findings)
 
 
 def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:

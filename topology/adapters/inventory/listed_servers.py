@@ -4,7 +4,7 @@
     {"servers": [{"host": "10.0.0.11", "port": 3307}, {"host": "10.0.0.12"}]}
 
 1. The first form is that of `clusters_from`, the second one that of `servers_from` of a cluster. A
-   server without a name is called host:port.
+   server without a name is called host:port. A cluster may have labels, as in the fleet file.
 2. A command lists addresses. Users, passwords and TLS options stay in the fleet file: what prints a
    list of servers must not decide how a password is sent.
 3. Nothing is dropped. An unknown key, a key twice, an empty list, or a value of another type is a
@@ -34,6 +34,7 @@ from topology.adapters.inventory.fleet_model import (
     ClusterSection,
     CommandSection,
     FileSection,
+    Labels,
     Name,
     Port,
     ServerSection,
@@ -81,6 +82,7 @@ class ListedCluster(ListedServers):
     """One cluster."""
 
     name: Name
+    labels: Labels = Field(default_factory=dict)
 
 
 class ListedClusters(FileSection):
@@ -159,7 +161,9 @@ def clusters_listed(section: CommandSection, run: CommandRun, *, port: int | Non
     def listed(given: CommandSection) -> tuple[ClusterSection, ...]:
         found = _parsed(run.printed(given), ListedClusters)
         return tuple(
-            ClusterSection(name=each.name, servers=_sections(each.servers, port))
+            ClusterSection(
+                name=each.name, labels=each.labels, servers=_sections(each.servers, port)
+            )
             for each in found.clusters
         )
 

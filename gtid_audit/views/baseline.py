@@ -1,0 +1,86 @@
+"""Writes the findings of an audit as entries to accept, for the fleet file.
+
+The entries lack what only an operator knows: a reason and a last day. So the fleet file refuses
+them until they were edited.
+"""
+
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+
+import yaml
+
+from gtid_audit.output import counted, printable
+from gtid_audit.views.report import AuditReport
+from gtid_audit.views.report_text import moment_of
+from topology.catalogue.findings import Finding, Grade, Severity
+
+_HEADER = """\
+# Findings of {clusters}, read {moment}: {findings} above info.
+#
+# Before you use them:
+# 1. Delete each entry that is a fault to repair. What stays here raises no alarm.
+# 2. Write a reason into each entry, and the ticket if there is one.
+# 3. Write the last day of the acceptance into `expires`, as 2027-01-31 (UTC).
+# 4. Copy the entries of each cluster to that cluster in the fleet file.
+#
+# The fleet file is refused while a reason or a day is empty. A finding alarms again with one
+# transaction more than `set`, at a higher severity, and after the last day.
+"""
+
+
+def acceptable(report: AuditReport) -> tuple[Finding, ...]:
+    """Return the findings that can be accepted: above info, and not about unread facts."""
+    return tuple(
+        finding
+        for finding in report.findings
+        if finding.severity is not Severity.INFO
+        and finding.grade is not Grade.UNKNOWN
+        and not finding.code.startswith("U")
+    )
+
+
+def baseline_text(report: AuditReport) -> str:
+    """Return the YAML text: the acceptable findings of each cluster, and what to edit."""
+    findings = acceptable(report)
+    lines = [
+        _HEADER.format(
+            clusters=counted(len(report.audits), "cluster"),
+            moment=moment_of(report.audited_at),
+            findings=counted(len(findings), "finding"),
+        )
+    ]
+    lines += [
+        f"# Not read completely, so it may have more findings: {_quoted(audit.cluster)}\n"
+        for audit in report.audits
+        if audit.unknown
+    ]
+    lines.append("clusters:\n" if findings else "clusters: []\n")
+    for cluster, own in groupby(findings, key=lambda finding: finding.cluster):
+        lines.append(f"  - name: {_quoted(cluster)}\n    accepted_findings:\n")
+        lines += [line for finding in own for line in _entry(finding)]
+    return "".join(lines)
+
+
+def _entry(finding: Finding) -> Iterator[str]:
+    # One line: a line end in a comment would end it.
+    yield f"      # {finding.name}: {printable(' '.join(finding.explanation.split()))}\n"
+    yield f"      - code: {finding.code}\n"
+    if finding.source is None and finding.replica is not None:
+        yield f"        server: {_quoted(finding.replica)}\n"
+    else:
+        places = {"source": finding.source, "replica": finding.replica}
+        yield from (f"        {key}: {_quoted(name)}\n" for key, name in places.items() if name)
+    if finding.channel:
+        yield f"        channel: {_quoted(finding.channel)}\n"
+    if finding.gtid_set:
+        yield f"        set: {_quoted(str(finding.gtid_set))}\n"
+    yield f"        severity: {finding.severity.value}\n"
+    yield '        reason: ""\n'
+    yield '        ticket: ""\n'
+    yield '        expires: ""\n'
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a YAML scalar on one line, with every odd character escaped."""
+    return yaml.safe_dump(text, default_style='"', width=sys.maxsize).rstrip("\n")

@@ -5,7 +5,7 @@ How it works
 A server may have 400 million transactions of a UUID, and a hole of three. On an even axis nothing
 of the hole is seen. So the axis is broken at the numbers that matter, in this order: the ends of
 what the picture is about; where each server's executed and purged sets end; what is owned or
-errant; other holes. The parts between two such numbers are the segments:
+errant; other holes, the nearest first. The parts between two such numbers are the segments:
 
     segments    1-99,999 │ 100,000-100,002 │ 100,003-120,456     the picture is about the middle
     cells             24 │               3 │              21     by the logarithm of the length
@@ -26,6 +26,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from heapq import nsmallest
 from itertools import pairwise
 from math import log10
 from typing import Final
@@ -175,9 +176,9 @@ def _that_matter(tsid: Tsid, about: GtidSet, servers: Sequence[MappedServer]) ->
     for each in servers:
         yield from _ends(each.owned)
         yield from _ends(each.errant)
-    for each in servers:
-        yield from _ends(each.purged)
-        yield from _ends(each.executed)
+    others = (end for each in servers for gtids in each.sets[:2] for end in _ends(gtids))
+    begin = ends[0] if ends else 1
+    yield from nsmallest(_BREAKS_MAX, set(others), key=lambda end: (abs(end - begin), end))
 
 
 def _ends(gtids: GtidSet) -> Iterator[int]:

@@ -75,6 +75,13 @@ def test_the_axis_is_broken_where_sets_end() -> None:
     assert all(CellState.PARTLY not in cells for _, cells in found.rows)
 
 
+def test_of_many_holes_the_nearest_are_seen() -> None:
+    held = as_set([*range(1, 1000, 2), *range(1000, 2001)])
+    found = one("501", MappedServer("a", held))
+    assert {501, 502, 503, 499} <= set(found.breaks)
+    assert 3 not in found.breaks
+
+
 def test_numbers_below_a_map_do_not_touch() -> None:
     found = one("10-12:14-16:18-20", server("a", "1-40"))
     assert found.scale.split()[:2] == ["1", "10"]

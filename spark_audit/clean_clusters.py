@@ -32,7 +32,7 @@ from spark_audit.columns_for_rules import COLUMNS, every_rule_is_known
 from topology.documents.record_codec import VERSION, Codec, MalformedRecord, word
 from topology.policy import DEAD_UUIDS_LEAST, INTERVALS_LEAST
 from topology.readings.snapshot import ALWAYS_READ, ThreadState
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 from topology.rules.set_shapes import NUMBERS_USED_MAX
 
 _ALWAYS_THERE: Final = (

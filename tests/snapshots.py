@@ -21,7 +21,8 @@ from topology.readings.snapshot import (
     UnreadReason,
     as_read,
 )
-from topology.readings.version import ServerVersion, Vendor
+from topology.readings.vendors import Vendor
+from topology.readings.version import ServerVersion
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 A, B, C = (UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "abc")

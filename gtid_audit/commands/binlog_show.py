@@ -98,7 +98,7 @@ def _show(run: RequestedTransactions, *, as_json: bool) -> int:
     from rich.text import Text
 
     from gtid_audit.output import counted
-    from gtid_audit.views.report_text import QUIET
+    from gtid_audit.views.report_parts import QUIET
     from gtid_audit.views.report_text import show as show_parts
     from gtid_audit.views.transactions_text import transaction_parts
 

@@ -44,7 +44,9 @@ def serve(
     memory, kept = ProcessMemory(), history_at(history, of_servers=False)
 
     def audit() -> AuditReport:
-        return audit_fleet(settings, memory=memory, history=kept).report
+        # Commands of the fleet file are run again: they may list other servers now.
+        now = load(fleet, None) if settings.is_listed else settings
+        return audit_fleet(now, memory=memory, history=kept).report
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")

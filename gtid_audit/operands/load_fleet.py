@@ -11,7 +11,7 @@ from topology.adapters.inventory.secrets import environment
 
 def load(path: Path, cluster: str | None) -> Fleet:
     """Read a fleet file; keep only one cluster if `cluster` is given. Raises InventoryProblem."""
-    return load_fleet(path, environment=environment(), warn=warn).only(cluster)
+    return load_fleet(path, environment=environment(), warn=warn, cluster=cluster)
 
 
 def cluster_to_read(path: Path, cluster: str) -> ClusterToRead:
@@ -28,4 +28,4 @@ def cluster_to_read(path: Path, cluster: str) -> ClusterToRead:
 
 def load_without_accounts(path: Path) -> Roster:
     """Read a fleet file without looking up accounts or servers. Raises InventoryProblem."""
-    return load_roster(path)
+    return load_roster(path, environment=environment())

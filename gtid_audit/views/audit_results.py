@@ -122,7 +122,8 @@ class Refused:
 
     def show(self) -> None:
         """Show the verdict and the reason."""
-        from gtid_audit.views.report_text import line_of, show, verdict_line
+        from gtid_audit.views.report_parts import line_of
+        from gtid_audit.views.report_text import show, verdict_line
 
         show(verdict_line(self.report), line_of(f"Not evaluated: {self.reason}."))
 

@@ -11,7 +11,8 @@ from rich.text import Text
 from gtid_audit.output import counted
 from gtid_audit.views.content_text import content_record, remark_lines, result_of
 from gtid_audit.views.logs_compared import LogsCompared
-from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, line_of, rest_of, show, unknown_parts
+from gtid_audit.views.report_parts import QUIET, line_of, rest_of
+from gtid_audit.views.report_text import VERDICT_STYLE, show, unknown_parts
 from repair.adapters.affected_rows import AffectedRow, AffectedRows, Row
 from topology.documents.records import finding_to_record, time_to_text, unknown_to_record
 from topology.readings.contents import ContentDifference, TransactionVersion

@@ -12,7 +12,8 @@ from binlog.locating.cover import ArchiveCover, ArchivedLog
 from gtid import GtidSet
 from gtid_audit.output import counted, printable
 from gtid_audit.views.locate_text import error_document
-from gtid_audit.views.report_text import VERDICT_STYLE, labelled, line_of, rest_of, show
+from gtid_audit.views.report_parts import line_of, rest_of
+from gtid_audit.views.report_text import VERDICT_STYLE, labelled, show
 from topology.catalogue.findings import Verdict
 from topology.documents.document_version import versioned
 

@@ -9,15 +9,8 @@ from rich.text import Text
 
 from gtid_audit.output import counted, printable
 from gtid_audit.views.drift_document import diff_lines
-from gtid_audit.views.report_text import (
-    QUIET,
-    VERDICT_STYLE,
-    labelled,
-    line_of,
-    moment_of,
-    rest_of,
-    show,
-)
+from gtid_audit.views.report_parts import QUIET, line_of, rest_of
+from gtid_audit.views.report_text import VERDICT_STYLE, labelled, moment_of, show
 from topology.catalogue.findings import Grade, Severity, worst_verdict
 from topology.definitions.drift_classes import DRIFT_CLASSES, words_of
 from topology.definitions.drift_statements import NOT_LOGGED

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from rich.console import RenderableType
 
-from gtid_audit.views.report_text import labelled, line_of, show
+from gtid_audit.views.report_parts import line_of
+from gtid_audit.views.report_text import labelled, show
 from topology.catalogue.explanations import READ_INSTEAD, Explanation
 from topology.rules.build import many
 

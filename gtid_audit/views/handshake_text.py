@@ -15,15 +15,8 @@ from rich.text import Text
 
 from gtid_audit.output import counted, printable
 from gtid_audit.views.handshakes import Handshakes
-from gtid_audit.views.report_text import (
-    QUIET,
-    VERDICT_STYLE,
-    labelled,
-    line_of,
-    moment_of,
-    rest_of,
-    show,
-)
+from gtid_audit.views.report_parts import QUIET, line_of, rest_of
+from gtid_audit.views.report_text import VERDICT_STYLE, labelled, moment_of, show
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.rules.answering_sources import NOT_EVALUATED
 

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import counted, printable
-from gtid_audit.views.report_text import QUIET, moment_of, rest_of, show
+from gtid_audit.views.report_parts import QUIET, rest_of
+from gtid_audit.views.report_text import moment_of, show
 from topology.adapters.history_file import Episode
 from topology.documents.records import Plain, Record, time_to_text
 

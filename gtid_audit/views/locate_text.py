@@ -17,7 +17,8 @@ from binlog.errors import BinlogError
 from binlog.locating.places import Absence, FilePlaces, Located, TransactionPlace
 from gtid import GtidSet
 from gtid_audit.output import counted
-from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, line_of, rest_of, show
+from gtid_audit.views.report_parts import QUIET, line_of, rest_of
+from gtid_audit.views.report_text import VERDICT_STYLE, show
 from topology.catalogue.findings import Verdict
 
 FILES_SHOWN_MAX: Final = 20

@@ -7,7 +7,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from gtid_audit.output import counted
-from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, labelled, line_of, show
+from gtid_audit.views.report_parts import QUIET, line_of
+from gtid_audit.views.report_text import VERDICT_STYLE, labelled, show
 from gtid_audit.views.server_locks import ServerLocks, verdict_of_locks
 from topology.locks.lock_waits import LockSession, LockWait
 

@@ -37,6 +37,7 @@ class FromPastedOutput:
         texts = [_WHAT]
         if self.read_once:
             texts.append(_ONCE.format(names=", ".join(self.read_once)))
-        from gtid_audit.views.report_text import line_of, show
+        from gtid_audit.views.report_parts import line_of
+        from gtid_audit.views.report_text import show
 
         show("", *map(line_of, texts))

@@ -1,4 +1,4 @@
-"""Small pictures in text: who replicates from whom, and where GTIDs are missing.
+"""Small pictures of GTID sets in text: where GTIDs are missing, on an even axis.
 
 Pure: values in, cells out. The caller adds colours.
 """
@@ -8,8 +8,6 @@ from enum import Enum
 from typing import Final
 
 from gtid import GtidSet, Tsid
-from topology.facts.graph import Edge, build_graph
-from topology.readings.snapshot import ClusterSnapshot, ThreadState
 
 BAR_CELLS_MAX: Final = 48
 BARS_MAX: Final = 3
@@ -34,22 +32,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One TSID on both servers of an edge, and the cells that contain the finding's GTIDs."""
+    """One TSID in each set, and the cells that contain the GTIDs that the picture is about."""
 
     tsid: Tsid
     last: int
     bars: tuple[Bar, ...]
     marked: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Arrow:
-    """One line of the topology: an edge, and notes on what is wrong with it."""
-
-    source: str
-    replica: str
-    flows: bool
-    remarks: tuple[str, ...]
 
 
 def bars_of(about: GtidSet, held: "dict[str, GtidSet]") -> tuple[Bars, ...]:
@@ -103,41 +91,3 @@ def _touched(gtids: GtidSet, *, last: int, count: int) -> set[int]:
 def _cell_of(number: int, last: int, count: int) -> int:
     """Return the cell i with i*last//count <= number < (i+1)*last//count."""
     return ((number + 1) * count - 1) // last
-
-
-def arrows_of(snapshot: ClusterSnapshot) -> tuple[Arrow, ...]:
-    """Draw every channel of a cluster, from the last reading."""
-    graph = build_graph(snapshot)
-    unread = {server.name for server in snapshot.last if server.server_uuid is None}
-    arrows = [
-        _arrow(edge, *(("source not read",) if edge.source in unread else ()))
-        for edge in graph.edges
-    ]
-    for replica, channel in graph.outside:
-        source = f"{channel.source_host}:{channel.source_port}"
-        arrows.append(_arrow(Edge(source, replica, channel), "outside this cluster"))
-    return tuple(arrows)
-
-
-def _arrow(edge: Edge, *remarks: str) -> Arrow:
-    channel = edge.channel
-    said = list(remarks)
-    if channel.name:
-        said.append(f"channel {channel.name}")
-    if channel.receiver is not ThreadState.RUNNING:
-        said.append("receiver " + _state(channel.receiver, failed=bool(channel.receiver_errno)))
-    if channel.applier is not ThreadState.RUNNING:
-        failed = bool(channel.applier_errno or channel.applier_error)
-        said.append("applier " + _state(channel.applier, failed=failed))
-    if not channel.auto_position:
-        said.append("auto-position off")
-    if channel.lag_seconds:
-        said.append(f"{channel.lag_seconds:,} s behind")
-    flows = channel.receiver is ThreadState.RUNNING and channel.applier is ThreadState.RUNNING
-    return Arrow(edge.source, edge.replica, flows, tuple(said))
-
-
-def _state(state: ThreadState, *, failed: bool) -> str:
-    if state is ThreadState.CONNECTING:
-        return "connecting"
-    return "stopped by an error" if failed else "stopped"

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import counted, printable
-from gtid_audit.views.report_text import QUIET, rest_of, show
+from gtid_audit.views.report_parts import QUIET, rest_of
+from gtid_audit.views.report_text import show
 from repair import Plan, Step
 from repair.render import address_of
 from repair.repair_plan import shown_version

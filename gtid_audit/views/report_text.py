@@ -18,8 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import counted, printable, write
-from gtid_audit.views.pictures import Cell, arrows_of, bars_of
+from gtid_audit.views.cluster_pictures import is_loud, picture_of, topology_parts
 from gtid_audit.views.report import AuditReport
+from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from topology.catalogue.findings import (
     ClusterAudit,
     Evidence,
@@ -37,7 +38,6 @@ WIDTH_WITHOUT_TERMINAL: Final = 100
 FINDINGS_SHOWN_MAX: Final = 20
 CLUSTERS_SHOWN_MAX: Final = 50
 UNKNOWN_SHOWN_MAX: Final = 20
-ARROWS_SHOWN_MAX: Final = 12
 EVIDENCE_CHARACTERS_MAX: Final = 600
 
 VERDICT_STYLE: Final = {
@@ -51,7 +51,6 @@ _SEVERITY_STYLE: Final = {
     Severity.WARNING: "bold yellow",
     Severity.INFO: "cyan",
 }
-QUIET = "bright_black"
 
 
 def console() -> Console:
@@ -81,10 +80,10 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
     taken = {snapshot.cluster: snapshot for snapshot in snapshots}
     parts: list[RenderableType] = [verdict_line(report)]
     if len(report.audits) == 1:
-        parts += _topology(taken.get(report.audits[0].cluster))
+        parts += topology_parts(taken.get(report.audits[0].cluster), report.audits[0])
     elif report.verdict is not Verdict.OK:
         parts += [Text(), _clusters(report)]
-    loud = [each for each in report.findings if _is_loud(each)]
+    loud = [each for each in report.findings if is_loud(each)]
     loud.sort(key=lambda finding: finding.severity is not Severity.CRITICAL)
     for finding in loud[:FINDINGS_SHOWN_MAX]:
         parts += finding_parts(
@@ -113,7 +112,7 @@ def verdict_line(report: AuditReport) -> Text:
     about.append(counted(servers, "server"))
     for severity in (Severity.CRITICAL, Severity.WARNING):
         number = sum(
-            finding.severity is severity and _is_loud(finding) for finding in report.findings
+            finding.severity is severity and is_loud(finding) for finding in report.findings
         )
         if number:
             about.append(f"{number:,} {severity.value}")
@@ -141,33 +140,6 @@ def accepted_parts(findings: Sequence[Finding], *, count: int) -> list[Renderabl
     ]
     title = Text(f"Accepted, and so only info: {counted(count, 'finding')}", style="bold cyan")
     return [Text(), title, labelled(rows), *rest_of(count, FINDINGS_SHOWN_MAX, "accepted findings")]
-
-
-def _is_loud(finding: Finding) -> bool:
-    """Return whether a finding is shown in full. Unread facts (U1) have their own list."""
-    return finding.severity is not Severity.INFO and finding.code != "U1"
-
-
-def _topology(snapshot: ClusterSnapshot | None) -> list[RenderableType]:
-    if snapshot is None:
-        return []
-    arrows = arrows_of(snapshot)
-    grid = Table.grid(padding=(0, 1))
-    for arrow in arrows[:ARROWS_SHOWN_MAX]:
-        remarks = printable(", ".join(arrow.remarks))
-        grid.add_row(
-            Text(printable(arrow.source)),
-            Text("──▶", style="green") if arrow.flows else Text("─✗▶", style="bold red"),
-            Text(printable(arrow.replica)),
-            Text(remarks, style=QUIET if arrow.flows else "red"),
-        )
-    linked = {name for arrow in arrows for name in (arrow.source, arrow.replica)}
-    for server in snapshot.last:
-        if server.name not in linked:
-            state = "no channels" if server.channels is not None else "channels not read"
-            grid.add_row(Text(printable(server.name)), Text(), Text(), Text(state, style=QUIET))
-    parts: list[RenderableType] = [Text(), Padding(grid, (0, 0, 0, 2))]
-    return parts + rest_of(len(arrows), ARROWS_SHOWN_MAX, "channels")
 
 
 def _clusters(report: AuditReport) -> RenderableType:
@@ -211,7 +183,7 @@ def finding_parts(
     rows.append(("what", line_of(finding.explanation)))
     if finding.gtid_set:
         rows.append(("set", Text(finding.gtid_set.shortened())))
-    picture = _picture(finding, snapshot)
+    picture = picture_of(finding, snapshot)
     if picture is not None:
         rows.append(("", picture))
     rows.append(("proof", _evidence(finding.evidence)))
@@ -235,32 +207,6 @@ def _where(finding: Finding, *, name_cluster: bool) -> Text:
     if finding.gtid_set:
         said.append(counted(finding.gtid_set.gtid_count, "transaction"))
     return line_of(" · ".join(said))
-
-
-def _picture(finding: Finding, snapshot: ClusterSnapshot | None) -> RenderableType | None:
-    """Draw which server has which GTIDs, with those of the finding in colour."""
-    if snapshot is None or not finding.gtid_set:
-        return None
-    ends = (finding.source, finding.replica)
-    held = {
-        server.name: server.gtid_executed
-        for server in snapshot.last
-        if server.name in ends and server.gtid_executed is not None
-    }
-    drawn = bars_of(finding.gtid_set, held) if held else ()
-    if not drawn:
-        return None
-    grid = Table.grid(padding=(0, 1))
-    for bars in drawn:
-        for number, bar in enumerate(bars.bars):
-            cells = Text()
-            for index, cell in enumerate(bar.cells):
-                style = "green" if cell is Cell.ALL else QUIET
-                cells.append(cell.value, style="bold red" if index in bars.marked else style)
-            tag = f" {bars.tsid.tag}" if bars.tsid.tag else ""
-            scale = f"1 … {bars.last:,} of {str(bars.tsid.uuid)[:8]}{tag}" if not number else ""
-            grid.add_row(Text(printable(bar.server)), cells, Text(scale, style=QUIET))
-    return grid
 
 
 def _evidence(evidence: Iterable[Evidence]) -> RenderableType:
@@ -327,18 +273,6 @@ def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:
     for label, content in rows:
         grid.add_row(label, content)
     return Padding(grid, (0, 0, 0, 2))
-
-
-def rest_of(count: int, shown: int, noun: str) -> list[RenderableType]:
-    """Return a line with the number of omitted items, if any."""
-    if count <= shown:
-        return []
-    return [Text(f"  … and {count - shown:,} more {noun}; --json has all", style=QUIET)]
-
-
-def line_of(text: str) -> Text:
-    """Return a text from a server or an operator, made printable."""
-    return Text(printable(text))
 
 
 def moment_of(moment: datetime | None) -> str:

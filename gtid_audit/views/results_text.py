@@ -14,6 +14,7 @@ from rich.text import Text
 
 from gtid_audit.output import counted, printable
 from gtid_audit.views import report_text
+from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from spark_audit.summary import FleetSummary, WorstCluster
 from topology.catalogue.findings import Finding, Severity, Unknown, Verdict
 
@@ -51,12 +52,12 @@ def show_results(results: Page, *, kept: bool) -> None:
     loud = results.worst_findings(report_text.FINDINGS_SHOWN_MAX) if _loud_count(summary) else ()
     for finding in loud:
         parts += report_text.finding_parts(finding, None, name_cluster=True)
-    parts += report_text.rest_of(_loud_count(summary), report_text.FINDINGS_SHOWN_MAX, "findings")
+    parts += rest_of(_loud_count(summary), report_text.FINDINGS_SHOWN_MAX, "findings")
     quiet = any(each.severity is Severity.INFO for each in summary.findings)
     accepted = results.accepted_findings(report_text.FINDINGS_SHOWN_MAX) if quiet else ()
     parts += report_text.accepted_parts(accepted, count=len(accepted))
     if len(accepted) == report_text.FINDINGS_SHOWN_MAX:
-        parts.append(Text("  … and perhaps more; --json has all", style=report_text.QUIET))
+        parts.append(Text("  … and perhaps more; --json has all", style=QUIET))
     if summary.unknown_count:
         # Two readings of one fact are shown as one line: request twice as many.
         unknown = results.first_unknown(2 * report_text.UNKNOWN_SHOWN_MAX)
@@ -65,7 +66,7 @@ def show_results(results: Page, *, kept: bool) -> None:
     if loud:
         parts += [Text(), report_text.next_steps(loud)]
     if kept:
-        parts += [Text(), report_text.line_of(f"Results: {results.place}")]
+        parts += [Text(), line_of(f"Results: {results.place}")]
     report_text.show(*parts)
 
 
@@ -98,7 +99,7 @@ def _verdict_line(summary: FleetSummary) -> Text:
 
 
 def _clusters(summary: FleetSummary) -> RenderableType:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style=report_text.QUIET)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
     for heading in ("cluster", "verdict", "servers", "found"):
         table.add_column(heading)
     for each in summary.worst:
@@ -112,9 +113,9 @@ def _clusters(summary: FleetSummary) -> RenderableType:
     others = summary.cluster_count - counts[Verdict.OK] - len(summary.worst)
     parts: list[RenderableType] = [table]
     if others:
-        parts.append(Text(f"… and {others:,} more that are not OK", style=report_text.QUIET))
+        parts.append(Text(f"… and {others:,} more that are not OK", style=QUIET))
     if counts[Verdict.OK]:
-        parts.append(Text(f"the other {counts[Verdict.OK]:,} OK", style=report_text.QUIET))
+        parts.append(Text(f"the other {counts[Verdict.OK]:,} OK", style=QUIET))
     return Padding(Group(*parts), (0, 0, 0, 2))
 
 

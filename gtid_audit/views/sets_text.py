@@ -15,7 +15,8 @@ from rich.text import Text
 from gtid import GtidSet, SetRelation, Tsid, relate
 from gtid_audit.output import counted
 from gtid_audit.views.pictures import Cell, bars_of
-from gtid_audit.views.report_text import QUIET, console, show
+from gtid_audit.views.report_parts import QUIET
+from gtid_audit.views.report_text import console, show
 
 TSIDS_SHOWN_MAX: Final = 20
 PICTURES_MAX: Final = 5

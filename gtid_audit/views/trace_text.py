@@ -12,7 +12,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from gtid_audit.output import counted, without_credentials
-from gtid_audit.views.report_text import QUIET, VERDICT_STYLE, labelled, line_of, show
+from gtid_audit.views.report_parts import QUIET, line_of
+from gtid_audit.views.report_text import VERDICT_STYLE, labelled, show
 from gtid_audit.views.trace_words import (
     bounded,
     cause_words,

@@ -25,7 +25,8 @@ from binlog.rows.value_text import value_text
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges
 from binlog.scan import EventGroup
 from gtid_audit.output import counted, printable
-from gtid_audit.views.report_text import QUIET, console, rest_of
+from gtid_audit.views.report_parts import QUIET, rest_of
+from gtid_audit.views.report_text import console
 from gtid_audit.views.transactions_json import label_of
 
 EVENTS_SHOWN_MAX: Final = 2_000

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from gtid_audit.output import counted, printable
 from gtid_audit.views import report_text
+from gtid_audit.views.report_parts import QUIET
 from topology.documents.json_items import document_pieces
 from topology.documents.records import Record, time_to_text
 
@@ -94,15 +95,15 @@ def _section(
 ) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(), Text(title, style="bold")]
     if not rows:
-        return [*parts, Padding(Text(nothing, style=report_text.QUIET), (0, 0, 0, 2))]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style=report_text.QUIET)
+        return [*parts, Padding(Text(nothing, style=QUIET), (0, 0, 0, 2))]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
     for heading in headings:
         table.add_column(heading)
     for row in rows[:ROWS_SHOWN_MAX]:
         table.add_row(*(Text(printable(cell)) for cell in row))
     parts.append(Padding(table, (0, 0, 0, 2)))
     if len(rows) > ROWS_SHOWN_MAX:
-        parts.append(Text("  … and more; --json has all", style=report_text.QUIET))
+        parts.append(Text("  … and more; --json has all", style=QUIET))
     return parts
 
 

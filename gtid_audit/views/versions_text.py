@@ -9,15 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import counted, printable
-from gtid_audit.views.report_text import (
-    QUIET,
-    VERDICT_STYLE,
-    labelled,
-    line_of,
-    moment_of,
-    rest_of,
-    show,
-)
+from gtid_audit.views.report_parts import QUIET, line_of, rest_of
+from gtid_audit.views.report_text import VERDICT_STYLE, labelled, moment_of, show
 from gtid_audit.views.versions_document import counts_of
 from topology.catalogue.findings import worst_verdict
 from topology.definitions.schema_versions import ClusterVersions, ServerSchemaVersion

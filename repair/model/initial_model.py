@@ -152,6 +152,7 @@ def _server(
         name=server.name,
         server_uuid=server.server_uuid,
         version=server.version,
+        vendor=server.vendor,
         executed=server.gtid_executed,
         purged=server.gtid_purged,
         committing=server.gtid_owned,

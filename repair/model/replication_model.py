@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.readings.vendors import Vendor
 from topology.readings.version import ServerVersion
 
 
@@ -96,6 +97,7 @@ class ModelServer:
     # gtid_owned in both readings: the commits may wait for a semi-synchronous replica, which has
     # received them and may have applied them.
     long_committing: GtidSet = field(default_factory=GtidSet)
+    vendor: Vendor | None = None
     skips_next: bool = False  # sql_replica_skip_counter: the next transaction is not applied
     had_unread_channels: bool = False  # at the first reading: what its appliers passed is unknown
     torn_below: str = ""  # a server that receives from it and was reset or restarted meanwhile

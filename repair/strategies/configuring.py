@@ -8,9 +8,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from repair.strategies.instruction_context import Situation, Text, always, in_order
+from topology.readings.vendors import LOG_RETENTION_HOURS, row_of
 
 # In the evidence of P3 (topology/facts/runway.py), with the value that the server has.
-RETENTION_SETTINGS: Final = ("binlog_expire_logs_seconds", "expire_logs_days")
+RETENTION_SETTINGS: Final = (
+    "binlog_expire_logs_seconds",
+    "expire_logs_days",
+    LOG_RETENTION_HOURS,
+)
+_HOURS: Final = "CALL mysql.rds_set_configuration('binlog retention hours', {})"
+_HOURS_MAX: Final = 168  # of RDS; Aurora allows more
 
 
 def configure(situation: Situation) -> str:
@@ -19,7 +26,36 @@ def configure(situation: Situation) -> str:
     ignores = any(each.fact == "IGNORE_SERVER_IDS" for each in finding.evidence)
     if finding.code == "H8" or ignores:
         return _ignoring_none(situation)
-    return SETTINGS[finding.code](situation)
+    if of_service := _of_service(situation):
+        return of_service
+    return SETTINGS[finding.code](situation) + _by_service(situation)
+
+
+def _of_service(situation: Situation) -> str:
+    """Return how a service keeps its logs for longer (C8); "" if the finding is about another."""
+    finding = situation.finding
+    if finding.code != "C8" or finding.evidence[0].fact != LOG_RETENTION_HOURS:
+        return ""
+    return (
+        f"on {finding.replica} run {in_order(_HOURS.format('(hours)'))}, with at least"
+        " outage_seconds_max of the policy; first look at its disk space"
+    )
+
+
+def _by_service(situation: Situation) -> str:
+    """Return how the service of a server changes what mysqld refuses to its accounts."""
+    finding, servers = situation.finding, situation.model.servers
+    vendors = {
+        server.vendor
+        for name in (finding.source, finding.replica)
+        if (server := servers.get(name or "")) is not None and server.vendor is not None
+    }
+    notes = [
+        f"{each.value} {row_of(each).configuration}"
+        for each in vendors
+        if row_of(each).configuration
+    ]
+    return "".join(f". {each}" for each in sorted(notes))
 
 
 def _ignoring_none(situation: Situation) -> str:
@@ -41,12 +77,24 @@ def raise_retention(situation: Situation) -> str:
     if not found:
         return "this does not help: the binary logs that are needed were deleted"
     [(name, value)] = found
+    if name == LOG_RETENTION_HOURS:
+        return (
+            f"on {finding.source} run {in_order(_HOURS.format(_HOURS_MAX))}, the longest time that"
+            f" RDS accepts. When the repair is done, run {in_order(_HOURS.format(value))}"
+        )
+    holder = situation.model.servers.get(finding.source or "")
+    if holder is not None and name in row_of(holder.vendor).log_settings:
+        return (
+            f"on {finding.source} raise {name} ({value} now) until the repair is done. Do not set"
+            f" it to 0: {row_of(holder.vendor).log_deletion}{_by_service(situation)}"
+        )
     is_kept = name == "binlog_expire_logs_seconds"  # 8.0 and later also has SET PERSIST
     word = "SET PERSIST" if is_kept else "SET GLOBAL"
     file = "" if is_kept else ", and set it to 0 in the configuration file before any restart"
     return (
         f"on {finding.source} run {in_order(f'{word} {name} = 0')}{file}: it then deletes no log by"
         f" itself. When the repair is done, run {in_order(f'{word} {name} = {value}')}"
+        f"{_by_service(situation)}"
     )
 
 

@@ -112,10 +112,12 @@ def plan_of(options: SourceOptions) -> Sequence[Fleet] | Sequence[Roster]:
     from topology.adapters.inventory.fleet_file import load_fleet, load_roster
 
     if options.credentials is Credentials.EXECUTOR:
-        roster = load_roster(options.fleet)
-        return dealt(_without_consumers(roster.only(options.cluster)), options)
-    fleet = load_fleet(options.fleet, environment=environment(), warn=_warn)
-    return dealt(_without_consumers(fleet.only(options.cluster)), options)
+        roster = load_roster(options.fleet, environment=environment(), cluster=options.cluster)
+        return dealt(_without_consumers(roster), options)
+    fleet = load_fleet(
+        options.fleet, environment=environment(), warn=_warn, cluster=options.cluster
+    )
+    return dealt(_without_consumers(fleet), options)
 
 
 Part = TypeVar("Part", Fleet, Roster)

@@ -22,7 +22,7 @@ PAGE = (Path(__file__).parents[2] / "docs/accepted-findings.md").read_text()
 def test_the_fleet_file_of_the_page_is_one(tmp_path: Path) -> None:
     [shown] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "fleet.yaml").write_text("defaults: {user: auditor}\n" + shown)
-    entries = load_roster(tmp_path / "fleet.yaml").policy.accepted_findings
+    entries = load_roster(tmp_path / "fleet.yaml", environment={}).policy.accepted_findings
     assert {(each.code, each.cluster, each.replica) for each in entries} == {
         ("C5", None, "*"),
         ("E1", "orders", "orders-2"),

@@ -47,7 +47,9 @@ def test_it_has_each_finding_above_info_and_is_refused_until_it_is_edited(tmp_pa
     assert (entry["reason"], entry["expires"]) == ("", "")
     assert '# Not read completely, so it may have more findings: "half"' in text
     with pytest.raises(InventoryProblem) as refused:
-        load_roster(fleet_of(tmp_path, text.replace("\\N", " ").replace("\\x85", " ")))
+        load_roster(
+            fleet_of(tmp_path, text.replace("\\N", " ").replace("\\x85", " ")), environment={}
+        )
     said = "\n".join(refused.value.problems)
     assert "reason: is empty; write why" in said
     assert "expires: " in said
@@ -72,7 +74,7 @@ def test_after_the_edit_the_entries_are_accepted_and_what_they_explained_appears
         text = text.replace('reason: ""', "reason: known").replace(
             'expires: ""', "expires: 2026-02-01"
         )
-        found = load_roster(fleet_of(tmp_path, text)).policy.accepted_findings
+        found = load_roster(fleet_of(tmp_path, text), environment={}).policy.accepted_findings
         codes.append([each.code for each in found])
         policy = Policy(accepted_findings=(*policy.accepted_findings, *found))
     assert codes == [["H1"], ["C3"]]
@@ -86,7 +88,7 @@ def test_accepted_findings_are_shown_for_one_cluster_and_for_many(
 ) -> None:
     text = baseline_text(report_of(Engine.LOCAL, [audit_cluster(holed("pair"))]))
     text = text.replace('reason: ""', "reason: known gap").replace('""', '"2026-02-01"')
-    policy = load_roster(fleet_of(tmp_path, text)).policy
+    policy = load_roster(fleet_of(tmp_path, text), environment={}).policy
     for names in (("pair",), ("pair", "well")):
         snapshots = [holed("pair"), healthy("well")][: len(names)]
         show_report(report_of(Engine.LOCAL, [audit_cluster(each, policy) for each in snapshots]))

@@ -27,6 +27,13 @@ def test_the_command_of_the_page_audits_a_group(
         found = json.loads(capsys.readouterr().out)
         assert (status, found["verdict"]) == (0, "OK"), found
         assert len(found["clusters"][0]["servers"]) == 3  # the replica below the group, too
+        assert run(words) == 0
+        tree = capsys.readouterr().out.splitlines()[2:6]
+        assert tree[0].startswith("  group ")
+        assert sorted(line.split("  ")[2] for line in tree if "── " in line) == [
+            *("ONLINE PRIMARY", "ONLINE SECONDARY"),
+        ]
+        assert len([line for line in tree if "└─▶ " in line]) == 1, "the replica, below m1"
         group["m2"].execute("STOP GROUP_REPLICATION")
         dsns = [group[name].dsn for name in ("m1", "m2", "r")]
         status = run(["audit", *dsns, "--json"])

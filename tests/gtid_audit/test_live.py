@@ -65,7 +65,7 @@ def test_a_healthy_pair(pair97: Pair, tmp_path: Path) -> None:
     text = run_cli("pair", *dsns)
     assert text.returncode == 0
     assert text.stdout.startswith(" OK   pair · 2 servers · read ")
-    assert text.stdout.count("──▶") == 2
+    assert text.stdout.count("─▶") == 2
     by_socket = f"mysql://root@/?unix_socket={pair97.a.socket_path}"
     assert run_cli("pair", by_socket, pair97.b.dsn).returncode == 0
     planned = run_cli("repair", "plan", "--pair", *dsns, "--out", str(tmp_path / "plan"), "--json")

@@ -38,7 +38,7 @@ def test_a_healthy_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run(("audit", "--offline", saved(tmp_path))) == exits.OK
     out, err = capsys.readouterr()
     assert (out.splitlines()[0].split()[0], err) == ("OK", "")
-    assert "db1 ──▶ db2" in out
+    assert "  db1\n  └─▶ db2\n" in out
     assert "From pasted output: binary logs and contents of transactions were not read." in out
     assert "Read once: db1, db2." in out
 

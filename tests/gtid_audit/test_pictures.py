@@ -2,10 +2,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
-from gtid_audit.views.pictures import BAR_CELLS_MAX, Cell, arrows_of, bars_of
-from tests.gtid_audit.build import half_read, healthy, holed
-from tests.snapshots import A, B, a_channel, a_cluster, a_server
-from topology.readings.snapshot import ThreadState
+from gtid_audit.views.pictures import BAR_CELLS_MAX, Cell, bars_of
+from tests.gtid_audit.build import holed
+from tests.snapshots import A
 
 
 def test_a_hole_is_seen_where_it_lies() -> None:
@@ -47,45 +46,3 @@ def test_every_cell_tells_the_truth(about: set[int], left: set[int], right: set[
 def test_what_would_cost_time_is_not_drawn() -> None:
     fragmented = GtidSet.from_intervals((Tsid(A), gno, gno + 1) for gno in range(1, 300_001, 2))
     assert bars_of(fragmented, {"a": fragmented}) == ()
-
-
-def test_arrows_say_what_is_not_as_it_should_be() -> None:
-    assert [
-        (arrow.source, arrow.replica, arrow.flows, arrow.remarks) for arrow in arrows_of(healthy())
-    ] == [
-        ("a", "b", True, ()),
-        ("b", "a", True, ()),
-    ]
-    stopped = a_channel(
-        "b",
-        B,
-        name="back",
-        receiver=ThreadState.CONNECTING,
-        receiver_errno=2003,
-        applier=ThreadState.STOPPED,
-        applier_error="no",
-        auto_position=False,
-        lag_seconds=7,
-    )
-    arrows = arrows_of(
-        a_cluster("pair", a_server("a", A, "", channels=(stopped,)), a_server("b", B, ""))
-    )
-    assert [(arrow.flows, arrow.remarks) for arrow in arrows] == [
-        (
-            False,
-            (
-                "channel back",
-                "receiver connecting",
-                "applier stopped by an error",
-                "auto-position off",
-                "7 s behind",
-            ),
-        )
-    ]
-
-
-def test_sources_that_are_not_known() -> None:
-    assert arrows_of(half_read())[0].remarks == ("source not read",)
-    outside = a_cluster("pair", a_server("a", A, "", channels=(a_channel("elsewhere", B),)))
-    assert arrows_of(outside)[0].source == "elsewhere.example:3306"
-    assert arrows_of(outside)[0].remarks == ("outside this cluster",)

@@ -1,7 +1,9 @@
 import json
+from uuid import UUID
 
 import pytest
 
+from gtid import GtidSet
 from gtid_audit.output import printable, without_credentials, write_json
 from gtid_audit.views.report import Engine, report_of
 from gtid_audit.views.report_text import show_report
@@ -73,7 +75,8 @@ def test_no_clusters_are_not_ok() -> None:
 
 def test_a_healthy_pair_is_told_in_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, healthy()) == (
-        " OK   pair · 2 servers · read 2026-01-02 12:00:01 UTC\n\n  a ──▶ b\n  b ──▶ a\n"
+        " OK   pair · 2 servers · read 2026-01-02 12:00:01 UTC\n\n"
+        "  a\n  └─▶ b\n      └─▶ a  above\n"
     )
 
 
@@ -84,11 +87,15 @@ def test_a_finding_is_told_with_its_place_proof_and_ways(
     text = shown(capsys, holed())
     for part in (
         " CRITICAL   pair · 2 servers · 1 critical · read",
-        "a ──▶ b auto-position off",
+        "└─▶ b  H1, auto-position off",
         "H1 bypassed by file position  critical, proved",
         "a → b · 3 transactions",
         f"{A}:51-53",
-        "████████████████████████·▒██████████████████████",
+        "aaaaaaaa of a, 1 … 100",
+        "a ████████████████████████████████████████████████",
+        "b ███████████████████████···██████████████████████",
+        "                         ^^^",
+        "█ executed  · hole",
         "auto_position: 0  b, 12:00:01",
         "refetch",
         "inject_empty",
@@ -97,6 +104,48 @@ def test_a_finding_is_told_with_its_place_proof_and_ways(
         assert part in text
     assert max(map(len, text.splitlines())) <= 100
     assert "\x1b" not in text
+
+
+SITE = "eu-west-1.orders.example.com"
+
+
+def star_of_200_uuids() -> ClusterSnapshot:
+    """db1 and its replicas, with long names: db2 is errant, db3 is missing the end of one UUID."""
+    uuids = [UUID(int=number) for number in range(1, 201)]
+    old = ",".join(f"{uuid}:1-50" for uuid in uuids)
+    source = a_channel(f"db1.{SITE}", A, source_host=f"db1.{SITE}.example")
+    return a_cluster(
+        "star",
+        a_server(f"db1.{SITE}", A, f"{A}:1-400000000,{old}", gtid_purged=GtidSet.parse(f"{A}:1-9")),
+        a_server(f"db2.{SITE}", B, f"{A}:1-400000000,{B}:1-3,{old}", channels=(source,)),
+        a_server(
+            f"db3.{SITE}", UUID(int=0xC << 124), f"{A}:1-400000000,{old[:-3]}", channels=(source,)
+        ),
+    )
+
+
+def test_200_uuids_are_told_apart_in_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = shown(capsys, star_of_200_uuids())
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert f"  db1.{SITE}" in lines
+    assert f"  ├─▶ db2.{SITE}  E1" in lines
+    assert "Of 202 UUIDs in gtid_executed, 2 differ:" in lines
+    listed = " ".join(text.split())
+    assert f"0000…00c8 50 missing: 49 on db3.{SITE}" in listed
+    assert f"missing: 3 on db1.{SITE}, 3 on db3.{SITE}" in listed
+    assert "        db2.eu-…mple.com !!!" in lines
+    assert "        db3.eu-…mple.com" in lines
+    assert "  (blank) nothing yet  ! errant" in text
+
+
+def test_what_differs_is_no_part_of_a_report_that_is_ok(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "gtid_executed" not in shown(capsys, healthy())
 
 
 def test_what_was_not_read_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,33 @@ class Target:
 
 TARGETS: Sequence[Target] = (
     Target(
+        "pictures",
+        (
+            *("gtid_audit/views/interval_map.py", "gtid_audit/views/topology_tree.py"),
+            *("gtid_audit/views/short_labels.py", "gtid_audit/views/uuid_overview.py"),
+        ),
+        (
+            *("tests/gtid_audit/test_interval_map.py", "tests/gtid_audit/test_topology_tree.py"),
+            *("tests/gtid_audit/test_short_labels.py", "tests/gtid_audit/test_report.py"),
+        ),
+    ),
+    Target(
+        "listed servers",
+        (
+            "topology/adapters/inventory/listed_servers.py",
+            "topology/adapters/inventory/listed_clusters.py",
+        ),
+        ("tests/topology/test_listed_servers.py", "tests/topology/test_fleet_file.py"),
+    ),
+    Target(
+        "vendors",
+        (
+            *("topology/readings/vendors.py", "topology/adapters/vendor_facts.py"),
+            "topology/adapters/vendor_reasons.py",
+        ),
+        ("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
+    ),
+    Target(
         "history and acceptance",
         (
             *("topology/finding_history.py", "topology/adapters/history_file.py"),

@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from repair.model.replication_model import Model
 from repair.strategies.configuring import SETTINGS
 from repair.strategies.strategy_registry import PLANNERS, by_hand
@@ -11,6 +13,7 @@ from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Evidence, Finding
 from topology.catalogue.verdict_table import CATALOGUE
+from topology.readings.vendors import Vendor
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SERVERS = model(
@@ -105,6 +108,54 @@ def test_a_filter_of_a_binary_log_is_removed_and_its_replicas_are_no_option() ->
     )
     text = by_hand("configure", replace(purged(SERVERS), code="C11", evidence=evidence), SERVERS)
     assert text.startswith("remove binlog_do_db, binlog_ignore_db from the configuration file of a")
+
+
+def of_vendor(vendor: Vendor) -> Model:
+    return SERVERS.replace(replace(SERVERS["a"], vendor=vendor))
+
+
+@pytest.mark.parametrize(
+    ("vendor", "words"),
+    [
+        (Vendor.MYSQL, ""),
+        (Vendor.RDS, ". RDS refuses SET GLOBAL"),
+        (Vendor.AURORA, "DB cluster parameter group"),
+        (Vendor.AZURE, "change the server parameter there"),
+        (Vendor.CLOUD_SQL, "change the database flag of the instance"),
+    ],
+)
+def test_where_a_service_changes_a_setting_is_stated(vendor: Vendor, words: str) -> None:
+    finding = replace(
+        purged(SERVERS), code="C5", replica="a", evidence=(Evidence("sync_binlog", "0", "a", NOON),)
+    )
+    plain = by_hand("configure", finding, SERVERS)
+    text = by_hand("configure", finding, of_vendor(vendor))
+    assert text.startswith(plain)
+    assert words in text
+    assert bool(text.removeprefix(plain)) is bool(words)
+
+
+def test_a_service_keeps_logs_for_longer_by_its_own_setting() -> None:
+    hours = (Evidence("binlog_retention_hours", "24", "a", NOON),)
+    finding = replace(purged(SERVERS), code="P3", evidence=hours)
+    text = by_hand("raise_retention", finding, of_vendor(Vendor.RDS))
+    assert "CALL mysql.rds_set_configuration('binlog retention hours', 168)`" in text
+    assert text.endswith("run `CALL mysql.rds_set_configuration('binlog retention hours', 24)`")
+    short = replace(finding, code="C8", source=None, replica="a")
+    text = by_hand("configure", short, of_vendor(Vendor.RDS))
+    assert text.startswith("on a run `CALL mysql.rds_set_configuration('binlog retention hours', (")
+    assert "SET GLOBAL" not in text
+
+
+def test_0_is_not_for_ever_on_azure() -> None:
+    kept = (Evidence("binlog_expire_logs_seconds", "3600", "a", NOON),)
+    finding = replace(purged(SERVERS), code="P3", evidence=kept)
+    assert "SET PERSIST binlog_expire_logs_seconds = 0" in by_hand(
+        "raise_retention", finding, SERVERS
+    )
+    text = by_hand("raise_retention", finding, of_vendor(Vendor.AZURE))
+    assert "Do not set it to 0" in text
+    assert "SET PERSIST" not in text
 
 
 def test_a_server_is_attached_only_to_one_that_was_read_and_has_all_of_it() -> None:

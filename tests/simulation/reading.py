@@ -38,7 +38,8 @@ from topology.readings.snapshot import (
     UnreadFact,
     UnreadReason,
 )
-from topology.readings.version import ServerVersion, Vendor
+from topology.readings.vendors import Vendor
+from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -39,7 +39,7 @@ from topology.documents.records import Record, snapshot_to_record
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence, LogStart
 from topology.readings.snapshot import BinaryLog
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 from topology.readings.worker import WorkerSnapshot
 from topology.rules import RULES
 
@@ -336,6 +336,8 @@ def test_twins_are_not_settled() -> None:
         ("replica_type_conversions", "ALL_LOSSY,ALL_NON_LOSSY", "C15"),
         ("wsrep_on", "ON", "U4"),
         ("binary_log", "CLOSED", "A9"),
+        ("binlog_retention_hours", "12", "C8"),
+        ("binlog_retention_hours", "NULL", None),
         ("replica_exec_mode", "STRICT", None),
     ],
 )

@@ -20,6 +20,7 @@ OF_OTHERS = {
         *("--defaults-extra-file", "--force", "--host", "--login-path"),
         *("--port", "--protocol", "--skip-comments", "--socket", "--user", "--vertical"),
     ),
+    "ansible-inventory": ("--list",),
     "mysqld": ("--replicate-same-server-id", "--skip-log-bin"),
     "mysqldump": ("--no-data", "--set-gtid-purged", "--single-transaction"),
     "mysqlbinlog": ("--raw", "--read-from-remote-server"),

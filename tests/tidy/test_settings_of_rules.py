@@ -17,6 +17,7 @@ READ_LATER = {
     "relay_log_recovery": "of a channel that has a backlog, a gap or a doubt",
     "binlog_expire_logs_seconds": "of logs with what another server needs",
     "expire_logs_days": "of logs with what another server needs",
+    "binlog_retention_hours": "of logs with what another server needs",
     "server_id_source": "of servers with one server_id, or of a backlog",
     "gtid_mode_source": "of transactions that a channel has gone past",
     "group_replication_gtid_assignment_block_size": "of a group with gaps",
@@ -27,7 +28,9 @@ READ_LATER = {
 # Names that are not written where they are used: the constants or tables that have them.
 ELSEWHERE = {
     ("topology/readings/one_server.py", "name"): ("hostname", "port", "datadir"),
-    ("topology/facts/runway.py", "setting"): ("binlog_expire_logs_seconds", "expire_logs_days"),
+    ("topology/facts/runway.py", "setting"): (
+        *("binlog_retention_hours", "binlog_expire_logs_seconds", "expire_logs_days"),
+    ),
     ("topology/rules/coverage.py", "name"): ("hostname", "port", "datadir"),
     ("topology/rules/absent_causes.py", "source_of_variable"): (
         dialect.SERVER_ID_SOURCE,

@@ -29,7 +29,8 @@ from topology.readings.snapshot import (
     UnreadFact,
     UnreadReason,
 )
-from topology.readings.version import ServerVersion, Vendor
+from topology.readings.vendors import Vendor
+from topology.readings.version import ServerVersion
 
 STRANGER = UUID(int=0x78)
 _HOUR = timedelta(hours=1)

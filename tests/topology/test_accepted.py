@@ -219,10 +219,10 @@ def test_a_fleet_file_names_plans_from_where_it_is(tmp_path: Path) -> None:
     file = tmp_path / "fleet.yaml"
     clusters = "clusters: [{name: c, servers: [{name: s, host: h}]}]\n"
     file.write_text(f"policy: {{accepted: [plan-1]}}\n{clusters}")
-    assert load_roster(file).policy.accepted == (REPAIR,)
+    assert load_roster(file, environment={}).policy.accepted == (REPAIR,)
     file.write_text(f"policy: {{accepted: [plan-1, plan-2]}}\n{clusters}")
     with pytest.raises(InventoryProblem, match=r"line 1: policy.accepted\[1\]: .*plan-2"):
-        load_roster(file)
+        load_roster(file, environment={})
 
 
 def test_it_is_the_same_through_a_command_line_and_a_file(tmp_path: Path) -> None:

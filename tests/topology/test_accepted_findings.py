@@ -247,7 +247,7 @@ clusters:
 
 def roster(tmp_path: Path, text: str) -> Roster:
     (tmp_path / "fleet.yaml").write_text(text)
-    return load_roster(tmp_path / "fleet.yaml")
+    return load_roster(tmp_path / "fleet.yaml", environment={})
 
 
 def test_the_fleet_file_has_entries_of_the_fleet_and_of_clusters(tmp_path: Path) -> None:

@@ -94,11 +94,14 @@ def test_a_file_that_everyone_can_change_may_not_have_commands(tmp_path: Path) -
     path = tmp_path / "fleet.yaml"
     path.write_text(HEAD + "      - {name: one, command: [cat, x]}\n")
     path.chmod(0o640)
-    assert load_roster(path).clusters[0].consumers[0].command == ("cat", "x")
+    assert load_roster(path, environment={}).clusters[0].consumers[0].command == ("cat", "x")
     path.chmod(0o642)
-    for load in (load_roster, lambda each: load_fleet(each, environment={}, warn=pytest.fail)):
+    for load in (
+        lambda each: load_roster(each, environment={}),
+        lambda each: load_fleet(each, environment={}, warn=pytest.fail),
+    ):
         with pytest.raises(InventoryProblem, match="every user of this machine can change it"):
             load(path)
     path.write_text(HEAD + '      - {name: one, set: "@x"}\n')
     assert path.stat().st_mode & stat.S_IWOTH
-    assert load_roster(path).clusters[0].consumers[0].file == tmp_path / "x"
+    assert load_roster(path, environment={}).clusters[0].consumers[0].file == tmp_path / "x"

@@ -273,7 +273,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_roster_says_where_the_accounts_are_and_looks_up_none(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text(EXAMPLE)
-    roster = load_roster(path)
+    roster = load_roster(path, environment={})
     assert [cluster.name for cluster in roster.clusters] == ["billing", "orders"]
     assert [cluster.name for cluster in roster.only("orders").clusters] == ["orders"]
     assert roster.only(None) is roster
@@ -292,7 +292,7 @@ def test_a_roster_says_where_the_accounts_are_and_looks_up_none(tmp_path: Path) 
     assert one.target_without_account().user == ""
     path.write_text(EXAMPLE.replace("limits:", "limts:").replace("{name: two", "{nam: two"))
     with pytest.raises(InventoryProblem) as refusal:
-        load_roster(path)
+        load_roster(path, environment={})
     assert len(refusal.value.problems) == 3
 
 

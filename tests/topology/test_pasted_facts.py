@@ -32,7 +32,7 @@ from topology.readings.snapshot import (
     UnreadReason,
     as_read,
 )
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 
 SAVED = datetime(2026, 1, 2, 13, tzinfo=UTC)
 FILE = PastedFile("db1.txt", "db1", "offline", SAVED)
@@ -341,6 +341,23 @@ def test_what_gtid_audit_does_not_evaluate() -> None:
     assert "has no MySQL GTIDs" in unread(maria)["gtid_executed"]
     off = read(vertical({"@@version": NEW, "@@GLOBAL.gtid_mode": "OFF"}))
     assert "new transactions get no GTID" in unread(off)["gtid_executed"]
+
+
+def test_a_server_of_rds_and_an_aurora_reader_are_recognised() -> None:
+    text = {"@@version": "8.0.35", "@@version_comment": "Source distribution"}
+    rds = read(vertical({**text, "@@GLOBAL.basedir": "/rdsdbbin/mysql-8.0.35.R4/"}))
+    assert rds.vendor is Vendor.RDS
+    off = read(vertical({**text, "@@basedir": "/rdsdbbin/mysql/", "@@GLOBAL.gtid_mode": "OFF"}))
+    assert unread(off)["gtid_executed"].endswith("(gtid-mode))")
+    whole_pair = pair()["db2"]
+    shown = "".join(
+        vertical({"Variable_name": name, "Value": value})
+        for name, value in (("aurora_version", "3.05.2"), ("innodb_read_only", "ON"))
+    )
+    reader = read(whole_pair + shown)
+    assert (reader.vendor, reader.gtid_executed) == (Vendor.AURORA, None)
+    assert "an Aurora reader" in unread(reader)["gtid_executed"]
+    assert read(whole_pair + shown.replace("ON", "OFF")).gtid_executed == a_set(f"{A}:1-9")
 
 
 def test_an_old_server_with_its_log() -> None:

@@ -26,7 +26,7 @@ from topology.adapters.mysql import LostServer, MysqlReader, connect
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer, ServerSnapshot, UnreadFact, UnreadReason, as_read
 from topology.readings.target import ServerTarget
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 
 Answer = list[dict[str, Any]] | Exception
 TARGET = ServerTarget(name="a", host="db1", port=3306, user="root")
@@ -70,7 +70,7 @@ class Scripted:
     @property
     def description(self) -> list[tuple[str]]:
         """The columns of the answer; an empty one has those that somebody looks for."""
-        expected = ("Source_Host", "worker_id")
+        expected = ("Source_Host", "worker_id", "value")
         return [(name,) for name in (self._rows[0] if self._rows else expected)]
 
     def execute(self, statement: str) -> None:
@@ -195,6 +195,8 @@ def test_a_script_without_changes_is_a_healthy_server(read: Any) -> None:
     ("changes", "vendor", "fact", "reason"),
     [
         (version("10.11.6-MariaDB"), Vendor.MARIADB, "gtid_executed", UnreadReason.UNSUPPORTED),
+        (version("8.0.11-TiDB-v7.5.0"), Vendor.TIDB, "gtid_executed", UnreadReason.UNSUPPORTED),
+        (version("8.0.40-Vitess"), Vendor.VITESS, "gtid_executed", UnreadReason.UNSUPPORTED),
         (version("5.5.62-log"), Vendor.MYSQL, "gtid_executed", UnreadReason.UNSUPPORTED),
         (version("nine"), Vendor.MYSQL, "version", UnreadReason.UNPARSEABLE),
         ({"SELECT @@GLOBAL.version": []}, None, "version", UnreadReason.UNPARSEABLE),
@@ -211,7 +213,16 @@ def test_a_script_without_changes_is_a_healthy_server(read: Any) -> None:
             UnreadReason.UNSUPPORTED,
         ),
     ],
-    ids=["MariaDB", "too old", "no version", "no row", "no such variable", "no GTIDs"],
+    ids=[
+        "MariaDB",
+        "TiDB",
+        "Vitess",
+        "too old",
+        "no version",
+        "no row",
+        "no such variable",
+        "no GTIDs",
+    ],
 )
 def test_a_server_that_cannot_be_evaluated_is_asked_no_further(
     read: Any, changes: dict[str, Answer], vendor: Vendor | None, fact: str, reason: UnreadReason
@@ -222,6 +233,60 @@ def test_a_server_that_cannot_be_evaluated_is_asked_no_further(
     assert reading.vendor is vendor
     assert not isinstance(as_read(reading), ReadServer)
     assert (reading.gtid_executed, reading.channels, reading.settings) == (None, None, None)
+
+
+RDS: dict[str, Answer] = {
+    "SELECT @@GLOBAL.version": [
+        {
+            "version": "8.4.5",
+            "version_comment": "Source distribution",
+            "basedir": "/rdsdbbin/mysql-8.4.5.R1/",
+        }
+    ],
+}
+
+
+def test_a_server_of_rds_without_gtids_shows_the_parameter(read: Any) -> None:
+    """GTIDs are off by default there, so this is the first that an audit of RDS shows."""
+    reading = read({**RDS, "@@GLOBAL.gtid_owned": [IDENTITY | {"gtid_mode": "OFF_PERMISSIVE"}]})
+    assert reading.vendor is Vendor.RDS
+    [unread] = reading.unread
+    assert unread.detail.startswith("gtid_mode is OFF_PERMISSIVE")
+    assert unread.detail.endswith("(RDS: turn GTIDs on in the DB parameter group (gtid-mode))")
+
+
+def denied(number: int) -> Exception:
+    return pymysql.err.OperationalError(number, "SELECT command denied")
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown", "unread"),
+    [
+        ([{"value": "24"}], "24", []),
+        ([{"value": None}], "NULL", []),
+        ([], None, []),
+        (denied(ER.TABLEACCESS_DENIED_ERROR), None, []),
+        (denied(ER.NO_SUCH_TABLE), None, []),
+        (denied(1021), None, ["log_retention"]),
+    ],
+)
+def test_rds_shows_for_how_long_it_keeps_logs(
+    read: Any, answer: Answer, shown: str | None, unread: list[str]
+) -> None:
+    columns = {"mysql.rds_configuration": answer}
+    reading = read({**columns, **RDS})
+    assert reading.setting("binlog_retention_hours") == shown
+    assert [each.fact for each in reading.unread] == unread
+    # No other server is asked: nothing would answer it here.
+    assert read({}).setting("binlog_retention_hours") is None
+
+
+def test_a_variable_shows_aurora_and_its_reader(read: Any) -> None:
+    values = {"aurora_version": "3.05.2", "innodb_read_only": "ON"}
+    rows = [{"Variable_name": name, "Value": value} for name, value in values.items()]
+    reading = read({"SHOW GLOBAL VARIABLES": rows, "mysql.rds_configuration": []})
+    assert (reading.vendor, reading.gtid_executed) == (Vendor.AURORA, None)
+    assert [each.fact for each in reading.unread] == ["gtid_executed"]
 
 
 @pytest.mark.parametrize("fact", ["gtid_owned", "gtid_purged", "gtid_executed", "server_uuid"])

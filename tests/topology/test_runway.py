@@ -20,7 +20,7 @@ from topology.readings.snapshot import (
     ServerSnapshot,
     ThreadState,
 )
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 
 DAY = timedelta(days=1)
 WEEK = (("binlog_expire_logs_seconds", "604800"),)

@@ -14,7 +14,7 @@ from topology.facts.unseen import address_of, outside_channels, undeclared_chann
 from topology.policy import Policy
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import ServerSnapshot
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 
 GROUP = "aaaaaaaa-0000-0000-0000-00000000000a"
 MEMBER = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet())

@@ -30,7 +30,8 @@ from topology.readings.dialect import (
 )
 from topology.readings.snapshot import LogPosition, ThreadState
 from topology.readings.target import NO_PASSWORD, Secret, ServerTarget
-from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
+from topology.readings.vendors import Vendor, vendor_of
+from topology.readings.version import ServerVersion, UnreadableVersion
 from topology.readings.worker import ROW_LOCK_RETRY, ROW_LOCK_WAIT
 
 LAWS = laws()

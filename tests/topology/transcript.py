@@ -47,7 +47,8 @@ from topology.readings.snapshot import (
     UnreadFact,
     UnreadReason,
 )
-from topology.readings.version import ServerVersion, Vendor
+from topology.readings.vendors import Vendor
+from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
 from topology.rules import RULES
 

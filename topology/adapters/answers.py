@@ -14,7 +14,9 @@ import pymysql
 from gtid import GtidError
 from topology.adapters.connection import Connection
 from topology.adapters.unread import unread_fact
+from topology.adapters.vendor_reasons import with_vendor_reason
 from topology.readings.snapshot import UnreadFact, UnreadReason
+from topology.readings.vendors import Vendor
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -58,6 +60,7 @@ class FactsOfConnection:
 
     seconds_max: float  # the time limit of the connection, for one answer
     unread: list[UnreadFact] = field(default_factory=list)
+    vendor: Vendor | None = None  # as soon as it is known: its reasons are added to `unread`
 
     def take(self, name: str, read: Callable[[], T]) -> T | None:
         """Return a fact, or note why it could not be read.
@@ -80,6 +83,7 @@ class FactsOfConnection:
                 raise
         return None
 
-    def _note(self, unread: UnreadFact) -> None:
+    def _note(self, fact: UnreadFact) -> None:
+        unread = with_vendor_reason(self.vendor, fact)
         if unread not in self.unread:
             self.unread.append(unread)

@@ -1,7 +1,6 @@
 """Reads the sets that consumers have stored: from a file, or from the output of a command.
 
-1. A command is run without a shell, in its own session, with no input. It costs its time limit at
-   most: then it and its children in that session are killed. Its output is read up to a limit.
+1. A command is run by command_output.py, which limits its time and its output.
 2. Each failure is the reason why the set is not known. Nothing is raised for what a consumer, a
    file or a command does.
 3. Consumers are read at the same time, each in a daemon thread: a file system that hangs must not
@@ -9,12 +8,8 @@
 4. A place is shown as a path or as the name of a program. Arguments may contain secrets.
 """
 
-import os
 import queue
-import selectors
-import signal
 import stat
-import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -23,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from gtid import GtidSet
+from topology.adapters.command_output import CommandFailed, output_of
 from topology.adapters.consumer_source import ConsumerSource, printable
 from topology.readings.consumers import ConsumerReading, OfferedReading
 from topology.readings.set_in_text import NoSetInText, set_in_text
@@ -30,9 +26,6 @@ from topology.readings.target import Secret
 
 # A stored set has kilobytes. A dump can have any size, and its set is near its beginning.
 STORED_BYTES_MAX: Final = 16 * 1024**2
-_ERROR_BYTES_MAX: Final = 4_096
-_SHOWN_CHARS: Final = 200
-_PIECE_BYTES: Final = 64 * 1024
 _GRACE_SECONDS: Final = 0.5  # the reader's own time limit gives the better message
 
 
@@ -158,64 +151,9 @@ def _content_of(file: Path) -> bytes:
 
 def _output_of(command: Sequence[str], directory: Path | None, seconds_max: float) -> bytes:
     """Return what a command prints. Raises OSError, UnreadConsumer."""
-    end = time.monotonic() + seconds_max
-    with subprocess.Popen(  # noqa: S603 - the operator's own command, and no shell
-        list(command),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=directory,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, said = _pipes_of(process, end)
-            status = process.wait(timeout=max(end - time.monotonic(), 0.0))
-        except (_Late, subprocess.TimeoutExpired):
-            _kill(process)
-            raise UnreadConsumer(_late(seconds_max)) from None
-        except BaseException:
-            _kill(process)
-            raise
-    if status != 0:
-        how = f"exit status {status}" if status > 0 else f"ended by signal {-status}"
-        lines = said.decode(errors="backslashreplace").strip().splitlines()
-        raise UnreadConsumer(how + (f": {printable(lines[-1])[:_SHOWN_CHARS]}" if lines else ""))
-    return output
-
-
-class _Late(Exception):
-    """A command has not closed its output in time."""
-
-
-def _pipes_of(process: "subprocess.Popen[bytes]", end: float) -> tuple[bytes, bytes]:
-    """Return what a command writes to its two outputs; of the second one, the last bytes."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    output, said = bytearray(), bytearray()
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(process.stdout, selectors.EVENT_READ, output)
-        waiting.register(process.stderr, selectors.EVENT_READ, said)
-        while waiting.get_map():
-            left = end - time.monotonic()
-            ready = waiting.select(left) if left > 0 else []
-            if not ready:
-                raise _Late
-            for key, _ in ready:
-                piece = os.read(key.fd, _PIECE_BYTES)
-                key.data.extend(piece)
-                if not piece:
-                    waiting.unregister(key.fileobj)
-            del said[:-_ERROR_BYTES_MAX]
-            if len(output) > STORED_BYTES_MAX:
-                raise UnreadConsumer(f"more than the limit of {STORED_BYTES_MAX:,} bytes")
-    return bytes(output), bytes(said)
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a command that was not waited for, and its children in its session."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _late(seconds_max: float) -> str:
-    return f"no answer within {seconds_max:g} seconds"
+    try:
+        return output_of(
+            command, directory=directory, seconds_max=seconds_max, bytes_max=STORED_BYTES_MAX
+        )
+    except CommandFailed as failure:
+        raise UnreadConsumer(str(failure)) from failure

@@ -40,6 +40,7 @@ from topology.adapters.definition_statements import (
 from topology.adapters.reading_statements import VERSION
 from topology.adapters.status import parse_owned
 from topology.adapters.unread import unread_fact
+from topology.adapters.vendor_facts import vendor_of_row
 from topology.definitions.canonical import CanonicalDefinition, canonical_definition, with_order
 from topology.definitions.schema_objects import (
     ObjectDigest,
@@ -51,7 +52,8 @@ from topology.definitions.schema_objects import (
 from topology.definitions.visibility import Visibility, needed_for
 from topology.readings.snapshot import UnreadFact, UnreadReason
 from topology.readings.target import ServerTarget
-from topology.readings.version import ServerVersion, Vendor, vendor_of
+from topology.readings.vendors import row_of
+from topology.readings.version import ServerVersion
 
 # Errors of SHOW CREATE that mean that there is no such object: of its schema, its table, a routine
 # (1305), a trigger (1360), an event (1539).
@@ -191,9 +193,10 @@ class DefinitionReader:
 
     def _version(self) -> ServerVersion:
         row = self._one(VERSION, "version")
-        version, comment = text_of(row["version"]), text_of(row["version_comment"])
-        if vendor_of(version_text=version, version_comment=comment) is Vendor.MARIADB:
-            raise NotShown(f"MariaDB {version} shows its definitions in other ways")
+        version, vendor = text_of(row["version"]), vendor_of_row(row)
+        if row_of(vendor).unevaluated:
+            raise NotShown(f"{vendor.value} {version} shows its definitions in other ways")
+        self._facts.vendor = vendor
         return ServerVersion.parse(version)
 
     def _set_limits(self) -> None:

@@ -27,12 +27,14 @@ from topology.adapters.connection import Connection, connect
 from topology.adapters.hidden_workers import SYSTEM_USER
 from topology.adapters.reading_statements import VERSION
 from topology.adapters.status import parse_owners
+from topology.adapters.vendor_facts import vendor_of_row
 from topology.locks.lock_waits import LockReading, LockSession, MetadataLock, RowWait
 from topology.readings.dialect import RECEIVER_STATE, REPLICATION_THREADS, Dialect, dialect_of
 from topology.readings.hidden_passwords import without_secrets
 from topology.readings.snapshot import UnreadFact
 from topology.readings.target import ServerTarget
-from topology.readings.version import ServerVersion, Vendor, vendor_of
+from topology.readings.vendors import row_of
+from topology.readings.version import ServerVersion
 
 _OWNED: Final = "SELECT @@GLOBAL.gtid_owned AS owned"
 _INSTRUMENT: Final = (
@@ -147,9 +149,10 @@ class _Locks:
 
     def _dialect(self) -> Dialect:
         row = self._one(VERSION, "version")
-        version, comment = str(row["version"]), str(row["version_comment"])
-        if vendor_of(version_text=version, version_comment=comment) is Vendor.MARIADB:
-            raise NotShown(f"MariaDB {version} shows its locks in other tables")
+        version, vendor = str(row["version"]), vendor_of_row(row)
+        if row_of(vendor).unevaluated:
+            raise NotShown(f"{vendor.value} {version} shows its locks in other tables")
+        self._facts.vendor = vendor
         return dialect_of(ServerVersion.parse(version))
 
     def _metadata(self, dialect: Dialect) -> tuple[MetadataLock, ...]:

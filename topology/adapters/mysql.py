@@ -58,11 +58,17 @@ from topology.adapters.status import (
     workers_of_processlist,
 )
 from topology.adapters.unread import unread_fact
+from topology.adapters.vendor_facts import (
+    SETTINGS_READ,
+    as_vendor_gives,
+    log_retention_of,
+    vendor_of_row,
+    why_refused,
+)
 from topology.readings.dialect import (
     BINARY_LOG,
     BINARY_LOG_FILTERS,
     LOG_CLOSED,
-    SETTINGS,
     SOURCES_OF_VALUES,
     STATUS_COLUMNS,
     Dialect,
@@ -78,13 +84,12 @@ from topology.readings.snapshot import (
     UnreadReason,
 )
 from topology.readings.target import ServerTarget
-from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
+from topology.readings.vendors import Vendor
+from topology.readings.version import ServerVersion, UnreadableVersion
 
 T = TypeVar("T")
 
 __all__ = ["LostServer", "MysqlReader", "connect", "parse_owned"]
-
-_OLDEST = ServerVersion(5, 6, 0)
 
 _WRAPPED = 2**63  # an Uptime from there on is a negative number
 
@@ -183,16 +188,19 @@ class _Reading:
             self._set(log_end=self._fact("log_end", lambda: self._log_end(dialect)))
             self._set(binary_logs=self._fact("binary_logs", self._binary_logs))
             self._set(settings=self._fact("settings", lambda: self._settings(dialect)))
+            hours = self._fact("log_retention", self._log_retention) or ()
+            if hours and self.snapshot.settings is not None:
+                self._set(settings=tuple(sorted((*self.snapshot.settings, *hours))))
             self._set(group=self._fact("group", lambda: self._group(dialect)))
-        self._set(unread=tuple(sorted(self._unread)))
+        self._set(unread=tuple(self._unread))
+        self.snapshot = as_vendor_gives(self.snapshot)
 
     def _read_identity(self) -> Dialect | None:
         """Read the server's identity and sets; None if gtid-audit cannot evaluate the server."""
         version_texts = self._fact("version", self._version_texts)
         if version_texts is None:
             return None
-        text, comment = version_texts
-        vendor = vendor_of(version_text=text, version_comment=comment)
+        text, vendor = version_texts
         self._set(version_text=text, vendor=vendor)
         try:
             version = ServerVersion.parse(text)
@@ -200,12 +208,9 @@ class _Reading:
             self._note("version", UnreadReason.UNPARSEABLE, str(error))
             return None
         self._set(version=version)
-        if vendor is Vendor.MARIADB or version < _OLDEST:
-            self._note(
-                "gtid_executed",
-                UnreadReason.UNSUPPORTED,
-                f"{vendor.value} {text} has no MySQL GTIDs",
-            )
+        if why := why_refused(vendor, version):
+            detail = f"{vendor.value} {text} {why}"
+            self._note("gtid_executed", UnreadReason.UNSUPPORTED, detail)
             return None
         identity = self._fact("gtid_executed", self._identity)
         if identity is None:
@@ -225,9 +230,9 @@ class _Reading:
         )
         return dialect_of(version)
 
-    def _version_texts(self) -> tuple[str, str]:
+    def _version_texts(self) -> tuple[str, Vendor]:
         row = self._one(VERSION)
-        return str(row["version"]), str(row["version_comment"])
+        return str(row["version"]), vendor_of_row(row)
 
     def _identity(self) -> tuple[Row, int, datetime]:
         """Return the row with the sets as texts, the server_id, and the clock."""
@@ -329,7 +334,7 @@ class _Reading:
         values = {str(row["Variable_name"]): str(row["Value"]) for row in rows}
         found = (
             (ours, next((values[name] for name in names if name in values), None))
-            for ours, names in SETTINGS.items()
+            for ours, names in SETTINGS_READ.items()
         )
         known = {ours: value for ours, value in found if value is not None}
         is_on = known.get("log_bin") in ("ON", "1")
@@ -339,6 +344,9 @@ class _Reading:
             for row in self._all(VARIABLES_INFO, "name", "source"):
                 known[SOURCES_OF_VALUES[str(row["name"])]] = str(row["source"])
         return tuple(sorted({**known, **dict(self._binary_log_filters)}.items()))
+
+    def _log_retention(self) -> tuple[tuple[str, str], ...]:
+        return log_retention_of(self._connection, self.snapshot)
 
     def _parsed(self, name: str, row: Row) -> GtidSet | None:
         return self._fact(name, lambda: GtidSet.parse(str(row[name])))

@@ -5,6 +5,7 @@ No external value is part of a statement here. status.py defines what the column
 
 from binlog.quoting import quote_string
 from topology.readings.dialect import SETTINGS, Dialect
+from topology.readings.vendors import VENDOR_SETTINGS
 
 IDENTITY = (
     "SELECT @@GLOBAL.gtid_owned AS gtid_owned, @@GLOBAL.gtid_purged AS gtid_purged,"
@@ -12,7 +13,11 @@ IDENTITY = (
     " @@GLOBAL.server_id AS server_id,"
     " @@GLOBAL.gtid_mode AS gtid_mode, UTC_TIMESTAMP(6) AS server_clock"
 )
-VERSION = "SELECT @@GLOBAL.version AS version, @@GLOBAL.version_comment AS version_comment"
+# The basedir shows the servers of RDS and Aurora, which print the version texts of MySQL.
+VERSION = (
+    "SELECT @@GLOBAL.version AS version, @@GLOBAL.version_comment AS version_comment,"
+    " @@GLOBAL.basedir AS basedir"
+)
 UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
 # One row for each worker, or one row without a worker for a channel that has none. Times are sent
 # as seconds since 1970, which no time zone changes. Row locks are queried only for a transaction
@@ -61,6 +66,10 @@ VARIABLES_INFO = (
     "SELECT VARIABLE_NAME AS name, VARIABLE_SOURCE AS source FROM"
     " performance_schema.variables_info WHERE VARIABLE_NAME IN ('server_id', 'gtid_mode')"
 )
+# Only on RDS and Aurora.
+LOG_RETENTION = (
+    "SELECT value AS value FROM mysql.rds_configuration WHERE name = 'binlog retention hours'"
+)
 PROCESSLIST = "SHOW PROCESSLIST"  # needs PROCESS; the table of it is deprecated since 8.0.35
 # 5.6 has no thread state for a row lock: an applier that waits for one is in "System lock".
 ROW_LOCK_WAITS = (
@@ -86,8 +95,9 @@ _FROM_GROUP = (
 
 
 def settings_statement() -> str:
-    """Return the statement that reads the settings, under the names of every version."""
-    names = ", ".join(quote_string(name) for names in SETTINGS.values() for name in names)
+    """Return the statement that reads the settings, under the names of every version and vendor."""
+    of_settings = (name for names in SETTINGS.values() for name in names)
+    names = ", ".join(map(quote_string, (*of_settings, *VENDOR_SETTINGS)))
     return f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
 
 

@@ -192,8 +192,8 @@ SETTING_ROWS: tuple[Row, ...] = (
     Row(
         "U4", "not evaluated", "warning", True,
         "This version does not evaluate how these servers replicate among themselves.",
-        "Group Replication, Galera, MariaDB.",
-        "performance_schema.replication_group_members, wsrep_on, or the server's version.",
+        "Galera, MariaDB, TiDB, Vitess, or an Aurora reader.",
+        "wsrep_on, the server's version and basedir, or innodb_read_only on Aurora.",
     ),
 )
 # fmt: on

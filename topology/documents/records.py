@@ -66,7 +66,7 @@ from topology.readings.snapshot import (
     UnreadFact,
     UnreadReason,
 )
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 from topology.readings.worker import WorkerSnapshot
 
 __all__ = [

@@ -44,7 +44,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.last_result import keep_last_result
-from topology.facts.unseen import address_of, outside_channels
+from topology.facts.unseen import address_of, is_aurora_reader, outside_channels
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer
 
@@ -90,7 +90,10 @@ class Parts:
 @keep_last_result
 def evaluate_parts(facts: ClusterFacts) -> Parts:
     """Evaluate the parts of a cluster that no channel links."""
-    if len(facts.islands) < _PARTS_MIN:
+    # An Aurora reader needs no channel: its storage is that of a writer.
+    readers = {name for name, each in facts.last.items() if is_aurora_reader(each)}
+    islands = [part for part in facts.islands if not set(part) <= readers]
+    if len(islands) < _PARTS_MIN:
         return Parts((), ())
     excused = {name for name, _ in outside_channels(facts.graph)}
     known_groups = {each.configured for each in facts.graph.memberships if each.is_known}
@@ -98,9 +101,9 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
         excused.update(() if group in known_groups else group)
     if facts.graph.together:  # a server whose settings were not read may be of a group
         excused.update(name for name, each in facts.last.items() if each.settings is None)
-    unlinked = [part for part in facts.islands if not excused & set(part)]
+    unlinked = [part for part in islands if not excused & set(part)]
     known = [part for part in unlinked if set(part) <= facts.fully_read.keys()]
-    if len(unlinked) < len(facts.islands) and len(unlinked) < _PARTS_MIN:
+    if len(unlinked) < len(islands) and len(unlinked) < _PARTS_MIN:
         return Parts(tuple(_left_behind(facts, known)), ())
     if len(known) < _PARTS_MIN:
         return Parts((), tuple(unlinked))

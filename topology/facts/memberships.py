@@ -27,7 +27,7 @@ from uuid import UUID
 from topology.readings.group_view import GroupMember
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ServerSnapshot
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 
 _OF_THE_VIEW: Final = frozenset({"group", "settings", "connection"})
 

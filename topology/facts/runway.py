@@ -12,7 +12,9 @@ with any of the needed transactions decides:
 
 It is not the time at which it goes: the next rotation may be much later, and a receiver that reads
 an old log keeps it and all later ones. PURGE BINARY LOGS deletes earlier, and no setting shows it.
-Neither does any setting of a managed service that deletes logs itself: Aurora has no deadline here.
+A service that deletes logs by its own rule (vendors.py) keeps them for a time that only RDS and
+Aurora show. Of the others, and of a service that shows none, `undecided_retention` says why there
+is no deadline.
 
 What is needed:
 
@@ -33,7 +35,7 @@ from topology.facts.unlogged import without_event
 from topology.readings.history_evidence import LogReach
 from topology.readings.notable_settings import retention_seconds_of
 from topology.readings.snapshot import ServerSnapshot, ThreadState
-from topology.readings.version import Vendor
+from topology.readings.vendors import LOG_RETENTION_HOURS, row_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +120,23 @@ def deadline_of(server: ServerSnapshot, gtids: GtidSet) -> LogDeadline | None:
 
 def retention_of(server: ServerSnapshot) -> Retention | None:
     """Return how long a server keeps its logs; None if for ever, or if no setting shows it."""
-    if server.settings is None or server.vendor is Vendor.AURORA:
+    if server.settings is None or undecided_retention(server):
         return None
     seconds = retention_seconds_of(dict(server.settings))
     if seconds is None:
         return None
-    for setting in ("binlog_expire_logs_seconds", "expire_logs_days"):
+    for setting in (LOG_RETENTION_HOURS, "binlog_expire_logs_seconds", "expire_logs_days"):
         if value := int(server.setting(setting) or 0):
             return Retention(setting, value, timedelta(seconds=seconds))
     raise AssertionError("one of the two settings limits the time")
+
+
+def undecided_retention(server: ServerSnapshot) -> str:
+    """Return why a service's own rule decides how long it keeps logs; "" if a setting decides."""
+    row = row_of(server.vendor)
+    known = dict(server.settings or ())
+    decides = any(known.get(name, "").isdecimal() and int(known[name]) for name in row.log_settings)
+    return "" if decides else row.log_deletion
 
 
 def _held(

@@ -19,13 +19,16 @@ then can "it will never arrive" be proved.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Final
 
 from topology.facts.graph import Graph
 from topology.facts.memberships import group_name_of, is_galera
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_CHANNELS
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
-from topology.readings.version import Vendor
+from topology.readings.vendors import INNODB_READ_ONLY, is_reader_of_volume, row_of
+
+AN_AURORA_READER: Final = "an Aurora reader"
 
 
 def address_of(channel: ChannelSnapshot) -> str:
@@ -72,9 +75,15 @@ def unevaluated_kind(server: ServerSnapshot) -> str | None:
     """Return the kind of a server if this version does not evaluate that kind; else None."""
     if is_galera(server):
         return "a Galera node"
-    if server.vendor is Vendor.MARIADB:
-        return "a MariaDB server"
-    return None
+    if is_aurora_reader(server):
+        return AN_AURORA_READER
+    return row_of(server.vendor).unevaluated or None
+
+
+def is_aurora_reader(server: ServerSnapshot) -> bool:
+    """Return whether a server shows that it reads the volume of another one."""
+    settings = dict(server.settings or ())
+    return INNODB_READ_ONLY in settings and is_reader_of_volume(server.vendor, settings)
 
 
 def kind_of_member(server: ServerSnapshot) -> str | None:

@@ -14,7 +14,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.catalogue.findings import ClusterAudit, Severity, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
-from topology.facts.runway import deadline_of, retention_of
+from topology.facts.runway import deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import (
     AnsweringSource,
     Offer,
@@ -121,6 +121,9 @@ def _with_deadline(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer
     if answer.outcome not in (Outcome.SERVED, Outcome.DIVERGED):
         return answer
     deadline = deadline_of(source, answer.fetched)
+    if answer.fetched and (undecided := undecided_retention(source)):
+        doubt = f"until when {source.name} can send it is not known ({undecided})"
+        return replace(answer, doubts=(*answer.doubts, doubt), is_deadline_unread=True)
     if deadline is None and retention_of(source) is not None:
         why = source.history_evidence.unread if source.history_evidence is not None else ""
         doubt = f"until when {source.name} can send it was not read" + (f" ({why})" if why else "")

@@ -10,6 +10,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+from topology.readings.vendors import LOG_RETENTION_HOURS
+
 # Values with which the setting has no effect on conclusions, in upper case.
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "binary_log": frozenset(),  # listed only if the server closed it: see dialect.py
@@ -63,7 +65,13 @@ def _of_several(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def retention_seconds_of(values: Mapping[str, str]) -> int | None:
-    """Return for how long a server keeps its binary logs; None if for ever, or not known."""
+    """Return for how long a server keeps its binary logs; None if for ever, or not known.
+
+    On RDS and Aurora the service deletes them: its hours count, and no variable of MySQL.
+    """
+    if LOG_RETENTION_HOURS in values:
+        hours = values[LOG_RETENTION_HOURS]
+        return int(hours) * 3600 if hours.isdecimal() else None
     if values.get("binlog_expire_logs_auto_purge", "ON").upper() in _OFF:
         return None  # 8.0.29 and later
     seconds = int(values.get("binlog_expire_logs_seconds") or 0)

@@ -21,7 +21,8 @@ from topology.readings.definition_reading import DefinitionReading
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence
 from topology.readings.notable_settings import notable_settings_of
-from topology.readings.version import ServerVersion, Vendor
+from topology.readings.vendors import Vendor
+from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
 
 

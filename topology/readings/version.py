@@ -1,4 +1,4 @@
-"""A server's version and vendor, as the server reports them.
+"""A server's version, as the server reports it.
 
 1. Versions are integer tuples. 5.6, 8.0.36, 9.7.4 and the calendar releases after them (26.7.0)
    compare as numbers, never as text.
@@ -7,19 +7,8 @@
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 
 _NUMBERS = re.compile(r"(?P<major>[0-9]+)\.(?P<minor>[0-9]+)(?:\.(?P<patch>[0-9]+))?")
-
-
-class Vendor(Enum):
-    """The vendor of a server, as far as its version text shows it."""
-
-    MYSQL = "MySQL"
-    PERCONA = "Percona"
-    AURORA = "Aurora"
-    GALERA = "Galera"  # Percona XtraDB Cluster, MySQL with wsrep: not evaluated by this version
-    MARIADB = "MariaDB"  # other GTIDs altogether: recognized so that it can be refused
 
 
 class UnreadableVersion(ValueError):
@@ -83,17 +72,3 @@ def refuse_each_other(one: ServerVersion, other: ServerVersion) -> bool:
     """Return whether servers of two versions cannot connect to each other."""
     older, newer = sorted((one, other))
     return older < _REFUSED_BY_NEWEST and newer >= _NEWEST
-
-
-def vendor_of(*, version_text: str, version_comment: str) -> Vendor:
-    """Return the vendor by `@@version` and `@@version_comment`."""
-    both = f"{version_text} {version_comment}".lower()
-    if "mariadb" in both:
-        return Vendor.MARIADB
-    if any(word in both for word in ("wsrep", "xtradb cluster", "galera")):
-        return Vendor.GALERA
-    if "percona" in both:
-        return Vendor.PERCONA
-    if "aurora" in both:
-        return Vendor.AURORA
-    return Vendor.MYSQL

@@ -27,7 +27,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.runway import LogDeadline, deadline_of, retention_of
+from topology.facts.runway import LogDeadline, deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import FailedCheck, Offer, Outcome, SourceAnswer
 from topology.facts.unseen import unseen_sources
 from topology.readings.consumers import ConsumerReading
@@ -283,6 +283,9 @@ def _ends(facts: ClusterFacts, served: ServedConsumer) -> _Ends:
         if answer.outcome is not Outcome.SERVED:
             continue
         server = facts.last[answer.source]
+        if answer.fetched and (undecided := undecided_retention(server)):
+            unread.append((server.name, undecided))
+            continue
         if not answer.fetched or retention_of(server) is None:
             return _Ends()
         deadline = deadline_of(server, answer.fetched)

@@ -10,7 +10,12 @@ from topology.catalogue.findings import Finding, Grade, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.graph import Edge, is_another
 from topology.facts.memberships import is_galera
-from topology.facts.unseen import address_of, undeclared_channels, unevaluated_kind
+from topology.facts.unseen import (
+    address_of,
+    is_aurora_reader,
+    undeclared_channels,
+    unevaluated_kind,
+)
 from topology.readings.snapshot import (
     ChannelSnapshot,
     ServerSnapshot,
@@ -18,7 +23,6 @@ from topology.readings.snapshot import (
     UnreadFact,
     UnreadReason,
 )
-from topology.readings.version import Vendor
 from topology.rules.build import Rules, evidence, finding
 from topology.rules.group_members import groups_not_compared
 
@@ -105,8 +109,8 @@ def unreadable_facts(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _is_of_a_kind_not_evaluated(server: ServerSnapshot) -> bool:
-    """Return whether U4 reports the server: MariaDB has no MySQL GTIDs to read."""
-    return server.vendor is Vendor.MARIADB and unevaluated_kind(server) is not None
+    """Return whether U4 reports the server: MariaDB, for one, has no MySQL GTIDs to read."""
+    return server.gtid_executed is None and unevaluated_kind(server) is not None
 
 
 def torn_reading(facts: ClusterFacts) -> Iterator[Finding]:
@@ -167,7 +171,7 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def kind_not_evaluated(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield U4: a Galera node, or a MariaDB server."""
+    """Yield U4: a Galera node, an Aurora reader, or a server without MySQL's GTIDs."""
     for name in sorted(facts.last):
         server = facts.last[name]
         kind = unevaluated_kind(server)
@@ -181,17 +185,25 @@ def kind_not_evaluated(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("version", server.version_text, server),
                     evidence("kind", kind, server),
                 ),
-                explanation=f"{name} is {kind}. This version does not evaluate how such servers"
-                " replicate among themselves, and does not report a difference between them."
-                f" {_evaluated_of_channels(server)}",
+                explanation=f"{name} is {kind}. {_not_evaluated_of(server)}",
             )
 
 
-def _evaluated_of_channels(server: ServerSnapshot) -> str:
+def _not_evaluated_of(server: ServerSnapshot) -> str:
+    if is_aurora_reader(server):
+        return (
+            "It reads the storage volume of its writer and has no binary log, so its sets are not"
+            " compared. Audit the writer of its Aurora cluster."
+        )
+    among = (
+        "This version does not evaluate how such servers replicate among themselves, and does not"
+        " report a difference between them."
+    )
     if not is_galera(server):
-        return "gtid-audit evaluates channels between servers."
+        return f"{among} gtid-audit evaluates channels between servers."
     return (
-        "gtid-audit evaluates channels between servers, and assumes that each node still receives"
+        f"{among}"
+        " gtid-audit evaluates channels between servers, and assumes that each node still receives"
         " what any other node has. If a node has left the cluster, the others may be missing its"
         " transactions, and gtid-audit may not report them as errant on an async replica."
     )

@@ -20,6 +20,7 @@ from topology.facts.runway import (
     needs_of,
     retention_of,
     runways_of,
+    undecided_retention,
 )
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, lasting, many
@@ -68,9 +69,10 @@ def unread_deadlines(facts: ClusterFacts) -> Iterator[Unknown]:
         server = facts.last[need.server]
         unread = server.history_evidence.unread if server.history_evidence is not None else ""
         is_limited = retention_of(server) is not None and not server.gone_logs
-        if unread and is_limited and deadline_of(server, need.gtids) is None:
+        undecided = undecided_retention(server)
+        if undecided or (unread and is_limited and deadline_of(server, need.gtids) is None):
             fact = f"until when it keeps {many(need.gtids)} that {need.needed_by} needs"
-            yield Unknown(facts.snapshot.cluster, need.server, fact, unread)
+            yield Unknown(facts.snapshot.cluster, need.server, fact, undecided or unread)
 
 
 def with_deadlines(findings: Iterable[Finding], facts: ClusterFacts) -> tuple[Finding, ...]:

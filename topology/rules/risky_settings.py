@@ -19,6 +19,7 @@ from topology.facts.runway import retention_of
 from topology.facts.unseen import outside_channels
 from topology.readings.notable_settings import AUTO_INCREMENT, COMMIT_ORDER, notable_values
 from topology.readings.snapshot import ServerSnapshot
+from topology.readings.vendors import LOG_RETENTION_HOURS
 from topology.readings.version import follows, refuse_each_other
 from topology.rules.build import Rules, evidence, finding, lasting, on_edge
 
@@ -26,6 +27,11 @@ _DURABLE: Final = {
     "sync_binlog": "the end of its binary log",
     "innodb_flush_log_at_trx_commit": "the last transactions of InnoDB",
 }
+
+_KEPT_FOR_REPLICAS: Final = (
+    " The service keeps a log longer while one of its own read replicas needs it: this concerns"
+    " replicas that it does not manage."
+)
 
 
 def durability(facts: ClusterFacts) -> Iterator[Finding]:
@@ -77,15 +83,17 @@ def short_retention(facts: ClusterFacts) -> Iterator[Finding]:
         kept = retention_of(server)
         if kept is not None and kept.period < timedelta(seconds=longest):
             seconds = int(kept.period.total_seconds())
+            of_service = kept.setting == LOG_RETENTION_HOURS
             yield finding(
                 facts,
                 "C8",
                 replica=name,
-                grade=Grade.PROVED,
+                grade=Grade.LIKELY if of_service else Grade.PROVED,
                 proof=(evidence(kept.setting, kept.value, server),),
                 explanation=f"{name} keeps its binary logs for {lasting(seconds)}. A replica that"
                 " is down for longer is refused with error 1236 when it returns; the policy allows"
-                f" {lasting(longest)} (outage_seconds_max).",
+                f" {lasting(longest)} (outage_seconds_max)."
+                + (_KEPT_FOR_REPLICAS if of_service else ""),
             )
 
 

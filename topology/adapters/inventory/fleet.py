@@ -57,6 +57,7 @@ class Fleet:
     limits: CollectLimits
     connections_max: int
     policy: Policy
+    is_listed: bool = False  # a command listed some of its servers: another time it may list others
     is_partial: bool = False  # some clusters were selected; the fleet has others
 
     @property

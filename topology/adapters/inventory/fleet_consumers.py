@@ -75,7 +75,11 @@ def refuse_open_commands(path: Path, section: FleetSection) -> None:
 
 
 def _commands(section: FleetSection) -> Iterator[tuple[str, ...]]:
+    if section.clusters_from is not None:
+        yield section.clusters_from.command
     for cluster in section.clusters:
+        if cluster.servers_from is not None:
+            yield cluster.servers_from.command
         for consumer in cluster.consumers:
             if consumer.command is not None:
                 yield consumer.command

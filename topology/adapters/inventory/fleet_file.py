@@ -7,18 +7,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
-from topology.adapters.collect import CollectLimits
 from topology.adapters.consumer_source import ConsumerSource
 from topology.adapters.inventory.accounts import NO_USER, AccountSource, ServerEntry
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
-from topology.adapters.inventory.fleet_accepted import accepted_findings, accepted_repairs
 from topology.adapters.inventory.fleet_consumers import consumers_of, refuse_open_commands
 from topology.adapters.inventory.fleet_model import (
     SECTIONS,
@@ -28,41 +25,57 @@ from topology.adapters.inventory.fleet_model import (
     PasswordSource,
     ServerSection,
 )
+from topology.adapters.inventory.fleet_settings import settings_of
+from topology.adapters.inventory.listed_clusters import ListedPlace, list_servers
 from topology.adapters.inventory.problem import InventoryProblem
+from topology.adapters.inventory.problem_words import path_text, problems_of
 from topology.adapters.inventory.secrets import Warn, WarnOnce
 from topology.adapters.inventory.targets import target_of
 from topology.adapters.inventory.yaml_places import Path as Place
 from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
 from topology.documents.label_records import Labels
-from topology.policy import Policy
 from topology.readings.target import ServerTarget
 
 FLEET_BYTES_MAX: Final = 32 << 20
 PROBLEMS_SHOWN_MAX: Final = 50
 
 
-def load_fleet(path: Path, *, environment: Mapping[str, str], warn: Warn) -> Fleet:
-    """Read a fleet file. Raises InventoryProblem with every problem in it."""
+def load_fleet(
+    path: Path, *, environment: Mapping[str, str], warn: Warn, cluster: str | None = None
+) -> Fleet:
+    """Read a fleet file, or one cluster of it, and run its commands that list servers.
+
+    Raises InventoryProblem with every problem in it.
+    """
     reading, section = _begin(_text_of(path), str(path))
     refuse_open_commands(path, section)
-    return reading.fleet(section, environment, warn)
+    listed, is_partial = reading.with_listed(section, environment, cluster)
+    fleet = reading.fleet(listed, environment, warn).only(cluster)
+    is_partial = fleet.is_partial or is_partial
+    return replace(fleet, is_partial=is_partial, is_listed=bool(reading.listed))
 
 
 def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: Warn) -> Fleet:
     """Read the text of a fleet file. Raises InventoryProblem with every problem in it."""
     reading, section = _begin(text, name)
-    return reading.fleet(section, environment, warn)
+    listed, _ = reading.with_listed(section, environment, None)
+    return reading.fleet(listed, environment, warn)
 
 
-def load_roster(path: Path) -> Roster:
+def load_roster(
+    path: Path, *, environment: Mapping[str, str], cluster: str | None = None
+) -> Roster:
     """Read a fleet file without looking up accounts, for callers that do so elsewhere.
+
+    Its commands that list servers are run.
 
     Raises InventoryProblem with every problem in it, except passwords that their source does not
     have.
     """
     reading, section = _begin(_text_of(path), str(path))
     refuse_open_commands(path, section)
-    return reading.roster(section)
+    listed, _ = reading.with_listed(section, environment, cluster)
+    return reading.roster(listed).only(cluster)
 
 
 def _begin(text: str, name: str) -> tuple["_Reading", FleetSection]:
@@ -74,13 +87,8 @@ def _begin(text: str, name: str) -> tuple["_Reading", FleetSection]:
     try:
         return reading, FleetSection.model_validate(file.values if file.values is not None else {})
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        for each in found:
-            place = each["loc"]
-            # A list whose items were all refused counts as empty; that is not a separate problem.
-            inside = any(other["loc"][: len(place)] == place for other in found if other != each)
-            if each["type"] != "too_short" or not inside:
-                reading.note(place, _in_words(each))
+        for place, text_of_it in problems_of(error, SECTIONS):
+            reading.note(place, text_of_it)
         raise reading.refusal() from None
 
 
@@ -124,12 +132,45 @@ class _Reading:
     file: YamlFile
     name: str
     problems: list[tuple[int, str]] = field(default_factory=list)
+    listed: dict[int, ListedPlace] = field(default_factory=dict)  # by the number of the cluster
 
     def note(self, place: Place, problem: str) -> None:
-        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-        line = self.file.line(place)
-        where = f"{self.name}, line {line}"
-        self.problems.append((line, f"{where}: {path.lstrip('.') or 'the file'}: {problem}"))
+        line, path = self._line(place), path_text(place) or "the file"
+        if (origin := self._origin(place)) is not None:
+            inside = path_text((*origin.within, *place[2:]))
+            path = f"{path_text(origin.place)}: {origin.output}" + (f": {inside}" if inside else "")
+        self.problems.append((line, f"{self.name}, line {line}: {path}: {problem}"))
+
+    def _origin(self, place: Place) -> ListedPlace | None:
+        """Return the command that listed a value; None of a value that is in the file."""
+        number = place[1] if len(place) > 1 and place[0] == "clusters" else None
+        origin = self.listed.get(number) if isinstance(number, int) else None
+        if origin is None or (not origin.within and place[2:3] != ("servers",)):
+            return None
+        return origin
+
+    def _line(self, place: Place) -> int:
+        origin = self._origin(place)
+        return self.file.line(place if origin is None else origin.place)
+
+    def with_listed(
+        self, section: FleetSection, environment: Mapping[str, str], cluster: str | None
+    ) -> tuple[FleetSection, bool]:
+        """Return the section with what its commands list, and whether some were not run.
+
+        With the name of a cluster of the file, only the command of that cluster is run. Raises
+        InventoryProblem with the problems of all commands.
+        """
+        listing = list_servers(section, Path(self.name).parent, environment, cluster)
+        self.listed = listing.places
+        for place, problem in listing.problems:
+            self.note(place, problem)
+        for place, problem in listing.command_problems:
+            line = self.file.line(place)
+            text = f"{self.name}, line {line}: {path_text(place)}: {problem}"
+            self.problems.append((line, text))
+        self._raise_problems()
+        return listing.section, listing.is_partial
 
     def refusal(self) -> InventoryProblem:
         lines = [text for _, text in sorted(self.problems)]
@@ -141,7 +182,7 @@ class _Reading:
     def roster(self, section: FleetSection) -> Roster:
         """Return the contents of the file. Raises InventoryProblem."""
         clusters = self._clusters(section)
-        settings = self._settings(section)
+        settings = settings_of(section, Path(self.name).parent, self.note)
         self._raise_problems()
         return Roster(
             tuple(
@@ -169,7 +210,7 @@ class _Reading:
             )
             for each in clusters
         )
-        settings = self._settings(section)
+        settings = settings_of(section, Path(self.name).parent, self.note)
         self._raise_problems()
         return Fleet(found, *settings)
 
@@ -188,16 +229,6 @@ class _Reading:
                 continue
             yield target_of(each.entry.dsn, name=each.entry.name, user=user, password=password)
 
-    def _settings(self, section: FleetSection) -> tuple[CollectLimits, int, Policy]:
-        """Return limits and policy. Paths of accepted plans are relative to the fleet file."""
-        limits, connections_max, policy = _limits(section)
-        policy = replace(
-            policy,
-            accepted=accepted_repairs(section, Path(self.name).parent, self.note),
-            accepted_findings=accepted_findings(section, self.note),
-        )
-        return limits, connections_max, policy
-
     def _raise_problems(self) -> None:
         if self.problems:
             raise self.refusal()
@@ -210,6 +241,8 @@ class _Reading:
         found: list[_PlacedCluster] = []
         directory = Path(self.name).parent
         for i, cluster in enumerate(section.clusters):
+            if cluster.servers_from is not None:
+                continue  # another cluster is needed, and this command was not run
             self._once(clusters, cluster.name, ("clusters", i, "name"), "cluster name")
             names: dict[str, Place] = {}
             servers: list[_Placed] = []
@@ -232,7 +265,7 @@ class _Reading:
 
     def _once(self, seen: dict[str, Place], value: str, place: Place, what: str) -> None:
         if value in seen:
-            self.note(place, f"the same {what} as on line {self.file.line(seen[value])}")
+            self.note(place, f"the same {what} as on line {self._line(seen[value])}")
         seen.setdefault(value, place)
 
     def _address(self, server: ServerSection, defaults: Account, place: Place) -> Dsn | None:
@@ -313,29 +346,6 @@ class _Reading:
             )
 
 
-def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
-    limits = CollectLimits(
-        server_seconds_max=section.limits.server_seconds_max,
-        looks_max=section.limits.looks_max,
-        pause_seconds=section.limits.pause_seconds,
-    )
-    policy = Policy(
-        allowed_uuids=frozenset(section.policy.allowed_uuids),
-        external_sources=frozenset(section.policy.external_sources),
-        lock_wait_seconds_max=section.policy.lock_wait_seconds_max,
-        stall_seconds_max=section.policy.stall_seconds_max,
-        runway_seconds_min=section.policy.runway_seconds_min,
-        outage_seconds_max=section.policy.outage_seconds_max,
-        clock_seconds_max=section.policy.clock_seconds_max,
-        intervals_max=section.policy.intervals_max,
-        dead_uuids_max=section.policy.dead_uuids_max,
-        ddl_wait_seconds_max=section.policy.ddl_wait_seconds_max,
-        definitions=section.policy.definitions,
-        levels=tuple(sorted(section.policy.levels.items())),
-    )
-    return limits, section.limits.connections_max, policy
-
-
 def _with_defaults(dsn: Dsn, defaults: Account) -> Dsn:
     """Return a DSN completed from the defaults, except for the account."""
     own_certificate = dsn.ssl_cert is not None or dsn.ssl_key is not None
@@ -357,38 +367,3 @@ def _with_defaults(dsn: Dsn, defaults: Account) -> Dsn:
             dsn.get_server_public_key or defaults.get_server_public_key is not None
         ),
     )
-
-
-_WORDS: Final = {
-    "dict_type": "expected keys and values",
-    "model_type": "expected keys and values",
-    "missing": "is missing",
-    "string_pattern_mismatch": "contains a control character",
-    "string_too_short": "is empty",
-    "too_short": "is empty",
-    "tuple_type": "expected a list",
-    "uuid_parsing": "is not a UUID",
-    "uuid_type": "is not a UUID",
-}
-
-
-def _in_words(error: Any) -> str:  # noqa: ANN401 - a dict of Pydantic's
-    """Return the problem as text, without the value."""
-    place = error["loc"]
-    key = str(place[-1]) if place else ""
-    if error["type"] == "extra_forbidden":
-        section = SECTIONS.get(tuple(step for step in place[:-1] if isinstance(step, str)))
-        known = sorted(section.model_fields) if section else []
-        near = get_close_matches(key, known, n=1)
-        return "unknown key; " + (
-            f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
-        )
-    if key == "password" and error["type"] == "model_type":
-        return (
-            "this file must not contain a password; configure its source: {env: NAME}, or"
-            " {option_file: FILE, group: NAME}"
-        )
-    if error["type"] in _WORDS:
-        return _WORDS[error["type"]]
-    text = str(error["msg"])
-    return text[:1].lower() + text[1:]

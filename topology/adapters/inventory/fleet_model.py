@@ -31,11 +31,13 @@ def _address(text: str) -> str:
     return text
 
 
-class _Section(BaseModel):
+class FileSection(BaseModel):
+    """Keys and values that are all known: an unknown key is a problem."""
+
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class PasswordSource(_Section):
+class PasswordSource(FileSection):
     """The source of a password: an environment variable, or an option file."""
 
     env: Text | None = None
@@ -43,7 +45,7 @@ class PasswordSource(_Section):
     group: Text | None = None
 
 
-class Account(_Section):
+class Account(FileSection):
     """The keys that a server and the defaults have in common."""
 
     user: Text | None = None
@@ -66,12 +68,22 @@ class ServerSection(Account):
     unix_socket: Text | None = None
 
 
-class ConsumerSection(_Section):
+# A program and its arguments; no shell reads it.
+CommandLine = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+
+
+class CommandSection(FileSection):
+    """A command that prints clusters or servers as JSON: listed_servers.py."""
+
+    command: CommandLine
+
+
+class ConsumerSection(FileSection):
     """A program or a backup that reads the logs of a cluster: the source of its GTID set."""
 
     name: Name
     set: Annotated[str, Field(min_length=1, max_length=1 << 20)] | None = None  # or @file
-    command: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)] | None = None
+    command: CommandLine | None = None
     server: Name | None = None
 
 
@@ -93,7 +105,7 @@ def _not_blank(text: str) -> str:
     return text
 
 
-class AcceptedSection(_Section):
+class AcceptedSection(FileSection):
     """A finding that is accepted: where, at most how large, why, and until when."""
 
     code: Annotated[str, AfterValidator(_acceptable)]
@@ -131,18 +143,22 @@ LabelName = Annotated[str, Field(max_length=64), AfterValidator(_label)]
 LabelValue = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class ClusterSection(_Section):
+Labels = Annotated[dict[LabelName, LabelValue], Field(max_length=16)]
+
+
+class ClusterSection(FileSection):
     """One cluster."""
 
     name: Name
-    labels: Annotated[dict[LabelName, LabelValue], Field(max_length=16)] = {}
-    servers: Annotated[tuple[ServerSection, ...], Field(min_length=1, strict=False)]
+    labels: Labels = {}
+    servers: Annotated[tuple[ServerSection, ...], Field(min_length=1, strict=False)] = ()
+    servers_from: CommandSection | None = None  # instead of `servers`
     # Each is read by a thread of its own.
     consumers: Annotated[tuple[ConsumerSection, ...], Field(max_length=64, strict=False)] = ()
     accepted_findings: Annotated[tuple[AcceptedSection, ...], Field(strict=False)] = ()
 
 
-class LimitsSection(_Section):
+class LimitsSection(FileSection):
     """Limits of time and size; docs/fleet.md has the reason for each."""
 
     server_seconds_max: Annotated[float, Field(gt=0, le=3600)] = 5.0
@@ -150,6 +166,7 @@ class LimitsSection(_Section):
     pause_seconds: Annotated[float, Field(ge=0, le=60)] = 0.15
     connections_max: Annotated[int, Field(ge=1, le=10_000)] = 64
     servers_max: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
+    command_seconds_max: Annotated[float, Field(gt=0, le=600)] = 30.0
 
 
 def _remark(code: str) -> str:
@@ -164,7 +181,7 @@ def _remark(code: str) -> str:
 Level = Literal["info", "warning", "critical"]
 
 
-class PolicySection(_Section):
+class PolicySection(FileSection):
     """Differences that are not faults in this fleet."""
 
     allowed_uuids: Annotated[
@@ -187,13 +204,14 @@ class PolicySection(_Section):
     levels: dict[Annotated[str, AfterValidator(_remark)], Level] = {}
 
 
-class FleetSection(_Section):
+class FleetSection(FileSection):
     """The whole file."""
 
     defaults: Account = Account()
     limits: LimitsSection = LimitsSection()
     policy: PolicySection = PolicySection()
-    clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1, strict=False)]
+    clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1, strict=False)] = ()
+    clusters_from: CommandSection | None = None  # in addition to `clusters`, or instead of them
 
 
 # The known keys by path, for "did you mean".
@@ -208,5 +226,7 @@ SECTIONS: dict[tuple[str, ...], type[BaseModel]] = {
     ("clusters", "accepted_findings"): AcceptedSection,
     ("clusters", "consumers"): ConsumerSection,
     ("clusters", "servers"): ServerSection,
+    ("clusters", "servers_from"): CommandSection,
+    ("clusters_from",): CommandSection,
     ("clusters", "servers", "password"): PasswordSource,
 }

@@ -43,6 +43,7 @@ from topology.adapters.offline.statements_to_paste import (
     statement_of,
 )
 from topology.adapters.status import channel_from_row, group_from_rows, parse_owned
+from topology.adapters.vendor_facts import as_vendor_gives, vendor_of_row, why_refused
 from topology.readings.dialect import BINARY_LOG, LOG_CLOSED, STATUS_COLUMNS
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import (
@@ -52,9 +53,8 @@ from topology.readings.snapshot import (
     ServerSnapshot,
     UnreadReason,
 )
-from topology.readings.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
+from topology.readings.version import ServerVersion, UnreadableVersion
 
-_OLDEST: Final = ServerVersion(5, 6, 0)
 _PORT: Final = 3306
 _NO_BINARY_LOGGING: Final = 1381  # ER_NO_BINARY_LOGGING
 
@@ -81,7 +81,7 @@ def reading_of(output: PastedOutput, source: PastedFile, *, phase: int) -> Serve
     if len(output.times) < 2:  # noqa: PLR2004 - before and after the statements
         values["server_clock"] = None
         facts.note("server_clock", UnreadReason.NOT_PASTED, CLOCK_LINES)
-    return ServerSnapshot(
+    reading = ServerSnapshot(
         cluster=source.cluster,
         name=source.server,
         host=known.get("hostname") or source.server,
@@ -90,9 +90,10 @@ def reading_of(output: PastedOutput, source: PastedFile, *, phase: int) -> Serve
         read_started=started,
         read_ended=ended,
         settings=settings,
-        unread=tuple(sorted(facts.unread)),
+        unread=tuple(facts.unread),
         **values,
     )
+    return as_vendor_gives(reading)
 
 
 def clock_in(output: PastedOutput) -> datetime | None:
@@ -126,7 +127,11 @@ def _identity(facts: FactsOfFile, version: ServerVersion | None) -> dict[str, An
     text, comment = last_value(results, "version"), last_value(results, "version_comment")
     found["version_text"] = text.text if text is not None else None
     if text is not None and comment is not None:
-        found["vendor"] = vendor_of(version_text=text.text, version_comment=comment.text)
+        basedir = last_value(results, "basedir")
+        texts = {"version": text.text, "version_comment": comment.text}
+        if basedir is not None:
+            texts["basedir"] = basedir.text
+        found["vendor"] = vendor_of_row(texts)
     elif version is not None:
         facts.note("vendor", UnreadReason.NOT_PASTED, f"run {statement_of('version_comment')}")
     for name, convert in (("server_uuid", UUID), ("server_id", int), (CLOCK, _clock)):
@@ -145,8 +150,8 @@ def _is_evaluated(
     version: ServerVersion | None,
 ) -> bool:
     """Return whether gtid-audit evaluates servers of this kind; note why not."""
-    if values.get("vendor") is Vendor.MARIADB or (version is not None and version < _OLDEST):
-        detail = f"{values['version_text']} has no MySQL GTIDs"
+    if why := why_refused(values.get("vendor"), version):
+        detail = f"{values['version_text']} {why}"
         facts.note("gtid_executed", UnreadReason.UNSUPPORTED, detail)
         return False
     value = last_value(facts.output.results, "gtid_mode")

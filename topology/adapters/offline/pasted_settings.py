@@ -12,6 +12,7 @@ from typing import Final
 from topology.adapters.offline.pasted_output import PastedResult, normal_statement
 from topology.adapters.offline.recognised import PastedKind, kind_of
 from topology.adapters.reading_statements import settings_statement
+from topology.adapters.vendor_facts import SETTINGS_READ
 from topology.readings.dialect import (
     BINARY_LOG_FILTERS,
     SETTINGS,
@@ -85,6 +86,6 @@ def settings_in(results: Sequence[PastedResult], version: ServerVersion | None) 
 def _ours(values: dict[str, str]) -> dict[str, str]:
     found = (
         (ours, next((values[name] for name in names if name in values), None))
-        for ours, names in SETTINGS.items()
+        for ours, names in SETTINGS_READ.items()
     )
     return {ours: value for ours, value in found if value is not None}

@@ -16,6 +16,7 @@ from topology.readings.dialect import (
     OLD_STATEMENTS,
     STATUS_COLUMNS,
 )
+from topology.readings.vendors import BASEDIR
 
 MARKER: Final = "statement"  # of a result that shows which statement follows
 EXECUTED_COLUMN: Final = "Executed_Gtid_Set"  # of SHOW REPLICA STATUS and SHOW BINARY LOG STATUS
@@ -23,7 +24,7 @@ CLOCK: Final = "server_clock"
 _VALUES: Final = frozenset(
     (
         *("gtid_executed", "gtid_purged", "gtid_owned", "gtid_mode", "server_uuid", "server_id"),
-        *("version", "version_comment", CLOCK),
+        *("version", "version_comment", BASEDIR, CLOCK),
     )
 )
 _CLOCKS: Final = re.compile(r"utc_timestamp(?:\(\d?\))?|@@timestamp|unix_timestamp\(\)")

@@ -1,0 +1,254 @@
+"""Injects random faults into real servers; each must be found within one audit, none misnamed.
+
+    python -m tests.random_faults.run SECONDS=600 [SEED=1] [CASE=17] [COUNT=500] [KIND=errant]
+
+1. A case is drawn from SEED and its number: servers, fault, how many transactions of which content,
+   workers, load, and what happens before (rotation, purge, restart, large transactions).
+2. First, an audit without a fault must report nothing. Then the load starts, the fault is injected,
+   and one audit is run as the command line runs it.
+3. Found: the audit reports a code of this fault, with its servers and its GTIDs. Misnamed: it
+   reports anything else above info that SQL on the servers does not confirm (confirming.py).
+4. Where one step undoes the fault, the case does that, and the next audit must be clean.
+5. A case with a disagreement is printed with the arguments that run it again alone. Exit status 1.
+"""
+
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from compose.faults import FaultNotProduced
+from compose.native import shapes
+from compose.native.provision import provision
+from compose.native.shapes import NotCaughtUp, Topology
+from gtid import GtidSet
+from gtid_audit.operands.cluster_of_dsns import servers_to_read
+from gtid_audit.tasks.audited_cluster import read_and_audit
+from tests.random_faults import extra_kinds, missing_kinds, setting_kinds, thread_kinds
+from tests.random_faults.cases import WRITERS, Case, drawn
+from tests.random_faults.confirming import drain, is_confirmed
+from tests.random_faults.expectations import (
+    Expected,
+    Outcome,
+    Reported,
+    clears_wrongly,
+    not_found,
+    unexpected,
+    unknown_without_cause,
+)
+from tests.random_faults.kind import Injected, Kind, edges_by_shape
+from tests.random_faults.scene import Scene, executed, prepare
+from tests.random_faults.writers import Writers
+from tests.server_pool import Stock
+from topology.policy import Policy
+
+KINDS: Final[Mapping[str, Kind]] = {
+    **missing_kinds.KINDS,
+    **extra_kinds.KINDS,
+    **thread_kinds.KINDS,
+    **setting_kinds.KINDS,
+}
+_CLEAR_SECONDS_MAX = 20.0
+_POLL_SECONDS = 0.3
+
+
+@dataclass
+class Judged:
+    """What one case gave."""
+
+    case: Case
+    disagreements: list[str] = field(default_factory=list)
+    is_found: bool = False
+    misnamed: int = 0
+    is_undone: bool = False
+    is_produced: bool = True  # the servers showed the fault
+    seconds: float = 0.0
+
+
+def _shape(name: str) -> Callable[[], AbstractContextManager[Topology]]:
+    version = "5.6" if name == "pair56" else "9.7"
+    makers: Mapping[str, Callable[..., AbstractContextManager[Topology]]] = {
+        "pair": shapes.pair,
+        "pair56": shapes.pair,
+        "ring": shapes.ring,
+        "star": shapes.star,
+        "chain": shapes.chain,
+    }
+    return lambda: makers[name](provision(version))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run cases until the time or the count is used up. Return 1 after a disagreement."""
+    options = dict(each.split("=", 1) for each in arguments)
+    seed, first = int(options.get("SEED", "1")), int(options.get("CASE", "0"))
+    count = int(options.get("COUNT", "1" if "CASE" in options else "1000000"))
+    until = time.monotonic() + float(options.get("SECONDS", "600"))
+    judged: list[Judged] = []
+    with ExitStack() as stack:
+        shape, stock = "", None
+        for number in range(first, first + count):
+            if time.monotonic() > until:
+                break
+            case = chosen(seed, number, options.get("KIND"))
+            if stock is None or case.shape != shape:
+                stack.close()
+                shape, stock = case.shape, Stock(_shape(case.shape))
+                stack.callback(stock.discard)
+            judged.append(one(case, stock))
+            _print(judged[-1])
+    sys.stdout.write(_summary(judged))
+    return int(any(each.disagreements for each in judged))
+
+
+def chosen(seed: int, number: int, kind: str | None = None) -> Case:
+    """Return a case, of this kind if one is asked for."""
+    case = drawn(seed, number, edges_by_shape(KINDS), kind)
+    return replace(case, has_lag=case.has_lag and KINDS[case.kind].permits_lag)
+
+
+def one(case: Case, stock: "Stock[Topology]") -> Judged:
+    """Run one case on servers of its shape."""
+    begun, result = time.monotonic(), Judged(case)
+    try:
+        with stock.lent() as topology:
+            _run(case, topology, result)
+    except (FaultNotProduced, NotCaughtUp) as problem:
+        result.is_produced = False
+        result.disagreements.append(f"not produced: {str(problem)[:600]}")
+        stock.discard()
+    except Exception:  # noqa: BLE001 - one case that breaks must not end the others
+        result.is_produced = False
+        result.disagreements.append("the harness failed: " + traceback.format_exc()[-1500:])
+        stock.discard()
+    result.seconds = time.monotonic() - begun
+    return result
+
+
+def _run(case: Case, topology: Topology, result: Judged) -> None:
+    clean = audit(topology, Expected(codes=frozenset()))
+    result.disagreements += [f"before the fault: {each}" for each in _above(clean)]
+    writers = Writers(
+        [topology[name] for name in WRITERS[case.shape]], f"{case.seed}:{case.number}"
+    )
+    with ExitStack() as held:
+        scene = Scene(case, topology, writers, held, case.dice)
+        held.callback(writers.stop)
+        prepare(scene)
+        injected = KINDS[case.kind].inject(scene)
+        _judge(scene, injected, result)
+
+
+def _judge(scene: Scene, injected: Injected, result: Judged) -> None:
+    expected, topology = injected.expected, scene.topology
+    there, here = scene.there, scene.here
+    had = GtidSet.parse(executed(there)) if _responds(expected, there.name) else GtidSet.parse("")
+    outcome = audit(topology, expected)
+    if _responds(expected, here.name):
+        outcome = replace(outcome, backlog=GtidSet.parse(executed(here)) - had)
+    reasons = not_found(expected, outcome)
+    result.is_found = bool(expected.codes) and not reasons
+    result.disagreements += [f"not found: {each}" for each in reasons]
+    result.disagreements += clears_wrongly(expected, outcome)
+    result.disagreements += [
+        f"unknown: {each}" for each in unknown_without_cause(expected, outcome)
+    ]
+    others = unexpected(expected, outcome.findings)
+    is_undone = scene.case.is_undone and injected.undo is not None
+    if is_undone and injected.undo is not None:
+        injected.undo()
+        result.disagreements += _not_clean(topology)
+        result.is_undone = True
+    if others:
+        scene.writers.stop()
+        drain(topology)
+        wrong = [each for each in others if not is_confirmed(each, topology)]
+        result.misnamed = len(wrong)
+        result.disagreements += [f"misnamed: {each}: {each.explanation[:300]}" for each in wrong]
+    if result.disagreements:
+        result.disagreements.append(f"reported: {[str(each) for each in outcome.findings]}")
+
+
+def _responds(expected: Expected, name: str) -> bool:
+    """Return whether a server can be read: a frozen one, or one that is down, cannot."""
+    return not ("U1" in expected.codes and expected.replica == name)
+
+
+def _not_clean(topology: Topology) -> list[str]:
+    """Return what is reported after the fault was undone, once the servers have caught up."""
+    deadline = time.monotonic() + _CLEAR_SECONDS_MAX
+    while above := _above(audit(topology, Expected(codes=frozenset()))):
+        if time.monotonic() > deadline:
+            return [f"after it was undone: {each}" for each in above]
+        time.sleep(_POLL_SECONDS)
+    return []
+
+
+def _above(outcome: Outcome) -> list[str]:
+    return [*(str(each) for each in outcome.findings if each.is_above_info), *outcome.unknown]
+
+
+def audit(topology: Topology, expected: Expected) -> Outcome:
+    """Audit all servers by the functions of `gtid-audit audit DSN…`."""
+    names = {f"{each.host}:{each.port}": name for name, each in topology.servers.items()}
+    policy = Policy(
+        lock_wait_seconds_max=expected.lock_seconds_max,
+        stall_seconds_max=expected.stall_seconds_max,
+    )
+    to_read = servers_to_read(
+        [each.dsn for each in topology.servers.values()],
+        ask=False,
+        seconds_max=expected.server_seconds_max,
+        policy=policy,
+    )
+    done = read_and_audit(to_read, content=expected.compares_content, say=lambda _: None).audit
+    return Outcome(
+        verdict=done.verdict.value,
+        findings=tuple(
+            Reported(
+                code=each.code,
+                severity=each.severity.value,
+                grade=each.grade.value,
+                source=names.get(each.source or "", each.source),
+                replica=names.get(each.replica or "", each.replica),
+                gtids=each.gtid_set,
+                explanation=each.explanation,
+            )
+            for each in done.findings
+        ),
+        unknown=tuple(
+            f"{names.get(one.server, one.server)}: {one.fact}: {one.reason}" for one in done.unknown
+        ),
+        backlog=GtidSet.parse(""),
+    )
+
+
+def _print(judged: Judged) -> None:
+    mark = "DISAGREES" if judged.disagreements else "agrees"
+    sys.stdout.write(f"{mark} {judged.case} [{judged.seconds:.1f} s]\n")
+    for each in judged.disagreements:
+        sys.stdout.write(f"    {each}\n")
+    sys.stdout.flush()
+
+
+def _summary(judged: Sequence[Judged]) -> str:
+    faults = [each for each in judged if not each.case.kind.startswith("healthy")]
+    healthy = len(judged) - len(faults)
+    disagree = Counter(each.case.kind for each in judged if each.disagreements)
+    kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(disagree.items()))
+    return (
+        f"{len(faults)} faults of {len({each.case.kind for each in faults})} kinds:"
+        f" {sum(each.is_found for each in faults)} found within one audit,"
+        f" {sum(not each.is_produced for each in judged)} not produced;"
+        f" {healthy} healthy; misnamed findings: {sum(each.misnamed for each in judged)};"
+        f" {sum(each.is_undone for each in judged)} undone;"
+        f" {sum(each.seconds for each in judged):.0f} s;"
+        f" cases with a disagreement: {sum(disagree.values())} ({kinds or 'none'})\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

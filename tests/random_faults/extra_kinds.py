@@ -64,7 +64,9 @@ def lost_tail(scene: Scene) -> Injected:
     """Let a source crash and lose transactions that its replica has."""
     with scene.quiet():
         statements = scene.statements(scene.here)
-        fault = faults.lost_tail_crash(scene.topology, **scene.ends, statements=statements)
+        fault = faults.lost_tail_crash(
+            scene.topology, source=scene.here.name, replica=scene.there.name, statements=statements
+        )
         # What the source loses was its own; its clients come back later.
         scene.hold(scene.here)
     return Injected(_extra(scene, "E3", fault.lost))

@@ -1,6 +1,13 @@
 """Faults that leave a replica without transactions: holes, purged logs, passed work."""
 
-from compose import faults, faults_absent, faults_applier, faults_filters, faults_identity
+from compose import (
+    faults,
+    faults_absent,
+    faults_applier,
+    faults_filters,
+    faults_history,
+    faults_identity,
+)
 from compose.faults import await_status, purge_until_gone
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
@@ -214,7 +221,9 @@ def both_reset(scene: Scene) -> Injected:
 def ignored(scene: Scene) -> Injected:
     """Let a receiver drop transactions by IGNORE_SERVER_IDS."""
     with scene.quiet():
-        fault = faults_filters.ignored_transaction(scene.topology, **scene.ends)
+        fault = faults_filters.ignored_transaction(
+            scene.topology, source=scene.here.name, replica=scene.there.name
+        )
     expected = Expected(
         codes=frozenset({"C11"}),
         source=scene.here.name,
@@ -227,10 +236,8 @@ def ignored(scene: Scene) -> Injected:
 
 def equal_ids(scene: Scene) -> Injected:
     """Give the last server of a chain the server_id of the first one."""
-    from compose.faults_history import equal_server_ids
-
     with scene.quiet():
-        fault = equal_server_ids(scene.topology)
+        fault = faults_history.equal_server_ids(scene.topology)
     expected = Expected(
         codes=frozenset({"C2"}),
         source="first",
@@ -254,32 +261,21 @@ def future_gtid(scene: Scene) -> Injected:
     return Injected(Expected(codes=frozenset({"H7"}), injected=gtids(made)))
 
 
-def own_gap(scene: Scene) -> Injected:
-    """Leave a gap in the own GTIDs of a server to which clients write."""
-    here = scene.here
+def filled_gap(scene: Scene) -> Injected:
+    """Leave a gap in the own GTIDs of the source, and commit one of them on its replica."""
+    here, there = scene.here, scene.there
     with scene.quiet():
-        above = scene.dice.choice((2, 5, 50, 30_000))
+        above = scene.dice.choice((4, 50, 30_000))
         uuid = here.value("@@GLOBAL.server_uuid")
         last = int(scene.work(here, 1, tag=False).rpartition(":")[2])
         by_hand(here, [f"{uuid}:{last + above}"])
-        gap = f"{uuid}:{last + 1}-{last + above - 1}"
-        is_closing = scene.case.has_load and above < 1000
-        if is_closing:
-            scene.hold(here)
+        made = f"{uuid}:{last + above // 2}"
         scene.settle()
-
-    def undo() -> None:
-        with scene.quiet():
-            for gno in range(last + 1, last + above):
-                by_hand(here, [f"{uuid}:{gno}"])
-
-    expected = Expected(
-        codes=frozenset({"H6"}),
-        replica=here.name,
-        injected=gtids(gap) if is_closing or not scene.case.has_load else gtids(""),
-        extent=Extent.ANY if scene.case.has_load and not is_closing else Extent.EXACT,
-    )
-    return Injected(expected, undo if above < 100 else None)
+        scene.key += 1
+        by_hand(there, [made], f"INSERT INTO work.t (id, note) VALUES ({scene.key}, 'by hand')")
+        if above < 1_000:
+            scene.hold(here)  # its clients would reach it at once
+    return Injected(Expected(codes=frozenset({"H7"}), injected=gtids(made)))
 
 
 def unlinked(scene: Scene) -> Injected:
@@ -332,6 +328,6 @@ KINDS = {
     "ignored": Kind(ignored, ("pair56",)),
     "equal ids": Kind(equal_ids, ("chain",)),
     "future gtid": Kind(future_gtid, ALL),
-    "own gap": Kind(own_gap, ALL),
+    "filled gap": Kind(filled_gap, ONE_WAY),
     "unlinked": Kind(unlinked, ONE_WAY, at_writers=False, at_leaves=True),
 }

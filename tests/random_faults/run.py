@@ -65,7 +65,7 @@ class Judged:
     is_found: bool = False
     misnamed: int = 0
     is_undone: bool = False
-    is_produced: bool = True  # the servers showed the fault
+    not_produced: str = ""  # why the servers did not show the fault: then nothing was evaluated
     seconds: float = 0.0
 
 
@@ -117,11 +117,9 @@ def one(case: Case, stock: "Stock[Topology]") -> Judged:
         with stock.lent() as topology:
             _run(case, topology, result)
     except (FaultNotProduced, NotCaughtUp) as problem:
-        result.is_produced = False
-        result.disagreements.append(f"not produced: {str(problem)[:600]}")
+        result.not_produced = str(problem)[:600]
         stock.discard()
     except Exception:  # noqa: BLE001 - one case that breaks must not end the others
-        result.is_produced = False
         result.disagreements.append("the harness failed: " + traceback.format_exc()[-1500:])
         stock.discard()
     result.seconds = time.monotonic() - begun
@@ -227,9 +225,11 @@ def audit(topology: Topology, expected: Expected) -> Outcome:
 
 
 def _print(judged: Judged) -> None:
-    mark = "DISAGREES" if judged.disagreements else "agrees"
+    mark = "not produced" if judged.not_produced else "agrees"
+    if judged.disagreements:
+        mark = "DISAGREES"
     sys.stdout.write(f"{mark} {judged.case} [{judged.seconds:.1f} s]\n")
-    for each in judged.disagreements:
+    for each in filter(None, (judged.not_produced, *judged.disagreements)):
         sys.stdout.write(f"    {each}\n")
     sys.stdout.flush()
 
@@ -242,7 +242,7 @@ def _summary(judged: Sequence[Judged]) -> str:
     return (
         f"{len(faults)} faults of {len({each.case.kind for each in faults})} kinds:"
         f" {sum(each.is_found for each in faults)} found within one audit,"
-        f" {sum(not each.is_produced for each in judged)} not produced;"
+        f" {sum(bool(each.not_produced) for each in judged)} not produced;"
         f" {healthy} healthy; misnamed findings: {sum(each.misnamed for each in judged)};"
         f" {sum(each.is_undone for each in judged)} undone;"
         f" {sum(each.seconds for each in judged):.0f} s;"

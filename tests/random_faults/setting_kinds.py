@@ -7,7 +7,7 @@ from compose.faults import await_status
 from compose.native.shapes import Pair, wait_for
 from tests.random_faults.expectations import Expected, Extent
 from tests.random_faults.kind import ALL, MODERN, ONE_WAY, PAIRS, Injected, Kind
-from tests.random_faults.scene import Scene, delay, executed
+from tests.random_faults.scene import Scene, by_hand, delay, executed
 
 
 def _setting(
@@ -193,7 +193,7 @@ def restarted(scene: Scene) -> Injected:
     """Restart or kill a server that loses nothing, and audit at once."""
     server = scene.dice.choice((scene.here, scene.there))
     with scene.writers.held(server.name):
-        if scene.dice.random() < 0.5:
+        if scene.dice.random() < 0.7:
             server.kill()
             server.start()
         else:
@@ -234,6 +234,16 @@ def by_hand_everywhere(scene: Scene) -> Injected:
     return Injected(_HEALTHY)
 
 
+def own_gap(scene: Scene) -> Injected:
+    """Leave a gap in the own GTIDs of a server: no server has them, so none skips them."""
+    here = scene.here
+    with scene.writers.held(here.name):
+        last = int(scene.work(here, 1, tag=False).rpartition(":")[2])
+        above = scene.dice.choice((2, 5, 50, 30_000))
+        by_hand(here, [f"{here.value('@@GLOBAL.server_uuid')}:{last + above}"])
+    return Injected(_HEALTHY)
+
+
 def _nothing(scene: Scene) -> Injected:
     """Wait for a moment."""
     time.sleep(scene.dice.uniform(0, 1))
@@ -260,5 +270,6 @@ KINDS = {
     "healthy: purged": Kind(purged_by_plan, ALL, at_writers=False),
     "healthy: switched": Kind(switched, ALL, at_writers=False),
     "healthy: by hand": Kind(by_hand_everywhere, ALL, at_writers=False),
+    "healthy: own gap": Kind(own_gap, ALL),
     "healthy: nothing": Kind(_nothing, ALL, at_writers=False),
 }

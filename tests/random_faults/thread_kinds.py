@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from compose import faults, faults_applier, faults_channels, faults_filters, faults_logs
 from compose.faults import await_applier_stopped, await_status
@@ -64,7 +65,9 @@ def refused(scene: Scene) -> Injected:
             "START REPLICA IO_THREAD",
         )
 
-    return Injected(_behind(scene, "A4", fault.missing), undo)
+    # What waits is a finding of its own: T3, likely.
+    expected = replace(_behind(scene, "A4", fault.missing), extent=Extent.ANY)
+    return Injected(expected, undo)
 
 
 def conflict(scene: Scene) -> Injected:
@@ -270,7 +273,8 @@ def log_deleted(scene: Scene) -> Injected:
     """Delete the log file of a source that a stopped replica needs next; start it or not."""
     with scene.quiet():
         fault = faults_logs.log_deleted(scene.topology, **scene.ends)
-    return Injected(_behind(scene, "A7", fault.waiting, "P1 A4"))
+    # The log of the source ends at the file that is gone: its contents may stay unread.
+    return Injected(_behind(scene, "A7", fault.waiting, "P1 A4 U"))
 
 
 KINDS = {

@@ -27,8 +27,10 @@ WRITERS: Final[Mapping[str, tuple[str, ...]]] = {
     "pair56": ("a", "b"),
 }
 _BEFORE: Final = (
-    *("rotate source", "rotate replica", "restart replica", "restart source", "purge source"),
-    *("stop and start", "large transaction", "create and drop"),
+    *("rotate source", "rotate source", "rotate replica", "rotate replica", "purge source"),
+    *("restart replica", "restart source"),
+    *("stop and start", "stop and start", "large transaction", "large transaction"),
+    *("create and drop", "create and drop"),
 )
 _SHAPES: Final = (
     "pair",
@@ -42,7 +44,7 @@ _SHAPES: Final = (
     "ring",
     "pair56",
 )
-CASES_PER_TOPOLOGY: Final = 10
+CASES_PER_TOPOLOGY: Final = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ def bypass(scene: Scene) -> Injected:
     """Set a file position past some transactions; with load, past those of clients as well."""
     here, there = scene.here, scene.there
     faults.await_uptime(there)
+    scene.writers.insert_only()
+    scene.settle()
     there.execute(there.dialect.stop_replica)
     had = executed(there)
     scene.work(scene.primary)

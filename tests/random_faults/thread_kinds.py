@@ -18,11 +18,14 @@ _PAST_LIMIT_SECONDS = 3.4  # by the server's whole seconds
 
 def _behind(scene: Scene, codes: str, text: str, companions: str = "") -> Expected:
     """Return what is expected of the edge, about these GTIDs and all that wait behind them."""
+    shown = text
+    if scene.case.shape == "pair56" and codes in ("A2", "A1 A3"):
+        shown = ""  # 5.6 has no table that shows which transaction failed
     return Expected(
         codes=frozenset(codes.split()),
         source=scene.here.name,
         replica=scene.there.name,
-        injected=gtids(text),
+        injected=gtids(shown),
         extent=Extent.BACKLOG,
         companions=frozenset(companions.split()),
         stays=False,
@@ -254,7 +257,7 @@ def down(scene: Scene) -> Injected:
         codes=frozenset({"U1"}),
         replica=server.name,
         extent=Extent.ANY,
-        companions=frozenset({"A4", "J4"}),
+        companions=frozenset({"A4", "J4", "U"}),
         stays=False,
     )
     return Injected(expected, server.start)

@@ -30,7 +30,7 @@ class Writers:
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
         self._problems: list[str] = []
-        self.committed = 0
+        self._only_inserts = False
 
     def start(self) -> None:
         """Create the schemas, and begin to write."""
@@ -54,6 +54,11 @@ class Writers:
                     stack.enter_context(self._gates[name])
             yield
 
+    def insert_only(self) -> None:
+        """Write no row again from now on: a replica may miss any of these transactions."""
+        with self.held():
+            self._only_inserts = True
+
     def stop(self) -> None:
         """End all writers. Raises AssertionError for an error that no fault explains."""
         self._ended.set()
@@ -73,9 +78,9 @@ class Writers:
                 ):
                     while not self._ended.is_set():
                         with self._gates[server.name]:
-                            for statement in _transaction(server, dice):
+                            chosen = 0.0 if self._only_inserts else dice.random()
+                            for statement in _transaction(server, dice, chosen):
                                 cursor.execute(statement)
-                            self.committed += 1
                         time.sleep(dice.uniform(*_PAUSE_SECONDS))
             except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError):
                 self._ended.wait(_RETRY_SECONDS)  # the server is down, or a session was killed
@@ -84,11 +89,10 @@ class Writers:
                 return
 
 
-def _transaction(server: Server, dice: random.Random) -> list[str]:
+def _transaction(server: Server, dice: random.Random, chosen: float) -> list[str]:
     """Return the statements of one transaction of an ordinary day."""
     table = f"day_{server.name}.t"
     insert = f"INSERT INTO {table} (n, note) VALUES ({dice.randrange(1000)}, REPEAT('x', 30))"
-    chosen = dice.random()
     if chosen < 0.70:
         return [insert]
     if chosen < 0.85:

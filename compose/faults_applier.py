@@ -14,6 +14,7 @@ from compose.faults import (
     await_applier_stopped,
     await_status,
     commit,
+    last_number,
     table_on,
 )
 from compose.native.server import Server
@@ -281,10 +282,7 @@ def held_up(
 
 
 def _next_gtid(server: Server) -> str:
-    own = str(server.value("@@GLOBAL.server_uuid"))
-    executed = str(server.value("@@GLOBAL.gtid_executed")).replace("\n", "")
-    numbers = next(part for part in executed.split(",") if part.startswith(own))
-    return f"{own}:{int(numbers.rpartition(':')[2].rpartition('-')[2]) + 1}"
+    return f"{server.value('@@GLOBAL.server_uuid')}:{last_number(server) + 1}"
 
 
 def delayed(

@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -88,20 +88,27 @@ def main(arguments: Sequence[str]) -> int:
     count = int(options.get("COUNT", "1" if "CASE" in options else "1000000"))
     until = time.monotonic() + float(options.get("SECONDS", "600"))
     judged: list[Judged] = []
+    for each in judged_cases(seed, range(first, first + count), options.get("KIND")):
+        judged.append(each)
+        sys.stdout.write(told(each))
+        sys.stdout.flush()
+        if time.monotonic() > until:
+            break
+    sys.stdout.write(_summary(judged))
+    return int(any(each.disagreements for each in judged))
+
+
+def judged_cases(seed: int, numbers: Iterable[int], kind: str | None = None) -> Iterator[Judged]:
+    """Run these cases one after the other; neighbours of one shape share their servers."""
     with ExitStack() as stack:
         shape, stock = "", None
-        for number in range(first, first + count):
-            if time.monotonic() > until:
-                break
-            case = chosen(seed, number, options.get("KIND"))
+        for number in numbers:
+            case = chosen(seed, number, kind)
             if stock is None or case.shape != shape:
                 stack.close()
                 shape, stock = case.shape, Stock(_shape(case.shape))
                 stack.callback(stock.discard)
-            judged.append(one(case, stock))
-            _print(judged[-1])
-    sys.stdout.write(_summary(judged))
-    return int(any(each.disagreements for each in judged))
+            yield one(case, stock)
 
 
 def chosen(seed: int, number: int, kind: str | None = None) -> Case:
@@ -224,14 +231,14 @@ def audit(topology: Topology, expected: Expected) -> Outcome:
     )
 
 
-def _print(judged: Judged) -> None:
+def told(judged: Judged) -> str:
+    """Return what is printed about a case: how it is run again, and every disagreement."""
     mark = "not produced" if judged.not_produced else "agrees"
     if judged.disagreements:
         mark = "DISAGREES"
-    sys.stdout.write(f"{mark} {judged.case} [{judged.seconds:.1f} s]\n")
-    for each in filter(None, (judged.not_produced, *judged.disagreements)):
-        sys.stdout.write(f"    {each}\n")
-    sys.stdout.flush()
+    reasons = filter(None, (judged.not_produced, *judged.disagreements))
+    first = f"{mark} {judged.case} [{judged.seconds:.1f} s]\n"
+    return first + "".join(f"    {each}\n" for each in reasons)
 
 
 def _summary(judged: Sequence[Judged]) -> str:

@@ -44,6 +44,16 @@ _SHAPES: Final = (
     "ring",
     "pair56",
 )
+# Variable and value; the first four exist in 5.6.
+_LOG_SETTINGS: Final = (
+    ("binlog_row_image", "MINIMAL"),
+    ("binlog_row_image", "NOBLOB"),
+    ("binlog_rows_query_log_events", "ON"),
+    ("binlog_order_commits", "OFF"),
+    ("binlog_transaction_compression", "ON"),
+    ("binlog_row_metadata", "FULL"),
+    ("binlog_checksum", "NONE"),
+)
 CASES_PER_TOPOLOGY: Final = 20
 
 
@@ -64,6 +74,7 @@ class Case:
     count: int  # how many transactions the fault is about
     has_lag: bool  # another replica of the source is delayed, on purpose
     is_undone: bool  # undo the fault where that is one step, and audit again
+    log_settings: tuple[tuple[str, str, str], ...]  # server, variable, value
 
     @property
     def dice(self) -> random.Random:
@@ -76,6 +87,7 @@ class Case:
             f"{self.workers} workers {'in' if self.keeps_commit_order else 'out of'} order",
             *(["tags"] if self.has_tags else []),
             *(["a delayed sibling"] if self.has_lag else []),
+            *(f"{name}={value} on {server}" for server, name, value in self.log_settings),
             *self.before,
         ]
         return (
@@ -122,4 +134,14 @@ def drawn(
         count=dice.choice((1, 1, 2, 3, 5, 8, 20)),
         has_lag=shape == "star" and dice.random() < 0.3,
         is_undone=dice.random() < 0.6,
+        log_settings=_log_settings(dice, shape),
+    )
+
+
+def _log_settings(dice: random.Random, shape: str) -> tuple[tuple[str, str, str], ...]:
+    """Draw how some servers write their logs: the same transaction may then have other bytes."""
+    servers = sorted({name for edge in EDGES[shape] for name in edge})
+    choices = _LOG_SETTINGS[:4] if shape == "pair56" else _LOG_SETTINGS
+    return tuple(
+        (dice.choice(servers), *dice.choice(choices)) for _ in range(dice.choice((0, 0, 1, 2)))
     )

@@ -54,6 +54,9 @@ def is_confirmed(finding: Reported, topology: Topology) -> bool:
     claimed = str(finding.gtids).replace("\n", "")
     if finding.code in _MISSING:
         return _has(source, claimed) and not _overlaps(replica, claimed)
+    if finding.code == "P5":  # the candidate has purged them
+        question = "SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)"
+        return bool(source.query(question, [claimed])[0][0]) and not _overlaps(replica, claimed)
     if finding.code in _EXTRA:
         return _has(replica, claimed) and not _overlaps(source, claimed)
     return False

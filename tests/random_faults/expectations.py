@@ -137,10 +137,22 @@ def clears_wrongly(expected: Expected, outcome: Outcome) -> list[str]:
     ]
 
 
-def unexpected(expected: Expected, findings: Iterable[Reported]) -> list[Reported]:
-    """Return the findings above info that are neither the fault nor caused by it."""
-    permitted = expected.codes | expected.companions
-    return [each for each in findings if each.is_above_info and each.code not in permitted]
+def unexpected(expected: Sequence[Expected], findings: Iterable[Reported]) -> list[Reported]:
+    """Return the findings above info that are neither one of the faults nor caused by it.
+
+    The code of a fault at another replica is not permitted either: it needs confirmation.
+    """
+    return [
+        each
+        for each in findings
+        if each.is_above_info and not any(_permits(one, each) for one in expected)
+    ]
+
+
+def _permits(expected: Expected, finding: Reported) -> bool:
+    if finding.code in expected.companions:
+        return True
+    return finding.code in expected.codes and expected.replica in (None, finding.replica)
 
 
 def unknown_without_cause(expected: Expected, outcome: Outcome) -> Sequence[str]:

@@ -20,6 +20,8 @@ class Injected:
 
     expected: Expected
     undo: Callable[[], None] | None = None
+    also: tuple[Expected, ...] = ()  # of a second fault, at another edge
+    during: Callable[[], None] | None = None  # runs beside the audit
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -28,7 +29,13 @@ from compose.native.shapes import NotCaughtUp, Topology
 from gtid import GtidSet
 from gtid_audit.operands.cluster_of_dsns import servers_to_read
 from gtid_audit.tasks.audited_cluster import read_and_audit
-from tests.random_faults import extra_kinds, missing_kinds, setting_kinds, thread_kinds
+from tests.random_faults import (
+    double_kinds,
+    extra_kinds,
+    missing_kinds,
+    setting_kinds,
+    thread_kinds,
+)
 from tests.random_faults.cases import WRITERS, Case, drawn
 from tests.random_faults.confirming import drain, is_confirmed
 from tests.random_faults.expectations import (
@@ -51,6 +58,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     **extra_kinds.KINDS,
     **thread_kinds.KINDS,
     **setting_kinds.KINDS,
+    **double_kinds.KINDS,
 }
 _CLEAR_SECONDS_MAX = 20.0
 _POLL_SECONDS = 0.3
@@ -148,38 +156,38 @@ def _run(case: Case, topology: Topology, result: Judged) -> None:
 
 
 def _judge(scene: Scene, injected: Injected, result: Judged) -> None:
-    expected, topology = injected.expected, scene.topology
-    there, here = scene.there, scene.here
-    had = GtidSet.parse(executed(there)) if _responds(expected, there.name) else GtidSet.parse("")
-    outcome = audit(topology, expected)
-    if _responds(expected, here.name):
-        outcome = replace(outcome, backlog=GtidSet.parse(executed(here)) - had)
-    reasons = not_found(expected, outcome)
-    result.is_found = bool(expected.codes) and not reasons
-    result.disagreements += [f"not found: {each}" for each in reasons]
-    result.disagreements += clears_wrongly(expected, outcome)
-    result.disagreements += [
-        f"unknown: {each}" for each in unknown_without_cause(expected, outcome)
-    ]
-    others = unexpected(expected, outcome.findings)
-    is_undone = scene.case.is_undone and injected.undo is not None
-    if is_undone and injected.undo is not None:
-        injected.undo()
-        result.disagreements += _not_clean(topology)
-        result.is_undone = True
+    topology, every = scene.topology, (injected.expected, *injected.also)
+    had = {
+        one.replica: GtidSet.parse(executed(topology[one.replica]))
+        for one in every
+        if one.replica is not None and "U1" not in one.codes
+    }
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(injected.during or (lambda: None))
+        outcome = audit(topology, injected.expected)
+        beside.result()
+    for one in every:
+        has = GtidSet.parse("")
+        if one.source is not None and one.replica in had:
+            has = GtidSet.parse(executed(topology[one.source])) - had[one.replica]
+        seen = replace(outcome, backlog=has)
+        result.disagreements += [f"not found: {each}" for each in not_found(one, seen)]
+        result.disagreements += clears_wrongly(one, seen)
+        result.disagreements += [f"unknown: {each}" for each in unknown_without_cause(one, seen)]
+    result.is_found = bool(injected.expected.codes) and not result.disagreements
+    others = unexpected(every, outcome.findings)
     if others:
         scene.writers.stop()
         drain(topology)
-        wrong = [each for each in others if not is_confirmed(each, topology)]
-        result.misnamed = len(wrong)
-        result.disagreements += [f"misnamed: {each}: {each.explanation[:300]}" for each in wrong]
+        others = [each for each in others if not is_confirmed(each, topology)]
+    elif scene.case.is_undone and injected.undo is not None:
+        injected.undo()
+        result.disagreements += _not_clean(topology)
+        result.is_undone = True
+    result.misnamed = len(others)
+    result.disagreements += [f"misnamed: {each}: {each.explanation[:300]}" for each in others]
     if result.disagreements:
         result.disagreements.append(f"reported: {[str(each) for each in outcome.findings]}")
-
-
-def _responds(expected: Expected, name: str) -> bool:
-    """Return whether a server can be read: a frozen one, or one that is down, cannot."""
-    return not ("U1" in expected.codes and expected.replica == name)
 
 
 def _not_clean(topology: Topology) -> list[str]:

@@ -185,6 +185,8 @@ def gtids(text: str) -> GtidSet:
 
 def prepare(scene: Scene) -> None:
     """Create the table of the faults, set the workers, start the load, and let things happen."""
+    for name, variable, value in scene.case.log_settings:
+        scene.topology[name].execute(f"SET GLOBAL {variable} = {value}")
     scene.primary.execute(
         f"CREATE DATABASE {SCHEMA}",
         f"CREATE TABLE {SCHEMA}.t (id BIGINT PRIMARY KEY, note VARCHAR(60))",

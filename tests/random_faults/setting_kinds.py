@@ -1,10 +1,11 @@
 """Settings that make faults possible, and healthy servers that only look as if they had one."""
 
 import time
+from dataclasses import replace
 
 from compose import faults, faults_applier, faults_configuration, faults_filters, faults_identity
 from compose.faults import await_status
-from compose.native.shapes import Pair, wait_for
+from compose.native.shapes import Pair, follow, wait_for
 from tests.random_faults.expectations import Expected, Extent
 from tests.random_faults.kind import ALL, MODERN, ONE_WAY, PAIRS, Injected, Kind
 from tests.random_faults.scene import Scene, by_hand, delay, executed
@@ -234,6 +235,44 @@ def by_hand_everywhere(scene: Scene) -> Injected:
     return Injected(_HEALTHY)
 
 
+def restarted_meanwhile(scene: Scene) -> Injected:
+    """Kill and start a server, or rotate and purge, while the audit reads."""
+    server = scene.dice.choice((scene.here, scene.there))
+    wait_seconds = scene.dice.uniform(0, 0.8)
+    is_killed = scene.dice.random() < 0.7
+
+    def during() -> None:
+        time.sleep(wait_seconds)
+        if is_killed:
+            server.kill()
+            server.start()
+        else:
+            server.execute(server.dialect.stop_replica, server.dialect.start_replica)
+
+    # What the audit may see of it: a connection that ended, a receiver that connects again.
+    seen = frozenset({"U", "U1", "U2", "A4", "A7", "J4"})
+    return Injected(replace(_HEALTHY, companions=seen), during=during)
+
+
+def switched_over(scene: Scene) -> Injected:
+    """Promote a replica as planned: nothing is lost, and the former source follows it."""
+    former, promoted = scene.here, scene.there
+    scene.hold(former)
+    scene.settle()
+    for link in scene.topology.links:
+        replica = scene.topology[link.replica]
+        replica.execute(replica.dialect.stop_replica, replica.dialect.reset_replica)
+    for server in scene.topology.servers.values():
+        is_promoted = server is promoted
+        server.execute(f"SET GLOBAL read_only = {'OFF' if is_promoted else 'ON'}")
+        if not is_promoted:
+            follow(server, promoted)
+    text = scene.work(promoted)
+    if scene.dice.random() < 0.5:
+        wait_for(former, text)
+    return Injected(_HEALTHY)
+
+
 def own_gap(scene: Scene) -> Injected:
     """Leave a gap in the own GTIDs of a server: no server has them, so none skips them."""
     here = scene.here
@@ -270,6 +309,8 @@ KINDS = {
     "healthy: purged": Kind(purged_by_plan, ALL, at_writers=False),
     "healthy: switched": Kind(switched, ALL, at_writers=False),
     "healthy: by hand": Kind(by_hand_everywhere, ALL, at_writers=False),
+    "healthy: restarted meanwhile": Kind(restarted_meanwhile, ALL, at_writers=False),
+    "healthy: switched over": Kind(switched_over, ("star",), permits_lag=False),
     "healthy: own gap": Kind(own_gap, ALL),
     "healthy: nothing": Kind(_nothing, ALL, at_writers=False),
 }

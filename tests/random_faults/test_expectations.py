@@ -88,13 +88,22 @@ def test_healthy_servers_need_no_finding_and_permit_none_above_info() -> None:
     healthy = Expected(codes=frozenset())
     assert not_found(healthy, outcome(verdict="OK")) == []
     behind = replace(RIGHT, code="T2", severity="info")
-    assert unexpected(healthy, [RIGHT, behind]) == [RIGHT]
+    assert unexpected([healthy], [RIGHT, behind]) == [RIGHT]
 
 
 def test_what_the_fault_causes_besides_is_permitted() -> None:
     position = replace(RIGHT, code="C3", severity="warning", gtids=NONE)
-    assert unexpected(EXPECTED, [RIGHT, position]) == [position]
-    assert unexpected(replace(EXPECTED, companions=frozenset({"C3"})), [RIGHT, position]) == []
+    assert unexpected([EXPECTED], [RIGHT, position]) == [position]
+    with_position = replace(EXPECTED, companions=frozenset({"C3"}))
+    assert unexpected([with_position], [RIGHT, position]) == []
+
+
+def test_the_code_of_a_fault_at_another_replica_is_not_permitted() -> None:
+    elsewhere = replace(RIGHT, replica="c")
+    assert unexpected([EXPECTED], [RIGHT, elsewhere]) == [elsewhere]
+    second = replace(EXPECTED, replica="c")
+    assert unexpected([EXPECTED, second], [RIGHT, elsewhere]) == []
+    assert unexpected([replace(EXPECTED, replica=None)], [RIGHT, elsewhere]) == []
 
 
 def test_a_fault_that_stays_must_not_be_proved_to_clear() -> None:

@@ -364,7 +364,8 @@ def relay_log_damaged(topology: Topology, *, source: str = "a", replica: str = "
     there.execute(there.dialect.stop_replica)
     file = there.datadir / str(there.replica_status()["Relay_Log_File"])
     content = file.read_bytes()
-    assert content.count(b"is damaged") == 1
+    if b"is damaged" not in content:  # compressed
+        raise FaultNotProduced(f"{file.name} of {there.name} does not show its rows")
     file.write_bytes(content.replace(b"is damaged", b"is DAMAGED"))
     there.execute(there.dialect.start_replica)
     await_applier_stopped(there)

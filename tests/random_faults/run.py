@@ -65,7 +65,7 @@ _POLL_SECONDS = 0.3
 
 
 @dataclass
-class Judged:
+class EvaluatedCase:
     """What one case gave."""
 
     case: Case
@@ -95,18 +95,20 @@ def main(arguments: Sequence[str]) -> int:
     seed, first = int(options.get("SEED", "1")), int(options.get("CASE", "0"))
     count = int(options.get("COUNT", "1" if "CASE" in options else "1000000"))
     until = time.monotonic() + float(options.get("SECONDS", "600"))
-    judged: list[Judged] = []
-    for each in judged_cases(seed, range(first, first + count), options.get("KIND")):
-        judged.append(each)
-        sys.stdout.write(told(each))
+    evaluated: list[EvaluatedCase] = []
+    for each in evaluated_cases(seed, range(first, first + count), options.get("KIND")):
+        evaluated.append(each)
+        sys.stdout.write(report_of_case(each))
         sys.stdout.flush()
         if time.monotonic() > until:
             break
-    sys.stdout.write(_summary(judged))
-    return int(any(each.disagreements for each in judged))
+    sys.stdout.write(_summary(evaluated))
+    return int(any(each.disagreements for each in evaluated))
 
 
-def judged_cases(seed: int, numbers: Iterable[int], kind: str | None = None) -> Iterator[Judged]:
+def evaluated_cases(
+    seed: int, numbers: Iterable[int], kind: str | None = None
+) -> Iterator[EvaluatedCase]:
     """Run these cases one after the other; neighbours of one shape share their servers."""
     with ExitStack() as stack:
         shape, stock = "", None
@@ -125,9 +127,9 @@ def chosen(seed: int, number: int, kind: str | None = None) -> Case:
     return replace(case, has_lag=case.has_lag and KINDS[case.kind].permits_lag)
 
 
-def one(case: Case, stock: "Stock[Topology]") -> Judged:
+def one(case: Case, stock: "Stock[Topology]") -> EvaluatedCase:
     """Run one case on servers of its shape."""
-    begun, result = time.monotonic(), Judged(case)
+    begun, result = time.monotonic(), EvaluatedCase(case)
     try:
         with stock.lent() as topology:
             _run(case, topology, result)
@@ -141,7 +143,7 @@ def one(case: Case, stock: "Stock[Topology]") -> Judged:
     return result
 
 
-def _run(case: Case, topology: Topology, result: Judged) -> None:
+def _run(case: Case, topology: Topology, result: EvaluatedCase) -> None:
     clean = audit(topology, Expected(codes=frozenset()))
     result.disagreements += [f"before the fault: {each}" for each in _above(clean)]
     writers = Writers(
@@ -152,10 +154,10 @@ def _run(case: Case, topology: Topology, result: Judged) -> None:
         held.callback(writers.stop)
         prepare(scene)
         injected = KINDS[case.kind].inject(scene)
-        _judge(scene, injected, result)
+        _evaluate(scene, injected, result)
 
 
-def _judge(scene: Scene, injected: Injected, result: Judged) -> None:
+def _evaluate(scene: Scene, injected: Injected, result: EvaluatedCase) -> None:
     topology, every = scene.topology, (injected.expected, *injected.also)
     had = {
         one.replica: GtidSet.parse(executed(topology[one.replica]))
@@ -239,28 +241,28 @@ def audit(topology: Topology, expected: Expected) -> Outcome:
     )
 
 
-def told(judged: Judged) -> str:
+def report_of_case(evaluated: EvaluatedCase) -> str:
     """Return what is printed about a case: how it is run again, and every disagreement."""
-    mark = "not produced" if judged.not_produced else "agrees"
-    if judged.disagreements:
+    mark = "not produced" if evaluated.not_produced else "agrees"
+    if evaluated.disagreements:
         mark = "DISAGREES"
-    reasons = filter(None, (judged.not_produced, *judged.disagreements))
-    first = f"{mark} {judged.case} [{judged.seconds:.1f} s]\n"
+    reasons = filter(None, (evaluated.not_produced, *evaluated.disagreements))
+    first = f"{mark} {evaluated.case} [{evaluated.seconds:.1f} s]\n"
     return first + "".join(f"    {each}\n" for each in reasons)
 
 
-def _summary(judged: Sequence[Judged]) -> str:
-    faults = [each for each in judged if not each.case.kind.startswith("healthy")]
-    healthy = len(judged) - len(faults)
-    disagree = Counter(each.case.kind for each in judged if each.disagreements)
+def _summary(evaluated: Sequence[EvaluatedCase]) -> str:
+    faults = [each for each in evaluated if not each.case.kind.startswith("healthy")]
+    healthy = len(evaluated) - len(faults)
+    disagree = Counter(each.case.kind for each in evaluated if each.disagreements)
     kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(disagree.items()))
     return (
         f"{len(faults)} faults of {len({each.case.kind for each in faults})} kinds:"
         f" {sum(each.is_found for each in faults)} found within one audit,"
-        f" {sum(bool(each.not_produced) for each in judged)} not produced;"
-        f" {healthy} healthy; misnamed findings: {sum(each.misnamed for each in judged)};"
-        f" {sum(each.is_undone for each in judged)} undone;"
-        f" {sum(each.seconds for each in judged):.0f} s;"
+        f" {sum(bool(each.not_produced) for each in evaluated)} not produced;"
+        f" {healthy} healthy; misnamed findings: {sum(each.misnamed for each in evaluated)};"
+        f" {sum(each.is_undone for each in evaluated)} undone;"
+        f" {sum(each.seconds for each in evaluated):.0f} s;"
         f" cases with a disagreement: {sum(disagree.values())} ({kinds or 'none'})\n"
     )
 

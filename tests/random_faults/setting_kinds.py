@@ -131,7 +131,7 @@ def no_logged_updates(scene: Scene) -> Injected:
 
 
 def copied_uuid(scene: Scene) -> Injected:
-    """Give a replica the server_uuid of its source."""
+    """Copy the server_uuid of a source to its replica."""
     scene.hold(scene.here)
     scene.hold(scene.there)
     faults_identity.duplicate_server_uuid(

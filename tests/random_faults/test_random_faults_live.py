@@ -4,7 +4,7 @@ import pytest
 
 from compose.native.installation import Installation
 from tests.random_faults.cases import CASES_PER_TOPOLOGY, shape_of
-from tests.random_faults.run import judged_cases, told
+from tests.random_faults.run import evaluated_cases, report_of_case
 
 SEED = 7
 CASES = 12
@@ -20,6 +20,6 @@ def test_random_faults_are_found_and_none_is_misnamed(
 ) -> None:
     assert installation97.version > installation56.version
     first = STARTS[shape]
-    judged = list(judged_cases(SEED, range(first, first + CASES)))
-    assert [told(each) for each in judged if each.disagreements] == []
-    assert sum(bool(each.not_produced) for each in judged) <= CASES // 4
+    evaluated = list(evaluated_cases(SEED, range(first, first + CASES)))
+    assert [report_of_case(each) for each in evaluated if each.disagreements] == []
+    assert sum(bool(each.not_produced) for each in evaluated) <= CASES // 4

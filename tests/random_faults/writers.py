@@ -77,11 +77,14 @@ class Writers:
                     session.cursor() as cursor,
                 ):
                     while not self._ended.is_set():
-                        with self._gates[server.name]:
-                            chosen = 0.0 if self._only_inserts else dice.random()
-                            for statement in _transaction(server, dice, chosen):
-                                cursor.execute(statement)
-                        time.sleep(dice.uniform(*_PAUSE_SECONDS))
+                        if self._gates[server.name].acquire(timeout=_RETRY_SECONDS):
+                            try:
+                                chosen = 0.0 if self._only_inserts else dice.random()
+                                for statement in _transaction(server, dice, chosen):
+                                    cursor.execute(statement)
+                            finally:
+                                self._gates[server.name].release()
+                            time.sleep(dice.uniform(*_PAUSE_SECONDS))
             except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError):
                 self._ended.wait(_RETRY_SECONDS)  # the server is down, or a session was killed
             except pymysql.err.MySQLError as problem:

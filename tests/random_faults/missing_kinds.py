@@ -164,6 +164,7 @@ def purged_on_sibling(scene: Scene) -> Injected:
 def reset_on_replica(scene: Scene) -> Injected:
     """Run RESET BINARY LOGS AND GTIDS on a replica while its channel runs."""
     again = scene.dice.random() < 0.6
+    scene.hold(scene.there)  # its own clients would reuse GTIDs, which is another fault
     with scene.quiet():
         fault = faults_applier.reset_on_replica(scene.topology, **scene.ends, received_again=again)
     return Injected(_expected(scene, "H8", fault.passed, "A4 P1" if scene.is_mutual() else ""))
@@ -189,6 +190,7 @@ def skip_counter(scene: Scene) -> Injected:
 def old_purged(scene: Scene) -> Injected:
     """Reset a replica, and set a gtid_purged that is too small by two transactions."""
     later = scene.dice.choice((0, 2))
+    scene.hold(scene.there)
     with scene.quiet():
         fault = faults_applier.reset_with_old_purged(
             scene.topology, **scene.ends, later_count=later

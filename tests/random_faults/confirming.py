@@ -58,7 +58,8 @@ def is_confirmed(finding: Reported, topology: Topology) -> bool:
         question = "SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)"
         return bool(source.query(question, [claimed])[0][0]) and not _overlaps(replica, claimed)
     if finding.code in _EXTRA:
-        return _has(replica, claimed) and not _overlaps(source, claimed)
+        received = str(replica.replica_status().get("Retrieved_Gtid_Set") or "")
+        return _has(replica, claimed, received) and not _overlaps(source, claimed)
     return False
 
 
@@ -68,9 +69,10 @@ def _is_stopped(replica: Server) -> bool:
     return bool(status) and states != {"Yes"}
 
 
-def _has(server: Server, claimed: str) -> bool:
-    question = "SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)"
-    return bool(server.query(question, [claimed])[0][0])
+def _has(server: Server, claimed: str, received: str = "") -> bool:
+    """Return whether a server has executed these GTIDs, or has them in its relay log."""
+    question = "SELECT GTID_SUBSET(%s, CONCAT(@@GLOBAL.gtid_executed, ',', %s))"
+    return bool(server.query(question, [claimed, received])[0][0])
 
 
 def _overlaps(server: Server, claimed: str) -> bool:

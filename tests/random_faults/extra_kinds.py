@@ -76,7 +76,8 @@ def reused(scene: Scene) -> Injected:
     """Let a source lose transactions and reuse their GTIDs: the sets are equal."""
     with scene.quiet():
         fault = faults.reused_numbers(scene.topology, **scene.ends, lost_count=scene.case.count)
-    return Injected(_extra(scene, "E4", fault.reused))
+    # Another replica of the source has them as well, and is refused until it is restarted.
+    return Injected(_extra(scene, "E4", fault.reused, "E4 A4"))
 
 
 def reset_source(scene: Scene) -> Injected:

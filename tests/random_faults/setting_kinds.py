@@ -76,8 +76,8 @@ def by_position(scene: Scene) -> Injected:
 
 
 def permissive(scene: Scene) -> Injected:
-    """Set gtid_mode of one server to ON_PERMISSIVE."""
-    server = scene.dice.choice((scene.here, scene.there))
+    """Set gtid_mode of a source to ON_PERMISSIVE."""
+    server = scene.here
     server.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE")
     return Injected(
         Expected(codes=frozenset({"C4"}), extent=Extent.ANY, stays=False),

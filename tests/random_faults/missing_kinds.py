@@ -167,7 +167,21 @@ def reset_on_replica(scene: Scene) -> Injected:
     scene.hold(scene.there)  # its own clients would reuse GTIDs, which is another fault
     with scene.quiet():
         fault = faults_applier.reset_on_replica(scene.topology, **scene.ends, received_again=again)
-    return Injected(_expected(scene, "H8", fault.passed, "A4 P1" if scene.is_mutual() else ""))
+    if not scene.is_mutual():
+        return Injected(_expected(scene, "H8", fault.passed))
+    # Its own transactions were never received: for its source, this is a history that was reset.
+    uuid = scene.there.value("@@GLOBAL.server_uuid")
+    parts = fault.passed.replace("\n", "").split(",")
+    own = ",".join(part for part in parts if part.startswith(uuid))
+    received = ",".join(part for part in parts if not part.startswith(uuid))
+    of_own = Expected(
+        codes=frozenset({"E3", "E6"}),
+        source=scene.there.name,
+        replica=scene.here.name,
+        injected=gtids(own),
+        words=("RESET",),
+    )
+    return Injected(_expected(scene, "H8", received, "A4 P1"), also=(of_own,) if own else ())
 
 
 def relay_position(scene: Scene) -> Injected:

@@ -9,7 +9,6 @@
    stops a channel must be the last.
 """
 
-import itertools
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -363,19 +362,6 @@ def commit(server: Server, *statements: str, expected_error: int | None = None) 
     own = tuple(str(value) for _, value in server.query(_OWN_UUIDS) if value)
     parts = str(added).replace("\n", "").split(",")  # GTIDs of the peer may have arrived too
     return ",".join(part for part in parts if part.startswith(own))
-
-
-def last_number(server: Server) -> int:
-    """Return the highest number of a server's own GTIDs without a tag, 0 if it has none."""
-    own = str(server.value("@@GLOBAL.server_uuid"))
-    executed = str(server.value("@@GLOBAL.gtid_executed")).replace("\n", "")
-    for part in executed.split(","):
-        uuid, *intervals = part.strip().split(":")
-        if uuid == own:
-            # A tag and its intervals come after those without a tag: UUID:1-5:tag:1-2.
-            untagged = itertools.takewhile(lambda text: text[0].isdigit(), intervals)
-            return max((int(text.rpartition("-")[2]) for text in untagged), default=0)
-    return 0
 
 
 def _both_threads_run(status: dict[str, Any]) -> bool:

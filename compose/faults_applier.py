@@ -14,11 +14,11 @@ from compose.faults import (
     await_applier_stopped,
     await_status,
     commit,
-    last_number,
     table_on,
 )
 from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
+from compose.own_gtids import last_number
 
 _SCHEMA = "applier"
 _STARTING_SECONDS = 0.5  # time after which an applier has finished starting its threads

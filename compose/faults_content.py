@@ -10,12 +10,12 @@ from compose.faults import (
     FaultNotProduced,
     LostTail,
     commit,
-    last_number,
     lost_tail_crash,
     table_on,
 )
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
+from compose.own_gtids import last_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from compose.faults import (
     await_applier_stopped,
     await_status,
     commit,
-    last_number,
     table_on,
 )
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
+from compose.own_gtids import last_number
 
 
 @dataclass(frozen=True, slots=True)

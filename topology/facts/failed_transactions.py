@@ -1,7 +1,7 @@
 """Reads from an applier's error text which transaction failed.
 
 Before 5.7 no table shows what each worker applies. The text of a worker's error quotes the GTID
-(sql/rpl_rli_pdb.cc, Slave_worker::report; seen on 5.6.24 and 9.7.4). An applier without workers
+(sql/rpl_rli_pdb.cc; seen on 5.6.24 and 9.7.4). An applier without workers
 reports only a position.
 """
 

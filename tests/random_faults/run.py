@@ -159,6 +159,7 @@ def _run(case: Case, topology: Topology, result: EvaluatedCase) -> None:
 
 def _evaluate(scene: Scene, injected: Injected, result: EvaluatedCase) -> None:
     topology, every = scene.topology, (injected.expected, *injected.also)
+    has_row_images = any(name == "binlog_row_image" for _, name, _ in scene.case.log_settings)
     had = {
         one.replica: GtidSet.parse(executed(topology[one.replica]))
         for one in every
@@ -175,7 +176,8 @@ def _evaluate(scene: Scene, injected: Injected, result: EvaluatedCase) -> None:
         seen = replace(outcome, backlog=has)
         result.disagreements += [f"not found: {each}" for each in not_found(one, seen)]
         result.disagreements += clears_wrongly(one, seen)
-        result.disagreements += [f"unknown: {each}" for each in unknown_without_cause(one, seen)]
+        unknown = unknown_without_cause(one, seen, has_row_images=has_row_images)
+        result.disagreements += [f"unknown: {each}" for each in unknown]
     result.is_found = bool(injected.expected.codes) and not result.disagreements
     others = unexpected(every, outcome.findings)
     if others:

@@ -12,7 +12,7 @@ MUTATE_SECONDS ?= 1800
 BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.distribution
 IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
-.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate soak bench servers up down lock clean
+.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate soak faults bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -86,6 +86,10 @@ mutate: .venv/.complete ## change decisions at random, SECONDS long; report what
 
 soak: .venv/.complete servers ## audit healthy servers under load, SECONDS long: nothing above info (SEED=, SHAPES=pair,ring)
 	@$(PY) -m tests.soak.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(SHAPES),SHAPES=$(SHAPES))
+
+faults: .venv/.complete servers ## inject random faults into real servers, SECONDS long: each is found, none misnamed (SEED=, CASE=, KIND=)
+	@$(PY) -m tests.random_faults.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(CASE),CASE=$(CASE)) \
+	    $(if $(KIND),KIND="$(KIND)")
 
 bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
 	@$(PY) -m benchmarks.run

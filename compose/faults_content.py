@@ -6,9 +6,16 @@ error, and the sets are equal.
 
 from dataclasses import dataclass, replace
 
-from compose.faults import FaultNotProduced, LostTail, commit, lost_tail_crash, table_on
+from compose.faults import (
+    FaultNotProduced,
+    LostTail,
+    commit,
+    lost_tail_crash,
+    table_on,
+)
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
+from compose.own_gtids import last_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +88,7 @@ def hand_made_gtid(
     table_on(here, there, "handmade")
     here.execute(here.dialect.stop_replica)
     own = str(here.value("@@GLOBAL.server_uuid"))
-    executed = here.query("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, '')")[0][0]
-    last = max(
-        int(part.rpartition("-")[2].rpartition(":")[2])
-        for part in str(executed).replace("\n", "").split(",")
-        if part.startswith(own)
-    )
-    gtid = f"{own}:{last + distance}"
+    gtid = f"{own}:{last_number(here) + distance}"
     there.execute(
         f"SET SESSION gtid_next = '{gtid}'",
         "INSERT INTO handmade.t (id, note) VALUES (100, 'made by hand')",

@@ -4,7 +4,6 @@ A history is the GTIDs that a server has of its own UUID. It can be reset, anoth
 it, or a failover can leave it behind. A server can also have another server's server_id.
 """
 
-import re
 from dataclasses import dataclass
 
 from compose.faults import (
@@ -19,6 +18,7 @@ from compose.faults import (
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
+from compose.own_gtids import last_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def declared_too_much(
     uuid, executed = (
         str(here.value(f"@@GLOBAL.{name}")) for name in ("server_uuid", "gtid_executed")
     )
-    last = max(int(number) for number in re.findall(f"{uuid}[^,]*?([0-9]+)(?:,|$)", executed))
+    last = last_number(here)
     gtid = f"{uuid}:{last + 1}-{last + count}"
     there.execute(
         there.dialect.stop_replica,

@@ -106,11 +106,13 @@ TARGETS: Sequence[Target] = (
             "topology/tracing/causes.py",
             "topology/tracing/error_classes.py",
             "topology/tracing/stopped_threads.py",
+            "topology/facts/failed_transactions.py",
             "topology/tracing/table_effects.py",
         ),
         (
             *("tests/topology/test_trace_causes.py", "tests/topology/test_table_effects.py"),
             *("tests/topology/test_stopped_threads.py", "tests/gtid_audit/test_trace_command.py"),
+            "tests/topology/test_failed_transactions.py",
         ),
     ),
     Target(

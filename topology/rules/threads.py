@@ -7,6 +7,7 @@ from dataclasses import replace
 from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.failed_transactions import quoted_as_failed
 from topology.facts.group_appliers import failed_channels
 from topology.readings.dialect import BINARY_LOG, dialect_of, who_set_until
 from topology.readings.group_view import GROUP_CHANNELS
@@ -79,7 +80,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
             source=source,
             replica=replica.name,
             channel=channel.name,
-            gtid_set=failed - executed,
+            gtid_set=(failed or quoted_as_failed(channel.applier_error)) - executed,
             grade=Grade.LIKELY if _hides_its_error(channel) else Grade.PROVED,
             strategies=() if channel.name in GROUP_CHANNELS else None,
             proof=(

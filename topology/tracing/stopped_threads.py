@@ -22,14 +22,13 @@ transaction may be a later one.
 Sources: sql/rpl_rli_pdb.cc (the text of a worker), sql/rpl_replica.cc; seen on 9.7.4 and 5.6.24.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from gtid import GtidSet, MalformedText
-from topology.catalogue.error_texts import FAILED, QUOTED_SETS
+from gtid import GtidSet
+from topology.facts.failed_transactions import quoted_as_failed
 from topology.facts.memberships import group_name_of
 from topology.readings.snapshot import (
     ChannelSnapshot,
@@ -43,7 +42,6 @@ from topology.readings.worker import WorkerSnapshot
 
 # "… worker has stopped after at least one previous worker encountered an error".
 _FOLLOWED: Final = 3030
-_FAILING: Final = re.compile(dict(QUOTED_SETS)[FAILED])
 # A single worker is one of a parallel applier: its position is that of the last checkpoint.
 _SERIAL: Final = "0"
 
@@ -143,8 +141,8 @@ def _applier(
     server: ServerSnapshot, channel: ChannelSnapshot, workers: tuple[WorkerSnapshot, ...]
 ) -> StoppedThread:
     first = [each for each in workers if each.errno != _FOLLOWED]
-    gtids = GtidSet.union_of(each.applying or _quoted(each.error) for each in first)
-    gtids = gtids or _quoted(channel.applier_error)
+    gtids = GtidSet.union_of(each.applying or quoted_as_failed(each.error) for each in first)
+    gtids = gtids or quoted_as_failed(channel.applier_error)
     is_parallel = server.setting("replica_parallel_workers") != _SERIAL
     return StoppedThread(
         server.name,
@@ -155,17 +153,6 @@ def _applier(
         place=None if gtids else channel.applied_to,
         is_low_water=is_parallel and not gtids,
     )
-
-
-def _quoted(text: str) -> GtidSet:
-    """Return the GTID that a text quotes; an anonymous transaction has none."""
-    found = _FAILING.search(text)
-    if found is None:
-        return GtidSet()
-    try:
-        return GtidSet.parse(found[1])
-    except MalformedText:
-        return GtidSet()
 
 
 def channels_not_followed(server: ServerSnapshot) -> tuple[UnreadFact, ...]:

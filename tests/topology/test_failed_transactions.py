@@ -1,0 +1,50 @@
+"""The error text of a worker has the GTID that failed: before 5.7 nothing else shows it."""
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Finding
+from topology.facts.failed_transactions import quoted_as_failed
+from topology.readings.snapshot import ThreadState
+
+# As 5.6.24 reports it with slave_parallel_workers = 4.
+WORKER = (
+    "Worker 3 failed executing transaction '{gtid}' at master log binlog.000001, end_log_pos 2314;"
+    " Could not execute Write_rows event on table w4.t; Duplicate entry '1' for key 'PRIMARY',"
+    " Error_code: 1062"
+)
+
+
+def stopped_with(errno: int, text: str, executed: str = "1-90") -> Finding:
+    channel = a_channel(
+        "a",
+        A,
+        applier=ThreadState.STOPPED,
+        applier_errno=errno,
+        applier_error=text,
+        gtid_retrieved=GtidSet.parse(f"{A}:1-100"),
+    )
+    replica = a_server("b", B, f"{A}:{executed}", channels=(channel,))
+    audit = audit_cluster(a_cluster("pair", a_server("a", A, f"{A}:1-100"), replica))
+    [found] = [each for each in audit.findings if each.code in ("A1", "A2", "A3")]
+    return found
+
+
+@pytest.mark.parametrize(("errno", "code"), [(1062, "A2"), (1007, "A3")])
+def test_a_stopped_worker_names_its_transaction_by_its_text(errno: int, code: str) -> None:
+    found = stopped_with(errno, WORKER.format(gtid=f"{A}:91"))
+    assert (found.code, found.gtid_set) == (code, GtidSet.parse(f"{A}:91"))
+
+
+def test_what_counts_as_executed_since_is_not_reported_as_waiting() -> None:
+    found = stopped_with(1062, WORKER.format(gtid=f"{A}:91"), executed="1-91")
+    assert found.gtid_set == GtidSet()
+
+
+@pytest.mark.parametrize(
+    "text", ["Duplicate entry '1' for key 'PRIMARY'", WORKER.format(gtid="ANONYMOUS"), ""]
+)
+def test_a_text_without_a_gtid_names_none(text: str) -> None:
+    assert quoted_as_failed(text) == GtidSet()

@@ -18,7 +18,7 @@ from topology.policy import Policy
 from topology.readings.consumers import ConsumerReading, OfferedReading
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
-from topology.readings.version import Vendor
+from topology.readings.vendors import Vendor
 from topology.rules.origins import dead_uuids, unknown_origin
 
 X = UUID("77777777-0000-0000-0000-000000000000")

@@ -14,7 +14,7 @@ from gtid_audit.output import counted, printable
 from gtid_audit.views.report import AuditReport
 from gtid_audit.views.report_text import moment_of
 from topology.catalogue.findings import Finding
-from topology.facts.accepted_findings import may_be_accepted
+from topology.facts.accepted_findings import may_be_accepted, shown_by
 
 _HEADER = """\
 # Findings of {clusters}, read {moment}: {findings} above info.
@@ -26,7 +26,8 @@ _HEADER = """\
 # 4. Copy the entries of each cluster to that cluster in the fleet file.
 #
 # The fleet file is refused while a reason or a day is empty. A finding alarms again with one
-# transaction more than `set`, at a higher severity, and after the last day.
+# transaction more than `set`, if its evidence is not `shows`, at a higher severity, and after the
+# last day.
 """
 
 
@@ -70,6 +71,8 @@ def _entry(finding: Finding) -> Iterator[str]:
         yield f"        channel: {_quoted(finding.channel)}\n"
     if finding.gtid_set:
         yield f"        set: {_quoted(str(finding.gtid_set))}\n"
+    else:
+        yield f"        shows: {_quoted(shown_by(finding))}\n"
     yield f"        severity: {finding.severity.value}\n"
     yield '        reason: ""\n'
     yield '        ticket: ""\n'

@@ -25,6 +25,7 @@ from topology.documents.records import (
     snapshot_to_record,
 )
 from topology.facts.accepted_findings import (
+    UNLIMITED,
     AcceptedFinding,
     NotAnEntry,
     accepted_finding_from_text,
@@ -48,7 +49,12 @@ HOLE = AcceptedFinding(
 
 # What H1 explains as long as it is not accepted: the channel of the hole replicates by position.
 POSITION = replace(
-    HOLE, code="C3", severity=Severity.WARNING, gtid_set=GtidSet(), reason="Planned for May."
+    HOLE,
+    code="C3",
+    severity=Severity.WARNING,
+    gtid_set=GtidSet(),
+    shows="auto_position = 0",
+    reason="Planned for May.",
 )
 
 
@@ -132,7 +138,7 @@ def test_unread_facts_are_never_accepted() -> None:
     """Neither by an entry for them, nor by one for a finding beside them."""
     with pytest.raises(ValueError, match="U1: facts that were not read"):
         replace(HOLE, code="U1")
-    with pytest.raises(ValueError, match="S2: an entry does not limit which objects differ"):
+    with pytest.raises(ValueError, match="S2: an entry cannot limit how far it grows"):
         replace(HOLE, code="S2")
     both = holed()
     half = replace(both, first=(*both.first, an_unread("c")), last=(*both.last, an_unread("c")))
@@ -198,8 +204,25 @@ def _renamed(snapshot: ClusterSnapshot, name: str) -> ClusterSnapshot:
     )
 
 
+def test_a_finding_without_a_set_is_accepted_as_it_was_shown() -> None:
+    """One more setting, filter or value is another fault under the same code."""
+    for shows in ("", "auto_position = 1", "auto_position = 0; and more"):
+        audit = accepting(HOLE, replace(POSITION, shows=shows))
+        [finding] = [each for each in audit.findings if each.code == "C3"]
+        assert finding.severity is Severity.WARNING
+        assert "its evidence is not the accepted one, but: auto_position = 0" in finding.explanation
+
+
+@pytest.mark.parametrize("code", sorted(UNLIMITED))
+def test_what_grows_without_a_limit_cannot_be_accepted(code: str) -> None:
+    """More and more transactions wait behind an applier that an error stopped."""
+    with pytest.raises(ValueError, match=f"{code}: an entry cannot limit"):
+        replace(HOLE, code=code)
+
+
 def test_an_entry_travels_as_text() -> None:
     assert accepted_finding_from_text(HOLE.to_text()) == HOLE
+    assert accepted_finding_from_text(POSITION.to_text()) == POSITION
     least = AcceptedFinding("C5", Severity.WARNING, "x", date(2026, 1, 1))
     assert accepted_finding_from_text(least.to_text()) == least
     for wrong in ("", "[]", "{}", HOLE.to_text().replace("H1", "U1"), '{"code": "H1"}'):
@@ -227,6 +250,7 @@ policy:
     - code: C3
       source: a
       replica: b
+      shows: auto_position = 0
       severity: warning
       reason: Planned for May.
       expires: 2026-06-30
@@ -262,18 +286,18 @@ def test_the_fleet_file_has_entries_of_the_fleet_and_of_clusters(tmp_path: Path)
 
 
 WRONG = {
-    "an unread fact": ("code: H1", "code: U1", "19: .*facts that were not read cannot"),
-    "no limit": ("code: H1", "code: S2", "19: .*an entry does not limit which objects differ"),
-    "no code": ("code: H1", "code: H99", "19: .*is not the code of a finding"),
-    "no reason": ("reason: Left out on purpose.", "reason: ' '", "24: .*reason: is empty"),
-    "an absent reason": ("        reason: Left out on purpose.\n", "", "19: .*reason: is missing"),
-    "no day": ("expires: 2026-01-02", 'expires: ""', "26: .*expires: "),
-    "an absent day": ("        expires: 2026-01-02\n", "", "19: .*expires: is missing"),
-    "not a day": ("expires: 2026-01-02", "expires: soon", "26: .*expires: "),
-    "no set": (f"{A}:51-53", "51-53", "22: .*set: is not a GTID set"),
-    "info": ("severity: critical", "severity: info", "23: .*severity: "),
-    "two places": ("source: a", "server: a", "19: .*has a server and also"),
-    "a typo": ("ticket:", "tiket:", "25: .*unknown key; did you mean ticket"),
+    "an unread fact": ("code: H1", "code: U1", "20: .*facts that were not read cannot"),
+    "no limit": ("code: H1", "code: S2", "20: .*an entry cannot limit how far this fault grows"),
+    "no code": ("code: H1", "code: H99", "20: .*is not the code of a finding"),
+    "no reason": ("reason: Left out on purpose.", "reason: ' '", "25: .*reason: is empty"),
+    "an absent reason": ("        reason: Left out on purpose.\n", "", "20: .*reason: is missing"),
+    "no day": ("expires: 2026-01-02", 'expires: ""', "27: .*expires: "),
+    "an absent day": ("        expires: 2026-01-02\n", "", "20: .*expires: is missing"),
+    "not a day": ("expires: 2026-01-02", "expires: soon", "27: .*expires: "),
+    "no set": (f"{A}:51-53", "51-53", "23: .*set: is not a GTID set"),
+    "info": ("severity: critical", "severity: info", "24: .*severity: "),
+    "two places": ("source: a", "server: a", "20: .*has a server and also"),
+    "a typo": ("ticket:", "tiket:", "26: .*unknown key; did you mean ticket"),
 }
 
 

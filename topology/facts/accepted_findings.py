@@ -6,8 +6,9 @@ accepted only if an entry covers all of this:
 
 1. the code, and the place: cluster, source, replica, channel;
 2. the severity: the same finding at a higher severity is a worse fault;
-3. the GTID set: with one transaction more the finding is not accepted. An entry without a set
-   covers only a finding without one, and an entry with a set only a finding with one;
+3. the size. A finding with a GTID set: with one transaction more it is not accepted. A finding
+   without one: what its evidence shows, word for word (`shows`). So one more filter or setting is
+   another fault;
 4. the day of the reading, in UTC. The time of the readings decides, and not that of the
    evaluation: a stored run gives the same result whenever it is evaluated.
 
@@ -33,8 +34,11 @@ from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 
 ANY_SERVER: Final = "*"  # as source or replica of an entry
-# Findings about objects: an entry would also cover the next object that differs.
-UNLIMITED: Final = frozenset({"S2"})
+# What an entry cannot limit: the next object that differs (S2), and what waits behind an applier or
+# a receiver that an error stopped.
+UNLIMITED: Final = frozenset({"S2", "A1", "A2", "A3", "A4", "A5", "A6", "A8", "A9"})
+# Evidence that changes while nothing else does.
+_PASSING: Final = frozenset({"receiver has read to"})
 _RANK: Final = tuple(Severity)
 
 # The evidence of an accepted finding, read from the policy.
@@ -62,13 +66,14 @@ class AcceptedFinding:
     replica: str | None = None
     channel: str = ""
     gtid_set: GtidSet = field(default_factory=GtidSet)
+    shows: str = ""  # the evidence of a finding without a GTID set, as `shown_by` returns it
     ticket: str = ""
 
     def __post_init__(self) -> None:
         if self.code.startswith("U"):
             raise ValueError(f"{self.code}: facts that were not read cannot be accepted")
         if self.code in UNLIMITED:
-            raise ValueError(f"{self.code}: an entry does not limit which objects differ")
+            raise ValueError(f"{self.code}: an entry cannot limit how far it grows")
         if self.severity is Severity.INFO:
             raise ValueError(f"{self.code}: a finding of severity info needs no acceptance")
         if not self.reason.strip():
@@ -97,6 +102,8 @@ class AcceptedFinding:
         more = finding.gtid_set - self.gtid_set
         if more:
             return f"{more.shortened()} is not in the accepted set"
+        if not finding.gtid_set and self.shows != (shows := shown_by(finding)):
+            return f"its evidence is not the accepted one, but: {shows}"
         return ""
 
     def to_text(self) -> str:
@@ -112,6 +119,7 @@ class AcceptedFinding:
                 "replica": self.replica,
                 "channel": self.channel,
                 "gtid_set": str(self.gtid_set),
+                "shows": self.shows,
                 "ticket": self.ticket,
             }
         )
@@ -153,6 +161,15 @@ def with_acceptance(
         why = sorted({entry.why_not(finding) for entry in about})
         note = f" Not accepted by the fleet file: {'; '.join(why)}."
         yield replace(finding, explanation=finding.explanation + note)
+
+
+def shown_by(finding: Finding) -> str:
+    """Return the evidence of a finding as one line, which bounds a finding without a GTID set."""
+    return "; ".join(
+        f"{each.fact} = {' '.join(each.value.split())}"
+        for each in finding.evidence
+        if each.fact not in _PASSING
+    )
 
 
 def is_accepted(finding: Finding) -> bool:

@@ -72,5 +72,6 @@ def _finding(
         replica=entry.server if entry.server is not None else entry.replica,
         channel=entry.channel,
         gtid_set=gtid_set,
+        shows=" ".join(entry.shows.split()),
         ticket=entry.ticket,
     )

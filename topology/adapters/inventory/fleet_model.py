@@ -9,7 +9,7 @@ from datetime import date
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from topology.catalogue.verdict_table import CATALOGUE
@@ -95,7 +95,7 @@ def _acceptable(code: str) -> str:
     if code.startswith("U"):
         raise PydanticCustomError("unread", "facts that were not read cannot be accepted")
     if code in UNLIMITED:
-        raise PydanticCustomError("unlimited", "an entry does not limit which objects differ")
+        raise PydanticCustomError("unlimited", "an entry cannot limit how far this fault grows")
     return code
 
 
@@ -103,6 +103,12 @@ def _not_blank(text: str) -> str:
     if not text.strip():
         raise PydanticCustomError("blank", "is empty; write why this finding is accepted")
     return text
+
+
+def _day(value: object) -> object:
+    if isinstance(value, int | float):  # which would count as seconds since 1970
+        raise PydanticCustomError("day", "is not a day, such as 2027-01-31")
+    return value
 
 
 class AcceptedSection(FileSection):
@@ -114,10 +120,11 @@ class AcceptedSection(FileSection):
     replica: Name | None = None
     channel: Annotated[str, Field(max_length=64)] = ""
     set: Annotated[str, Field(max_length=16 << 20)] = ""
+    shows: Annotated[str, Field(max_length=65_536)] = ""  # of a finding without a set
     severity: Literal["warning", "critical"]
     reason: Annotated[str, Field(max_length=4096), AfterValidator(_not_blank)]
     ticket: Annotated[str, Field(max_length=256)] = ""
-    expires: Annotated[date, Field(strict=False)]
+    expires: Annotated[date, Field(strict=False), BeforeValidator(_day)]
 
 
 # Label names of the metrics (gtid_audit/service/metrics.py), and those that Prometheus gives a

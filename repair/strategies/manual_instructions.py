@@ -197,8 +197,9 @@ def until_after_gaps(situation: Situation) -> str:
     before = ""
     if situation.finding.code == "A6":
         before = (
-            f"restart {situation.finding.replica} once with relay_log_recovery = 0 and"
-            f" {words.skip_replica_start} in its configuration file; then "
+            "make sure that all files of its relay log are there (what only a missing one had would"
+            f" be skipped); restart {situation.finding.replica} once with relay_log_recovery = 0"
+            f" and {words.skip_replica_start} in its configuration file; then "
         )
     return (
         f"{before}on {situation.finding.replica} run {in_order(stop, until)}; wait until the"

@@ -26,13 +26,15 @@ def pair(
     *,
     executed: str = "1-5:7-9",
     workers: str | None = "4",
+    recovery: str | None = "ON",
     of_a: str = "1-20",
     of_b: dict[str, Any] | None = None,
     **channel: Any,
 ) -> ClusterFacts:
     """Gather the facts of a -> b, whose applier is stopped and has not applied A:6."""
     facts = {"receiver": STOPPED, "applier": STOPPED, **channel}
-    settings = () if workers is None else (("replica_parallel_workers", workers),)
+    kept = (("replica_parallel_workers", workers), ("relay_log_recovery", recovery))
+    settings = tuple((name, value) for name, value in kept if value is not None)
     made = {"channels": (a_channel("a", A, **facts),), "settings": settings, **(of_b or {})}
     servers = (a_server("a", A, own(of_a)), a_server("b", B, own(executed), **made))
     return gather_facts(a_cluster("pair", *servers), Policy())
@@ -124,14 +126,17 @@ def test_only_one_error_names_the_gaps(errno: int, grade: Grade) -> None:
     assert is_open is (grade is Grade.LIKELY)
 
 
-def test_unread_settings_are_reported_as_such() -> None:
+def test_an_unread_number_of_workers_is_reported_as_such() -> None:
     [found] = a6(workers=None)
-    assert [each.value for each in found.evidence[-2:]] == ["unknown", "unknown"]
+    assert [each.value for each in found.evidence[-2:]] == ["unknown", "ON"]
 
 
 @pytest.mark.parametrize(
     "facts",
     [
+        {"recovery": "OFF"},  # mysqld fills gaps then
+        {"recovery": "0"},
+        {"recovery": None},
         {"errno": 1062},
         {"errno": 0},
         {"workers": "0"},

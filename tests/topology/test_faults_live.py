@@ -153,7 +153,7 @@ def test_a_log_that_was_lost_is_h5(star97: Topology) -> None:
 
 
 def test_a_long_part_of_a_lost_log_is_likely(pair56: Pair) -> None:
-    fault = faults_logs.log_lost(pair56, lost_count=4)
+    fault = faults_logs.log_lost(pair56, lost_count=130)
     finding = only(audited(pair56))
     assert (finding.code, finding.grade) == ("H5", Grade.LIKELY)
     assert finding.gtid_set == GtidSet.parse(fault.lost)

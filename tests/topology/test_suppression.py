@@ -80,6 +80,7 @@ REACHES: list[tuple[str, str, set[str]]] = [
     ("E1", "H7", set()),
     ("E1", "E5", EVERYWHERE | {"elsewhere"}),
     ("H1", "C3", {"edge"}),
+    ("H3", "C3", {"edge"}),
     ("U1", "A4", set()),
     ("A4", "T3", {"edge"}),
     ("A9", "T3", {"way back", "behind"}),

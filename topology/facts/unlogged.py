@@ -36,7 +36,7 @@ from typing import Final
 
 from gtid import GNO_MAX, GtidSet, Tsid
 from topology.facts.not_received import purged_instead
-from topology.readings.history_evidence import ends_of, intervals_of
+from topology.readings.history_evidence import ends_of, intervals_of, samples_of_gap
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -50,14 +50,16 @@ def logs_received(server: ServerSnapshot) -> bool:
 
 
 def without_event(gtids: GtidSet, server: ServerSnapshot) -> GtidSet:
-    """Return the ranges that are in no binary log of a server, which has not purged them either.
+    """Return what is in no binary log of a server, which has not purged it either.
 
-    Both ends of each range were searched for. Such a log was lost, or mysqld added the GTIDs to
-    gtid_executed without an event.
+    Such a log was lost, or mysqld added the GTIDs to gtid_executed without an event. Of a large gap
+    both ends of each range were searched for, and a range counts if neither end was found.
     """
     evidence = server.history_evidence
     if evidence is None or not evidence.absent:
         return _NOTHING
+    if samples_of_gap(gtids) == gtids:
+        return gtids & evidence.absent
     return GtidSet.union_of(
         each for each in intervals_of(gtids) if GtidSet.union_of(ends_of(each)) <= evidence.absent
     )

@@ -47,7 +47,7 @@ from topology.facts.runway import needs_of
 from topology.facts.unlogged import candidates_in, purged_above_a_gap
 from topology.questions.commit_questions import commits_to_look_up
 from topology.questions.log_searches import Search, searches_of
-from topology.readings.history_evidence import ends_of
+from topology.readings.history_evidence import ends_of, samples_of_gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,8 @@ def questions_of(facts: ClusterFacts, offered: GtidSet | None = None) -> Mapping
             received = received_by(edge, replica)
             earlier = earlier_samples(replica, gone, source=source, received=received)
             ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
-            ask(source.name, LogQuestions(commits=(_ends(gone), earlier)))
+            samples = samples_of_gap(edge.bypassed)
+            ask(source.name, LogQuestions(commits=(_ends(gone), samples, earlier)))
         for name, gtids in commits_to_look_up(facts, edge):
             ask(name, LogQuestions(commits=(gtids,)))
     for need in needs_of(facts):

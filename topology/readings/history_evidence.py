@@ -16,6 +16,8 @@ from gtid import GtidSet
 # The maximum number of intervals of a set that are looked up in the logs: a lost tail has one or
 # two.
 INTERVALS_MAX = 16
+# The maximum number of GTIDs of a gap that are all looked up: the source sends each whole.
+GAP_SEARCHED_MAX = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,13 @@ class HistoryEvidence:
     def commit_of(self, gtid: GtidSet) -> CommitRecord | None:
         """Return the record of one GTID, or None if it was not read."""
         return next((each for each in self.commits if each.gtid == gtid), None)
+
+
+def samples_of_gap(gtid_set: GtidSet) -> GtidSet:
+    """Return what is looked up of a gap: all of it; of a large one both ends of each interval."""
+    if gtid_set.gtid_count <= GAP_SEARCHED_MAX:
+        return gtid_set
+    return GtidSet.union_of(ends_of(gtid_set))
 
 
 def intervals_of(gtid_set: GtidSet) -> Iterator[GtidSet]:

@@ -68,6 +68,8 @@ def gap_not_recovered(facts: ClusterFacts) -> Iterator[Finding]:
         workers = replica.setting("replica_parallel_workers")
         if channel.applier_errno not in _CANNOT_START or workers in ("0", "1"):
             continue
+        if replica.setting("relay_log_recovery") not in ("1", "ON"):
+            continue  # mysqld fills gaps then, and the error has another cause (A3)
         gap = (source.gtid_executed or GtidSet()) & executed.filled()
         gap -= executed | server.last.gtid_owned
         if not gap or channel.applier is not ThreadState.STOPPED:
@@ -103,9 +105,10 @@ def gap_not_recovered(facts: ClusterFacts) -> Iterator[Finding]:
 _CANNOT_START: Final = frozenset({1803, 1872, 13124})
 _NOT_RECOVERED: Final = 1803
 _OR_UNREADABLE: Final = (
-    " The same error is reported if mysqld cannot read its applier's position: then the start fails"
-    " again, and the error log has the reason. A gap that is still there after the start was"
-    " skipped or forgotten (H1, H8)."
+    " The same error is reported if mysqld cannot read its applier's position, or if a file of the"
+    " relay log is missing: look into its error log and its directory first. With a missing file,"
+    " the restart with relay_log_recovery = 0 skips what only that file had. A gap that is still"
+    " there after the start was skipped or forgotten (H1, H8)."
 )
 _OR_PASSED: Final = (
     " The log of {source} does not show whether the applier has passed them. If they were skipped,"

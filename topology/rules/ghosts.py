@@ -13,18 +13,21 @@ meanwhile, and then they were not searched for.
 from collections.abc import Iterator
 from typing import Final
 
-from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.unlogged import without_event
-from topology.readings.history_evidence import ends_of
 from topology.rules.build import Rules, evidence, many, on_edge
 from topology.rules.purged import coming_elsewhere
 
+_ENDS: Final = "both ends of these ranges"
+_BETWEEN: Final = (
+    " gtid-audit did not search for what is between the two ends: {source} may have it. Look with"
+    " `gtid-audit binlog locate` before you choose a repair."
+)
 _LOST: Final = (
-    " The binary logs of {donors} have them: unless they are empty there, a binary log of {source}"
-    " was lost (deleted by hand, a damaged binlog.index, a disk), and the rows are missing on"
-    " {replica}."
+    " By their GTID sets, the binary logs of {donors} have them: unless they are empty there, a"
+    " binary log of {source} was lost (deleted by hand, a damaged binlog.index, a disk), and the"
+    " rows are missing on {replica}."
 )
 _OPEN: Final = (
     " Possible causes: a binary log was lost (deleted by hand, a damaged binlog.index, a disk; the"
@@ -40,7 +43,8 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
         ghosts = without_event(edge.bypassed, source)
         if not ghosts:
             continue
-        searched = GtidSet.union_of(ends_of(ghosts))  # of many ranges not all were
+        evidence_of = source.history_evidence
+        is_searched = evidence_of is not None and ghosts <= evidence_of.absent
         others = sorted(facts.fully_read.keys() - {edge.source, edge.replica})
         donors = [
             name
@@ -54,7 +58,7 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
             edge,
             "H5",
             ghosts,
-            grade=Grade.PROVED if searched == ghosts and not elsewhere else Grade.LIKELY,
+            grade=Grade.PROVED if is_searched and not elsewhere else Grade.LIKELY,
             strategies=("donor_refetch", "reclone") if donors else ("reclone",),
             proof=(
                 evidence("executed and not purged, in no binary log", ghosts, source),
@@ -62,9 +66,10 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("in the binary logs of", ", ".join(donors) or "no audited server", source),
             ),
             explanation=f"{edge.replica} does not have {many(ghosts)} of {edge.source}, and no"
-            f" binary log of {edge.source} has them: it cannot send them, and refuses no receiver."
+            f" binary log of {edge.source} has {'them' if is_searched else _ENDS}: it cannot send"
+            " them, and refuses no receiver."
             + (_LOST if donors else _OPEN).format(**names)
-            + ("" if searched == ghosts else " gtid-audit searched for both ends of each range.")
+            + ("" if is_searched else _BETWEEN.format(**names))
             + elsewhere,
         )
 

@@ -15,7 +15,7 @@ from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.unlogged import received_unlogged
 from topology.facts.unseen import unseen_sources
-from topology.readings.snapshot import LogPosition, ServerSnapshot, ThreadState
+from topology.readings.snapshot import ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
 
 _COPY: Final = " Compare the rows: a copy that was loaded without its gtid_purged has them."
@@ -98,6 +98,8 @@ def _missing(
         text += f" {donors[0]} can still send them."
     elif parts:
         text += f" {', '.join(parts)} can send a part of them."
+    if code != "P1" and (donors or parts):
+        text += " So the GTID sets show: look at them with binlog show first."
     elif code == "H4":
         text += " No audited server can send them."
         unread = sorted(facts.last.keys() - facts.fully_read.keys())
@@ -189,10 +191,9 @@ def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:
 def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
     """Return whether a source still has the file that a channel reads; None if not known."""
     place = edge.channel.received_to
-    kept = [LogPosition.of(file=log.name, position=0) for log in source.binary_logs or ()]
-    if place is None or not kept or kept[0] is None:
+    if place is None or not place.file or not source.binary_logs:
         return None
-    return kept[0].sequence <= place.sequence
+    return place.file in {log.name for log in source.binary_logs}
 
 
 RULES: Rules = (

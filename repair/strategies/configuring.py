@@ -212,10 +212,13 @@ def _durable(situation: Situation) -> str:
 
 def _in_order_of_commit(situation: Situation) -> str:
     words = situation.dialect
+    prefix = words.replica_variable_prefix
+    # Before 5.7.5 only one thread commits in order.
+    setting = "preserve_commit_order = ON" if words.has_commit_order else "parallel_workers = 0"
     return _changed(
         situation.finding.replica,
         f"{words.stop_replica} SQL_THREAD",
-        f"SET GLOBAL {words.replica_variable_prefix}preserve_commit_order = ON",
+        f"SET GLOBAL {prefix}{setting}",
         f"{words.start_replica} SQL_THREAD",
     )
 

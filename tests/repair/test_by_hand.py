@@ -14,6 +14,7 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Evidence, Finding
 from topology.catalogue.verdict_table import CATALOGUE
 from topology.readings.vendors import Vendor
+from topology.readings.version import ServerVersion
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SERVERS = model(
@@ -99,6 +100,23 @@ def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> No
     assert "b keeps its server_uuid, as it does with CLONE INSTANCE" in text
     assert "delete the cluster's entry under `differences` in _content_looks.json" in text
     assert "_content_looks.json" not in by_hand("reclone", finding, SERVERS)
+
+
+@pytest.mark.parametrize(
+    ("version", "setting"),
+    [
+        ((5, 6, 24), "slave_parallel_workers = 0"),
+        ((5, 7, 4), "slave_parallel_workers = 0"),
+        ((5, 7, 5), "slave_preserve_commit_order = ON"),
+        ((9, 7, 4), "replica_preserve_commit_order = ON"),
+    ],
+)
+def test_before_5_7_5_only_one_thread_commits_in_order(
+    version: tuple[int, int, int], setting: str
+) -> None:
+    servers = SERVERS.replace(server("b", "a:1-3", version=ServerVersion(*version)))
+    text = by_hand("configure", replace(purged(SERVERS), code="C7"), servers)
+    assert f"`SET GLOBAL {setting}`" in text
 
 
 def test_a_filter_of_a_binary_log_is_removed_and_its_replicas_are_no_option() -> None:

@@ -177,7 +177,7 @@ def test_what_a_channel_has_gone_past_is_dated_beside_an_earlier_one() -> None:
     a = a_server("a", A, gtids("A:1-9"))
     b = a_server("b", B, gtids("A:1-3"), channels=(a_channel("a", A, auto_position=False),))
     asked = questions_of(twice(a, b))
-    assert asked["a"].commits == (gtids("A:4:9"), gtids("A:1"))
+    assert asked["a"].commits == (gtids("A:4-9"), gtids("A:1"))
     assert asked["b"] == LogQuestions(first_log=True, commits=(gtids("A:1"),))
     by_set = replace(b, channels=(a_channel("a", A),))
     assert questions_of(twice(a, by_set))["a"].commits == asked["a"].commits
@@ -197,7 +197,15 @@ def test_what_the_source_has_purged_needs_no_date() -> None:
     """It is older than all that the log of the source has."""
     a = a_server("a", A, gtids("A:1-9"), gtid_purged=gtids("A:1-2"))
     b = a_server("b", B, gtids("A:1-3"), channels=(a_channel("a", A, auto_position=False),))
-    assert questions_of(twice(a, b))["a"].commits == (gtids("A:4:9"),)
+    assert questions_of(twice(a, b))["a"].commits == (gtids("A:4-9"),)
+
+
+@pytest.mark.parametrize(("last", "wanted"), [(131, "A:4-131"), (132, "A:4:132")])
+def test_of_a_large_gap_only_the_ends_are_searched(last: int, wanted: str) -> None:
+    """The source sends each transaction whole: 128 of them, and not more."""
+    a = a_server("a", A, gtids(f"A:1-{last}"), gtid_purged=gtids("A:1-2"))
+    b = a_server("b", B, gtids("A:1-3"), channels=(a_channel("a", A, auto_position=False),))
+    assert questions_of(twice(a, b))["a"].commits == (gtids(wanted),)
 
 
 def test_an_unknown_uuid_is_dated_for_its_server_id() -> None:

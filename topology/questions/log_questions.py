@@ -12,8 +12,9 @@ position in the same log.
 * **Commits** of a few transactions. These are read:
 
   - of losses, both ends of each interval (topology/facts/lost.py)
-  - both ends of each interval that a channel has gone past, and an earlier transaction that its
-    replica has, for their order (reset_signs.py) and their server_id (rules/absent_causes.py)
+  - what a channel has gone past (of a large gap both ends of each interval), and an earlier
+    transaction that its replica has, for their order (reset_signs.py) and their server_id
+    (rules/absent_causes.py)
   - the first transaction due at a receiver that does not move (topology/facts/receivers.py)
   - what only the log shows about one edge (commit_questions.py)
 
@@ -109,8 +110,8 @@ def questions_of(facts: ClusterFacts, offered: GtidSet | None = None) -> Mapping
             received = received_by(edge, replica)
             earlier = earlier_samples(replica, gone, source=source, received=received)
             ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
-            samples = samples_of_gap(edge.bypassed)
-            ask(source.name, LogQuestions(commits=(_ends(gone), samples, earlier)))
+            wanted = _ends(edge.passed) | samples_of_gap(edge.bypassed)
+            ask(source.name, LogQuestions(commits=(wanted, earlier)))
         for name, gtids in commits_to_look_up(facts, edge):
             ask(name, LogQuestions(commits=(gtids,)))
     for need in needs_of(facts):

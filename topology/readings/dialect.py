@@ -27,6 +27,7 @@ _APPLYING_TRANSACTION = ServerVersion(8, 0, 0)  # its column APPLYING_TRANSACTIO
 _TRANSIENT_ERRORS = ServerVersion(8, 0, 13)
 _ERROR_LOG_TABLE = ServerVersion(8, 0, 22)  # performance_schema.error_log
 _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
+_COMMIT_ORDER = ServerVersion(5, 7, 5)  # slave_preserve_commit_order
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _VARIABLES_INFO = ServerVersion(8, 0, 0)  # performance_schema.variables_info
 _REFUSES_IGNORED_IDS = ServerVersion(8, 0, 0)
@@ -62,6 +63,7 @@ class Dialect:
     has_applying_transaction: bool
     has_transient_errors: bool
     has_error_log_table: bool
+    has_commit_order: bool
     has_channels: bool
     has_variables_info: bool
     refuses_ignored_ids: bool  # IGNORE_SERVER_IDS, where gtid_mode is ON
@@ -119,6 +121,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_applying_transaction=version >= _APPLYING_TRANSACTION,
         has_transient_errors=version >= _TRANSIENT_ERRORS,
         has_error_log_table=version >= _ERROR_LOG_TABLE,
+        has_commit_order=version >= _COMMIT_ORDER,
         has_channels=version >= _CHANNELS,
         has_variables_info=version >= _VARIABLES_INFO,
         refuses_ignored_ids=version >= _REFUSES_IGNORED_IDS,
@@ -293,7 +296,7 @@ SETTINGS_OF_VERSIONS: dict[str, tuple[ServerVersion | None, ServerVersion | None
     "binlog_expire_logs_auto_purge": (ServerVersion(8, 0, 29), None),
     "binlog_expire_logs_seconds": (ServerVersion(8, 0, 1), None),
     "binlog_row_value_options": (ServerVersion(8, 0, 3), None),
-    "replica_preserve_commit_order": (ServerVersion(5, 7, 5), None),
+    "replica_preserve_commit_order": (_COMMIT_ORDER, None),
     "super_read_only": (ServerVersion(5, 7, 8), None),
     "expire_logs_days": (None, ServerVersion(8, 0, 0)),
     "relay_log_info_repository": (None, ServerVersion(8, 2, 0)),

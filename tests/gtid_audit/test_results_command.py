@@ -88,7 +88,7 @@ def test_the_document_has_the_history_that_was_kept(
         documents.append(capsys.readouterr().out)
     assert documents[1] == documents[2], "the run is there already, and is kept"
     alone, kept = (json.loads(document) for document in documents[:2])
-    lists = ["clusters", "findings", "unknown", "contents"]
+    lists = ["clusters", "findings", "unknown", "contents", "definitions"]
     assert list(kept) == ["schema_version", "audited_at", "engine", "verdict", *lists]
     hole = next(each for each in kept["findings"] if each["code"] == "H1")
     assert hole["first_seen"][:10] == "2026-01-02"

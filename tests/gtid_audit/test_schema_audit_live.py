@@ -315,6 +315,7 @@ def test_a_server_that_does_not_answer_is_unknown_once(pair97: Pair) -> None:
     assert schema_codes(found) == []
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_pair_under_full_load_gives_no_alarm(pair: Pair, mysql_clients: Clients) -> None:
     with load.write_load(list(pair.servers.values()), clients=mysql_clients):

@@ -80,7 +80,7 @@ def test_a_gap_that_forbids_every_start_is_a6(pair56: Pair) -> None:
     [text] = [each.removeprefix("until_after_gaps: ") for each in left.by_hand]
     option = "relay_log_recovery = 0 and skip_slave_start in its configuration file; then "
     restart, _, statements = text.partition(option)
-    assert restart == "restart b once with "
+    assert restart.endswith("would be skipped); restart b once with ")
     restart_with(b, "--relay-log-recovery=0", "--skip-slave-start")
     until, start = statements.split("; wait until the applier has stopped by itself; ")
     b.execute(*statements_of(pair56, until))

@@ -25,9 +25,14 @@ from spark_audit.transforms import audits_of
 from topology.adapters.parquet import read_records
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.adapters.stored_runs import RECORD, UnreadableSnapshots, files_of_run, latest_run
-from topology.catalogue.findings import ClusterAudit, Severity, Unknown, Verdict
+from topology.catalogue.findings import ClusterAudit, Unknown, Verdict
 from topology.documents.records import audit_from_record, audit_to_record, finding_to_record
-from topology.facts.accepted_findings import AcceptedFinding, is_accepted
+from topology.facts.accepted_findings import (
+    AcceptedFinding,
+    is_accepted,
+    may_be_accepted,
+    shown_by,
+)
 from topology.policy import Policy
 
 pytestmark = pytest.mark.spark
@@ -94,7 +99,7 @@ def test_both_engines_accept_the_same_findings(
         entry
         for audit in before
         for one in audit.findings
-        if one.severity is not Severity.INFO and not one.code.startswith("U")
+        if may_be_accepted(one)
         for entry in (
             AcceptedFinding(
                 one.code,
@@ -106,6 +111,7 @@ def test_both_engines_accept_the_same_findings(
                 replica=one.replica,
                 channel=one.channel or "",
                 gtid_set=one.gtid_set,
+                shows="" if one.gtid_set else shown_by(one),
             ),
         )
     ]

@@ -237,6 +237,7 @@ def test_a_stored_run_reports_the_same(pair97: Pair, tmp_path: Path, engine: str
     assert (without.returncode, json.loads(without.stdout)["findings"]) == (0, [])
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_healthy_pair_under_ddl_gives_no_alarm(pair: Pair) -> None:
     stop = threading.Event()

@@ -276,6 +276,7 @@ def test_the_applier_stops_where_the_text_says_so(pair97: Pair) -> None:
     assert by_name["table app.lost"]["grade"] == "proved"
 
 
+@pytest.mark.slow
 def test_ddl_on_its_way_is_no_proof(pair97: Pair) -> None:
     source, replica = pair97.a, pair97.b
     source.execute("CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY)")
@@ -367,6 +368,7 @@ def test_a_filter_explains_what_is_missing(pair97: Pair) -> None:
     assert all("filter" in each["causes"][0] for each in by_name.values())
 
 
+@pytest.mark.slow
 def test_a_healthy_pair_under_ddl_has_no_proved_difference(pair97: Pair) -> None:
     """Columns come and go all the time: no reading takes that for drift."""
     source, replica = pair97.a, pair97.b

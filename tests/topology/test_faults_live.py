@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compose import faults, faults_channels, faults_identity, faults_logs
+from compose import faults, faults_channels, faults_content, faults_identity, faults_logs
 from compose.native import load
 from compose.native.installation import Clients
 from compose.native.server import Server
@@ -140,6 +140,21 @@ def test_a_bypass_that_a_donor_still_has_is_h3(star97: Topology) -> None:
     finding = only(audited(star97))
     assert (finding.code, finding.grade) == ("H4", Grade.PROVED)
     assert finding.gtid_set == GtidSet.parse(fault.skipped)
+
+
+def test_another_name_of_the_logs_is_p1(star97: Topology) -> None:
+    """The source refuses the file of the channel (1236), although its number is not the lowest."""
+    fault = faults.bypassed_and_purged(star97, source="source", replica="replica1")
+    assert only(audited(star97)).code == "H3"
+    fault.replica.execute(fault.replica.dialect.stop_replica)
+    faults_content.restart_with(fault.source, "--log-bin=newbin")
+    codes = {each.code for each in audited(star97).findings if each.replica == "replica1"}
+    assert "P1" in codes
+    assert not codes & {"H3", "H4"}
+    fault.replica.execute(fault.replica.dialect.start_replica)
+    faults.await_status(
+        fault.replica, lambda status: "first log file name" in str(status["Last_IO_Error"])
+    )
 
 
 def test_a_log_that_was_lost_is_h5(star97: Topology) -> None:

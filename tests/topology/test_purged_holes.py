@@ -18,7 +18,7 @@ from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.edge_facts import EdgeFacts
 from topology.policy import Policy
-from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.readings.snapshot import BinaryLog, ServerSnapshot, ThreadState
 from topology.rules.purged import coming_elsewhere, latent_1236, purged_on_source
 
 UUID_D = UUID("dddddddd-0000-0000-0000-000000000000")
@@ -198,6 +198,8 @@ def test_a_channel_is_none_beside_itself() -> None:
         ({"received_to": None}, Grade.LIKELY),
         ({"a": {"binary_logs": ()}}, Grade.LIKELY),
         ({"a": {"binary_logs": None}}, Grade.LIKELY),
+        ({"a": {"binary_logs": (BinaryLog("binlog", 500),)}}, Grade.LIKELY),  # no number
+        ({"a": {"binary_logs": (BinaryLog("newbin.000001", 500),)}}, Grade.PROVED),
     ],
 )
 def test_p1_is_what_the_source_refuses(facts: dict[str, Any], grade: Grade) -> None:
@@ -207,6 +209,12 @@ def test_p1_is_what_the_source_refuses(facts: dict[str, Any], grade: Grade) -> N
     assert "accepted, by the file position" not in [fact for fact, _, _ in values(p1)]
     is_open = "if the file of its position is also purged" in p1.explanation
     assert is_open is (grade is Grade.LIKELY)
+
+
+def test_a_log_that_was_begun_after_the_list_was_read_is_there() -> None:
+    """FLUSH BINARY LOGS between the reading of the source and that of the replica."""
+    [h3] = found(one("c", "1-9"), a={"binary_logs": logs(500, lowest=1)[:1]})
+    assert (h3.code, h3.grade) == ("H3", Grade.PROVED)
 
 
 def test_p1_that_no_server_can_send() -> None:

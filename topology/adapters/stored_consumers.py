@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from topology.adapters.stored_runs import UnreadableSnapshots
+from topology.adapters.stored_beside import parsed_beside, read_beside
 from topology.documents.consumer_records import consumers_from_text, consumers_to_text
-from topology.documents.record_codec import MalformedRecord
 from topology.readings.consumers import ConsumerReading
 
 CONSUMERS: Final = "_consumers.json"
@@ -25,19 +24,9 @@ def consumers_beside(consumers: Mapping[str, tuple[ConsumerReading, ...]]) -> di
 
 def consumers_of_run(run: Path) -> dict[str, tuple[ConsumerReading, ...]]:
     """Return the consumers of each cluster that has some. Raises UnreadableSnapshots."""
-    file = run / CONSUMERS
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableSnapshots(f"{file}: {error}") from error
-    return consumers_in(text, place=str(file))
+    return read_beside(run, CONSUMERS, consumers_from_text) or {}
 
 
 def consumers_in(text: str, *, place: str) -> dict[str, tuple[ConsumerReading, ...]]:
     """Parse the text of such a file. Raises UnreadableSnapshots."""
-    try:
-        return consumers_from_text(text)
-    except MalformedRecord as error:
-        raise UnreadableSnapshots(f"{place}: {error}") from error
+    return parsed_beside(text, consumers_from_text, place=place)

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from topology.adapters.stored_runs import UnreadableSnapshots
+from topology.adapters.stored_beside import parsed_beside, read_beside
 from topology.documents.content_records import contents_from_text, contents_to_text
-from topology.documents.record_codec import MalformedRecord
 from topology.readings.contents import ContentReading
 
 CONTENTS: Final = "_contents.json"
@@ -26,19 +25,9 @@ def kept_beside(contents: Mapping[str, ContentReading] | None) -> dict[str, str]
 
 def contents_of_run(run: Path) -> dict[str, ContentReading] | None:
     """Return the comparison by cluster; None if none was made. Raises UnreadableSnapshots."""
-    file = run / CONTENTS
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableSnapshots(f"{file}: {error}") from error
-    return contents_in(text, place=str(file))
+    return read_beside(run, CONTENTS, contents_from_text)
 
 
 def contents_in(text: str, *, place: str) -> dict[str, ContentReading]:
     """Parse the text of such a file. Raises UnreadableSnapshots."""
-    try:
-        return contents_from_text(text)
-    except MalformedRecord as error:
-        raise UnreadableSnapshots(f"{place}: {error}") from error
+    return parsed_beside(text, contents_from_text, place=place)

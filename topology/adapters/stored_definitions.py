@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from topology.adapters.stored_runs import UnreadableSnapshots
+from topology.adapters.stored_beside import parsed_beside, read_beside
 from topology.documents.definition_records import definitions_from_text, definitions_to_text
-from topology.documents.record_codec import MalformedRecord
 from topology.readings.definition_reading import DefinitionReading
 
 DEFINITIONS: Final = "_definitions.json"
@@ -25,19 +24,9 @@ def definitions_beside(definitions: Mapping[str, DefinitionReading] | None) -> d
 
 def definitions_of_run(run: Path) -> dict[str, DefinitionReading] | None:
     """Return the comparison by cluster; None if none was made. Raises UnreadableSnapshots."""
-    file = run / DEFINITIONS
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableSnapshots(f"{file}: {error}") from error
-    return definitions_in(text, place=str(file))
+    return read_beside(run, DEFINITIONS, definitions_from_text)
 
 
 def definitions_in(text: str, *, place: str) -> dict[str, DefinitionReading]:
     """Parse the text of such a file. Raises UnreadableSnapshots."""
-    try:
-        return definitions_from_text(text)
-    except MalformedRecord as error:
-        raise UnreadableSnapshots(f"{place}: {error}") from error
+    return parsed_beside(text, definitions_from_text, place=place)

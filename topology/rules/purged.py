@@ -15,7 +15,7 @@ from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.unlogged import received_unlogged
 from topology.facts.unseen import unseen_sources
-from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.readings.snapshot import LogPosition, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
 
 _COPY: Final = " Compare the rows: a copy that was loaded without its gtid_purged has them."
@@ -189,11 +189,19 @@ def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
-    """Return whether a source still has the file that a channel reads; None if not known."""
+    """Return whether a source still has the file that a channel reads; None if not known.
+
+    The channel is read after the logs are listed, so it may be at a log that was begun since.
+    """
     place = edge.channel.received_to
     if place is None or not place.file or not source.binary_logs:
         return None
-    return place.file in {log.name for log in source.binary_logs}
+    names = [log.name for log in source.binary_logs]
+    newest = LogPosition.of(file=names[-1], position=0)
+    if newest is None:
+        return None
+    is_newer = place.file.rpartition(".")[0] == newest.file.rpartition(".")[0]
+    return place.file in names or (is_newer and place.sequence > newest.sequence)
 
 
 RULES: Rules = (

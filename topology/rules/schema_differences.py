@@ -293,8 +293,8 @@ def _drift_text(
     likely = [each for each in objects if not _is_proved(each)]
     causes = dict.fromkeys(cause for each in likely for cause in each.causes)
     if causes:
-        about = "It is" if len(likely) == len(objects) == 1 else f"{_named(likely)}:"
-        yield f"{about} no fault if: {'; '.join(list(causes)[:3])}."
+        about = "It" if len(likely) == len(objects) == 1 else _named(likely)
+        yield f"{about} may be harmless: {'; or '.join(list(causes)[:3])}."
 
 
 def _drift_evidence(

@@ -313,3 +313,12 @@ def test_a_candidate_that_does_not_log_what_it_receives_refuses_the_server_later
     [found] = can_join(gather_facts(a_cluster("three", *servers), Policy()))
     assert (found.source, found.replica) == ("a", "b")
     assert ("a does not log what it receives" in found.explanation) is is_refused
+
+
+def test_what_a_candidate_applies_now_and_will_not_log_is_purged_there() -> None:
+    """Only gtid_owned shows it: the relay log began anew."""
+    settings = (*ON, ("log_replica_updates", "OFF"))
+    a = one("a", "A:1-9", settings=settings, gtid_owned=gtids("D:7"))
+    found = parts(a, one("b", "A:1-9"))
+    [joining] = found.joinings
+    assert joining.purged == gtids("D:7")

@@ -23,8 +23,9 @@ from tests.snapshots import (
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.applier_facts import _is_at_end, gather_applier_facts
 from topology.facts.applier_workers import SourceLog, commits_in_order, is_without_work
+from topology.facts.graph import Edge, Graph
 from topology.facts.gtid_waits import waits_for_gtid
-from topology.facts.ignored_servers import ignored_servers
+from topology.facts.ignored_servers import ignored_by, ignored_servers
 from topology.facts.not_received import not_received, purged_instead
 from topology.facts.siblings import held_by_siblings
 from topology.facts.skipping import can_have_skipped
@@ -189,6 +190,37 @@ def test_a_receiver_ignores_other_servers_that_were_read() -> None:
     assert ignored_servers(channel, replica=servers["b"], last=servers) == ("a",)
     other = replace(channel, ignored_server_ids=(9,))
     assert ignored_servers(other, replica=servers["b"], last=servers) == ()
+
+
+@pytest.mark.parametrize(
+    ("replica", "name", "elsewhere"),
+    [
+        ("c", "second", f"{A}:1"),  # another channel of this replica delivers it
+        ("d", "first", ""),  # a channel of another replica, of the same name
+        ("d", "second", ""),
+    ],
+)
+def test_only_another_channel_of_the_replica_delivers_what_one_ignores(
+    replica: str, name: str, elsewhere: str
+) -> None:
+    had = GtidSet.parse(f"{A}:1")
+    servers = {
+        "a": a_server("a", A, str(had), server_id=1),
+        "b": a_server("b", B, str(had), server_id=2),
+        "c": a_server("c", C, "", server_id=3),
+        "d": a_server("d", None, "", server_id=4),
+    }
+    edge = Edge("b", "c", a_channel("b", B, name="first", ignored_server_ids=(1,)))
+    graph = Graph((edge, Edge("a", replica, a_channel("a", A, name=name))), ())
+    expected = GtidSet.parse(elsewhere)
+    assert ignored_by(edge, had, graph=graph, last=servers) == (had - expected, expected)
+
+
+@pytest.mark.parametrize(("group", "upstream"), [(("a",), ""), (("a", "b"), "ab"), (("b",), "")])
+def test_a_server_alone_in_its_group_has_nothing_upstream(
+    group: tuple[str, ...], upstream: str
+) -> None:
+    assert Graph((), (), together=(group,)).upstream_of("a") == frozenset(upstream)
 
 
 # -- the applier ----------------------------------------------------------------------------------

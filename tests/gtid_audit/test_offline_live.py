@@ -43,6 +43,13 @@ def any_pair(request: pytest.FixtureRequest) -> Pair:
     return pair
 
 
+@pytest.fixture(params=["pair97", pytest.param("pair56", marks=pytest.mark.slow)])
+def mostly_97(request: pytest.FixtureRequest) -> Pair:
+    pair = request.getfixturevalue(request.param)
+    assert isinstance(pair, Pair)
+    return pair
+
+
 def live(servers: Mapping[str, Server]) -> dict[str, Any]:
     dsns = [f"mysql://root@127.0.0.1:{server.port}/" for server in servers.values()]
     return document("audit", *dsns, "--json", "--no-content")
@@ -152,9 +159,9 @@ def test_a_healthy_pair_is_ok(any_pair: Pair, mysql_clients: Clients, tmp_path: 
 # -- faults ---------------------------------------------------------------------------------------
 
 
-def test_an_errant_transaction(any_pair: Pair, mysql_clients: Clients, tmp_path: Path) -> None:
-    faults.errant_transaction(any_pair)
-    assert "E1" in assert_same_codes(any_pair.servers, mysql_clients, tmp_path)
+def test_an_errant_transaction(mostly_97: Pair, mysql_clients: Clients, tmp_path: Path) -> None:
+    faults.errant_transaction(mostly_97)
+    assert "E1" in assert_same_codes(mostly_97.servers, mysql_clients, tmp_path)
 
 
 def test_a_hole_that_a_file_position_left(
@@ -165,22 +172,22 @@ def test_a_hole_that_a_file_position_left(
 
 
 def test_logs_purged_under_a_stopped_replica(
-    any_pair: Pair, mysql_clients: Clients, tmp_path: Path
+    mostly_97: Pair, mysql_clients: Clients, tmp_path: Path
 ) -> None:
-    faults.purge_under_stopped_replica(any_pair)
-    found = assert_same_codes(any_pair.servers, mysql_clients, tmp_path)
+    faults.purge_under_stopped_replica(mostly_97)
+    found = assert_same_codes(mostly_97.servers, mysql_clients, tmp_path)
     assert found["P1"] == ("critical", "likely")
 
 
 def test_an_applier_that_stopped_with_1062(
-    any_pair: Pair, mysql_clients: Clients, tmp_path: Path
+    mostly_97: Pair, mysql_clients: Clients, tmp_path: Path
 ) -> None:
-    any_pair.a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
-    any_pair.settle()
-    any_pair.b.execute("SET SESSION sql_log_bin = 0", "INSERT INTO d.t VALUES (1)")
-    any_pair.a.execute("INSERT INTO d.t VALUES (1)")
-    faults.await_applier_stopped(any_pair.b)
-    assert "A2" in assert_same_codes(any_pair.servers, mysql_clients, tmp_path)
+    mostly_97.a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    mostly_97.settle()
+    mostly_97.b.execute("SET SESSION sql_log_bin = 0", "INSERT INTO d.t VALUES (1)")
+    mostly_97.a.execute("INSERT INTO d.t VALUES (1)")
+    faults.await_applier_stopped(mostly_97.b)
+    assert "A2" in assert_same_codes(mostly_97.servers, mysql_clients, tmp_path)
 
 
 def test_a_source_that_lost_its_tail_is_unknown_until_it_is_read_again(

@@ -33,6 +33,7 @@ from topology.readings.version import ServerVersion
 
 pytestmark = pytest.mark.mysql
 BOTH = pytest.mark.parametrize("version", ["9.7", "5.6"])
+MOSTLY_97 = pytest.mark.parametrize("version", ["9.7", pytest.param("5.6", marks=pytest.mark.slow)])
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_without_the_option_nothing_is_read_or_reported(pair: Pair) -> None:
     assert (done.returncode, found["findings"], found["definitions"]) == (0, [], None)
 
 
-@BOTH
+@MOSTLY_97
 def test_ddl_in_the_relay_log_of_a_delayed_replica_is_s1_and_no_alarm(pair: Pair) -> None:
     words = _words(pair.b)
     pair.b.execute(
@@ -146,7 +147,7 @@ def received(pair: Pair) -> None:
     raise AssertionError("b did not receive it")
 
 
-@BOTH
+@MOSTLY_97
 def test_ddl_behind_a_stopped_applier_is_a7_and_not_s1(pair: Pair) -> None:
     stop_applier(pair.b)
     pair.a.execute("ALTER TABLE app.t ADD COLUMN c INT")
@@ -156,7 +157,7 @@ def test_ddl_behind_a_stopped_applier_is_a7_and_not_s1(pair: Pair) -> None:
     assert len(of_code(found, "A7")) == 1
 
 
-@BOTH
+@MOSTLY_97
 def test_an_error_that_drift_causes_is_reported_with_it(pair: Pair) -> None:
     not_logged(pair.b, "DROP TABLE app.t")
     pair.a.execute("INSERT INTO app.t VALUES (1, 1)")

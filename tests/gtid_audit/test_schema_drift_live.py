@@ -451,8 +451,8 @@ def test_a_server_that_does_not_answer_is_unknown(pair97: Pair) -> None:
     [
         ("INT", "BIGINT", "1", 13146),
         ("VARCHAR(10)", "VARCHAR(10) CHARACTER SET latin1", "'a'", 13146),
-        ("DATETIME", "DATETIME(3)", "'2026-01-01'", 1105),
-        ("ENUM('a','b')", "ENUM('a','b','c')", "'a'", 0),
+        pytest.param(*("DATETIME", "DATETIME(3)", "'2026-01-01'", 1105), marks=pytest.mark.slow),
+        pytest.param(*("ENUM('a','b')", "ENUM('a','b','c')", "'a'", 0), marks=pytest.mark.slow),
         ("INT", "INT UNSIGNED", "-1", 0),
     ],
 )

@@ -14,7 +14,7 @@ from tests.repair.live import wait_until
 from tests.topology.test_faults_live import audited, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
-from topology.catalogue.findings import Finding, Severity, Verdict
+from topology.catalogue.findings import Finding, Grade, Severity, Verdict
 from topology.policy import Policy
 
 pytestmark = pytest.mark.mysql
@@ -236,3 +236,21 @@ def test_what_a_stopped_applier_has_passed_is_h8_and_not_h2(pair97: Pair) -> Non
     remarks = found(pair97)
     assert remarks["H8"].gtid_set == GtidSet.parse(fault.passed)
     assert "H2" not in remarks
+
+
+def test_a_hole_that_was_set_with_gtid_purged_is_no_proved_h2(pair97: Pair) -> None:
+    """The relay log and the sets look like a crash gap; no worker has applied the later one."""
+    a, b = pair97.a, pair97.b
+    a.execute(a.dialect.stop_replica)
+    faults.workers_out_of_order(b)
+    b.execute(f"{b.dialect.stop_replica} SQL_THREAD")
+    missing = commit(a, "CREATE DATABASE d")
+    later = commit(a, "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    number = later.rpartition(":")[2]
+    await_status(b, lambda status: number in str(status["Retrieved_Gtid_Set"]))
+    declared = f"{b.value('@@GLOBAL.gtid_executed')},{later}"
+    b.execute(b.dialect.stop_replica, b.dialect.words.reset_binary_logs_and_gtids)
+    b.execute(f"SET GLOBAL gtid_purged = '{declared}'")
+    [remark] = [each for each in audited(pair97).findings if each.code == "H2"]
+    assert (remark.gtid_set, remark.grade) == (GtidSet.parse(missing), Grade.LIKELY)
+    assert "If gtid_purged was set by hand" in remark.explanation

@@ -56,6 +56,7 @@ def test_h2_is_proved_by_the_log_of_the_source() -> None:
     assert [(each.read_from, each.value) for each in found.evidence] == [
         ("b", f"{A}:6"),
         ("b", f"{A}:6"),
+        ("b", f"{A}:6"),
         ("b", STOPPED.value),
         ("b", "4"),
     ]
@@ -83,6 +84,24 @@ def test_h2_is_likely_where_a_skip_looks_the_same(
     assert found.evidence[1].value == (str(ahead) or "(empty)")
     if "workers" in facts:
         assert found.evidence[-1].value == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("purged", "below_logged", "grade"),
+    [
+        ("1-5", "6", Grade.PROVED),  # older logs were purged, and A:7-9 are in its binary log
+        ("1-5:7-8", "6", Grade.PROVED),
+        ("1-5:7-9", "", Grade.LIKELY),
+    ],
+)
+def test_h2_is_likely_where_gtid_purged_may_have_been_set_with_the_hole(
+    purged: str, below_logged: str, grade: Grade
+) -> None:
+    [found] = h2(of_b={"gtid_purged": own(purged)})
+    assert found.grade is grade
+    assert found.evidence[2].value == (str(own(below_logged)) or "(empty)")
+    is_open = grade is Grade.LIKELY
+    assert ("If gtid_purged was set by hand" in found.explanation) is is_open
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ later ones are applied, and the applier is stopped.
 * The applier has skipped the transaction, or forgot it in a RESET. Then it has passed it, and the
   gap stays: H8. The source's log separates the two: what is before the applier's position there is
   passed, what is after it is not (log_searches.py). Without that answer H2 is `likely`.
+* No worker applied the later ones: after a RESET gtid_purged was set by hand, with a hole. A later
+  one in the replica's own binary log was applied. Without one H2 is `likely`.
 * Another channel applied the later ones. A replica with several channels is not reported here.
 
 H2 becomes A6 where the applier cannot start. With relay_log_recovery = 1 mysqld deletes the relay
@@ -32,22 +34,25 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield H2: a gap below applied transactions, of an applier that is stopped."""
     for edge in facts.edges:
         gap, channel = edge.queued_below, edge.channel
-        replica = facts.last[edge.replica]
+        replica = facts.fully_read[edge.replica].last
         workers = replica.setting("replica_parallel_workers")
         if not gap or channel.applier is not ThreadState.STOPPED:
             continue
         if len(replica.channels or ()) >= _SEVERAL or workers in ("0", "1"):
             continue
         is_ahead = gap <= edge.ahead
+        below_logged = gap & (replica.gtid_executed - replica.gtid_purged).filled()
+        is_proved = is_ahead and below_logged == gap and workers is not None
         yield on_edge(
             facts,
             edge,
             "H2",
             gap,
-            grade=Grade.PROVED if is_ahead and workers is not None else Grade.LIKELY,
+            grade=Grade.PROVED if is_proved else Grade.LIKELY,
             proof=(
                 evidence("received, missing below the highest applied", gap, replica),
                 evidence("of these, after the applier's position", gap & edge.ahead, replica),
+                evidence("of these, below one in its own binary log", below_logged, replica),
                 evidence("applier", channel.applier.value, replica),
                 evidence("replica_parallel_workers", workers or "unknown", replica),
             ),
@@ -55,7 +60,8 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
             f" applied later transactions before {many(gap)} that it has received. It fills the gap"
             " when it starts. Until then CHANGE REPLICATION SOURCE is refused with error 1802, and"
             " RESET REPLICA loses the list of what is missing."
-            + ("" if is_ahead else _OR_PASSED.format(source=edge.source)),
+            + ("" if is_ahead else _OR_PASSED.format(source=edge.source))
+            + ("" if below_logged == gap else _OR_DECLARED.format(replica=edge.replica)),
         )
 
 
@@ -113,6 +119,12 @@ _OR_UNREADABLE: Final = (
 _OR_PASSED: Final = (
     " The log of {source} does not show whether the applier has passed them. If they were skipped,"
     " or forgotten in a RESET, the gap stays: audit again after the start (H8)."
+)
+
+_OR_DECLARED: Final = (
+    " The binary log of {replica} has none of the later transactions. If gtid_purged was set by"
+    " hand (after a RESET or a restore), the workers left no gap: the rows of these transactions"
+    " may be there, and the applier may pass them. Compare the rows before the applier starts."
 )
 
 RULES: Rules = (

@@ -41,6 +41,13 @@ def rows_of(connection: Connection, statement: str, *expected: str) -> list[Row]
         return list(cursor.fetchall())
 
 
+def only_row(rows: list[Row], statement: str) -> Row:
+    """Return the only row of an answer. Raises ValueError."""
+    if len(rows) != 1:
+        raise ValueError(f"expected one row, got {len(rows)}: {statement}")
+    return rows[0]
+
+
 def text_of(value: object) -> str:
     """Return a value as text; NULL is empty. performance_schema sends some texts as bytes."""
     if value is None:

@@ -11,7 +11,9 @@
        handed out before (applier_facts.py)
    the end of the binary log                everything in gtid_executed lies before it
 
-4. It evaluates nothing. Old servers answer in old terms; dialect.py translates them.
+4. The version and the settings are read in the first phase, and again only over a new connection:
+   they are half of what a reading costs a server, and no comparison of the two phases uses them.
+5. It evaluates nothing. Old servers answer in old terms; dialect.py translates them.
 """
 
 import time
@@ -26,7 +28,7 @@ import pymysql
 from pymysql.constants import ER
 
 from gtid import GtidError, GtidSet
-from topology.adapters.answers import Row, rows_of, unexpected_answer
+from topology.adapters.answers import Row, only_row, rows_of, unexpected_answer
 from topology.adapters.connection import AnswerTooLong, Connection, connect
 from topology.adapters.hidden_workers import (
     NEEDS_PROCESS,
@@ -48,6 +50,7 @@ from topology.adapters.reading_statements import (
     workers_statement,
 )
 from topology.adapters.status import (
+    binary_log_from_row,
     channel_from_row,
     group_from_rows,
     hides_workers,
@@ -110,10 +113,13 @@ class MysqlReader:
         self._cluster = cluster
         self._timeout_seconds_max = timeout_seconds_max
         self._connection: Connection | None = None
+        self._kept: dict[str, list[Row]] = {}  # answers of this connection, by statement
 
     def read(self, *, phase: int) -> ServerSnapshot:
         """Take one reading. Never raises for what the server does; `unread` lists it."""
         started = datetime.now(UTC)
+        if phase == 1:
+            self._kept.clear()
         empty = ServerSnapshot(
             cluster=self._cluster,
             name=self._target.name,
@@ -126,7 +132,9 @@ class MysqlReader:
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            reading = _Reading(self._connection, empty, self._timeout_seconds_max, self._reopen)
+            reading = _Reading(
+                self._connection, empty, self._timeout_seconds_max, self._reopen, self._kept
+            )
             reading.read_all()
             snapshot = reading.snapshot
         except LostServer as lost:
@@ -136,6 +144,7 @@ class MysqlReader:
 
     def close(self) -> None:
         """Close the connection, if any. Safe to call twice."""
+        self._kept.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(pymysql.MySQLError, OSError):  # the connection is broken already
@@ -167,8 +176,10 @@ class _Reading:
         empty: ServerSnapshot,
         timeout_seconds_max: float,
         reopen: Callable[[], Connection],
+        kept: dict[str, list[Row]],
     ) -> None:
         self._connection = connection
+        self._kept = kept
         self._reopen = reopen
         self._timeout_seconds_max = timeout_seconds_max
         self._unread: list[UnreadFact] = []
@@ -231,7 +242,7 @@ class _Reading:
         return dialect_of(version)
 
     def _version_texts(self) -> tuple[str, Vendor]:
-        row = self._one(VERSION)
+        row = only_row(self._all_once(VERSION), VERSION)
         return str(row["version"]), vendor_of_row(row)
 
     def _identity(self) -> tuple[Row, int, datetime]:
@@ -320,17 +331,10 @@ class _Reading:
             if error.args[0] == ER.NO_BINARY_LOGGING:
                 return ()
             raise
-        return tuple(
-            BinaryLog(
-                name=str(row["Log_name"]),
-                size_bytes=int(row["File_size"]),
-                encrypted=row["Encrypted"] == "Yes" if "Encrypted" in row else None,
-            )
-            for row in rows
-        )
+        return tuple(map(binary_log_from_row, rows))
 
     def _settings(self, dialect: Dialect) -> tuple[tuple[str, str], ...]:
-        rows = self._all(settings_statement(), "Variable_name")
+        rows = self._all_once(settings_statement(), "Variable_name")
         values = {str(row["Variable_name"]): str(row["Value"]) for row in rows}
         found = (
             (ours, next((values[name] for name in names if name in values), None))
@@ -341,7 +345,7 @@ class _Reading:
         if is_on and self._shows_no_log and self.snapshot.binary_logs == ():
             known[BINARY_LOG] = LOG_CLOSED
         if dialect.has_variables_info:  # empty without performance_schema (seen on 9.7.4)
-            for row in self._all(VARIABLES_INFO, "name", "source"):
+            for row in self._all_once(VARIABLES_INFO, "name", "source"):
                 known[SOURCES_OF_VALUES[str(row["name"])]] = str(row["source"])
         return tuple(sorted({**known, **dict(self._binary_log_filters)}.items()))
 
@@ -386,8 +390,11 @@ class _Reading:
     def _all(self, statement: str, *expected: str) -> list[Row]:
         return rows_of(self._connection, statement, *expected)
 
+    def _all_once(self, statement: str, *expected: str) -> list[Row]:
+        """Return the rows of an answer that does not change while this connection reads."""
+        if statement not in self._kept:
+            self._kept[statement] = self._all(statement, *expected)
+        return self._kept[statement]
+
     def _one(self, statement: str) -> Row:
-        rows = self._all(statement)
-        if len(rows) != 1:
-            raise ValueError(f"expected one row, got {len(rows)}: {statement}")
-        return rows[0]
+        return only_row(self._all(statement), statement)

@@ -22,7 +22,7 @@ from topology.readings.dialect import (
 )
 from topology.readings.group_view import GROUP_APPLIER, GROUP_RECOVERY, GroupMember, GroupSnapshot
 from topology.readings.hidden_passwords import without_secrets
-from topology.readings.snapshot import ChannelSnapshot, LogPosition, ThreadState
+from topology.readings.snapshot import BinaryLog, ChannelSnapshot, LogPosition, ThreadState
 from topology.readings.worker import IDLE_WORKER, ROW_LOCK_RETRY, ROW_LOCK_WAIT, WorkerSnapshot
 
 Row = Mapping[str, Any]
@@ -123,6 +123,15 @@ def group_from_rows(
         recovery_errno=int(own["recovery_errno"] or 0),
         recovery_error=str(own["recovery_error"] or ""),
         view_id=str(own["view_id"] or ""),
+    )
+
+
+def binary_log_from_row(row: Row) -> BinaryLog:
+    """Build a log file from one row of SHOW BINARY LOGS. Raises LookupError and ValueError."""
+    return BinaryLog(
+        name=str(row["Log_name"]),
+        size_bytes=int(str(row["File_size"])),
+        encrypted=row["Encrypted"] == "Yes" if "Encrypted" in row else None,
     )
 
 

@@ -42,7 +42,12 @@ from topology.adapters.offline.statements_to_paste import (
     log_end_statement,
     statement_of,
 )
-from topology.adapters.status import channel_from_row, group_from_rows, parse_owned
+from topology.adapters.status import (
+    binary_log_from_row,
+    channel_from_row,
+    group_from_rows,
+    parse_owned,
+)
 from topology.adapters.vendor_facts import as_vendor_gives, vendor_of_row, why_refused
 from topology.readings.dialect import BINARY_LOG, LOG_CLOSED, STATUS_COLUMNS
 from topology.readings.group_view import GroupSnapshot
@@ -294,14 +299,7 @@ def _binary_logs(facts: FactsOfFile) -> tuple[BinaryLog, ...] | None:
     return facts.take(
         "binary_logs",
         table.line,
-        lambda: tuple(
-            BinaryLog(
-                name=str(row["Log_name"]),
-                size_bytes=int(row["File_size"] or ""),
-                encrypted=row["Encrypted"] == "Yes" if "Encrypted" in row else None,
-            )
-            for row in table.rows
-        ),
+        lambda: tuple(map(binary_log_from_row, table.rows)),
     )
 
 

@@ -1,6 +1,6 @@
 """Measures, and writes benchmarks/results.md: `make bench`.
 
-    python -m benchmarks.run [B1 B2 B3 B4 B6] [--runs 9] [--largest]
+    python -m benchmarks.run [B1 B2 B3 …] [--runs 9] [--largest]
 
 1. The benchmarks are a table; each gives a section of the page. One that is not run keeps the
    section it has.
@@ -25,6 +25,7 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     "B4": ("benchmarks.ledger", "ledger"),
     "B5": ("benchmarks.stream", "ledger_of_a_stream"),
     "B6": ("benchmarks.pair", "audit_of_a_pair"),
+    "B7": ("benchmarks.endpoints", "many_endpoints"),
     "B8": ("benchmarks.locate", "one_gtid"),
 }
 

@@ -21,12 +21,10 @@ from tests.fake_server import OK, PASSWORD, SALT, Peer, column, fake_server
 from topology.adapters.connection import (
     ANSWER_BYTES_MAX,
     HANDSHAKE_BYTES_MAX,
-    AnswerTooLong,
     Connection,
-    NotMysql,
-    PasswordNotSent,
     connect,
 )
+from topology.adapters.connection_errors import AnswerTooLong, NotMysql, PasswordNotSent
 from topology.adapters.mysql import MysqlReader
 from topology.readings.snapshot import ServerSnapshot, UnreadReason
 from topology.readings.target import Secret, ServerTarget

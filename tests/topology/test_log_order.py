@@ -76,6 +76,7 @@ BEFORE, AFTER = log(logged("A:3", 1), logged("A:4", 2)), log(logged("A:3", 2), l
         ({"answers": BEFORE}, "warning"),
         ({"answers": BEFORE, "retrieved": "A:3"}, "warning"),  # received: T1
         ({"answers": AFTER}, "info"),  # a relay with parallel workers logs so
+        ({"answers": log(logged("A:3", 1), logged("A:4", 1))}, "info"),  # in either order
         ({"answers": log(logged("A:3", None), logged("A:4", None))}, "info"),  # before 8.0.1
         ({"answers": log(logged("A:3", 1))}, "info"),
         ({"answers": log(logged("A:4", 1))}, "info"),

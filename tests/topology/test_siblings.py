@@ -9,6 +9,7 @@ from tests.topology.transcript import read_scenarios
 from tests.topology.transcript_words import gtids
 from topology.facts import siblings as module
 from topology.facts.siblings import held_by_siblings
+from topology.readings.snapshot import ServerSnapshot
 
 STORY = """# A star.
 server a uuid=A executed=A:1-30{a}
@@ -69,6 +70,27 @@ def test_replicas_that_a_channel_links_are_not_compared_even_if_one_was_reset_si
         for each in snapshot.last
     )
     assert held_by_siblings(replace(snapshot, last=later)) == {}
+
+
+def test_a_channel_that_has_never_connected_names_no_origin() -> None:
+    text = STORY.format(a="", b=",Z:1", c=",Z:1", b_channel="", c_channel="", more="")
+    snapshot = read_scenarios(text)[0].snapshot
+
+    def with_new_channel(server: ServerSnapshot) -> ServerSnapshot:
+        new = tuple(
+            replace(
+                channel, name="new", source_host="x", source_uuid=None, gtid_retrieved=GtidSet()
+            )
+            for channel in server.channels or ()
+        )
+        return replace(server, channels=(*(server.channels or ()), *new))
+
+    both = replace(
+        snapshot,
+        first=tuple(map(with_new_channel, snapshot.first)),
+        last=tuple(map(with_new_channel, snapshot.last)),
+    )
+    assert held_by_siblings(both) == {("b", "c"): gtids("Z:1")}
 
 
 def test_many_are_compared_in_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,13 +36,21 @@ import ssl
 import struct
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import pymysql
 from pymysql.connections import MySQLResult
 from pymysql.constants import CR
 from pymysql.cursors import DictCursor
+from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
+from topology.adapters.connection_errors import (
+    AnswerTooLong,
+    MalformedAnswer,
+    NotMysql,
+    PasswordNotSent,
+)
 from topology.readings.target import ServerTarget
 
 Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
@@ -65,48 +73,13 @@ COLUMN_BYTES: Final = 1024  # the description of a column
 
 _PROTOCOL_VERSION: Final = 10  # Protocol::HandshakeV10, since MySQL 3.21
 _X_PROTOCOL: Final = 11  # the first message of X Plugin: a notice
-_PIECE_BYTES: Final = 1024**2
-_BUFFER_BYTES: Final = 8 * 1024  # io.DEFAULT_BUFFER_SIZE: reads above it bypass the buffer
+# One record of TLS has at most 16 KiB (RFC 8446, 5.1); so does the answer to most statements.
+_PIECE_BYTES_MIN: Final = 16 * 1024
+_PIECE_BYTES_MAX: Final = 1024**2
+_COLUMNS_KEPT: Final = 1024
+_COLUMN_KEPT_BYTES_MAX: Final = 512
 _SHOWN_BYTES_MAX: Final = 40
 _HEADER_BYTES: Final = 4
-
-
-class AnswerTooLong(pymysql.err.OperationalError):
-    """The server sent more than the limit for one answer."""
-
-    def __init__(self, *, limit_bytes: int, what: str) -> None:
-        super().__init__(
-            CR.CR_NET_PACKET_TOO_LARGE, f"{what} exceeds the limit of {limit_bytes:,} bytes"
-        )
-
-
-class NotMysql(pymysql.err.OperationalError):
-    """The service on the port does not use the classic MySQL protocol."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(CR.CR_SERVER_HANDSHAKE_ERR, f"not a MySQL server: {what}")
-
-
-class MalformedAnswer(pymysql.err.OperationalError):
-    """A packet contradicts the protocol."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(
-            CR.CR_MALFORMED_PACKET,
-            f"the server's answer is not MySQL's protocol ({type(error).__name__}: {error})",
-        )
-
-
-class PasswordNotSent(pymysql.err.OperationalError):
-    """The server requested the password itself, and the connection is not protected."""
-
-    def __init__(self, how: str, *, option: str) -> None:
-        super().__init__(
-            CR.CR_AUTH_PLUGIN_ERR,
-            f"the password was not sent: the server requests it {how}, over TCP without TLS, so"
-            " that any server that answers would learn it. Use ssl_ca=FILE or ssl=required, or a"
-            f" unix socket; {option}=1 sends it nevertheless",
-        )
 
 
 # Variables that a server may set for all sessions, and that would change its answers:
@@ -182,6 +155,16 @@ def _unverified_tls() -> ssl.SSLContext:
     return context
 
 
+@lru_cache(maxsize=1)
+def _shared_tls() -> ssl.SSLContext:
+    return _unverified_tls()
+
+
+@lru_cache(maxsize=_COLUMNS_KEPT)
+def _column_of(data: bytes, encoding: str) -> FieldDescriptorPacket:
+    return FieldDescriptorPacket(data, encoding)
+
+
 class _Connection(_Base):
     """PyMySQL's connection with the limits of this module.
 
@@ -194,6 +177,9 @@ class _Connection(_Base):
     _is_ready = False  # the handshake has ended
     _is_greeted = False
     _public_key: bytes | None = None
+    _stream: Any = None
+    _received = b""  # from the stream, the first `_taken` bytes of it read by PyMySQL
+    _taken = 0
     may_send_cleartext = False
     may_trust_public_key = False
 
@@ -230,36 +216,64 @@ class _Connection(_Base):
             self._begin_answer(ANSWER_BYTES_MAX)
         super()._write_bytes(data)  # type: ignore[misc]
 
+    @property
+    def _rfile(self) -> Any:  # noqa: ANN401 - a buffered reader, PyMySQL's
+        return self._stream
+
+    @_rfile.setter
+    def _rfile(self, stream: object) -> None:
+        # Bytes that were received before TLS began must not count as received through it.
+        self._stream, self._received, self._taken = stream, b"", 0
+
     def _read_bytes(self, count: int) -> bytes:
         """Read exactly this many bytes, before the deadline of the answer."""
         self.spend(count)
-        self._current_timeout = None  # PyMySQL sets its own timeout again before it writes
-        pieces: list[bytes] = []
-        left = count
-        while left:
-            piece = self._read_piece(min(left, _PIECE_BYTES))
-            pieces.append(piece)
-            left -= len(piece)
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        end = self._taken + count
+        if end > len(self._received):
+            self._receive(count)
+            end = count
+        data = self._received[self._taken : end]
+        self._taken = end
         if not self._is_greeted:
             self._is_greeted = True
             self._look_at_greeting(data)
         return data
 
-    def _read_piece(self, count: int) -> bytes:
+    def _receive(self, count: int) -> None:
+        """Receive until this many bytes are there that were not taken, or more.
+
+        An answer consists of many small packets. Receiving for each of them would cost more than
+        all the rest: a timeout to set, and two calls into the socket.
+        """
+        self._current_timeout = None  # PyMySQL sets its own timeout again before it writes
+        pieces = [self._received[self._taken :]]
+        left = count - len(pieces[0])
+        while left > 0:
+            piece = self._receive_piece(min(max(left, _PIECE_BYTES_MIN), _PIECE_BYTES_MAX))
+            pieces.append(piece)
+            left -= len(piece)
+        self._received, self._taken = b"".join(pieces), 0
+
+    def _receive_piece(self, count: int) -> bytes:
         seconds_left = self._answer_deadline - time.monotonic()
         if seconds_left <= 0:
             self._lost("(timed out)")
         self._sock.settimeout(seconds_left)  # type: ignore[attr-defined]
         try:
-            if count < _BUFFER_BYTES:
-                self._rfile.peek()  # type: ignore[attr-defined]  # fills the buffer if it is empty
-            piece: bytes = self._rfile.read1(count)  # type: ignore[attr-defined]
+            piece: bytes = self._stream.read1(count)  # its buffer is smaller, and stays empty
         except OSError as error:  # includes TimeoutError
             self._lost(f"({error})", error)
         if not piece:
             self._lost("(the server closed it)")
         return piece
+
+    def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - PyMySQL's
+        """Read a packet; the description of a column is parsed once for all answers with it."""
+        if packet_type is not FieldDescriptorPacket:
+            return super()._read_packet(packet_type)  # type: ignore[no-untyped-call]
+        data: bytes = super()._read_packet(MysqlPacket).get_all_data()  # type: ignore[no-untyped-call]
+        parse = _column_of if len(data) <= _COLUMN_KEPT_BYTES_MAX else FieldDescriptorPacket
+        return parse(data, self.encoding)
 
     def _lost(self, why: str, error: Exception | None = None) -> NoReturn:
         self._force_close()  # type: ignore[attr-defined]
@@ -278,7 +292,7 @@ class _Connection(_Base):
         length = int.from_bytes(header[:3], "little")
         if header[3] == 0 and length <= HANDSHAKE_BYTES_MAX:
             return
-        rest: bytes = self._rfile.peek()[:_SHOWN_BYTES_MAX]  # type: ignore[attr-defined]
+        rest = self._received[self._taken :][:_SHOWN_BYTES_MAX]
         self._force_close()  # type: ignore[attr-defined]
         first_line = (header + rest).splitlines()[0]
         shown = first_line[:_SHOWN_BYTES_MAX].decode("ascii", errors="backslashreplace")
@@ -357,7 +371,7 @@ class _Connection(_Base):
         if isinstance(options, ssl.SSLContext):
             return options
         assert options == {}, "only contexts are given, or nothing"
-        return _unverified_tls()
+        return _shared_tls()
 
 
 class _Result(_ResultBase):  # type: ignore[misc]  # the stubs name no method of it

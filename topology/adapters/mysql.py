@@ -29,7 +29,8 @@ from pymysql.constants import ER
 
 from gtid import GtidError, GtidSet
 from topology.adapters.answers import Row, only_row, rows_of, unexpected_answer
-from topology.adapters.connection import AnswerTooLong, Connection, connect
+from topology.adapters.connection import Connection, connect
+from topology.adapters.connection_errors import AnswerTooLong
 from topology.adapters.hidden_workers import (
     NEEDS_PROCESS,
     NOT_ASSIGNED,

@@ -2,7 +2,7 @@
 
 from pymysql.constants import CR, ER
 
-from topology.adapters.connection import NotMysql, PasswordNotSent
+from topology.adapters.connection_errors import NotMysql, PasswordNotSent
 from topology.readings.snapshot import UnreadFact, UnreadReason
 
 _PRIVILEGE_ERRORS = frozenset(

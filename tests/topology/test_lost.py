@@ -271,17 +271,23 @@ def test_an_isolated_number_is_by_hand_unless_it_was_received() -> None:
 
 
 @pytest.mark.parametrize(
-    ("executed_by_c", "grade"), [("1-97:150", Grade.PROVED), ("1-97", Grade.LIKELY)]
+    ("executed_by_c", "id_of_c", "ids", "grade"),
+    [
+        ("1-97:150-151", 3, (3, 3), Grade.PROVED),
+        ("1-97", 3, (3, 3), Grade.LIKELY),
+        ("1-97:150-151", 3, (3, 9), Grade.LIKELY),  # no server has 9
+        ("1-97:150-151", 0, (0, 0), Grade.LIKELY),  # 0 is the id of no server
+    ],
 )
 def test_by_hand_is_proved_only_if_the_server_with_the_id_has_logged_it(
-    executed_by_c: str, grade: Grade
+    executed_by_c: str, id_of_c: int, ids: tuple[int, int], grade: Grade
 ) -> None:
-    """A:150 carries the server_id of c. If c has no such transaction, a server that had this id
-    and the UUID of a at that time may have committed it.
+    """A:150-151 carry the server_id of c. If c has no such transactions, a server that had this id
+    and the UUID of a at that time may have committed them.
     """
-    by_c = (record(150, 10, server_id=3),)
-    made = story(holder=f"{A}:1-97:150", theirs=by_c, channel=NOT_RECEIVED)
-    third = a_cluster("pair", a_server("c", C, f"{A}:{executed_by_c}", server_id=3))
+    by_c = tuple(record(gno, 10, server_id=each) for gno, each in zip((150, 151), ids, strict=True))
+    made = story(holder=f"{A}:1-97:150-151", theirs=by_c, channel=NOT_RECEIVED)
+    third = a_cluster("pair", a_server("c", C, f"{A}:{executed_by_c}", server_id=id_of_c))
     whole = ClusterSnapshot("pair", (*made.first, *third.first), (*made.last, *third.last))
     losses = {each.holder: each for each in losses_of(gather_facts(whole, Policy()))}
     assert (losses["b"].cause.value, losses["b"].grade) == ("H7", grade)

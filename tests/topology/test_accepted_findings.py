@@ -29,6 +29,7 @@ from topology.facts.accepted_findings import (
     NotAnEntry,
     accepted_finding_from_text,
     is_accepted,
+    may_be_accepted,
     with_acceptance,
 )
 from topology.policy import Policy
@@ -241,6 +242,15 @@ def test_a_finding_without_a_set_is_accepted_as_it_was_shown() -> None:
         [finding] = [each for each in audit.findings if each.code == "C3"]
         assert finding.severity is Severity.WARNING
         assert "its evidence is not the accepted one, but: auto_position = 0" in finding.explanation
+
+
+def test_only_what_alarms_and_has_a_limit_may_be_accepted() -> None:
+    [plain] = accepting().findings
+    assert may_be_accepted(plain)
+    for unfit in ({"severity": Severity.INFO}, {"code": "A2"}, {"grade": Grade.UNKNOWN}):
+        assert not may_be_accepted(replace(plain, **unfit)), unfit
+    remark = replace(plain, severity=Severity.INFO)
+    assert [*with_acceptance([remark], [HOLE])] == [remark]
 
 
 @pytest.mark.parametrize("code", ["S2", "A1", "A2", "A3", "A4", "A5", "A6", "A8", "A9"])

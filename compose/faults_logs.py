@@ -101,12 +101,18 @@ class LostLog:
 
 
 def log_lost(
-    topology: Topology, *, source: str = "a", replica: str = "b", lost_count: int = 2
+    topology: Topology,
+    *,
+    source: str = "a",
+    replica: str = "b",
+    lost_count: int = 2,
+    is_passed: bool = True,
 ) -> LostLog:
     """Delete a binary log in the middle, and its line of binlog.index, while a replica is stopped.
 
     Afterwards: the source has purged nothing, both threads of the replica run, and it has executed
-    later transactions. Other replicas received what was lost.
+    later transactions; unless `is_passed` is false: then it is still stopped. Other replicas
+    received what was lost.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "lost_log")
@@ -129,6 +135,7 @@ def log_lost(
         if link.source == source and link.replica != replica:
             other = topology[link.replica]
             other.execute(other.dialect.stop_replica, other.dialect.start_replica)
-    there.execute(there.dialect.start_replica)
-    wait_for(there, commit(here, "INSERT INTO lost_log.t () VALUES ()"))
+    if is_passed:
+        there.execute(there.dialect.start_replica)
+        wait_for(there, commit(here, "INSERT INTO lost_log.t () VALUES ()"))
     return LostLog(source=here, replica=there, lost=lost)

@@ -57,5 +57,6 @@ def delivered_empty(case: Case, action: StartChannel | AutoPositionOn) -> Iterat
             yield (
                 f"{doubtful.shortened()} has no content in the log of {content.read_from}, and may"
                 f" be another transaction on {', '.join(others)}: {name} would execute it without"
-                " that content. The GTID sets agree then: compare both logs first (--content)"
+                " that content, and its applier may stop at a later change of the same rows. The"
+                " GTID sets agree then: compare both logs first (--content)"
             )

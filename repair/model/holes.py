@@ -82,7 +82,16 @@ def emptied_above(case: Case, server: ModelServer, channel: ModelChannel) -> str
 def passed_by(after: Model, server: ModelServer) -> GtidSet:
     """Return what the channels of a server have passed and no channel has delivered since.
 
-    What they deliver now follows it in the source's log.
+    What they deliver now follows it in the source's log. A channel also passes what no binary log
+    of its source has.
     """
-    gone = GtidSet.union_of(each.bypassed | each.passed for each in after[server.name].channels)
+    gone = GtidSet.union_of(
+        each.bypassed | each.passed | _not_sent_by(after, each.source)
+        for each in after[server.name].channels
+    )
     return gone - after[server.name].executed
+
+
+def _not_sent_by(after: Model, source: str | None) -> GtidSet:
+    sending = after.servers.get(source or "")
+    return GtidSet() if sending is None else sending.without_event

@@ -113,7 +113,7 @@ def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     """Plan the start unless rows do not match what it delivers; list the DDL that waits."""
     behind = _behind_a_hole(case, action)
     if behind is not None and not case.is_chosen:
-        return Refusal(f"{behind}. Answer H1 and H8 first, or choose with {offered(case)}")
+        return Refusal(f"{behind}. Answer H1, H5 and H8 first, or choose with {offered(case)}")
     unread = unread_beside_own_work(case, action)
     if unread is not None and not case.is_chosen:
         return Refusal(unread)
@@ -142,7 +142,7 @@ def _behind_a_hole(case: Case, action: StartChannel | AutoPositionOn) -> str | N
         hole = passed_by(after, server)
         if hole and after[name].executed - server.executed:
             return (
-                f"{name} has passed {hole.shortened()} without executing it, and what follows may"
+                f"{name} passes {hole.shortened()} without executing it, and what follows may"
                 " change the same rows"
             )
     return None

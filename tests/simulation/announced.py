@@ -23,6 +23,7 @@ from repair.repair_plan import Plan
 from repair.strategies.strategy_registry import LEAVING_OUT
 from tests.simulation.oracles import Violation, follows_its_source, last_writer
 from tests.simulation.plan_oracles import (
+    EMPTY,
     cancel_out,
     has_other_content,
     is_refusal_told,
@@ -37,7 +38,6 @@ from tests.simulation.toy_table import key_of, value_of
 WARNED = "may stop the applier or overwrite rows"
 OVERWRITES = "what waits may overwrite rows"
 CONNECTS = "the receiver of {server} connects again to {source}:"
-EMPTY = "would execute it without that content"
 Kind = tuple[str, str]  # of the violations: oracle, and the strategies of the plan
 
 

@@ -120,7 +120,7 @@ def _content(
 
 def _logged_before(world: World, source: str, wanted: set[Gtid]) -> GtidSet:
     """Return what the header of a source's last file lists that is not before the wanted ones."""
-    files = world[source].files if source in world.servers else []
+    files = world[source].listed if source in world.servers else []
     heads = (each.previous for each in reversed(files) if not set(each.previous) & wanted)
     return gtids(next(heads, ()))
 

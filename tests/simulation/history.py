@@ -18,10 +18,17 @@ assert options.__name__, "importing it adds its steps to the table"
 QUIET = tuple(
     sorted(name for name, each in STEPS.items() if not each.is_fault and name != "group-join")
 )
+# Not among the steps that dice draw: a seed makes the history that it made before it was added.
+LOSE_LOG = "lose-log"
 _OF_GROUPS = tuple(sorted(name for name in STEPS if name.startswith("group-")))
 FAULTS = tuple(
-    sorted(name for name, each in STEPS.items() if each.is_fault and name not in _OF_GROUPS)
+    sorted(
+        name
+        for name, each in STEPS.items()
+        if each.is_fault and name not in _OF_GROUPS and name != LOSE_LOG
+    )
 )
+LOST_LOG_SHARE = 0.05
 _QUIET_WEIGHTS = {"load": 6.0, "flow": 3.0, "rest": 2.0, "write": 3.0, "write-statement": 1.5}
 
 
@@ -107,7 +114,7 @@ def generate(seed: int, shapes: tuple[str, ...] = GENERATED) -> tuple[History, W
     )
     world = setup.world()
     lines: list[Line] = []
-    for name in _plan(dice, in_group=world.group is not None):
+    for name in _with_lost_log(_plan(dice, in_group=world.group is not None), seed):
         chosen = STEPS[name].choose(world, dice)
         if chosen is None:
             continue
@@ -131,6 +138,16 @@ def _plan(dice: random.Random, *, in_group: bool) -> list[str]:
     if dice.random() < 0.6:
         names.append("rest")
     return names
+
+
+def _with_lost_log(names: list[str], seed: int) -> list[str]:
+    """Return the steps; in one of twenty histories a binary log is lost, and more follows."""
+    dice = random.Random(f"logs {seed}")
+    if dice.random() >= LOST_LOG_SHARE:
+        return names
+    at = dice.randint(1, len(names))
+    more = [LOSE_LOG, *dice.choices(("load", "flow", "rest", "start-replica", "rotate"), k=2)]
+    return [*names[:at], "load", "rotate", *more, *names[at:]]
 
 
 def reading_by_chance(dice: random.Random, world: World) -> Reading:

@@ -51,12 +51,14 @@ def _answer(
         for wanted in asked.commits
         for made in _logged(world, server, wanted)
     }
+    absent = GtidSet.union_of(asked.commits) & read.logged - gtids(commits)
     return HistoryEvidence(
         LogStart(f"binlog.{first.number:06}", _second(first.created_at), gtids(first.previous))
         if asked.first_log
         else None,
         tuple(commits[gtid] for gtid in sorted(commits)),
         searches=tuple(_found(world, server, search) for search in asked.searches),
+        absent=absent,
         schemas_count=int(bool(server.rows or server.applied))
         if asked.schemas and gtids(server.executed) == read.gtid_executed
         else None,

@@ -212,3 +212,36 @@ def view_unlogged(world: World, name: str) -> bool:
         rows[act.VIEW] = 0
     world.drifted.add(act.VIEW)
     return True
+
+
+# -- binary logs that are deleted by hand ---------------------------------------------------------
+
+
+def _choose_log_in_the_middle(world: World, dice: random.Random) -> Args | None:
+    found = [
+        (name, log.number)
+        for name, server in sorted(world.servers.items())
+        for log in server.listed[1:]
+        if log.entries
+    ]
+    return dice.choice(found) if found else None
+
+
+@step("lose-log", _choose_log_in_the_middle)
+def lose_log(world: World, name: str, number: int) -> bool:
+    """Restart without one binary log, of which binlog.index has no line any more.
+
+    The first log stays: gtid_purged is what its Previous_gtids event has. The restart begins a new
+    last one, whose Previous_gtids event has what was lost, so gtid_executed stays the same.
+    """
+    server = world[name]
+    log = server.file(number)
+    if log is None or log is server.listed[0] or not log.entries or server.group_applier:
+        return False
+    if not server.log_bin or not restart_in_order(world, server):
+        return False
+    for each in log.entries:
+        for replica, _ in world.replicas_of(name):
+            act.note(world, replica, each.gtid, "lose-log")
+    log.entries, log.is_lost = [], True
+    return True

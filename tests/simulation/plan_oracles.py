@@ -56,6 +56,8 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade
 from topology.readings.snapshot import ClusterSnapshot
 
+EMPTY = "would execute it without that content"
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -490,6 +492,7 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             _met_hidden(truth, after, one)
             or _met_statement(truth, plan, after, one)
             or _met_what_two_bring(plan, after, one)
+            or _met_what_was_empty(plan, one)
         ):
             continue
         if one.code == "A4" and (
@@ -768,6 +771,11 @@ def _met_what_two_bring(plan: Plan, after: World, one: Finding) -> bool:
     return len(server.channels) > 1 and any(
         f"another channel of {server.name} brings" in each for each in plan.warnings
     )
+
+
+def _met_what_was_empty(plan: Plan, one: Finding) -> bool:
+    """Return whether an applier stopped behind what it was to execute without content, as warned."""
+    return any(f"{one.replica} {EMPTY}" in each for each in plan.warnings)
 
 
 def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool:

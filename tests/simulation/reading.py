@@ -274,7 +274,7 @@ def _looks(
         channels=tuple(sorted(channels, key=lambda channel: channel.name)),
         binary_logs=tuple(
             BinaryLog(f"binlog.{log.number:06}", 200 + 100 * len(log.entries))
-            for log in server.files
+            for log in server.listed
             if server.log_bin
         ),
         settings=_settings(world, server),

@@ -51,6 +51,20 @@ def _log_bin_off(both: Twins, name: str) -> None:
     _restart_with(both, name, "--skip-log-bin")
 
 
+@real("lose-log")
+def _lose_log(both: Twins, name: str, number: int) -> None:
+    here = both.real(name)
+    file = f"binlog.{number:06}"
+    if here.replica_status():
+        here.execute(here.dialect.stop_replica)  # the applier saves its place
+    here.stop()  # killed, it would search the last log that it has
+    index = here.datadir / "binlog.index"
+    kept = [line for line in index.read_text().splitlines() if file not in line]
+    index.write_text("".join(f"{line}\n" for line in kept))
+    (here.datadir / file).unlink()
+    start_again(both, name)
+
+
 @real("skip-errors")
 def _skip_errors(both: Twins, name: str) -> None:
     option = f"--{_prefix(both.real(name)).rstrip('_')}-skip-errors=all"

@@ -272,7 +272,7 @@ def refusal(source: Server, replica: Server, channel: Channel) -> str:
         return EXTRA
     if not source.purged <= sent:
         return PURGED
-    if not any(log.previous <= sent for log in source.files):
+    if not any(log.previous <= sent for log in source.listed):
         return PURGED
     return ""
 
@@ -322,7 +322,7 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         sent = frozenset(replica.executed | channel.retrieved)
         channel.excluded = sent
         # Newest to oldest: the first file whose Previous_gtids the replica has all of.
-        start = next(log for log in reversed(source.files) if log.previous <= sent)
+        start = next(log for log in reversed(source.listed) if log.previous <= sent)
         channel.read_to = Place(start.number, 0)
     else:
         channel.excluded = frozenset()
@@ -369,7 +369,9 @@ def receive(world: World, replica: Server, channel: Channel) -> bool:
     if index >= len(log.entries):
         if log is source.files[-1]:
             return False
-        channel.read_to = Place(number + 1, 0)
+        channel.read_to = Place(
+            next(each.number for each in source.listed if each.number > number), 0
+        )
         return True
     entry = log.entries[index]
     channel.read_to = Place(number, index + 1)

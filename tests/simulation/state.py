@@ -125,6 +125,7 @@ class LogFile:
     previous: frozenset[Gtid]
     created_at: int
     entries: list[Transaction] = field(default_factory=list)
+    is_lost: bool = False  # deleted by hand: without entries, and not in binlog.index
 
 
 class Relayed(NamedTuple):
@@ -254,7 +255,8 @@ class Server:
         for each in _SERVER_FIELDS:
             setattr(made, each, getattr(self, each))
         made.files = [
-            LogFile(f.number, f.previous, f.created_at, list(f.entries)) for f in self.files
+            LogFile(f.number, f.previous, f.created_at, list(f.entries), f.is_lost)
+            for f in self.files
         ]
         for each in ("executed", "purged", "owned", "locked_keys"):
             setattr(made, each, set(getattr(self, each)))
@@ -279,7 +281,13 @@ class Server:
 
     def file(self, number: int) -> LogFile | None:
         at = number - self.files[0].number
-        return self.files[at] if 0 <= at < len(self.files) else None
+        found = self.files[at] if 0 <= at < len(self.files) else None
+        return None if found is not None and found.is_lost else found
+
+    @property
+    def listed(self) -> list[LogFile]:
+        """Return the binary logs that are there, as SHOW BINARY LOGS lists them."""
+        return [each for each in self.files if not each.is_lost]
 
     def logged(self) -> set[Gtid]:
         return {each.gtid for log in self.files for each in log.entries}

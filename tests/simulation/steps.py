@@ -313,8 +313,7 @@ def purge(world: World, name: str) -> bool:
     if not gone:
         return False
     server.files = server.files[len(gone) :]
-    for log in gone:
-        server.purged |= {each.gtid for each in log.entries} | log.previous
+    server.purged |= server.files[0].previous
     return True
 
 
@@ -397,7 +396,7 @@ def _choose_place(world: World, dice: random.Random) -> Args | None:
     path = world[str(chosen[0])].channel(str(chosen[1]))
     assert path is not None, "it was just chosen"
     source = world[path.source]
-    log = dice.choice(source.files[-2:])
+    log = dice.choice(source.listed[-2:])
     return (*chosen, log.number, dice.randint(0, len(log.entries)))
 
 

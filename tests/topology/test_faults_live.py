@@ -167,6 +167,21 @@ def test_a_log_that_was_lost_is_h5(star97: Topology) -> None:
     assert "the binary logs of replica2 have them" in finding.explanation
 
 
+def test_a_lost_log_is_h5_before_a_receiver_has_passed_it(pair97: Pair) -> None:
+    """The numbers of the logs have a gap: so what is due is searched for in the others."""
+    fault = faults_logs.log_lost(pair97, is_passed=False)
+    found = {each.code: each for each in audited(pair97).findings}
+    assert set(found) == {"E1", "H5"}  # a has it too much, as a replica of b: the channel stands
+    assert found["H5"].grade is Grade.PROVED
+    assert found["H5"].gtid_set == GtidSet.parse(fault.lost)
+    fault.replica.execute(fault.replica.dialect.start_replica)
+    pair97.a.execute("INSERT INTO lost_log.t () VALUES ()")
+    faults.await_status(
+        fault.replica, lambda status: str(status["Executed_Gtid_Set"]).endswith(":1-2:5-6")
+    )
+    assert only(audited(pair97)).code == "H5"
+
+
 def test_a_long_part_of_a_lost_log_is_likely(pair56: Pair) -> None:
     fault = faults_logs.log_lost(pair56, lost_count=130)
     finding = only(audited(pair56))

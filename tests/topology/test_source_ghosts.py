@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
-from topology.catalogue.findings import Finding, Grade
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Finding, Grade, Severity, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.unlogged import without_event
+from topology.handshake.matrix import handshake_matrix
 from topology.policy import Policy
-from topology.readings.history_evidence import HistoryEvidence
+from topology.questions.log_questions import questions_of
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot
 from topology.rules.ghosts import source_ghost
 
 
@@ -150,3 +154,99 @@ def test_an_unread_log_shows_nothing() -> None:
     assert without_event(own("1-9"), a) == GtidSet()
     searched = replace(a, history_evidence=HistoryEvidence(None, ()))
     assert without_event(own("1-9"), searched) == GtidSet()
+
+
+# -- a log that was deleted shows in the list of logs ----------------------------------------------
+
+
+def logs(*numbers: int, gone: int = 0, base: str = "binlog") -> tuple[BinaryLog, ...]:
+    return tuple(BinaryLog(f"{base}.{each:06}", 0 if each == gone else 200) for each in numbers)
+
+
+@pytest.mark.parametrize(
+    ("listed", "unlisted"),
+    [
+        ((), ()),
+        (logs(7, 8), ()),
+        (logs(1, 3), ("binlog.000002",)),
+        (logs(1, 3, 4, 8), ("binlog.000002", "binlog.000005")),
+        (logs(999_999, 1_000_000), ()),
+        ((*logs(1), *logs(3, base="newbin")), ()),
+        (logs(3, 1), ()),
+    ],
+)
+def test_a_gap_in_the_numbers_is_a_log_that_is_not_listed(
+    listed: tuple[BinaryLog, ...], unlisted: tuple[str, ...]
+) -> None:
+    assert a_server("a", A, own("1-9"), binary_logs=listed).unlisted_logs == unlisted
+
+
+def on_its_way(evidence: HistoryEvidence | None, listed: tuple[BinaryLog, ...]) -> ClusterSnapshot:
+    """Return a -> b: b has not received a:41-42, and its receiver moves."""
+    a = a_server("a", A, own("1-42"), binary_logs=listed)
+    b = a_server("b", B, own("1-40"), channels=(a_channel("a", A),))
+    read = a_cluster("pair", a, b)
+    moved = a_channel("a", A, gtid_retrieved=own("1-40"), received_to=None)
+    last = (
+        replace(read.last[0], history_evidence=evidence),
+        replace(read.last[1], channels=(moved,)),
+    )
+    return replace(read, last=last)
+
+
+HELD = HistoryEvidence(
+    None, tuple(CommitRecord(own(each), 1, NOON, is_exact=True) for each in ("41", "42"))
+)
+
+
+@pytest.mark.parametrize("listed", [logs(1, 3), logs(1, 2, 3, gone=2)])
+def test_what_is_due_is_searched_for_where_a_log_was_deleted(
+    listed: tuple[BinaryLog, ...],
+) -> None:
+    asked = questions_of(gather_facts(on_its_way(None, listed), Policy()))
+    assert own("41-42") in asked["a"].commits
+    intact = questions_of(gather_facts(on_its_way(None, logs(1, 2, 3)), Policy()))
+    assert own("41-42") not in (intact["a"].commits if "a" in intact else ())
+
+
+@pytest.mark.parametrize(
+    ("evidence", "listed", "severity", "said"),
+    [
+        (None, logs(1, 2), Severity.INFO, ""),
+        (None, logs(1, 3), Severity.WARNING, "The binary logs of a have no binlog.000002"),
+        (None, logs(1, 2, 3, gone=2), Severity.WARNING, "a cannot open binlog.000002"),
+        (HELD, logs(1, 3), Severity.INFO, ""),
+        (HELD, logs(1, 2, 3, gone=2), Severity.INFO, ""),
+        (replace(HELD, commits=HELD.commits[:1]), logs(1, 3), Severity.WARNING, "never arrive"),
+    ],
+)
+def test_what_a_deleted_log_may_have_is_not_said_to_arrive(
+    evidence: HistoryEvidence | None,
+    listed: tuple[BinaryLog, ...],
+    severity: Severity,
+    said: str,
+) -> None:
+    [found] = audit_cluster(on_its_way(evidence, listed)).findings
+    assert (found.code, found.severity) == ("T3", severity)
+    assert said in found.explanation
+    assert ("deleted by hand" in found.explanation) is ("have no" in found.explanation)
+    assert bool(found.strategies) is (severity is Severity.INFO)
+
+
+def test_what_no_log_has_is_h5_before_the_receiver_has_passed_it() -> None:
+    absent = HistoryEvidence(None, HELD.commits[1:], absent=own("41"))
+    audit = audit_cluster(on_its_way(absent, logs(1, 3)))
+    found = {each.code: each for each in audit.findings}
+    assert {code: each.gtid_set for code, each in found.items()} == {
+        "H5": own("41"),
+        "T3": own("42"),
+    }
+    assert found["H5"].grade is Grade.PROVED
+    assert audit.verdict is Verdict.CRITICAL
+
+
+def test_a_handshake_says_that_a_log_was_deleted() -> None:
+    snapshot = on_its_way(None, logs(1, 3))
+    matrix = handshake_matrix(snapshot, audit_cluster(snapshot), Policy())
+    answer = matrix.answer(replica="b", source="a")
+    assert "the binary logs of a have no binlog.000002" in "; ".join(answer.doubts)

@@ -392,7 +392,6 @@ class _Reading:
         return rows_of(self._connection, statement, *expected)
 
     def _all_once(self, statement: str, *expected: str) -> list[Row]:
-        """Return the rows of an answer that does not change while this connection reads."""
         if statement not in self._kept:
             self._kept[statement] = self._all(statement, *expected)
         return self._kept[statement]

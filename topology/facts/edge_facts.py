@@ -52,7 +52,7 @@ from topology.facts.half_received import half_received
 from topology.facts.ignored_servers import ignored_by
 from topology.facts.other_versions import with_other_version
 from topology.facts.progress import behind_appliers, same_server_id
-from topology.facts.unlogged import received_unlogged
+from topology.facts.unlogged import received_unlogged, without_event
 from topology.facts.unseen import unseen_sources
 from topology.readings.snapshot import (
     ChannelSnapshot,
@@ -142,16 +142,13 @@ def edge_facts(edge: Edge, readings: ClusterReadings) -> EdgeFacts:
     absent -= ignored | elsewhere
     other_log = sign_of_former_log(edge, before=replica.first, source=source.last)
     reset = sign_of_reset_source(edge, before=replica.first, source=source.last)
+    is_former, places = bool(reset), {"before": before, "ahead": ahead}
     bypassed, proved = bypassed_by(
-        absent - purged,
-        edge=edge,
-        source=source.first,
-        before=before,
-        ahead=ahead,
-        is_former=bool(reset),
+        absent - purged, edge=edge, source=source.first, is_former=is_former, **places
     )
     if waits_in_former_log(edge, before=replica.first, source=source.last):
         bypassed = GtidSet()  # the next connection requests all that is missing
+    bypassed |= without_event(absent - purged - bypassed, source.last)  # it never sends these
     extra, allowed = _extra(edge, readings, source=source.last, replica=replica)
     errant, way_back_is_stopped = errant_of(extra, edge, graph, last, readings.appliers)
     reach = executed.filled()

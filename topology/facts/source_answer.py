@@ -249,6 +249,12 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
             f"{source.name} cannot open its binary log {gone[0]}: if {offer.name} needs"
             " transactions from there, it is refused with error 1236"
         )
+    unlisted = source.unlisted_logs
+    if unlisted and fetched:
+        doubts.append(
+            f"the binary logs of {source.name} have no {unlisted[0]}: if that log was deleted by"
+            f" hand and {offer.name} needs transactions from there, they never arrive"
+        )
     received = source.gtid_retrieved - source.gtid_executed
     if received and "log_replica_updates" in notable_values(source.notable_settings):
         doubts.append(

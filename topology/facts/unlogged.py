@@ -65,6 +65,14 @@ def without_event(gtids: GtidSet, server: ServerSnapshot) -> GtidSet:
     )
 
 
+def is_found(gtids: GtidSet, server: ServerSnapshot) -> bool:
+    """Return whether a search of a server's logs found each of these transactions."""
+    evidence = server.history_evidence
+    return evidence is not None and gtids <= GtidSet.union_of(
+        each.gtid for each in evidence.commits
+    )
+
+
 def candidates_in(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
     """Return, by server, what it may have executed and never logged; omit servers without any.
 

@@ -16,6 +16,7 @@ position in the same log.
     transaction that its replica has, for their order (reset_signs.py) and their server_id
     (rules/absent_causes.py)
   - the first transaction due at a receiver that does not move (topology/facts/receivers.py)
+  - what is due from a server whose list of logs shows that one was deleted (rules/gone_logs.py)
   - what only the log shows about one edge (commit_questions.py)
 
 * **The first log** of servers that lost transactions, of replicas whose channel has gone past some,
@@ -102,6 +103,8 @@ def questions_of(facts: ClusterFacts, offered: GtidSet | None = None) -> Mapping
     for edge in facts.edges:
         if edge.expected and not servers[edge.replica].gtid_executed:
             ask(edge.replica, LogQuestions(schemas=True))
+        if servers[edge.source].gone_logs or servers[edge.source].unlisted_logs:
+            ask(edge.source, LogQuestions(commits=(samples_of_gap(edge.expected),)))
         for search in searches_of(facts, edge):
             ask(edge.source, LogQuestions(searches=(search,)))
         if gone := edge.passed | edge.bypassed:

@@ -11,6 +11,7 @@
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
+from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
@@ -242,6 +243,20 @@ class ServerSnapshot:
     def gone_logs(self) -> tuple[str, ...]:
         """Return the binary logs that the server lists and cannot open: it prints 0 bytes."""
         return tuple(each.name for each in self.binary_logs or () if each.size_bytes == 0)
+
+    @property
+    def unlisted_logs(self) -> tuple[str, ...]:
+        """Return the first binary log of each gap in the numbers of the list.
+
+        A server numbers its logs without gaps, and purges the oldest. So a gap is a log that was
+        deleted together with its line of the index, or the number was taken by another file.
+        """
+        numbered = [log.name.rpartition(".") for log in self.binary_logs or ()]
+        return tuple(
+            f"{base}.{int(number) + 1:06}"
+            for (base, _, number), (next_base, _, next_number) in pairwise(numbered)
+            if base == next_base and int(next_number) > int(number) + 1
+        )
 
     @property
     def gtid_retrieved(self) -> GtidSet:

@@ -41,6 +41,7 @@ from topology.rules.backlog_words import (
     SKIPS,
 )
 from topology.rules.build import many
+from topology.rules.gone_logs import gone_logs_text
 from topology.rules.out_of_order import (
     behind_later_ones,
     out_of_order_text,
@@ -226,6 +227,11 @@ def _out_of_order(backlog: Backlog) -> str:
     return out_of_order_text(edge, late) or unread_order(facts, edge, waits)
 
 
+def _gone_logs(backlog: Backlog) -> str:
+    source = backlog.facts.last[backlog.edge.source]
+    return gone_logs_text(source, replica=backlog.replica.name, needed=backlog.gtids)
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     codes: tuple[str, ...]
@@ -251,6 +257,7 @@ _ROWS: Final = (
     _Row(("T3",), lambda backlog: may_be_dropped(backlog.facts, backlog.edge)),
     _Row(("T1", "T3"), _out_of_order, warns=True),
     _Row(("T2", "T3"), _asks_again, warns=True),
+    _Row(("T3",), _gone_logs, warns=True),
     _Row(("T3",), lambda backlog: rows_without_history(backlog.facts, backlog.edge), warns=True),
     _Row(("T3",), lambda backlog: are_dropped(backlog.facts, backlog.edge), warns=True),
 )

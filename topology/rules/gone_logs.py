@@ -1,21 +1,47 @@
-"""Binary log files that a server lists but no longer has: deleted from disk, not by PURGE.
+"""Binary log files that a server no longer has although it did not purge them: deleted by hand.
 
-SHOW BINARY LOGS prints 0 bytes for a file that cannot be opened (seen on 9.7.4); every existing log
-has a header. gtid_purged does not have the contents of that file, so no set shows that the server
-cannot send it. A receiver that needs it stops with 1236.
+1. SHOW BINARY LOGS prints 0 bytes for a file that it cannot open (seen on 9.7.4 and 5.6.24); an
+   existing one has a header. A receiver that needs it stops with 1236.
+2. If the line of binlog.index was removed as well, the numbers of the logs have a gap. A receiver
+   passes over it without an error: what the log had never arrives.
+
+gtid_purged does not have the contents of these files, so no set shows that the server cannot send
+them. Where a search of the logs found what is due, they are of no importance.
 """
 
+from typing import Final
+
+from gtid import GtidSet
+from topology.facts.unlogged import is_found
 from topology.readings.snapshot import ServerSnapshot
 
+_GONE: Final = (
+    " {source} cannot open {what} of its binary logs (SHOW BINARY LOGS prints 0 bytes): if"
+    " {replica} needs transactions from there, it is refused with error 1236, although gtid_purged"
+    " does not have them."
+)
+_UNLISTED: Final = (
+    " The binary logs of {source} have no {what}: if that log was deleted by hand and {replica}"
+    " needs transactions from there, they never arrive, and no error shows it."
+)
 
-def gone_logs_text(source: ServerSnapshot, *, replica: str) -> str:
-    """Explain what a source can no longer send; "" if it has all files that it lists."""
-    gone = source.gone_logs
-    if not gone:
+
+def gone_logs_text(source: ServerSnapshot, *, replica: str, needed: GtidSet | None = None) -> str:
+    """Explain what a source can no longer send; "" if it has all files, or all of `needed`.
+
+    Without `needed` the files alone decide.
+    """
+    if needed is not None and is_found(needed, source):
         return ""
-    what = gone[0] if len(gone) == 1 else f"{len(gone)} files, the first {gone[0]},"
-    return (
-        f" {source.name} cannot open {what} of its binary logs (SHOW BINARY LOGS prints 0 bytes):"
-        f" if {replica} needs transactions from there, it is refused with error 1236, although"
-        " gtid_purged does not have them."
+    gone, unlisted = source.gone_logs, source.unlisted_logs
+    return "".join(
+        text.format(source=source.name, replica=replica, what=what)
+        for text, what in ((_GONE, _named(gone)), (_UNLISTED, _named(unlisted)))
+        if what
     )
+
+
+def _named(files: tuple[str, ...]) -> str:
+    if len(files) < 2:  # noqa: PLR2004 - one, or none
+        return "".join(files)
+    return f"{len(files)} files, the first {files[0]},"

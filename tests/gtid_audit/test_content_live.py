@@ -188,6 +188,7 @@ def test_what_may_not_be_read_is_unknown(pair97: Pair) -> None:
     assert all("REPLICATION SLAVE" in each["reason"] for each in unknown)
 
 
+@pytest.mark.slow
 def test_what_is_purged_can_never_be_compared_and_is_a_remark(pair97: Pair) -> None:
     a, b = pair97.a, pair97.b
     a.execute("CREATE DATABASE first")

@@ -15,6 +15,7 @@ from gtid_audit.cli import run
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "groups.md"
 
 
+@pytest.mark.slow
 def test_the_command_of_the_page_audits_a_group(
     installation97: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:

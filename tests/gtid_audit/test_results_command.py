@@ -138,6 +138,7 @@ def runs_of(directory: Path) -> list[str]:
     return [str(run_at) for run_at in sorted(directory.glob("day=*/run=*"))]
 
 
+@pytest.mark.slow
 def test_either_engine_goes_on_with_the_history_of_the_other(
     stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,6 +188,7 @@ def test_another_policy_does_not_rewrite_what_was_found(
     assert run((*audit, str(tmp_path / "new"))) == 2, "as without a former run"
 
 
+@pytest.mark.slow
 def test_trends_as_a_document(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(("spark", "trends", str(stored), "--quiet-runs", "3", "--json")) == 0
     found = json.loads(capsys.readouterr().out)

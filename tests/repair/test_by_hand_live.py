@@ -107,6 +107,7 @@ def test_a_server_is_replaced_by_a_copy_of_its_source(
     _arrives(source, replica, "purged.t")
 
 
+@pytest.mark.slow
 def test_a_copy_loses_nothing_where_the_source_has_all(pair56: Pair) -> None:
     a, b = pair56.a, pair56.b
     faults.purge_under_stopped_replica(pair56)

@@ -165,6 +165,7 @@ def test_what_waits_from_before_a_start_of_the_source_is_not_applied_unasked(pai
     assert any("the relay log of b has the former ones" in each for each in chosen.warnings)
 
 
+@pytest.mark.slow
 def test_a_source_that_was_shut_down_in_order_looks_the_same(pair97: Pair) -> None:
     """The benign twin: nothing was lost, and what was selected is applied as it is on a."""
     a, b = pair97.a, pair97.b

@@ -1,5 +1,7 @@
 """XA transactions: PREPARE and COMMIT have a GTID each, and the second one needs the first."""
 
+import pytest
+
 from compose.faults import await_applier_stopped, commit, table_on
 from compose.native.shapes import Pair, wait_for
 from tests.repair.live import examine, executed, rows, run_plan, run_step
@@ -8,6 +10,7 @@ from topology.catalogue.explanations import explain
 PREPARE = ("XA END 'x'", "XA PREPARE 'x'")
 
 
+@pytest.mark.slow
 def test_what_leaves_an_xa_prepare_out_names_its_commit(pair97: Pair) -> None:
     a, b = pair97.a, pair97.b
     table_on(a, b, "xa")

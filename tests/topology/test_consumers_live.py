@@ -341,6 +341,7 @@ def test_handshake_shows_until_when_each_server_can_send_it(
     assert "1236 purged" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_consumer_of_busy_servers_gives_no_finding(
     pair97: Pair, mysql_clients: Clients, tmp_path: Path
 ) -> None:

@@ -177,6 +177,7 @@ def carry_out(topology: Topology, snapshot: ClusterSnapshot, *, promote: str) ->
         wait_for(topology[name], everything)
 
 
+@pytest.mark.slow
 def test_a_busy_pair_hides_and_refuses_nothing(pair97: Pair) -> None:
     with write_load([pair97.a, pair97.b]):
         for _ in range(10):

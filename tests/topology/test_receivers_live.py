@@ -174,6 +174,7 @@ def semisync97(installation97: Installation) -> Iterator[Topology]:
         yield star
 
 
+@pytest.mark.slow
 def test_a_commit_that_waits_for_a_replica_for_long(semisync97: Topology) -> None:
     source = semisync97["source"]
     semisync97["replica2"].execute("STOP REPLICA")

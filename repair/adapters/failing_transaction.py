@@ -1,7 +1,8 @@
 """Identifies the transaction that stopped an applier (A2, A3).
 
-A worker's error text has its GTID. An applier without workers reports only a position: the source's
-binary log has the transaction there.
+A worker's error text has its GTID. If several workers failed, the one that is first in the source's
+log is repaired first: the others may depend on it, and fail again or not. An applier without
+workers reports only a position: the source's binary log has the transaction there.
 """
 
 import re
@@ -11,8 +12,12 @@ from binlog.errors import BinlogError
 from gtid import GtidSet, MalformedText
 from repair.adapters.servers_to_read import ServersToRead
 from topology.catalogue.findings import Finding
+from topology.facts.failed_transactions import failed_workers
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
 
+# The transactions behind the applier's place among which the failed ones are: a coordinator hands
+# out at most one to each of 1,024 workers.
+_AHEAD_MAX: Final = 1024
 # sql/rpl_rli_pdb.cc: "Worker 1 failed executing transaction '…' at source log …".
 _WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")
 
@@ -23,7 +28,8 @@ def failing_transaction(finding: Finding, servers: ServersToRead) -> GtidSet:
     channel = channel_of(finding, replica) if replica is not None else None
     if replica is None or channel is None:
         return GtidSet()
-    texts = [channel.applier_error, *(worker.error for worker in channel.workers)]
+    workers = failed_workers(channel)
+    texts = [worker.error for worker in workers] or [channel.applier_error]
     named = {match["gtid"] for text in texts for match in _WORKER_GTID.finditer(text)}
     try:
         found = GtidSet.parse(",".join(named))
@@ -31,7 +37,10 @@ def failing_transaction(finding: Finding, servers: ServersToRead) -> GtidSet:
         return GtidSet()
     if not named and not _is_parallel(replica):
         found = _at_position(finding.source or "", channel, servers)
-    return found - (replica.gtid_executed or GtidSet()) if found.gtid_count == 1 else GtidSet()
+    found -= replica.gtid_executed or GtidSet()
+    if found.gtid_count > 1:
+        return _first_in_log(found, finding.source or "", channel, servers)
+    return found
 
 
 def channel_of(finding: Finding, replica: ServerSnapshot) -> ChannelSnapshot | None:
@@ -40,18 +49,33 @@ def channel_of(finding: Finding, replica: ServerSnapshot) -> ChannelSnapshot | N
     return next((each for each in channels if each.name == finding.channel), None)
 
 
+def _first_in_log(
+    failed: GtidSet, source: str, channel: ChannelSnapshot, servers: ServersToRead
+) -> GtidSet:
+    """Return the one of several failed transactions that is first in the source's log."""
+    ahead = _from_place(source, channel, servers, transactions_max=_AHEAD_MAX)
+    return next((each for each in ahead if each <= failed), GtidSet())
+
+
 def _at_position(source: str, channel: ChannelSnapshot, servers: ServersToRead) -> GtidSet:
     """Return the transaction at which an applier without workers stopped."""
+    return next(iter(_from_place(source, channel, servers, transactions_max=1)), GtidSet())
+
+
+def _from_place(
+    source: str, channel: ChannelSnapshot, servers: ServersToRead, *, transactions_max: int
+) -> list[GtidSet]:
+    """Return the transactions from an applier's place in its source's log; none if not read."""
     place = channel.applied_to
     if source not in servers.targets or place is None:
-        return GtidSet()
+        return []
     try:
         found = servers.logs(source).transactions_from(
-            file=place.file, position=place.position, transactions_max=1
+            file=place.file, position=place.position, transactions_max=transactions_max
         )
+        return [GtidSet.of(each.gtid) for each in found if each.gtid is not None]
     except BinlogError:
-        return GtidSet()
-    return GtidSet.of(each.gtid for each in found if each.gtid is not None)
+        return []
 
 
 def _is_parallel(server: ServerSnapshot) -> bool:

@@ -496,7 +496,9 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
         ):
             continue
         if one.code == "A4" and (
-            _waited_for_a_copy(truth, one) or _is_refused_as_told(after, plan, one)
+            _waited_for_a_copy(truth, one)
+            or _is_refused_as_told(after, plan, one)
+            or (one.source, "settings") in truth.reading.unread  # whether it has a log
         ):
             continue
         torn = {each.replica or each.source for each in audit.findings if each.code == "U2"}

@@ -8,6 +8,7 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding
 from topology.facts.failed_transactions import quoted_as_failed
 from topology.readings.snapshot import ThreadState
+from topology.readings.worker import WorkerSnapshot
 
 # As 5.6.24 reports it with slave_parallel_workers = 4.
 WORKER = (
@@ -48,3 +49,58 @@ def test_what_counts_as_executed_since_is_not_reported_as_waiting() -> None:
 )
 def test_a_text_without_a_gtid_names_none(text: str) -> None:
     assert quoted_as_failed(text) == GtidSet()
+
+
+# -- workers that stopped because of another one (3030) ---------------------------------------------
+
+COORDINATOR = (
+    "Coordinator stopped because there were error(s) in the worker(s). The most recent failure"
+    " being: Worker 4 failed executing transaction '{gtid}' at source log binlog.000001,"
+    " end_log_pos 2437."
+)
+
+
+def worker(number: int, gno: int, errno: int) -> WorkerSnapshot:
+    gtid = GtidSet.parse(f"{A}:{gno}")
+    return WorkerSnapshot(number, gtid, errno, WORKER.format(gtid=gtid) if errno else "")
+
+
+def stopped_by(errno: int, *workers: WorkerSnapshot) -> Finding:
+    channel = a_channel(
+        "a",
+        A,
+        applier=ThreadState.STOPPED,
+        applier_errno=errno,
+        applier_error=COORDINATOR.format(gtid=f"{A}:94"),
+        workers=workers,
+        gtid_retrieved=GtidSet.parse(f"{A}:1-100"),
+    )
+    replica = a_server("b", B, f"{A}:1-90", channels=(channel,))
+    audit = audit_cluster(a_cluster("pair", a_server("a", A, f"{A}:1-100"), replica))
+    [found] = [each for each in audit.findings if each.code in ("A1", "A2", "A3")]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("errno", "workers", "code", "failed"),
+    [
+        # The coordinator reports the worker that followed, or the one that failed.
+        (3030, (worker(1, 91, 1062), worker(4, 94, 3030)), "A2", "91"),
+        (1062, (worker(1, 91, 1062), worker(4, 94, 3030)), "A2", "91"),
+        (3030, (worker(1, 94, 3030), worker(2, 91, 1032)), "A2", "91"),
+        (3030, (worker(1, 91, 1205), worker(4, 94, 3030)), "A3", "91"),
+        # Both failed themselves.
+        (1062, (worker(1, 91, 1062), worker(4, 94, 1062)), "A2", "91:94"),
+        # Nothing shows which one they followed.
+        (3030, (worker(4, 94, 3030),), "A3", "94"),
+        # The coordinator's own error counts.
+        (1756, (worker(1, 91, 1062), worker(4, 94, 3030)), "A3", "91"),
+    ],
+)
+def test_a_worker_that_only_followed_another_one_did_not_fail(
+    errno: int, workers: tuple[WorkerSnapshot, ...], code: str, failed: str
+) -> None:
+    found = stopped_by(errno, *workers)
+    assert (found.code, found.gtid_set) == (code, GtidSet.parse(f"{A}:{failed}"))
+    text = next(each.value for each in found.evidence if each.fact == "applier error")
+    assert (f"Worker 3 failed executing transaction '{A}:94'" in text) is ("94" in failed)

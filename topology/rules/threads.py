@@ -7,7 +7,11 @@ from dataclasses import replace
 from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.failed_transactions import quoted_as_failed
+from topology.facts.failed_transactions import (
+    applier_errno_of,
+    failed_workers,
+    quoted_as_failed,
+)
 from topology.facts.group_appliers import failed_channels
 from topology.readings.dialect import BINARY_LOG, dialect_of, who_set_until
 from topology.readings.group_view import GROUP_CHANNELS
@@ -84,7 +88,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
             grade=Grade.LIKELY if _hides_its_error(channel) else Grade.PROVED,
             strategies=() if channel.name in GROUP_CHANNELS else None,
             proof=(
-                evidence("applier errno", channel.applier_errno, replica),
+                evidence("applier errno", applier_errno_of(channel), replica),
                 evidence("applier error", text, replica),
                 evidence("applier error at", channel.applier_error_at or "unknown", replica),
                 evidence("applier stopped before", channel.applied_to, replica),
@@ -337,10 +341,11 @@ def _classify(channel: ChannelSnapshot, text: str) -> tuple[str, str]:
             " source (A1), a row conflict (A2) or another error. To see it in an audit: STOP SLAVE;"
             " SET GLOBAL slave_parallel_workers = 0; START SLAVE; then audit again."
         )
-    conflict = _ROW_CONFLICTS.get(channel.applier_errno)
+    errno = applier_errno_of(channel)
+    conflict = _ROW_CONFLICTS.get(errno)
     if conflict is not None:
-        return "A2", f"{conflict} (error {channel.applier_errno}). {text}"
-    return "A3", f"error {channel.applier_errno}. {text}"
+        return "A2", f"{conflict} (error {errno}). {text}"
+    return "A3", f"error {errno}. {text}"
 
 
 def _hides_its_error(channel: ChannelSnapshot) -> bool:
@@ -358,13 +363,13 @@ def _errant(facts: ClusterFacts, source: str | None, replica: str) -> GtidSet:
 
 def _applier_text(channel: ChannelSnapshot) -> str:
     """Return the fullest text: with workers, the channel's own often only refers to theirs."""
-    texts = [worker.error for worker in channel.workers if worker.error]
+    texts = [worker.error for worker in failed_workers(channel) if worker.error]
     return "; ".join(filter(None, [channel.applier_error, *texts]))
 
 
 def _failed(channel: ChannelSnapshot) -> GtidSet:
     """Return the GTIDs that the failed workers executed; empty if the version does not show it."""
-    return GtidSet.union_of(worker.applying for worker in channel.workers if worker.errno)
+    return GtidSet.union_of(worker.applying for worker in failed_workers(channel) if worker.errno)
 
 
 def _waiting(facts: ClusterFacts, *, source: str | None, replica: str) -> GtidSet:

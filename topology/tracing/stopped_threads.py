@@ -28,7 +28,7 @@ from enum import Enum
 from typing import Final
 
 from gtid import GtidSet
-from topology.facts.failed_transactions import quoted_as_failed
+from topology.facts.failed_transactions import FOLLOWED, quoted_as_failed
 from topology.facts.memberships import group_name_of
 from topology.readings.snapshot import (
     ChannelSnapshot,
@@ -40,8 +40,6 @@ from topology.readings.snapshot import (
 )
 from topology.readings.worker import WorkerSnapshot
 
-# "… worker has stopped after at least one previous worker encountered an error".
-_FOLLOWED: Final = 3030
 # A single worker is one of a parallel applier: its position is that of the last checkpoint.
 _SERIAL: Final = "0"
 
@@ -134,13 +132,13 @@ def idle_threads(server: ServerSnapshot) -> tuple[tuple[ChannelSnapshot, Replica
 
 def _in_error(workers: Iterable[WorkerSnapshot]) -> tuple[WorkerSnapshot, ...]:
     failed = [each for each in workers if each.errno or each.error]
-    return tuple(sorted(failed, key=lambda each: (each.errno == _FOLLOWED, each.worker_id)))
+    return tuple(sorted(failed, key=lambda each: (each.errno == FOLLOWED, each.worker_id)))
 
 
 def _applier(
     server: ServerSnapshot, channel: ChannelSnapshot, workers: tuple[WorkerSnapshot, ...]
 ) -> StoppedThread:
-    first = [each for each in workers if each.errno != _FOLLOWED]
+    first = [each for each in workers if each.errno != FOLLOWED]
     gtids = GtidSet.union_of(each.applying or quoted_as_failed(each.error) for each in first)
     gtids = gtids or quoted_as_failed(channel.applier_error)
     is_parallel = server.setting("replica_parallel_workers") != _SERIAL

@@ -220,6 +220,12 @@ MORE_TEXTS: tuple[tuple[str, str | None], ...] = (
         "The table in transaction x does not comply with the requirements by an external plugin.",
         "A3",
     ),
+    ("The query does not comply with variable require_row_format restrictions.", "A3"),
+    ("Access denied for user 'applier'@'%' to database 'd'", "A3"),
+    ("Got a packet bigger than 'replica_max_allowed_packet' bytes", "A4"),
+    ("Got a packet bigger than 'slave_max_allowed_packet' bytes", "A4"),
+    ("Fatal error: failed to set network namespace 'east'", "A4"),
+    ("The server is currently in offline mode", "A4"),
     ("Replication event checksum verification failed while reading from network.", "A4"),
     ("Master command COM_REGISTER_SLAVE failed: Access denied for user 'r'@'h'", "A4"),
     (

@@ -19,6 +19,7 @@ _INTERRUPTED: Final = "a replication thread was interrupted"
 _WAITED: Final = "the applier waited too long for a lock"
 _NO_SPACE: Final = "no space is left on the replica"
 _DENIED: Final = "the applier is missing a privilege"
+_NOT_ROWS: Final = "the channel refuses a statement"
 _NO_KEY: Final = "the replica refuses a table without a primary key"
 _NO_MEMORY: Final = "the replica is out of memory"
 _SAME_XID: Final = "the XA transaction is prepared already"
@@ -110,7 +111,7 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _DENIED,  # seen on 9.7.4
-        r"(?:command denied to user|Access denied; you need)",
+        r"(?:command denied to user|Access denied; you need|Access denied for user .* to database)",
         "A3",
         "The channel applies with the privileges of an account (PRIVILEGE_CHECKS_USER). This"
         " account does not have the privilege that the error text reports.",
@@ -119,6 +120,23 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
             (
                 "If the source must not make this change, the account is correct: decide what to do"
                 " with the transaction."
+            ),
+        ),
+    ),
+    ErrorText(
+        _NOT_ROWS,  # seen on 9.7.4
+        r"require_row_format restrictions",
+        "A3",
+        "The channel applies only rows (REQUIRE_ROW_FORMAT = 1), and the source logged a statement:"
+        " binlog_format is not ROW there, or a session used a temporary table or LOAD DATA.",
+        (
+            (
+                "On the source set binlog_format = ROW for all accounts, so that it logs rows from"
+                " now on."
+            ),
+            (
+                "If the statement may be applied: STOP REPLICA, CHANGE REPLICATION SOURCE TO"
+                " REQUIRE_ROW_FORMAT = 0, START REPLICA, and the option back once it is applied."
             ),
         ),
     ),
@@ -291,9 +309,10 @@ APPLIER_NUMBERS: Final[dict[int, str]] = {
     **dict.fromkeys((1205, 1213), _WAITED),
     **dict.fromkeys((1021, 1114, 1878), _NO_SPACE),
     **dict.fromkeys((1037, 1041), _NO_MEMORY),
-    **dict.fromkeys((1142, 1227), _DENIED),
+    **dict.fromkeys((1044, 1142, 1227), _DENIED),
+    3944: _NOT_ROWS,
     3750: _NO_KEY,
-    **dict.fromkeys((1153, 1197, 1705, 1864), _TOO_LARGE),
+    **dict.fromkeys((1153, 1197, 1705, 1864, 13125), _TOO_LARGE),
     1397: _UNKNOWN_XID,
     1440: _SAME_XID,
     **dict.fromkeys((1034, 1194), _DAMAGED_TABLE),

@@ -14,6 +14,9 @@ _CHECKSUM: Final = "the replica does not know the checksum of the source"
 _ENCRYPTED: Final = "the key of an encrypted log is missing"
 _HEARTBEAT: Final = "the source stands before what the receiver has read"
 _NOT_OF_THE_GROUP: Final = "the member has transactions that the group does not have"
+_PACKET: Final = "an event is larger than the receiver permits"
+_NAMESPACE: Final = "the network namespace of the channel is not there"
+_OFFLINE: Final = "the source is in offline mode"
 _HOOK: Final = "a plugin refused the transaction"
 
 RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
@@ -116,6 +119,40 @@ RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
         ),
     ),
     ErrorText(
+        _PACKET,  # seen on 9.7.4 and 5.6.24
+        r"packet bigger than '?(?:slave|replica)_max_allowed_packet",
+        "A4",
+        "The source sends an event that is larger than replica_max_allowed_packet"
+        " (slave_max_allowed_packet before 8.0.26) of the replica.",
+        (
+            (
+                "On the replica, raise it to at least the size of the event (at most 1 GiB, its"
+                " default), also in its configuration file. Then run START REPLICA."
+            ),
+        ),
+    ),
+    ErrorText(
+        _NAMESPACE,  # seen on 9.7.4
+        r"failed to set network namespace",
+        "A4",
+        "The channel has NETWORK_NAMESPACE, and mysqld cannot enter it: the host has no such"
+        " namespace, or mysqld has no CAP_SYS_ADMIN.",
+        (
+            (
+                "On the replica's host, `ip netns list` shows the namespaces. Create it, or run"
+                " CHANGE REPLICATION SOURCE TO NETWORK_NAMESPACE = '' for the channel."
+            ),
+        ),
+    ),
+    ErrorText(
+        _OFFLINE,  # seen on 9.7.4
+        r"server is currently in offline mode",
+        "A4",
+        "offline_mode is ON on the source: it refuses every account without CONNECTION_ADMIN (or"
+        " SUPER). The receiver tries again by itself.",
+        ("When the maintenance of the source is over: SET GLOBAL offline_mode = OFF there.",),
+    ),
+    ErrorText(
         _HOOK,
         r"(?:Error on observer while running replication hook|Failed to run '\w+' hook)",
         "A4",
@@ -131,5 +168,6 @@ RECEIVER_NUMBERS: Final[dict[int, str]] = {
     13120: _FIRST_QUERIES,
     3787: _ENCRYPTED,
     13118: _HEARTBEAT,
+    3032: _OFFLINE,
     3100: _HOOK,
 }

@@ -24,6 +24,10 @@ _MAYBE_REFUSED: Final = (
     "its next connection is refused with error 1236, if the file of its position is also purged."
     f" Otherwise they do not arrive.{_COPY}"
 )
+_MAY_BE_THERE: Final = (
+    " If {replica} lost them only from gtid_executed (see H8), their rows are there: compare the"
+    " rows before you rebuild it."
+)
 _NOT_REFUSED: Final = (
     "this channel does not deliver them. It runs by file position, so its next connection is"
     " accepted."
@@ -104,6 +108,8 @@ def _missing(
         text += " No audited server can send them."
         unread = sorted(facts.last.keys() - facts.fully_read.keys())
         text += f" {', '.join(unread)} could not be read, and may have them." if unread else ""
+    if code == "P1" and edge.passed:
+        text += _MAY_BE_THERE.format(replica=edge.replica)
     if others:
         text += f" {', '.join(others)} may have them; gtid-audit did not read that."
     elsewhere = "" if code == "P1" else coming_elsewhere(facts, edge, gtids)

@@ -24,6 +24,7 @@ from topology.adapters.ddl_reads import DdlSearchLimits, ddl_of
 from topology.adapters.definition_reads import ReadDefinitions
 from topology.definitions.compared_pairs import ComparedPair, pairs_of
 from topology.definitions.ddl_searches import DdlSearch, on_the_way
+from topology.definitions.event_statements import EVENT_OF_UNKNOWN_ROLE
 from topology.definitions.object_drift import (
     ClusterDrift,
     ObjectPair,
@@ -33,6 +34,7 @@ from topology.definitions.object_drift import (
 )
 from topology.definitions.pair_drift import differing, drift_between
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, SetsAround
+from topology.readings.dialect import dialect_of
 from topology.readings.replication_filters import ServerFilters
 
 READINGS_MAX: Final = 4
@@ -199,7 +201,19 @@ class _Comparing:
             filtered=self._filtered(objects, filters),
             other_sources=others if self.pair.has_channel else (),
             has_channel=self.pair.has_channel,
+            event_status=self._event_status(),
         )
+
+    def _event_status(self) -> str:
+        """Return the status that SQL gives an event on the replica: it runs on the source only."""
+        state, version = self.replica.state, self.replica.reader.version
+        assert state is not None
+        assert version is not None
+        if state.group is not None:
+            is_replica = state.group.member_role == "SECONDARY"
+        else:
+            is_replica = self.pair.has_channel or bool(state.channels)
+        return dialect_of(version).disabled_event if is_replica else EVENT_OF_UNKNOWN_ROLE
 
     def _search(
         self,

@@ -103,7 +103,7 @@ def test_each_difference_has_its_class(
 def test_what_deletes_is_a_comment_and_the_default_charset_comes_first() -> None:
     source = table("`a` varchar(10)", "`b` int")
     replica = table("`a` varchar(5)", "`x` text", options="ENGINE=InnoDB DEFAULT CHARSET=utf8mb4")
-    assert changing(KEY, changes_between(source, replica), source) == (
+    assert changing(KEY, changes_between(source, replica), source, replica, event_status="") == (
         "ALTER TABLE `app`.`t` ENGINE=InnoDB DEFAULT CHARSET=latin1;",
         "ALTER TABLE `app`.`t` ADD COLUMN `b` int AFTER `a`;",
         "-- ALTER TABLE `app`.`t` DROP COLUMN `x`;",

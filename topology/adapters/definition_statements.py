@@ -98,8 +98,7 @@ _EVENT: Final = (
     "STARTS",
     "ENDS",
     "ON_COMPLETION",
-    # A replica disables an event by itself.
-    "IF(STATUS LIKE '%SIDE%', 'ENABLED', STATUS)",
+    # Not STATUS: an applier disables every event, also one that the source has disabled.
     "TIME_ZONE",
     "SQL_MODE",
     "EVENT_COMMENT",

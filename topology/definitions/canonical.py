@@ -8,7 +8,7 @@ r"""The text of SHOW CREATE in one form for all versions, in clauses that can be
        version comments          /*!50100 … */     …
        introducers               _utf8mb4'x'       'x'
        AUTO_INCREMENT=7 ROW_FORMAT=… STATS_…=… of a table: counters, server defaults, statistics
-       DISABLE ON REPLICA        of an event       ENABLE: a replica writes it by itself
+       DISABLE, … ON REPLICA     of an event       ENABLE: an applier disables either
        PRECEDES x                of a trigger      nothing: it is the first of its event
 
 2. A column without COLLATE has the collation of its table, if it has no CHARACTER SET either.
@@ -32,9 +32,9 @@ from typing import Final
 from binlog.quoting import quote_identifier
 from topology.definitions.schema_objects import ObjectKind
 
-_QUOTED: Final = r"'(?:[^'\\]|''|\\.)*'|`(?:[^`]|``)*`"
-_PARTS: Final = re.compile(rf"({_QUOTED})", re.DOTALL)
-_SEPARATOR: Final = re.compile(rf"{_QUOTED}|(?P<next>,\n  )|(?P<end>\n\))", re.DOTALL)
+QUOTED: Final = r"'(?:[^'\\]|''|\\.)*'|`(?:[^`]|``)*`"
+_PARTS: Final = re.compile(rf"({QUOTED})", re.DOTALL)
+_SEPARATOR: Final = re.compile(rf"{QUOTED}|(?P<next>,\n  )|(?P<end>\n\))", re.DOTALL)
 _NAME: Final = re.compile(r"`((?:[^`]|``)*)`")
 _TEXT_TYPE: Final = re.compile(
     r"\s*(?:(?:tiny|medium|long)?text|(?:var)?char|enum|set)\b", re.IGNORECASE
@@ -47,7 +47,7 @@ _DROPPED: Final = re.compile(
     r" (?:AUTO_INCREMENT=\d+|ROW_FORMAT=\w+|STATS_\w+=\w+|/\*!\d+ *\*/)", re.IGNORECASE
 )
 _DEFINER: Final = re.compile(
-    rf"\s+DEFINER\s*=\s*((?:{_QUOTED}|[^\s@]+)@(?:{_QUOTED}|\S+))", re.IGNORECASE | re.DOTALL
+    rf"\s+DEFINER\s*=\s*((?:{QUOTED}|[^\s@]+)@(?:{QUOTED}|\S+))", re.IGNORECASE | re.DOTALL
 )
 # Modes of sql_mode that later versions do not have.
 _GONE_MODES: Final = frozenset({"NO_AUTO_CREATE_USER"})
@@ -63,11 +63,16 @@ _ALIKE: Final = (
     (re.compile(r"\bgeometrycollection\b"), "geomcollection"),
     (re.compile(r"\butf8(?=\b(?!mb)|_(?!mb))"), "utf8mb3"),
     (re.compile(r"\b_utf8(?:mb3|mb4)?\s?$"), ""),
-    (re.compile(r"\bDISABLE ON (?:SLAVE|REPLICA)\b"), "ENABLE"),
+    (
+        re.compile(
+            r"\b(ON COMPLETION (?:NOT )?PRESERVE) (?:ENABLE|DISABLE(?: ON (?:SLAVE|REPLICA))?)\b"
+        ),
+        r"\1 ENABLE",
+    ),
 )
-_PRECEDES: Final = re.compile(rf" PRECEDES {_QUOTED}(?= )")
+_PRECEDES: Final = re.compile(rf" PRECEDES {QUOTED}(?= )")
 _EACH_ROW: Final = re.compile(
-    rf"{_QUOTED}|(?P<words>\bFOR\s+EACH\s+ROW\b)", re.IGNORECASE | re.DOTALL
+    rf"{QUOTED}|(?P<words>\bFOR\s+EACH\s+ROW\b)", re.IGNORECASE | re.DOTALL
 )
 # The primary key that a server generates (8.0.30 and later; sql/sql_gipk.cc).
 _GENERATED_COLUMN: Final = re.compile(
@@ -265,7 +270,7 @@ def _options(rest: str) -> tuple[str, str, str]:
 
 def _before(text: str, words: str) -> tuple[str, str, str]:
     """Partition a text at words outside quotes."""
-    for found in re.finditer(rf"{_QUOTED}|(?P<words>{words})", text, re.DOTALL):
+    for found in re.finditer(rf"{QUOTED}|(?P<words>{words})", text, re.DOTALL):
         if found["words"] is not None:
             return text[: found.start()], words, text[found.end() :]
     return text, "", ""
@@ -312,7 +317,7 @@ def _type_end(rest: str) -> int:
     assert word is not None
     if not rest[word.end() :].startswith("("):
         return word.end()
-    inside = re.compile(rf"{_QUOTED}|(?P<end>\))", re.DOTALL)
+    inside = re.compile(rf"{QUOTED}|(?P<end>\))", re.DOTALL)
     ends = (found.end() for found in inside.finditer(rest, word.end()) if found["end"])
     return next(ends, len(rest))
 

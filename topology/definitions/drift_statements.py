@@ -16,6 +16,7 @@ from binlog.quoting import quote_identifier, quote_string
 from topology.definitions.canonical import CanonicalDefinition, ClauseKind
 from topology.definitions.compared_clauses import ClauseChange
 from topology.definitions.drift_classes import DriftClass
+from topology.definitions.event_statements import as_on_replica, status_comments
 from topology.definitions.schema_objects import ObjectKey, ObjectKind
 
 NOT_LOGGED: Final = "SET SESSION sql_log_bin = 0;"
@@ -33,14 +34,19 @@ _COMPOUND: Final = (
 )
 
 
-def creating(key: ObjectKey, definition: CanonicalDefinition) -> tuple[str, ...]:
+def creating(
+    key: ObjectKey, definition: CanonicalDefinition, *, event_status: str
+) -> tuple[str, ...]:
     """Return what creates an object that only the source has."""
     if key.kind is ObjectKind.SCHEMA:
         return (f"{definition.create};",)
     text = definition.create
     if key.kind is ObjectKind.TABLE:
         text = _COUNTER.sub(r"\1", text)
-    return (_use(key), *_session(definition), *_as_statement(key.kind, text))
+    comments: tuple[str, ...] = ()
+    if key.kind is ObjectKind.EVENT:
+        text, comments = as_on_replica(text, event_status), status_comments(event_status)
+    return (*comments, _use(key), *_session(definition), *_as_statement(key.kind, text))
 
 
 def dropping(key: ObjectKey) -> tuple[str, ...]:
@@ -56,7 +62,12 @@ def renaming(key: ObjectKey, replica_key: ObjectKey) -> tuple[str, ...]:
 
 
 def changing(
-    key: ObjectKey, changes: Sequence[ClauseChange], source: CanonicalDefinition
+    key: ObjectKey,
+    changes: Sequence[ClauseChange],
+    source: CanonicalDefinition,
+    replica: CanonicalDefinition,
+    *,
+    event_status: str,
 ) -> tuple[str, ...]:
     """Return what changes an object that both servers have."""
     if key.kind is ObjectKind.TABLE:
@@ -69,7 +80,12 @@ def changing(
         view = f"{_CREATE.sub('CREATE OR REPLACE', source.create, count=1)};"
         return (_use(key), *_session(source), view)
     drop = f"DROP {key.kind.value.upper()} IF EXISTS {qualified(key)};"
-    return (_use(key), *_session(source), drop, *_as_statement(key.kind, source.create))
+    text = source.create
+    comments: tuple[str, ...] = ()
+    if key.kind is ObjectKind.EVENT:
+        text = as_on_replica(text, event_status)
+        comments = status_comments(event_status, replica.create)
+    return (*comments, _use(key), *_session(source), drop, *_as_statement(key.kind, text))
 
 
 def qualified(key: ObjectKey) -> str:

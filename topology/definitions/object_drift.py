@@ -12,6 +12,7 @@ from topology.definitions.canonical import CanonicalDefinition
 from topology.definitions.compared_clauses import ClauseChange
 from topology.definitions.ddl_searches import OnTheWay
 from topology.definitions.drift_classes import DriftClass, errors_of_classes, words_of
+from topology.definitions.event_statements import EVENT_OF_UNKNOWN_ROLE
 from topology.definitions.row_effects import RowConsequence, RowEffect
 from topology.definitions.schema_objects import ObjectKey, ServerObjects
 from topology.readings.logged_ddl import LoggedDdl
@@ -57,6 +58,8 @@ class PairFacts:
     # Sources of the replica other than this one.
     other_sources: tuple[str, ...] = ()
     has_channel: bool = True
+    # The status that SQL gives an event on the replica. DISABLE: its role is not known.
+    event_status: str = EVENT_OF_UNKNOWN_ROLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,14 +173,16 @@ class _Comparison:
             pair.source,
             tuple(dict.fromkeys(each.drift_class for each in changes)),
             rows,
-            changing(pair.replica, changes, ours),
+            changing(pair.replica, changes, ours, theirs, event_status=self._facts.event_status),
             changes=changes,
             replica_key=pair.replica if pair.replica != pair.source else None,
         )
 
     def _fewer(self, key: ObjectKey) -> ObjectDrift:
         definition = self._source.definitions.get(key)
-        statements = creating(key, definition) if definition is not None else ()
+        statements: tuple[str, ...] = ()
+        if definition is not None:
+            statements = creating(key, definition, event_status=self._facts.event_status)
         contained = _contained(self._source.objects, key)
         has_rows = key.kind is ObjectKind.TABLE or contained > 0
         return self._evaluated(

@@ -1,0 +1,68 @@
+"""The SQL of `schema drift`, run by the real client: what it leaves on the replica, and in order."""
+
+from compose.native.server import Server
+from compose.native.shapes import Pair, wait_for
+from tests.gtid_audit.test_schema_drift_live import (
+    differences,
+    drift,
+    executed,
+    not_logged,
+    versions,
+)
+from topology.definitions.drift_statements import NOT_LOGGED
+
+EVENT = "CREATE EVENT app.e ON SCHEDULE EVERY 1 SECOND DO INSERT INTO app.log VALUES ()"
+STATUS = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_NAME = 'e'"
+
+
+def run_as_shown(source: Server, replica: Server) -> str:
+    """Run the SQL of all differences, in the order of the document; return the SQL."""
+    _, found = drift(source, replica)
+    lines = [line for each in differences(found).values() for line in each["statements"]]
+    text = "\n".join([NOT_LOGGED, *lines, ""])
+    done = replica.client(text)
+    assert done.returncode == 0, f"{done.stderr}\n{text}"
+    return text
+
+
+def with_objects(pair: Pair, *statements: str) -> tuple[Server, Server]:
+    pair.a.execute("CREATE DATABASE app", "USE app", *statements)
+    wait_for(pair.b, executed(pair.a))
+    return pair.a, pair.b
+
+
+def check_events(pair: Pair, words: str) -> None:
+    log = "CREATE TABLE app.log (id INT AUTO_INCREMENT PRIMARY KEY)"
+    off = "CREATE EVENT app.off ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1"
+    source, replica = with_objects(pair, log, EVENT, off)
+    # An applier writes DISABLE ON REPLICA for both: no difference.
+    assert (drift(source, replica)[0], versions(source, replica)[0]) == (0, 0)
+    for change in (
+        "ALTER EVENT app.e COMMENT 'ON COMPLETION PRESERVE ENABLE'",
+        "ALTER EVENT app.e ENABLE COMMENT 'x'",
+        "DROP EVENT app.e",
+    ):
+        not_logged(replica, change)
+        text = run_as_shown(source, replica)
+        assert f"PRESERVE {words} DO" in text
+        assert "-- Not ENABLE: the event would run on the replica" in text
+        assert ("decide which server runs it" in text) == (" ENABLE COMMENT" in change)
+        assert replica.query(STATUS) != [("ENABLED",)]
+        assert drift(source, replica)[0] == 0
+
+
+def test_an_event_stays_disabled_on_a_9_7_replica(pair97: Pair) -> None:
+    check_events(pair97, "DISABLE ON REPLICA")
+
+
+def test_an_event_stays_disabled_on_a_5_6_replica(pair56: Pair) -> None:
+    check_events(pair56, "DISABLE ON SLAVE")
+
+
+def test_an_event_is_disabled_where_no_role_is_known(pair97: Pair) -> None:
+    source, replica = with_objects(pair97, EVENT.replace("app.log VALUES ()", "app.no VALUES (1)"))
+    for server in (source, replica):
+        server.execute("STOP REPLICA", "RESET REPLICA ALL")
+    not_logged(replica, "DROP EVENT app.e")
+    assert "is not known: the event is created disabled" in run_as_shown(source, replica)
+    assert replica.query(STATUS) == [("DISABLED",)]

@@ -24,7 +24,7 @@ from topology.adapters.ddl_reads import DdlSearchLimits, ddl_of
 from topology.adapters.definition_reads import ReadDefinitions
 from topology.definitions.compared_pairs import ComparedPair, pairs_of
 from topology.definitions.ddl_searches import DdlSearch, on_the_way
-from topology.definitions.event_statements import EVENT_OF_UNKNOWN_ROLE
+from topology.definitions.event_statements import event_status_on
 from topology.definitions.object_drift import (
     ClusterDrift,
     ObjectPair,
@@ -34,7 +34,6 @@ from topology.definitions.object_drift import (
 )
 from topology.definitions.pair_drift import differing, drift_between
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, SetsAround
-from topology.readings.dialect import dialect_of
 from topology.readings.replication_filters import ServerFilters
 
 READINGS_MAX: Final = 4
@@ -213,7 +212,7 @@ class _Comparing:
             is_replica = state.group.member_role == "SECONDARY"
         else:
             is_replica = self.pair.has_channel or bool(state.channels)
-        return dialect_of(version).disabled_event if is_replica else EVENT_OF_UNKNOWN_ROLE
+        return event_status_on(version, is_replica=is_replica)
 
     def _search(
         self,

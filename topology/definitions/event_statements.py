@@ -9,12 +9,19 @@ import re
 from typing import Final
 
 from topology.definitions.canonical import QUOTED
+from topology.readings.dialect import dialect_of
+from topology.readings.version import ServerVersion
 
 EVENT_OF_UNKNOWN_ROLE: Final = "DISABLE"
 _STATUS: Final = re.compile(
     rf"{QUOTED}|\bON COMPLETION (?:NOT )?PRESERVE (?P<status>ENABLE\b|DISABLE(?: ON \w+)?)",
     re.DOTALL,
 )
+
+
+def event_status_on(version: ServerVersion, *, is_replica: bool) -> str:
+    """Return the status of an event on a server that is a replica, or whose role is not known."""
+    return dialect_of(version).disabled_event if is_replica else EVENT_OF_UNKNOWN_ROLE
 
 
 def as_on_replica(create: str, status: str) -> str:

@@ -24,7 +24,6 @@ from topology.adapters.ddl_reads import DdlSearchLimits, ddl_of
 from topology.adapters.definition_reads import ReadDefinitions
 from topology.definitions.compared_pairs import ComparedPair, pairs_of
 from topology.definitions.ddl_searches import DdlSearch, on_the_way
-from topology.definitions.event_statements import event_status_on
 from topology.definitions.object_drift import (
     ClusterDrift,
     ObjectPair,
@@ -200,19 +199,8 @@ class _Comparing:
             filtered=self._filtered(objects, filters),
             other_sources=others if self.pair.has_channel else (),
             has_channel=self.pair.has_channel,
-            event_status=self._event_status(),
+            event_status=self.replica.event_status(has_channel=self.pair.has_channel),
         )
-
-    def _event_status(self) -> str:
-        """Return the status that SQL gives an event on the replica: it runs on the source only."""
-        state, version = self.replica.state, self.replica.reader.version
-        assert state is not None
-        assert version is not None
-        if state.group is not None:
-            is_replica = state.group.member_role == "SECONDARY"
-        else:
-            is_replica = self.pair.has_channel or bool(state.channels)
-        return event_status_on(version, is_replica=is_replica)
 
     def _search(
         self,

@@ -106,8 +106,8 @@ def test_what_deletes_is_a_comment_and_the_default_charset_comes_first() -> None
     assert changing(KEY, changes_between(source, replica), source, replica, event_status="") == (
         "ALTER TABLE `app`.`t` ENGINE=InnoDB DEFAULT CHARSET=latin1;",
         "ALTER TABLE `app`.`t` ADD COLUMN `b` int AFTER `a`;",
-        "-- ALTER TABLE `app`.`t` DROP COLUMN `x`;",
         "ALTER TABLE `app`.`t` MODIFY COLUMN `a` varchar(10);",
+        "-- ALTER TABLE `app`.`t` DROP COLUMN `x`;",
     )
 
 

@@ -10,6 +10,8 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 from typing import Final
 
 from binlog.quoting import quote_identifier, quote_string
@@ -26,6 +28,7 @@ _CREATE_DATABASE: Final = re.compile(r"^CREATE DATABASE\b", re.IGNORECASE)
 _COUNTER: Final = re.compile(r"^(\) .*?) AUTO_INCREMENT=\d+", re.MULTILINE)
 _INVISIBLE: Final = re.compile(r" INVISIBLE\b")
 _STORAGE: Final = re.compile(r"\) (STORED|VIRTUAL)\b", re.IGNORECASE)
+_REFERENCED: Final = re.compile(r"(?:`(?:[^`]|``)*`|[^`])*? REFERENCES (?=`(?:[^`]|``)+` )")
 _COMPOUND: Final = (
     ObjectKind.PROCEDURE,
     ObjectKind.FUNCTION,
@@ -112,16 +115,52 @@ def _as_statement(kind: ObjectKind, create: str) -> tuple[str, ...]:
 
 
 def _altering(key: ObjectKey, changes: Sequence[ClauseChange]) -> Iterator[str]:
-    """Yield one ALTER TABLE for each change; the default character set first.
+    """Yield one ALTER TABLE for each change, in an order in which the server accepts them.
 
-    A column whose clause has no character set gets the default of its table.
+    1. Constraints are dropped first: no index that a foreign key needs can be dropped before it
+       (1553), and no column of a check (3959).
+    2. Then the default character set: a column whose clause has none gets that of its table.
+    3. Indexes are dropped before their columns, with which the server drops them (1091).
+    4. Constraints are added last: their columns and indexes exist then, and an index that a foreign
+       key would create by itself is not created twice (1061).
     """
     table = f"ALTER TABLE {qualified(key)}"
-    for change in sorted(changes, key=_sets_default, reverse=True):
-        for action in _ACTIONS[change.drift_class](change):
-            drops = action.startswith("DROP ") and change.source is None
-            text = f"{table} {action};"
-            yield "\n".join(f"-- {line}" for line in text.split("\n")) if drops else text
+    actions = [
+        (
+            _phase(change, action),
+            f"{table} {action};",
+            change.source is None and action.startswith("DROP "),
+        )
+        for change in changes
+        for action in _ACTIONS[change.drift_class](_in_schema(change, key.schema))
+    ]
+    for _, text, drops in sorted(actions, key=itemgetter(0)):
+        yield "\n".join(f"-- {line}" for line in text.split("\n")) if drops else text
+
+
+def _phase(change: ClauseChange, action: str) -> int:
+    if action.startswith(("DROP FOREIGN KEY", "DROP CHECK")):
+        return 0
+    if _sets_default(change):
+        return 1
+    if change.drift_class is DriftClass.COLUMN_MORE:
+        return 3
+    return 4 if action.startswith("ADD CONSTRAINT") else 2
+
+
+def _in_schema(change: ClauseChange, schema: str) -> ClauseChange:
+    """Return a change whose foreign key names the schema of its table: 5.6 has no default (1046).
+
+    SHOW CREATE TABLE omits the schema of a referenced table that is in the same one.
+    """
+    if change.source is None or change.source.kind is not ClauseKind.FOREIGN_KEY:
+        return change
+    found = _REFERENCED.match(change.source.raw)
+    if found is None:
+        return change
+    raw = change.source.raw
+    whole = f"{raw[: found.end()]}{quote_identifier(schema)}.{raw[found.end() :]}"
+    return replace(change, source=replace(change.source, raw=whole))
 
 
 def _sets_default(change: ClauseChange) -> bool:

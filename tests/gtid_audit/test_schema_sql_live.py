@@ -115,3 +115,46 @@ def test_indexes_and_foreign_keys_in_order_on_9_7(pair97: Pair) -> None:
 
 def test_indexes_and_foreign_keys_in_order_on_5_6(pair56: Pair) -> None:
     check_tables(pair56)
+
+
+def trigger(name: str, place: str = "", *, adds: int = 1) -> str:
+    event = f"CREATE TRIGGER app.{name} BEFORE INSERT ON app.t FOR EACH ROW {place}"
+    return f"{event} SET NEW.b = NEW.b * 2 + {adds}"
+
+
+DROP_ALL = tuple(f"DROP TRIGGER app.{name}" for name in ("ta", "tb", "tc"))
+TRIGGERS = {
+    "the first is missing": ("DROP TRIGGER app.tb",),
+    "the second is missing": ("DROP TRIGGER app.ta",),
+    "two are missing": ("DROP TRIGGER app.tb", "DROP TRIGGER app.tc"),
+    "all are missing": DROP_ALL,
+    "another order": (*DROP_ALL, trigger("ta", adds=2), trigger("tb"), trigger("tc", adds=3)),
+    "another text": (*DROP_ALL, trigger("tb"), trigger("ta", adds=7), trigger("tc", adds=3)),
+    "the first has another text": (
+        "DROP TRIGGER app.tb",
+        trigger("tb", "PRECEDES ta", adds=9),
+    ),
+    "another event": (
+        "DROP TRIGGER app.tb",
+        "CREATE TRIGGER app.tb BEFORE UPDATE ON app.t FOR EACH ROW SET NEW.b = 1",
+    ),
+}
+
+
+def test_triggers_are_created_in_their_order(pair97: Pair) -> None:
+    source, replica = with_objects(
+        pair97,
+        "CREATE TABLE t (id INT PRIMARY KEY, b INT)",
+        trigger("ta", adds=2),
+        trigger("tb", "PRECEDES ta"),
+        trigger("tc", adds=3),
+    )
+    order = (
+        "SELECT TRIGGER_NAME, ACTION_ORDER, ACTION_STATEMENT FROM information_schema.TRIGGERS"
+        " WHERE TRIGGER_SCHEMA = 'app' ORDER BY 1"
+    )
+    for case, statements in TRIGGERS.items():
+        not_logged(replica, *statements)
+        text = run_as_shown(source, replica)
+        assert replica.query(order) == source.query(order), f"{case}: {text}"
+        assert drift(source, replica)[0] == 0

@@ -9,7 +9,6 @@ r"""The text of SHOW CREATE in one form for all versions, in clauses that can be
        introducers               _utf8mb4'x'       'x'
        AUTO_INCREMENT=7 ROW_FORMAT=… STATS_…=… of a table: counters, server defaults, statistics
        DISABLE, … ON REPLICA     of an event       ENABLE: an applier disables either
-       PRECEDES x                of a trigger      nothing: it is the first of its event
 
 2. A column without COLLATE has the collation of its table, if it has no CHARACTER SET either.
    Otherwise it has the default of that character set, which depends on the version (utf8mb4: 5.7
@@ -70,7 +69,6 @@ _ALIKE: Final = (
         r"\1 ENABLE",
     ),
 )
-_PRECEDES: Final = re.compile(rf" PRECEDES {QUOTED}(?= )")
 _EACH_ROW: Final = re.compile(
     rf"{QUOTED}|(?P<words>\bFOR\s+EACH\s+ROW\b)", re.IGNORECASE | re.DOTALL
 )
@@ -119,6 +117,9 @@ class CanonicalDefinition:
     clauses: tuple[Clause, ...]
     create: str
     collation: str = ""  # of a table: the default of its columns
+    # Of a trigger: all triggers of its table, timing and event, in action order. `create` does not
+    # have its place; the clauses have FOLLOWS.
+    triggers: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -141,33 +142,35 @@ def canonical_definition(
     default_collations: Mapping[str, str],
     *,
     session: Mapping[str, str] | None = None,
+    triggers: tuple[str, ...] = (),
+    name: str = "",
 ) -> CanonicalDefinition:
     """Return the canonical form of what SHOW CREATE printed.
 
     `default_collations` has the default collation of each character set of that server. `session`
     has the settings of the session that created the object, which SHOW CREATE prints beside it.
+    `triggers` are those of the table, timing and event of the trigger `name`, in action order.
     """
     if kind is ObjectKind.TABLE:
         return _table(create, default_collations)
-    text = create
+    at = triggers.index(name) if name in triggers else 0
+    text = with_order(create, follows=triggers[at - 1] if at else None, precedes=None)
     definer = ""
     if (found := _DEFINER.search(text)) is not None:
         definer = f"DEFINER={found[1]}"
         text = text[: found.start()] + text[found.end() :]
     clauses = [Clause(ClauseKind.DEFINER, "", definer, definer)] if definer else []
     body = _alike(text)
-    if kind is ObjectKind.TRIGGER:
-        body = _PRECEDES.sub("", body, count=1)
     if kind is ObjectKind.SCHEMA:
         body = _schema(text, default_collations)
     if kind is ObjectKind.VIEW:
         body = _broken(body)
     clauses.append(Clause(ClauseKind.BODY, "", text, body))
-    for name, value in (session or {}).items():
+    for setting, value in (session or {}).items():
         compared = re.sub(r"\butf8(?=_|$)", "utf8mb3", value)
         compared = ",".join(each for each in compared.split(",") if each not in _GONE_MODES)
-        clauses.append(Clause(ClauseKind.SESSION, name, value, f"-- {name}: {compared}"))
-    return CanonicalDefinition(kind, tuple(clauses), create)
+        clauses.append(Clause(ClauseKind.SESSION, setting, value, f"-- {setting}: {compared}"))
+    return CanonicalDefinition(kind, tuple(clauses), create, triggers=triggers)
 
 
 def without_generated_key(table: CanonicalDefinition) -> CanonicalDefinition:
@@ -191,7 +194,7 @@ def without_generated_key(table: CanonicalDefinition) -> CanonicalDefinition:
 
 
 def with_order(create: str, *, follows: str | None, precedes: str | None) -> str:
-    """Return CREATE TRIGGER with FOLLOWS, or for the first of several PRECEDES."""
+    """Return CREATE TRIGGER with FOLLOWS or PRECEDES; without either if both are None."""
     if follows is None and precedes is None:
         return create
     word, other = ("FOLLOWS", follows) if follows is not None else ("PRECEDES", precedes)

@@ -18,7 +18,11 @@ from binlog.quoting import quote_identifier, quote_string
 from topology.definitions.canonical import CanonicalDefinition, ClauseKind
 from topology.definitions.compared_clauses import ClauseChange
 from topology.definitions.drift_classes import DriftClass
-from topology.definitions.event_statements import as_on_replica, status_comments
+from topology.definitions.event_statements import (
+    EVENT_OF_UNKNOWN_ROLE,
+    as_on_replica,
+    status_comments,
+)
 from topology.definitions.schema_objects import ObjectKey, ObjectKind
 
 NOT_LOGGED: Final = "SET SESSION sql_log_bin = 0;"
@@ -38,7 +42,7 @@ _COMPOUND: Final = (
 
 
 def creating(
-    key: ObjectKey, definition: CanonicalDefinition, *, event_status: str
+    key: ObjectKey, definition: CanonicalDefinition, *, event_status: str = EVENT_OF_UNKNOWN_ROLE
 ) -> tuple[str, ...]:
     """Return what creates an object that only the source has."""
     if key.kind is ObjectKind.SCHEMA:
@@ -82,13 +86,18 @@ def changing(
     if key.kind is ObjectKind.VIEW:
         view = f"{_CREATE.sub('CREATE OR REPLACE', source.create, count=1)};"
         return (_use(key), *_session(source), view)
-    drop = f"DROP {key.kind.value.upper()} IF EXISTS {qualified(key)};"
+    drop = dropping_again(key)
     text = source.create
     comments: tuple[str, ...] = ()
     if key.kind is ObjectKind.EVENT:
         text = as_on_replica(text, event_status)
         comments = status_comments(event_status, replica.create)
     return (*comments, _use(key), *_session(source), drop, *_as_statement(key.kind, text))
+
+
+def dropping_again(key: ObjectKey) -> str:
+    """Return what drops an object that the next statement creates again."""
+    return f"DROP {key.kind.value.upper()} IF EXISTS {qualified(key)};"
 
 
 def qualified(key: ObjectKey) -> str:

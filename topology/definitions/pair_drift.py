@@ -19,7 +19,8 @@ An object that one side does not show may still be there, if the account cannot 
 its kind (visibility.py). Then the difference is not reported; the kind is unknown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from topology.catalogue.findings import Grade, Severity
@@ -43,6 +44,7 @@ from topology.definitions.row_effects import (
     consequence_of,
 )
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, ServerObjects
+from topology.definitions.trigger_statements import trigger_statements
 from topology.definitions.visibility import needed_for
 from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import UnreadFact, UnreadReason
@@ -84,7 +86,8 @@ def drift_between(
 ) -> PairDrift:
     """Return the differences that are left after the definitions were read in full."""
     comparison = _Comparison(source, replica, facts)
-    differences = tuple(sorted(comparison.differences(pairs), key=_place))
+    found = sorted(comparison.differences(pairs), key=_place)
+    differences = tuple(_with_triggers(found, source, replica, facts))
     unknown = [
         *((source.server, fact) for fact in source.objects.unread),
         *((replica.server, fact) for fact in replica.objects.unread),
@@ -94,6 +97,21 @@ def drift_between(
     return PairDrift(
         source.server, replica.server, differences, tuple(dict.fromkeys(unknown)), facts, compared
     )
+
+
+def _with_triggers(
+    differences: Sequence[ObjectDrift], source: ServerSide, replica: ServerSide, facts: PairFacts
+) -> Iterator[ObjectDrift]:
+    """Yield the differences with the SQL of triggers, which depend on each other."""
+    scripts = dict(trigger_statements(differences, source, replica))
+    waits = not facts.way.is_complete
+    waits |= any(each.pending for each in differences if each.key in scripts)
+    for each in differences:
+        if each.key in scripts:
+            script = scripts[each.key]
+            yield replace(each, statements=_for_later(script) if waits else script)
+        else:
+            yield each
 
 
 def _place(difference: ObjectDrift) -> tuple[int, tuple[str, int, str]]:

@@ -1,5 +1,7 @@
 """The SQL of `schema drift`, run by the real client: what it leaves on the replica, and in order."""
 
+import time
+
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from tests.gtid_audit.test_schema_drift_live import (
@@ -158,3 +160,28 @@ def test_triggers_are_created_in_their_order(pair97: Pair) -> None:
         text = run_as_shown(source, replica)
         assert replica.query(order) == source.query(order), f"{case}: {text}"
         assert drift(source, replica)[0] == 0
+
+
+def test_a_column_that_the_replica_does_not_have_loses_its_values(pair97: Pair) -> None:
+    source, replica = with_objects(pair97, "CREATE TABLE t (id INT PRIMARY KEY, v INT, w INT)")
+    not_logged(replica, "ALTER TABLE app.t DROP COLUMN w")
+    status, found = drift(source, replica)
+    [one] = differences(found).values()
+    assert (status, one["rows"]["effect"]) == (2, "values are lost without an error")
+    source.execute("INSERT INTO app.t VALUES (1, 2, 3)")
+    wait_for(replica, executed(source))
+    assert replica.query("SELECT * FROM app.t") == [(1, 2)]
+
+
+def test_a_check_of_the_replica_stops_the_applier(pair97: Pair) -> None:
+    source, replica = with_objects(pair97, "CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+    not_logged(replica, "ALTER TABLE app.t ADD CONSTRAINT ck CHECK (v > 5)")
+    status, found = drift(source, replica)
+    [one] = differences(found).values()
+    assert (status, one["rows"]["errno"], one["errors"]) == (2, 3819, [3819, 3822])
+    source.execute("INSERT INTO app.t VALUES (1, 2)")
+    until = time.monotonic() + 20
+    while not (number := int(replica.replica_status()["Last_SQL_Errno"])):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert number == 3819

@@ -137,8 +137,43 @@ def test_values_go_to_another_column_only_if_positions_differ() -> None:
     ours = table("`a` int", "`b` int")
     moved = consequence_of(ours, table("`b` int", "`a` int"), schema="app", conversions="")
     assert moved.effect is RowEffect.WRONG_COLUMN
-    for theirs in (table("`a` int"), table("`a` int", "`b` int", "`c` int")):
-        assert not consequence_of(ours, theirs, schema="app", conversions="").is_severe
+    more = table("`a` int", "`b` int", "`c` int")
+    assert not consequence_of(ours, more, schema="app", conversions="").is_severe
+
+
+def test_values_of_columns_that_the_replica_does_not_have_are_lost() -> None:
+    ours, theirs = table("`a` int", "`b` int", "`c` int"), table("`a` int")
+    found = consequence_of(ours, theirs, schema="app", conversions="")
+    assert (found.effect, found.is_severe) == (RowEffect.LOST, True)
+    assert found.why == "the replica has no column `b`, `c`"
+    generated = table("`a` int", "`b` int GENERATED ALWAYS AS (`a`) VIRTUAL")
+    assert not consequence_of(generated, theirs, schema="app", conversions="").is_severe
+
+
+@pytest.mark.parametrize(
+    ("source", "replica", "errors"),
+    [
+        ("", "CONSTRAINT `c` CHECK ((`a` > 1))", (3819, 3822)),
+        ("", "CONSTRAINT `c` FOREIGN KEY (`a`) REFERENCES `p` (`i`)", (1452, 1826)),
+        ("CONSTRAINT `c` CHECK ((`a` > 0))", "CONSTRAINT `c` CHECK ((`a` > 1))", (3819,)),
+        ("", "CONSTRAINT `c` CHECK ((`a` > 1)) /*!80016 NOT ENFORCED */", None),
+        ("CONSTRAINT `c` CHECK ((`a` > 1))", "", None),
+    ],
+)
+def test_a_constraint_of_the_replica_stops_the_applier(
+    source: str, replica: str, errors: tuple[int, ...] | None
+) -> None:
+    ours, theirs = (table("`a` int", *([each] if each else [])) for each in (source, replica))
+    one, other = (
+        ServerSide(objects(name, digest=name), {KEY: each}, conversions="")
+        for name, each in (("a", ours), ("b", theirs))
+    )
+    [found] = drift_between(one, other, [ObjectPair(KEY, KEY)], QUIET).differences
+    if errors is None:
+        assert (found.rows.effect, found.severity) == (RowEffect.APPLIED, Severity.WARNING)
+    else:
+        assert (found.errors, found.severity) == (errors, Severity.CRITICAL)
+        assert f"stop the applier with {errors[0]}: " in found.rows_text
 
 
 def test_what_privileges_show() -> None:

@@ -208,6 +208,15 @@ def test_what_privileges_show() -> None:
         ("alter table `app`.`T` add a int", True),
         ("ALTER TABLE t1 ADD a INT", False),
         ("DROP DATABASE app", True),
+        ("DROP SCHEMA IF EXISTS app", True),
+        ("ALTER DATABASE app CHARACTER SET ascii", False),
+        ("CREATE DATABASE app", False),
+        ("ALTER DATABASE `#mysql50#app` UPGRADE DATA DIRECTORY NAME", True),
+        ("CREATE OR REPLACE DEFINER=`root`@`%` SQL SECURITY DEFINER VIEW v AS SELECT 1 t", False),
+        ("/* x */ CREATE DEFINER=`a b`@`%` TRIGGER x BEFORE INSERT ON t FOR EACH ROW DO 0", False),
+        ("CREATE UNIQUE INDEX i ON t (a)", True),
+        ("RENAME TABLES u TO t", True),
+        ("/*!50003 CREATE*/ /*!50003 TRIGGER x BEFORE INSERT ON t FOR EACH ROW DO 0 */", True),
         ("DROP TABLE app.u", False),
         ("ALTER TABLE parent RENAME p2", True),
         ("GRANT SELECT ON app.t TO x", False),
@@ -219,6 +228,12 @@ def test_which_ddl_concerns_an_object(statement: str, expected: bool) -> None:
     assert (
         concerns(LoggedDdl(Gtid.parse(f"{A}:1"), NOW, statement[:16_384]), KEY, names) == expected
     )
+
+
+def test_which_ddl_of_a_schema_changes_the_schema() -> None:
+    schema = ObjectKey(ObjectKind.SCHEMA, "app")
+    ddl = LoggedDdl(Gtid.parse(f"{A}:1"), NOW, "ALTER DATABASE app CHARACTER SET ascii")
+    assert concerns(ddl, schema, frozenset({"app"}))
 
 
 def objects(

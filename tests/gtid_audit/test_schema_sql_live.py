@@ -185,3 +185,45 @@ def test_a_check_of_the_replica_stops_the_applier(pair97: Pair) -> None:
         assert time.monotonic() < until
         time.sleep(0.05)
     assert number == 3819
+
+
+def check_views(pair: Pair) -> None:
+    source, replica = with_objects(
+        pair,
+        "CREATE TABLE z_parent (id INT PRIMARY KEY)",
+        (
+            "CREATE TABLE a_child (id INT PRIMARY KEY, p INT,"
+            " CONSTRAINT fk FOREIGN KEY (p) REFERENCES z_parent (id))"
+        ),
+        "CREATE FUNCTION f () RETURNS INT DETERMINISTIC RETURN 1",
+        "CREATE VIEW vc AS SELECT f() AS x, id FROM z_parent",
+        "CREATE VIEW vb AS SELECT x FROM vc",
+        "CREATE VIEW va AS SELECT vb.x, 'it''s `app`.`va`' AS y FROM vb",
+    )
+    not_logged(
+        replica,
+        "USE app",
+        "DROP VIEW va, vb, vc",
+        "DROP FUNCTION f",
+        "DROP TABLE a_child, z_parent",
+    )
+    run_as_shown(source, replica)
+    assert drift(source, replica)[0] == 0
+
+
+def test_what_is_used_is_created_first_on_9_7(pair97: Pair) -> None:
+    check_views(pair97)
+
+
+def test_what_is_used_is_created_first_on_5_6(pair56: Pair) -> None:
+    check_views(pair56)
+
+
+def test_only_ddl_of_the_kind_is_named(pair97: Pair) -> None:
+    source, replica = with_objects(pair97, "CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+    source.execute("STOP REPLICA", "RESET REPLICA ALL")
+    replica.execute("ALTER DATABASE app CHARACTER SET ascii")
+    not_logged(replica, "ALTER TABLE app.t ADD z INT")
+    by_name = differences(drift(source, replica)[1])
+    assert len(by_name["schema app"]["made_by"]) == 1
+    assert by_name["table app.t"]["made_by"] == []

@@ -44,6 +44,7 @@ from topology.definitions.row_effects import (
     consequence_of,
 )
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, ServerObjects
+from topology.definitions.statement_order import in_order
 from topology.definitions.trigger_statements import trigger_statements
 from topology.definitions.visibility import needed_for
 from topology.readings.logged_ddl import LoggedDdl
@@ -86,7 +87,7 @@ def drift_between(
 ) -> PairDrift:
     """Return the differences that are left after the definitions were read in full."""
     comparison = _Comparison(source, replica, facts)
-    found = sorted(comparison.differences(pairs), key=_place)
+    found = in_order(tuple(comparison.differences(pairs)))
     differences = tuple(_with_triggers(found, source, replica, facts))
     unknown = [
         *((source.server, fact) for fact in source.objects.unread),
@@ -112,11 +113,6 @@ def _with_triggers(
             yield replace(each, statements=_for_later(script) if waits else script)
         else:
             yield each
-
-
-def _place(difference: ObjectDrift) -> tuple[int, tuple[str, int, str]]:
-    order = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
-    return (order.index(difference.severity), difference.key.order)
 
 
 class _Comparison:

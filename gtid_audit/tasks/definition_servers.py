@@ -16,6 +16,7 @@ from gtid_audit.operands.cluster_to_read import ClusterToRead
 from topology.adapters.definition_reads import DefinitionReader
 from topology.adapters.mysql import MysqlReader
 from topology.definitions.compared_pairs import ConnectedServer
+from topology.definitions.event_statements import event_status_on
 from topology.definitions.schema_objects import ServerObjects
 from topology.readings.snapshot import ReadServer, UnreadFact, UnreadReason, as_read
 from topology.readings.target import ServerTarget
@@ -60,6 +61,20 @@ class DefinitionServer:
             tuple(each.source_uuid for each in channels if each.source_uuid is not None),
             tuple(f"{c.source_host}:{c.source_port}" for c in channels if c.source_uuid is None),
         )
+
+    def event_status(self, *, has_channel: bool) -> str:
+        """Return the status that SQL gives an event here: it runs on the source only.
+
+        `has_channel`: from the server with which this one is compared.
+        """
+        version = self.reader.version
+        assert self.state is not None
+        assert version is not None
+        if self.state.group is not None:
+            is_replica = self.state.group.member_role == "SECONDARY"
+        else:
+            is_replica = has_channel or bool(self.state.channels)
+        return event_status_on(version, is_replica=is_replica)
 
     def close(self) -> None:
         """Close the connection."""

@@ -199,6 +199,7 @@ class _Comparing:
             filtered=self._filtered(objects, filters),
             other_sources=others if self.pair.has_channel else (),
             has_channel=self.pair.has_channel,
+            event_status=self.replica.event_status(has_channel=self.pair.has_channel),
         )
 
     def _search(

@@ -103,11 +103,11 @@ def test_each_difference_has_its_class(
 def test_what_deletes_is_a_comment_and_the_default_charset_comes_first() -> None:
     source = table("`a` varchar(10)", "`b` int")
     replica = table("`a` varchar(5)", "`x` text", options="ENGINE=InnoDB DEFAULT CHARSET=utf8mb4")
-    assert changing(KEY, changes_between(source, replica), source) == (
+    assert changing(KEY, changes_between(source, replica), source, replica, event_status="") == (
         "ALTER TABLE `app`.`t` ENGINE=InnoDB DEFAULT CHARSET=latin1;",
         "ALTER TABLE `app`.`t` ADD COLUMN `b` int AFTER `a`;",
-        "-- ALTER TABLE `app`.`t` DROP COLUMN `x`;",
         "ALTER TABLE `app`.`t` MODIFY COLUMN `a` varchar(10);",
+        "-- ALTER TABLE `app`.`t` DROP COLUMN `x`;",
     )
 
 
@@ -137,8 +137,43 @@ def test_values_go_to_another_column_only_if_positions_differ() -> None:
     ours = table("`a` int", "`b` int")
     moved = consequence_of(ours, table("`b` int", "`a` int"), schema="app", conversions="")
     assert moved.effect is RowEffect.WRONG_COLUMN
-    for theirs in (table("`a` int"), table("`a` int", "`b` int", "`c` int")):
-        assert not consequence_of(ours, theirs, schema="app", conversions="").is_severe
+    more = table("`a` int", "`b` int", "`c` int")
+    assert not consequence_of(ours, more, schema="app", conversions="").is_severe
+
+
+def test_values_of_columns_that_the_replica_does_not_have_are_lost() -> None:
+    ours, theirs = table("`a` int", "`b` int", "`c` int"), table("`a` int")
+    found = consequence_of(ours, theirs, schema="app", conversions="")
+    assert (found.effect, found.is_severe) == (RowEffect.LOST, True)
+    assert found.why == "the replica has no column `b`, `c`"
+    generated = table("`a` int", "`b` int GENERATED ALWAYS AS (`a`) VIRTUAL")
+    assert not consequence_of(generated, theirs, schema="app", conversions="").is_severe
+
+
+@pytest.mark.parametrize(
+    ("source", "replica", "errors"),
+    [
+        ("", "CONSTRAINT `c` CHECK ((`a` > 1))", (3819, 3822)),
+        ("", "CONSTRAINT `c` FOREIGN KEY (`a`) REFERENCES `p` (`i`)", (1452, 1826)),
+        ("CONSTRAINT `c` CHECK ((`a` > 0))", "CONSTRAINT `c` CHECK ((`a` > 1))", (3819,)),
+        ("", "CONSTRAINT `c` CHECK ((`a` > 1)) /*!80016 NOT ENFORCED */", None),
+        ("CONSTRAINT `c` CHECK ((`a` > 1))", "", None),
+    ],
+)
+def test_a_constraint_of_the_replica_stops_the_applier(
+    source: str, replica: str, errors: tuple[int, ...] | None
+) -> None:
+    ours, theirs = (table("`a` int", *([each] if each else [])) for each in (source, replica))
+    one, other = (
+        ServerSide(objects(name, digest=name), {KEY: each}, conversions="")
+        for name, each in (("a", ours), ("b", theirs))
+    )
+    [found] = drift_between(one, other, [ObjectPair(KEY, KEY)], QUIET).differences
+    if errors is None:
+        assert (found.rows.effect, found.severity) == (RowEffect.APPLIED, Severity.WARNING)
+    else:
+        assert (found.errors, found.severity) == (errors, Severity.CRITICAL)
+        assert f"stop the applier with {errors[0]}: " in found.rows_text
 
 
 def test_what_privileges_show() -> None:
@@ -173,6 +208,15 @@ def test_what_privileges_show() -> None:
         ("alter table `app`.`T` add a int", True),
         ("ALTER TABLE t1 ADD a INT", False),
         ("DROP DATABASE app", True),
+        ("DROP SCHEMA IF EXISTS app", True),
+        ("ALTER DATABASE app CHARACTER SET ascii", False),
+        ("CREATE DATABASE app", False),
+        ("ALTER DATABASE `#mysql50#app` UPGRADE DATA DIRECTORY NAME", True),
+        ("CREATE OR REPLACE DEFINER=`root`@`%` SQL SECURITY DEFINER VIEW v AS SELECT 1 t", False),
+        ("/* x */ CREATE DEFINER=`a b`@`%` TRIGGER x BEFORE INSERT ON t FOR EACH ROW DO 0", False),
+        ("CREATE UNIQUE INDEX i ON t (a)", True),
+        ("RENAME TABLES u TO t", True),
+        ("/*!50003 CREATE*/ /*!50003 TRIGGER x BEFORE INSERT ON t FOR EACH ROW DO 0 */", True),
         ("DROP TABLE app.u", False),
         ("ALTER TABLE parent RENAME p2", True),
         ("GRANT SELECT ON app.t TO x", False),
@@ -184,6 +228,12 @@ def test_which_ddl_concerns_an_object(statement: str, expected: bool) -> None:
     assert (
         concerns(LoggedDdl(Gtid.parse(f"{A}:1"), NOW, statement[:16_384]), KEY, names) == expected
     )
+
+
+def test_which_ddl_of_a_schema_changes_the_schema() -> None:
+    schema = ObjectKey(ObjectKind.SCHEMA, "app")
+    ddl = LoggedDdl(Gtid.parse(f"{A}:1"), NOW, "ALTER DATABASE app CHARACTER SET ascii")
+    assert concerns(ddl, schema, frozenset({"app"}))
 
 
 def objects(

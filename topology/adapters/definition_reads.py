@@ -33,15 +33,15 @@ from topology.adapters.definition_statements import (
     DigestQuery,
     digest_queries,
     limits_statement,
-    neighbours_of_trigger,
     orders_triggers,
     show_create,
+    triggers_beside,
 )
 from topology.adapters.reading_statements import VERSION
 from topology.adapters.status import parse_owned
 from topology.adapters.unread import unread_fact
 from topology.adapters.vendor_facts import vendor_of_row
-from topology.definitions.canonical import CanonicalDefinition, canonical_definition, with_order
+from topology.definitions.canonical import CanonicalDefinition, canonical_definition
 from topology.definitions.schema_objects import (
     ObjectDigest,
     ObjectKey,
@@ -252,20 +252,24 @@ class DefinitionReader:
             unread.append(UnreadFact(key.label, UnreadReason.PRIVILEGE, why))
         else:
             create = text_of(row[shown])
+            triggers: tuple[str, ...] = ()
             if key.kind is ObjectKind.TRIGGER and orders_triggers(self._server.version):
-                create = self._ordered(key, create)
+                triggers = self._triggers_beside(key)
             definitions[key] = canonical_definition(
                 key.kind,
                 create,
                 self._server.default_collations,
                 session={name: text_of(row[name]) for name in SESSION_COLUMNS if name in row},
+                triggers=triggers,
+                name=key.name,
             )
 
-    def _ordered(self, key: ObjectKey, create: str) -> str:
-        """Return CREATE TRIGGER with its place among the triggers of its event."""
-        rows = self._rows(neighbours_of_trigger(key), "name", "distance")
-        names = {int(row["distance"]): text_of(row["name"]) for row in rows}
-        return with_order(create, follows=names.get(-1), precedes=names.get(1))
+    def _triggers_beside(self, key: ObjectKey) -> tuple[str, ...]:
+        """Return the triggers of the table, timing and event of a trigger, in action order."""
+        rows = self._rows(triggers_beside(key), "name", "place")
+        return tuple(
+            text_of(row["name"]) for row in sorted(rows, key=lambda row: int(row["place"]))
+        )
 
     def _rows(self, statement: str, *expected: str) -> list[Row]:
         assert self._connection is not None

@@ -98,8 +98,7 @@ _EVENT: Final = (
     "STARTS",
     "ENDS",
     "ON_COMPLETION",
-    # A replica disables an event by itself.
-    "IF(STATUS LIKE '%SIDE%', 'ENABLED', STATUS)",
+    # Not STATUS: an applier disables every event, also one that the source has disabled.
     "TIME_ZONE",
     "SQL_MODE",
     "EVENT_COMMENT",
@@ -268,8 +267,8 @@ def show_create(key: ObjectKey) -> str:
     return f"SHOW CREATE {key.kind.value.upper()} {named}"
 
 
-def neighbours_of_trigger(key: ObjectKey) -> str:
-    """Return the statement that reads the triggers directly before and after one, of its event.
+def triggers_beside(key: ObjectKey) -> str:
+    """Return the statement that reads the triggers of one trigger's table, timing and event.
 
     SHOW CREATE TRIGGER shows no order. Several triggers of one event need 5.7.2 or later.
     """
@@ -281,12 +280,10 @@ def neighbours_of_trigger(key: ObjectKey) -> str:
         )
     )
     return (
-        "SELECT o.TRIGGER_NAME AS name, CAST(o.ACTION_ORDER AS SIGNED)"  # noqa: S608 - quoted
-        " - CAST(t.ACTION_ORDER AS SIGNED) AS distance"
+        "SELECT o.TRIGGER_NAME AS name, o.ACTION_ORDER AS place"  # noqa: S608 - quoted
         f" FROM information_schema.TRIGGERS t JOIN information_schema.TRIGGERS o ON {same}"
         f" WHERE t.TRIGGER_SCHEMA = {quote_string(key.schema)}"
         f" AND t.TRIGGER_NAME = {quote_string(key.name)}"
-        " AND ABS(CAST(o.ACTION_ORDER AS SIGNED) - CAST(t.ACTION_ORDER AS SIGNED)) = 1"
     )
 
 

@@ -8,8 +8,7 @@ r"""The text of SHOW CREATE in one form for all versions, in clauses that can be
        version comments          /*!50100 … */     …
        introducers               _utf8mb4'x'       'x'
        AUTO_INCREMENT=7 ROW_FORMAT=… STATS_…=… of a table: counters, server defaults, statistics
-       DISABLE ON REPLICA        of an event       ENABLE: a replica writes it by itself
-       PRECEDES x                of a trigger      nothing: it is the first of its event
+       DISABLE, … ON REPLICA     of an event       ENABLE: an applier disables either
 
 2. A column without COLLATE has the collation of its table, if it has no CHARACTER SET either.
    Otherwise it has the default of that character set, which depends on the version (utf8mb4: 5.7
@@ -32,9 +31,9 @@ from typing import Final
 from binlog.quoting import quote_identifier
 from topology.definitions.schema_objects import ObjectKind
 
-_QUOTED: Final = r"'(?:[^'\\]|''|\\.)*'|`(?:[^`]|``)*`"
-_PARTS: Final = re.compile(rf"({_QUOTED})", re.DOTALL)
-_SEPARATOR: Final = re.compile(rf"{_QUOTED}|(?P<next>,\n  )|(?P<end>\n\))", re.DOTALL)
+QUOTED: Final = r"'(?:[^'\\]|''|\\.)*'|`(?:[^`]|``)*`"
+_PARTS: Final = re.compile(rf"({QUOTED})", re.DOTALL)
+_SEPARATOR: Final = re.compile(rf"{QUOTED}|(?P<next>,\n  )|(?P<end>\n\))", re.DOTALL)
 _NAME: Final = re.compile(r"`((?:[^`]|``)*)`")
 _TEXT_TYPE: Final = re.compile(
     r"\s*(?:(?:tiny|medium|long)?text|(?:var)?char|enum|set)\b", re.IGNORECASE
@@ -47,7 +46,7 @@ _DROPPED: Final = re.compile(
     r" (?:AUTO_INCREMENT=\d+|ROW_FORMAT=\w+|STATS_\w+=\w+|/\*!\d+ *\*/)", re.IGNORECASE
 )
 _DEFINER: Final = re.compile(
-    rf"\s+DEFINER\s*=\s*((?:{_QUOTED}|[^\s@]+)@(?:{_QUOTED}|\S+))", re.IGNORECASE | re.DOTALL
+    rf"\s+DEFINER\s*=\s*((?:{QUOTED}|[^\s@]+)@(?:{QUOTED}|\S+))", re.IGNORECASE | re.DOTALL
 )
 # Modes of sql_mode that later versions do not have.
 _GONE_MODES: Final = frozenset({"NO_AUTO_CREATE_USER"})
@@ -63,11 +62,15 @@ _ALIKE: Final = (
     (re.compile(r"\bgeometrycollection\b"), "geomcollection"),
     (re.compile(r"\butf8(?=\b(?!mb)|_(?!mb))"), "utf8mb3"),
     (re.compile(r"\b_utf8(?:mb3|mb4)?\s?$"), ""),
-    (re.compile(r"\bDISABLE ON (?:SLAVE|REPLICA)\b"), "ENABLE"),
+    (
+        re.compile(
+            r"\b(ON COMPLETION (?:NOT )?PRESERVE) (?:ENABLE|DISABLE(?: ON (?:SLAVE|REPLICA))?)\b"
+        ),
+        r"\1 ENABLE",
+    ),
 )
-_PRECEDES: Final = re.compile(rf" PRECEDES {_QUOTED}(?= )")
 _EACH_ROW: Final = re.compile(
-    rf"{_QUOTED}|(?P<words>\bFOR\s+EACH\s+ROW\b)", re.IGNORECASE | re.DOTALL
+    rf"{QUOTED}|(?P<words>\bFOR\s+EACH\s+ROW\b)", re.IGNORECASE | re.DOTALL
 )
 # The primary key that a server generates (8.0.30 and later; sql/sql_gipk.cc).
 _GENERATED_COLUMN: Final = re.compile(
@@ -114,6 +117,9 @@ class CanonicalDefinition:
     clauses: tuple[Clause, ...]
     create: str
     collation: str = ""  # of a table: the default of its columns
+    # Of a trigger: all triggers of its table, timing and event, in action order. `create` does not
+    # have its place; the clauses have FOLLOWS.
+    triggers: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -136,33 +142,35 @@ def canonical_definition(
     default_collations: Mapping[str, str],
     *,
     session: Mapping[str, str] | None = None,
+    triggers: tuple[str, ...] = (),
+    name: str = "",
 ) -> CanonicalDefinition:
     """Return the canonical form of what SHOW CREATE printed.
 
     `default_collations` has the default collation of each character set of that server. `session`
     has the settings of the session that created the object, which SHOW CREATE prints beside it.
+    `triggers` are those of the table, timing and event of the trigger `name`, in action order.
     """
     if kind is ObjectKind.TABLE:
         return _table(create, default_collations)
-    text = create
+    at = triggers.index(name) if name in triggers else 0
+    text = with_order(create, follows=triggers[at - 1] if at else None, precedes=None)
     definer = ""
     if (found := _DEFINER.search(text)) is not None:
         definer = f"DEFINER={found[1]}"
         text = text[: found.start()] + text[found.end() :]
     clauses = [Clause(ClauseKind.DEFINER, "", definer, definer)] if definer else []
     body = _alike(text)
-    if kind is ObjectKind.TRIGGER:
-        body = _PRECEDES.sub("", body, count=1)
     if kind is ObjectKind.SCHEMA:
         body = _schema(text, default_collations)
     if kind is ObjectKind.VIEW:
         body = _broken(body)
     clauses.append(Clause(ClauseKind.BODY, "", text, body))
-    for name, value in (session or {}).items():
+    for setting, value in (session or {}).items():
         compared = re.sub(r"\butf8(?=_|$)", "utf8mb3", value)
         compared = ",".join(each for each in compared.split(",") if each not in _GONE_MODES)
-        clauses.append(Clause(ClauseKind.SESSION, name, value, f"-- {name}: {compared}"))
-    return CanonicalDefinition(kind, tuple(clauses), create)
+        clauses.append(Clause(ClauseKind.SESSION, setting, value, f"-- {setting}: {compared}"))
+    return CanonicalDefinition(kind, tuple(clauses), create, triggers=triggers)
 
 
 def without_generated_key(table: CanonicalDefinition) -> CanonicalDefinition:
@@ -186,7 +194,7 @@ def without_generated_key(table: CanonicalDefinition) -> CanonicalDefinition:
 
 
 def with_order(create: str, *, follows: str | None, precedes: str | None) -> str:
-    """Return CREATE TRIGGER with FOLLOWS, or for the first of several PRECEDES."""
+    """Return CREATE TRIGGER with FOLLOWS or PRECEDES; without either if both are None."""
     if follows is None and precedes is None:
         return create
     word, other = ("FOLLOWS", follows) if follows is not None else ("PRECEDES", precedes)
@@ -265,7 +273,7 @@ def _options(rest: str) -> tuple[str, str, str]:
 
 def _before(text: str, words: str) -> tuple[str, str, str]:
     """Partition a text at words outside quotes."""
-    for found in re.finditer(rf"{_QUOTED}|(?P<words>{words})", text, re.DOTALL):
+    for found in re.finditer(rf"{QUOTED}|(?P<words>{words})", text, re.DOTALL):
         if found["words"] is not None:
             return text[: found.start()], words, text[found.end() :]
     return text, "", ""
@@ -312,7 +320,7 @@ def _type_end(rest: str) -> int:
     assert word is not None
     if not rest[word.end() :].startswith("("):
         return word.end()
-    inside = re.compile(rf"{_QUOTED}|(?P<end>\))", re.DOTALL)
+    inside = re.compile(rf"{QUOTED}|(?P<end>\))", re.DOTALL)
     ends = (found.end() for found in inside.finditer(rest, word.end()) if found["end"])
     return next(ends, len(rest))
 

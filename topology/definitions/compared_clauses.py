@@ -133,11 +133,11 @@ def _moved(ours: tuple[Clause, ...], theirs: tuple[Clause, ...]) -> frozenset[st
     second = [each.name.casefold() for each in theirs]
     common = [name for name in second if name in set(first)]
     places = {name: at for at, name in enumerate(first)}
-    kept = _longest_ascending([places[name] for name in common])
+    kept = longest_ascending([places[name] for name in common])
     return frozenset(name for name in common if places[name] not in kept)
 
 
-def _longest_ascending(numbers: list[int]) -> set[int]:
+def longest_ascending(numbers: list[int]) -> set[int]:
     """Return the members of a longest ascending subsequence (patience sorting)."""
     ends: list[list[int]] = []  # ends[n]: an ascending sequence of n + 1 with the lowest end
     for number in numbers:

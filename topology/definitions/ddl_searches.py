@@ -5,7 +5,8 @@
    counts as proved only if no such transaction concerns the object.
 2. A statement concerns an object if it contains the object's name as a word, or that of a table
    that the object depends on. It also does if it creates, changes or drops the object's schema.
-   That may be too many statements, never too few: a name must be written to be changed.
+   That may be too many statements, never too few: a name must be written to be changed. A
+   statement on objects of another kind does not: ALTER DATABASE changes no column.
 3. What could not be searched (purged, or behind a limit) may contain such a statement.
 """
 
@@ -21,6 +22,29 @@ from topology.definitions.schema_objects import ObjectKey, ObjectKind
 from topology.readings.logged_ddl import COMMENT, LoggedDdl
 
 _OF_SCHEMA: Final = re.compile(r"^\s*(?:CREATE|ALTER|DROP)\s+(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
+_USER: Final = r"(?:'[^']*'|`[^`]*`|[^\s@'`]+)"
+# A statement whose words up to the kind of its object are all known ones.
+_OF_KIND: Final = re.compile(
+    r"^\s*(?P<verb>CREATE|ALTER|DROP|RENAME)\s+"
+    r"(?:(?:OR\s+REPLACE|ONLINE|OFFLINE|IGNORE|UNIQUE|FULLTEXT|SPATIAL"
+    rf"|DEFINER\s*=\s*{_USER}(?:\s*@\s*{_USER})?|ALGORITHM\s*=\s*\w+|SQL\s+SECURITY\s+\w+)\s+)*"
+    r"(?P<kind>TABLES?|INDEX|VIEW|PROCEDURE|FUNCTION|TRIGGER|EVENT|DATABASE|SCHEMA)\b",
+    re.IGNORECASE,
+)
+_UPGRADES_NAME: Final = re.compile(r"\bUPGRADE\s+DATA\s+DIRECTORY\s+NAME\b", re.IGNORECASE)
+# ALTER TABLE and RENAME TABLE rename views too; the triggers of a table go with it.
+_CHANGED_BY: Final = {
+    **dict.fromkeys(
+        ("TABLE", "TABLES", "INDEX"),
+        frozenset({ObjectKind.TABLE, ObjectKind.VIEW, ObjectKind.TRIGGER}),
+    ),
+    **{
+        each.value.upper(): frozenset({each})
+        for each in ObjectKind
+        if each not in {ObjectKind.TABLE, ObjectKind.SCHEMA}
+    },
+    **dict.fromkeys(("DATABASE", "SCHEMA"), frozenset({ObjectKind.SCHEMA})),
+}
 _REFERENCES: Final = re.compile(r" REFERENCES (?:`(?:[^`]|``)+`\.)?`((?:[^`]|``)+)`")
 _TRIGGER_ON: Final = re.compile(
     r"\b(?:BEFORE|AFTER)\s+(?:INSERT|UPDATE|DELETE)\s+ON\s+(?:`?[^`.\s]+`?\.)?`?([^`\s]+)`?",
@@ -112,9 +136,24 @@ def concerns(ddl: LoggedDdl, key: ObjectKey, names: frozenset[str]) -> bool:
         return True  # it was cut
     if not all(map(str.isascii, names)) and (not text.isascii() or "\\x" in text):
         return True  # its session may have had a character set other than UTF-8
+    if key.kind not in _kinds_changed_by(text):
+        return False
     is_of_schema = _OF_SCHEMA.match(COMMENT.sub(" ", text)) is not None
     searched = names | {key.schema} if is_of_schema else names
     return any(_contains(text, name) for name in searched)
+
+
+def _kinds_changed_by(statement: str) -> frozenset[ObjectKind]:
+    """Return the kinds of objects that a statement can change; all of them if it is not known."""
+    text = COMMENT.sub(" ", statement)
+    found = _OF_KIND.match(text)
+    if found is None:
+        return frozenset(ObjectKind)
+    kind, verb = found["kind"].upper(), found["verb"].upper()
+    is_schema = kind in {"DATABASE", "SCHEMA"}
+    if is_schema and (verb == "DROP" or _UPGRADES_NAME.search(text)):
+        return frozenset(ObjectKind)
+    return _CHANGED_BY[kind]
 
 
 def _contains(text: str, name: str) -> bool:

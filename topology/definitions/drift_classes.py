@@ -130,15 +130,16 @@ DRIFT_CLASSES: Final[Mapping[DriftClass, DriftRow]] = MappingProxyType(
         ),
         DriftClass.INDEX_DIFFERENT: DriftRow((1062,), Repairable.BY_STATEMENT, "replace the index"),
         DriftClass.CONSTRAINT_FEWER: DriftRow(
-            (1091, 3821), Repairable.BY_STATEMENT, "add the constraint; it checks all rows"
+            (), Repairable.BY_STATEMENT, "add the constraint; it checks all rows"
         ),
         DriftClass.CONSTRAINT_MORE: DriftRow(
-            (1452, 1826, 3822),
+            (),
             Repairable.OPERATOR_DECIDES,
-            "find out why it was added: rows that violate it stop the applier (1452)",
+            "find out why it was added: rows that violate it stop the applier"
+            " (1452; a check: 3819)",
         ),
         DriftClass.CONSTRAINT_DIFFERENT: DriftRow(
-            (1452,), Repairable.BY_STATEMENT, "replace the constraint; it checks all rows"
+            (), Repairable.BY_STATEMENT, "replace the constraint; it checks all rows"
         ),
         DriftClass.OPTION: DriftRow(
             (), Repairable.OPERATOR_DECIDES, "another engine on a replica may be intended"
@@ -170,14 +171,30 @@ _OF_KIND: Final[Mapping[ObjectKind, tuple[int, int]]] = MappingProxyType(
     }
 )
 
+# Of constraints: if it is a foreign key, and if it is a check.
+_OF_CONSTRAINT: Final[Mapping[DriftClass, tuple[tuple[int, ...], tuple[int, ...]]]] = (
+    MappingProxyType(
+        {
+            DriftClass.CONSTRAINT_FEWER: ((1091,), (3821,)),
+            DriftClass.CONSTRAINT_MORE: ((1452, 1826), (3819, 3822)),
+            DriftClass.CONSTRAINT_DIFFERENT: ((1452,), (3819,)),
+        }
+    )
+)
+
 
 def words_of(drift_class: DriftClass, kind: ObjectKind) -> str:
     """Return a class in words: `procedure fewer` for a procedure that the replica does not have."""
     return drift_class.value.replace("other", kind.value)
 
 
+def errors_of_constraint(drift_class: DriftClass, *, is_check: bool) -> tuple[int, ...]:
+    """Return the error numbers that a constraint leads to; none for another class."""
+    return _OF_CONSTRAINT.get(drift_class, ((), ()))[is_check]
+
+
 def errors_of_classes(classes: Iterable[DriftClass], kind: ObjectKind) -> frozenset[int]:
-    """Return the error numbers that classes of an object lead to."""
+    """Return the error numbers that classes of an object lead to, except those of constraints."""
     found: set[int] = set()
     for each in classes:
         found |= set(DRIFT_CLASSES[each].errors)

@@ -10,12 +10,19 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 from typing import Final
 
 from binlog.quoting import quote_identifier, quote_string
 from topology.definitions.canonical import CanonicalDefinition, ClauseKind
 from topology.definitions.compared_clauses import ClauseChange
 from topology.definitions.drift_classes import DriftClass
+from topology.definitions.event_statements import (
+    EVENT_OF_UNKNOWN_ROLE,
+    as_on_replica,
+    status_comments,
+)
 from topology.definitions.schema_objects import ObjectKey, ObjectKind
 
 NOT_LOGGED: Final = "SET SESSION sql_log_bin = 0;"
@@ -25,6 +32,7 @@ _CREATE_DATABASE: Final = re.compile(r"^CREATE DATABASE\b", re.IGNORECASE)
 _COUNTER: Final = re.compile(r"^(\) .*?) AUTO_INCREMENT=\d+", re.MULTILINE)
 _INVISIBLE: Final = re.compile(r" INVISIBLE\b")
 _STORAGE: Final = re.compile(r"\) (STORED|VIRTUAL)\b", re.IGNORECASE)
+_REFERENCED: Final = re.compile(r"(?:`(?:[^`]|``)*`|[^`])*? REFERENCES (?=`(?:[^`]|``)+` )")
 _COMPOUND: Final = (
     ObjectKind.PROCEDURE,
     ObjectKind.FUNCTION,
@@ -33,14 +41,19 @@ _COMPOUND: Final = (
 )
 
 
-def creating(key: ObjectKey, definition: CanonicalDefinition) -> tuple[str, ...]:
+def creating(
+    key: ObjectKey, definition: CanonicalDefinition, *, event_status: str = EVENT_OF_UNKNOWN_ROLE
+) -> tuple[str, ...]:
     """Return what creates an object that only the source has."""
     if key.kind is ObjectKind.SCHEMA:
         return (f"{definition.create};",)
     text = definition.create
     if key.kind is ObjectKind.TABLE:
         text = _COUNTER.sub(r"\1", text)
-    return (_use(key), *_session(definition), *_as_statement(key.kind, text))
+    comments: tuple[str, ...] = ()
+    if key.kind is ObjectKind.EVENT:
+        text, comments = as_on_replica(text, event_status), status_comments(event_status)
+    return (*comments, _use(key), *_session(definition), *_as_statement(key.kind, text))
 
 
 def dropping(key: ObjectKey) -> tuple[str, ...]:
@@ -56,7 +69,12 @@ def renaming(key: ObjectKey, replica_key: ObjectKey) -> tuple[str, ...]:
 
 
 def changing(
-    key: ObjectKey, changes: Sequence[ClauseChange], source: CanonicalDefinition
+    key: ObjectKey,
+    changes: Sequence[ClauseChange],
+    source: CanonicalDefinition,
+    replica: CanonicalDefinition,
+    *,
+    event_status: str,
 ) -> tuple[str, ...]:
     """Return what changes an object that both servers have."""
     if key.kind is ObjectKind.TABLE:
@@ -68,8 +86,18 @@ def changing(
     if key.kind is ObjectKind.VIEW:
         view = f"{_CREATE.sub('CREATE OR REPLACE', source.create, count=1)};"
         return (_use(key), *_session(source), view)
-    drop = f"DROP {key.kind.value.upper()} IF EXISTS {qualified(key)};"
-    return (_use(key), *_session(source), drop, *_as_statement(key.kind, source.create))
+    drop = dropping_again(key)
+    text = source.create
+    comments: tuple[str, ...] = ()
+    if key.kind is ObjectKind.EVENT:
+        text = as_on_replica(text, event_status)
+        comments = status_comments(event_status, replica.create)
+    return (*comments, _use(key), *_session(source), drop, *_as_statement(key.kind, text))
+
+
+def dropping_again(key: ObjectKey) -> str:
+    """Return what drops an object that the next statement creates again."""
+    return f"DROP {key.kind.value.upper()} IF EXISTS {qualified(key)};"
 
 
 def qualified(key: ObjectKey) -> str:
@@ -96,16 +124,52 @@ def _as_statement(kind: ObjectKind, create: str) -> tuple[str, ...]:
 
 
 def _altering(key: ObjectKey, changes: Sequence[ClauseChange]) -> Iterator[str]:
-    """Yield one ALTER TABLE for each change; the default character set first.
+    """Yield one ALTER TABLE for each change, in an order in which the server accepts them.
 
-    A column whose clause has no character set gets the default of its table.
+    1. Constraints are dropped first: no index that a foreign key needs can be dropped before it
+       (1553), and no column of a check (3959).
+    2. Then the default character set: a column whose clause has none gets that of its table.
+    3. Indexes are dropped before their columns, with which the server drops them (1091).
+    4. Constraints are added last: their columns and indexes exist then, and an index that a foreign
+       key would create by itself is not created twice (1061).
     """
     table = f"ALTER TABLE {qualified(key)}"
-    for change in sorted(changes, key=_sets_default, reverse=True):
-        for action in _ACTIONS[change.drift_class](change):
-            drops = action.startswith("DROP ") and change.source is None
-            text = f"{table} {action};"
-            yield "\n".join(f"-- {line}" for line in text.split("\n")) if drops else text
+    actions = [
+        (
+            _phase(change, action),
+            f"{table} {action};",
+            change.source is None and action.startswith("DROP "),
+        )
+        for change in changes
+        for action in _ACTIONS[change.drift_class](_in_schema(change, key.schema))
+    ]
+    for _, text, drops in sorted(actions, key=itemgetter(0)):
+        yield "\n".join(f"-- {line}" for line in text.split("\n")) if drops else text
+
+
+def _phase(change: ClauseChange, action: str) -> int:
+    if action.startswith(("DROP FOREIGN KEY", "DROP CHECK")):
+        return 0
+    if _sets_default(change):
+        return 1
+    if change.drift_class is DriftClass.COLUMN_MORE:
+        return 3
+    return 4 if action.startswith("ADD CONSTRAINT") else 2
+
+
+def _in_schema(change: ClauseChange, schema: str) -> ClauseChange:
+    """Return a change whose foreign key names the schema of its table: 5.6 has no default (1046).
+
+    SHOW CREATE TABLE omits the schema of a referenced table that is in the same one.
+    """
+    if change.source is None or change.source.kind is not ClauseKind.FOREIGN_KEY:
+        return change
+    found = _REFERENCED.match(change.source.raw)
+    if found is None:
+        return change
+    raw = change.source.raw
+    whole = f"{raw[: found.end()]}{quote_identifier(schema)}.{raw[found.end() :]}"
+    return replace(change, source=replace(change.source, raw=whole))
 
 
 def _sets_default(change: ClauseChange) -> bool:

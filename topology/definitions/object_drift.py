@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from topology.catalogue.findings import Grade, Severity, Verdict, worst_verdict
-from topology.definitions.canonical import CanonicalDefinition
+from topology.definitions.canonical import CanonicalDefinition, ClauseKind
 from topology.definitions.compared_clauses import ClauseChange
 from topology.definitions.ddl_searches import OnTheWay
-from topology.definitions.drift_classes import DriftClass, errors_of_classes, words_of
+from topology.definitions.drift_classes import (
+    DriftClass,
+    errors_of_classes,
+    errors_of_constraint,
+    words_of,
+)
+from topology.definitions.event_statements import EVENT_OF_UNKNOWN_ROLE
 from topology.definitions.row_effects import RowConsequence, RowEffect
 from topology.definitions.schema_objects import ObjectKey, ServerObjects
 from topology.readings.logged_ddl import LoggedDdl
@@ -57,6 +63,8 @@ class PairFacts:
     # Sources of the replica other than this one.
     other_sources: tuple[str, ...] = ()
     has_channel: bool = True
+    # The status that SQL gives an event on the replica. DISABLE: its role is not known.
+    event_status: str = EVENT_OF_UNKNOWN_ROLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,10 @@ class ObjectDrift:
     def errors(self) -> tuple[int, ...]:
         """Return the error numbers that the difference may lead to, in order."""
         found = errors_of_classes(self.classes, self.key.kind)
+        for each in self.changes:
+            clause = each.source or each.replica
+            is_check = clause is not None and clause.kind is ClauseKind.CHECK
+            found |= set(errors_of_constraint(each.drift_class, is_check=is_check))
         own = {self.rows.errno} if self.rows.errno is not None else set()
         return tuple(sorted(found | own))
 

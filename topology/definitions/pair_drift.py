@@ -19,7 +19,8 @@ An object that one side does not show may still be there, if the account cannot 
 its kind (visibility.py). Then the difference is not reported; the kind is unknown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from topology.catalogue.findings import Grade, Severity
@@ -43,6 +44,8 @@ from topology.definitions.row_effects import (
     consequence_of,
 )
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, ServerObjects
+from topology.definitions.statement_order import in_order
+from topology.definitions.trigger_statements import trigger_statements
 from topology.definitions.visibility import needed_for
 from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import UnreadFact, UnreadReason
@@ -84,7 +87,8 @@ def drift_between(
 ) -> PairDrift:
     """Return the differences that are left after the definitions were read in full."""
     comparison = _Comparison(source, replica, facts)
-    differences = tuple(sorted(comparison.differences(pairs), key=_place))
+    found = in_order(tuple(comparison.differences(pairs)))
+    differences = tuple(_with_triggers(found, source, replica, facts))
     unknown = [
         *((source.server, fact) for fact in source.objects.unread),
         *((replica.server, fact) for fact in replica.objects.unread),
@@ -96,9 +100,19 @@ def drift_between(
     )
 
 
-def _place(difference: ObjectDrift) -> tuple[int, tuple[str, int, str]]:
-    order = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
-    return (order.index(difference.severity), difference.key.order)
+def _with_triggers(
+    differences: Sequence[ObjectDrift], source: ServerSide, replica: ServerSide, facts: PairFacts
+) -> Iterator[ObjectDrift]:
+    """Yield the differences with the SQL of triggers, which depend on each other."""
+    scripts = dict(trigger_statements(differences, source, replica))
+    waits = not facts.way.is_complete
+    waits |= any(each.pending for each in differences if each.key in scripts)
+    for each in differences:
+        if each.key in scripts:
+            script = scripts[each.key]
+            yield replace(each, statements=_for_later(script) if waits else script)
+        else:
+            yield each
 
 
 class _Comparison:
@@ -173,14 +187,16 @@ class _Comparison:
             pair.source,
             tuple(dict.fromkeys(each.drift_class for each in changes)),
             rows,
-            changing(pair.replica, changes, ours),
+            changing(pair.replica, changes, ours, theirs, event_status=self._facts.event_status),
             changes=changes,
             replica_key=pair.replica if pair.replica != pair.source else None,
         )
 
     def _fewer(self, key: ObjectKey) -> ObjectDrift:
         definition = self._source.definitions.get(key)
-        statements = creating(key, definition) if definition is not None else ()
+        statements: tuple[str, ...] = ()
+        if definition is not None:
+            statements = creating(key, definition, event_status=self._facts.event_status)
         contained = _contained(self._source.objects, key)
         has_rows = key.kind is ObjectKind.TABLE or contained > 0
         return self._evaluated(

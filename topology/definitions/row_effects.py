@@ -3,12 +3,14 @@
 An applier assigns the values of a row by position, never by name (reference manual, "Replication
 with Differing Table Definitions on Source and Replica"):
 
-1. More columns at the end of either table are permitted: the replica uses the default, or drops the
-   values.
+1. More columns at the end of either table are permitted. A replica with more uses their defaults;
+   one with fewer loses the values, without an error (seen on 9.7.4).
 2. At each common position the types must be equal, or replica_type_conversions must permit the
    conversion. Otherwise the applier stops with 1677.
 3. Types that fit while the columns at that position are not the same: the values go to another
    column, without an error.
+4. A constraint that only the replica has, or has in another form, stops the applier at the first
+   row that violates it: the source accepts such rows (3819, 1452; seen on 9.7.4).
 
 The conversions are those of `can_convert_field_to`, sql/rpl_utility.cc; 42 pairs of types were
 tried on 9.7.4 and 5.6.24, with each setting of replica_type_conversions. What this module cannot
@@ -24,7 +26,7 @@ from typing import Final
 from binlog.schema.charset_names import CHARACTER_BYTES_MAX
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import CannotFollow, Column
-from topology.definitions.canonical import CanonicalDefinition
+from topology.definitions.canonical import CanonicalDefinition, ClauseKind
 
 LOSSY: Final = "ALL_LOSSY"
 NON_LOSSY: Final = "ALL_NON_LOSSY"
@@ -55,6 +57,8 @@ class RowEffect(Enum):
     STOPS = "the applier stops"
     WRONG_COLUMN = "values go to another column"
     WRONG_VALUE = "values change without an error"
+    LOST = "values are lost without an error"
+    MAY_STOP = "rows that violate a constraint of the replica stop the applier"
     UNKNOWN = "unknown"
 
 
@@ -69,7 +73,7 @@ class RowConsequence:
     @property
     def is_severe(self) -> bool:
         """Return whether rows stop the applier, or get wrong without an error."""
-        return self.effect in {RowEffect.STOPS, RowEffect.WRONG_COLUMN, RowEffect.WRONG_VALUE}
+        return self.effect in _SEVERE
 
 
 APPLIED: Final = RowConsequence(RowEffect.APPLIED)
@@ -79,10 +83,15 @@ _ORDER: Final = (
     RowEffect.STOPS,
     RowEffect.WRONG_COLUMN,
     RowEffect.WRONG_VALUE,
+    RowEffect.LOST,
+    RowEffect.MAY_STOP,
     RowEffect.UNKNOWN,
     RowEffect.CONVERTED,
     RowEffect.APPLIED,
 )
+_SEVERE: Final = frozenset(_ORDER[: _ORDER.index(RowEffect.UNKNOWN)])
+_FOREIGN_KEY_FAILS: Final = 1452  # ER_NO_REFERENCED_ROW_2
+_CHECK_FAILS: Final = 3819  # ER_CHECK_CONSTRAINT_VIOLATED
 
 
 class _Conversion(Enum):
@@ -108,7 +117,7 @@ def consequence_of(
         theirs = definition_from_create(replica.create, schema=schema).columns
     except CannotFollow as problem:
         return RowConsequence(RowEffect.UNKNOWN, why=f"a definition cannot be read: {problem}")
-    effects = tuple(_effects(ours, theirs, conversions))
+    effects = (*_effects(ours, theirs, conversions), *_constraints(source, replica))
     return min(effects, key=lambda each: _ORDER.index(each.effect), default=APPLIED)
 
 
@@ -129,6 +138,30 @@ def _effects(
                 RowEffect.WRONG_COLUMN,
                 why=f"column {number} is `{source.name}` on the source and `{replica.name}` here",
             )
+
+    lost = [f"`{each.name}`" for each in ours[len(theirs) :] if each.is_generated is None]
+    if lost:
+        yield RowConsequence(RowEffect.LOST, why=f"the replica has no column {', '.join(lost)}")
+
+
+def _constraints(
+    source: CanonicalDefinition, replica: CanonicalDefinition
+) -> Iterator[RowConsequence]:
+    """Yield what constraints do that the source does not have, or has in another form."""
+    own = {each.name.casefold(): each.text for each in source.of(ClauseKind.CHECK)}
+    for each in replica.of(ClauseKind.CHECK):
+        same = own.get(each.name.casefold())
+        if each.text == same or " NOT ENFORCED" in each.text:
+            continue
+        which = "only on the replica" if same is None else "another one on the source"
+        yield RowConsequence(
+            RowEffect.MAY_STOP, _CHECK_FAILS, f"the check `{each.name}` is {which}"
+        )
+    names = {each.name.casefold() for each in source.of(ClauseKind.FOREIGN_KEY)}
+    for each in replica.of(ClauseKind.FOREIGN_KEY):
+        if each.name.casefold() not in names:
+            why = f"the foreign key `{each.name}` is only on the replica"
+            yield RowConsequence(RowEffect.MAY_STOP, _FOREIGN_KEY_FAILS, why)
 
 
 def _typed(source: Column, replica: Column, conversions: str | None) -> RowConsequence:

@@ -56,6 +56,7 @@ class Dialect:
     wait_for_position: str
     semi_sync_enabled: str
     skip_replica_start: str
+    disabled_event: str  # the status of an event that runs on the source only
     wait_for_gtids: str  # (set, seconds); the old function waits only while an applier runs
     has_tags: bool
     has_purged_append: bool
@@ -111,6 +112,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
             if version >= _WAIT_FOR_GTIDS
             else "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"
         ),
+        disabled_event="DISABLE ON REPLICA" if binary_log_status else "DISABLE ON SLAVE",
         semi_sync_enabled=(
             "rpl_semi_sync_source_enabled" if replica_variables else "rpl_semi_sync_master_enabled"
         ),

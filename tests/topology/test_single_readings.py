@@ -34,6 +34,7 @@ from topology.facts.former_ids import of_unknown_uuids
 from topology.facts.graph import Edge, Graph
 from topology.facts.half_received import half_received, may_be_half_received
 from topology.facts.memberships import Membership
+from topology.facts.since_reading import may_have_come
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_APPLIER, GroupMember, GroupSnapshot
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
@@ -170,6 +171,21 @@ def test_a_member_moves_if_what_it_is_missing_follows_what_arrived(
 def test_the_queue_of_a_member_has_what_it_has_not_executed() -> None:
     facts = group_of(received=gtids("A:1-9"), a="A:1-9", b="A:1-7")
     assert facts.appliers["b", GROUP_APPLIER].backlog == gtids("A:8-9")
+
+
+@pytest.mark.parametrize(
+    ("is_member", "expected"), [(True, f"{A}:10,{GROUP}:4"), (False, f"{A}:10")]
+)
+def test_a_server_that_was_read_once_may_have_what_it_had_not_then(
+    expected: str, *, is_member: bool
+) -> None:
+    """It had executed A:1-9 and the group's 1-3: only later ones can have come since."""
+    group = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet())
+    had = f"{A}:1-9,{GROUP}:1-3"
+    one = as_last_reading(a_server("a", A, had, group=group if is_member else None))
+    servers = {"a": one, "b": a_server("b", B, "", group=group)}
+    extra = GtidSet.parse(f"{A}:9-10,{C}:4,{GROUP}:3-4")
+    assert may_have_come(extra, ("a",), servers) == GtidSet.parse(expected)
 
 
 # -- what a source has purged ---------------------------------------------------------------------

@@ -20,7 +20,9 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding, Severity
 from topology.facts.accepted import (
     PLAN_SCHEMA_VERSION,
+    Acceptance,
     AcceptedRepair,
+    Decision,
     NotAPlan,
     accepted_from_plan,
     accepted_from_text,
@@ -176,6 +178,13 @@ def test_a_plan_explains_only_the_transactions_that_it_emptied_on_a_server(
     emptied = ((UUIDS["a"], gtids("b:1-3")), (UUIDS["c"], gtids("b:3")))
     finding = audited(seen(gtid), repair=replace(UNDONE, emptied=emptied))
     assert finding.severity is severity
+
+
+def test_a_server_without_the_transaction_needs_no_step() -> None:
+    """The plan takes the rows back on b, and c has executed nothing of b."""
+    three = model(server("a", ALL), server("b", ALL, channel("a")), server("c", "a:1-9"))
+    decision = Acceptance([UNDONE], snapshot_of(three).last).decision_on(seen("b:1"))
+    assert decision == Decision(UNDONE.plan_id)
 
 
 def test_a_server_without_the_transaction_does_not_show_that_it_is_empty_elsewhere() -> None:

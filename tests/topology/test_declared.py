@@ -108,6 +108,17 @@ def test_only_a_set_that_was_certainly_earlier_is_reported(
     assert codes == (["E4"] if is_reported else [])
 
 
+def test_a_change_that_added_other_gtids_was_not_too_early_for_these() -> None:
+    """The first change added A:1-8, and the backup with A:16 came after its commit."""
+    snapshot = pair()
+    a, b = snapshot.last
+    early = PurgedChange(NOON - timedelta(minutes=2), GtidSet.parse(f"{A}:1-8"))
+    later = PurgedChange(NOON, GtidSet.parse(f"{A}:9-16"))
+    evidence = HistoryEvidence(None, (), purged_changes=(early, later))
+    last = (a, replace(b, history_evidence=evidence))
+    assert findings(replace(snapshot, last=last)) == []
+
+
 def test_times_of_whole_seconds_prove_nothing() -> None:
     snapshot = pair()
     a, b = snapshot.last

@@ -164,6 +164,15 @@ def test_logs_without_exact_times_show_no_order() -> None:
     assert declared_later(replace(snapshot, last=last)) == {}
 
 
+def test_transactions_that_were_logged_at_one_moment_show_no_order() -> None:
+    snapshot = pair(*LATER)
+    a, b = snapshot.last
+    assert b.history_evidence is not None
+    records = tuple(replace(each, logged_at=NOON) for each in b.history_evidence.commits)
+    last = (a, replace(b, history_evidence=replace(b.history_evidence, commits=records)))
+    assert declared_later(replace(snapshot, last=last)) == {}
+
+
 @pytest.mark.parametrize(
     ("logged", "clock", "is_reported"),
     [

@@ -32,8 +32,9 @@ from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.declared import declared_early
 from topology.facts.former_ids import of_unknown_uuids
 from topology.facts.graph import Edge, Graph
-from topology.facts.half_received import may_be_half_received
+from topology.facts.half_received import half_received, may_be_half_received
 from topology.facts.memberships import Membership
+from topology.facts.since_reading import may_have_come
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_APPLIER, GroupMember, GroupSnapshot
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
@@ -127,9 +128,64 @@ def test_a_members_own_group_may_have_its_server_id(server_id: int | None) -> No
     assert found == {"b": gtids("C:4-9")}
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "states", "expected"),
+    [
+        (("A:1-5", ""), ("A:1-6", "A:6"), ("ONLINE", "ONLINE"), (False, True)),
+        # It executed what it had received: nothing arrived.
+        (("A:1-5", "A:6"), ("A:1-6", "A:6"), ("ONLINE", "ONLINE"), (False, False)),
+        # What arrived is under another UUID.
+        (("A:1-5,B:1", ""), ("A:1-5,B:1-2", ""), ("ONLINE", "ONLINE"), (False, False)),
+        (("A:1-5,B:1", ""), ("A:1-5,B:1-2", ""), ("RECOVERING", "ONLINE"), (True, True)),
+        (("A:1-5", ""), ("A:1-5", ""), ("RECOVERING", "ONLINE"), (True, False)),
+    ],
+)
+def test_a_member_moves_if_what_it_is_missing_follows_what_arrived(
+    first: tuple[str, str],
+    last: tuple[str, str],
+    states: tuple[str, str],
+    expected: tuple[bool, bool],
+) -> None:
+    """The member a has A:1-9: is b recovering, and does it move?"""
+    a, b = (GroupMember(UUIDS[name], name, 3306, "ONLINE", "PRIMARY") for name in "ab")
+    readings = []
+    for (executed, received), state in zip((first, last), states, strict=True):
+        members = (a, replace(b, state=state))
+        views = (
+            GroupSnapshot(GROUP, shown, "PRIMARY", gtids(each), members)
+            for shown, each in (("ONLINE", ""), (state, received))
+        )
+        of_a, of_b = views
+        readings.append(
+            a_cluster(
+                "group",
+                a_server("a", A, gtids("A:1-9"), group=of_a),
+                a_server("b", B, gtids(executed), group=of_b),
+            )
+        )
+    [group] = gather_facts(replace(readings[0], last=readings[1].last), Policy()).groups
+    [backlog] = [each for each in group.backlogs if each.server == "b"]
+    assert (backlog.is_recovering, backlog.moved) == expected
+
+
 def test_the_queue_of_a_member_has_what_it_has_not_executed() -> None:
     facts = group_of(received=gtids("A:1-9"), a="A:1-9", b="A:1-7")
     assert facts.appliers["b", GROUP_APPLIER].backlog == gtids("A:8-9")
+
+
+@pytest.mark.parametrize(
+    ("is_member", "expected"), [(True, f"{A}:10,{GROUP}:4"), (False, f"{A}:10")]
+)
+def test_a_server_that_was_read_once_may_have_what_it_had_not_then(
+    expected: str, *, is_member: bool
+) -> None:
+    """It had executed A:1-9 and the group's 1-3: only later ones can have come since."""
+    group = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet())
+    had = f"{A}:1-9,{GROUP}:1-3"
+    one = as_last_reading(a_server("a", A, had, group=group if is_member else None))
+    servers = {"a": one, "b": a_server("b", B, "", group=group)}
+    extra = GtidSet.parse(f"{A}:9-10,{C}:4,{GROUP}:3-4")
+    assert may_have_come(extra, ("a",), servers) == GtidSet.parse(expected)
 
 
 # -- what a source has purged ---------------------------------------------------------------------
@@ -201,6 +257,51 @@ def test_an_unread_position_matters_where_the_applier_has_read_all(
     channel = a_channel("a", A, **{"applier_state": READ_ALL, **facts})
     replica = a_server("b", B, "", version=ServerVersion(5, 6, 24))
     assert may_be_half_received(replica, channel, log_end=log_end) is expected
+
+
+NO_WORK = "Waiting for an event from Coordinator"
+BEFORE = LogPosition.of(file="binlog.000003", position=9)
+AT_NINE = WorkerSnapshot(1, gtids("A:9"), 0, "", state=NO_WORK)
+OLD: dict[str, Any] = {"version": ServerVersion(5, 6, 24)}
+NO_WORKERS = {"settings": (("replica_parallel_workers", "0"),)}
+
+
+@pytest.mark.parametrize(
+    ("replica", "channel", "expected"),
+    [
+        # 5.6: it is the only transaction that is received and not executed.
+        (OLD, {}, "A:9"),
+        (OLD, {"workers": ()}, ""),  # it has workers that the account may not see
+        ({**OLD, **NO_WORKERS}, {"workers": ()}, "A:9"),
+        (OLD, {"workers": (AT_NINE,)}, ""),  # a worker has all of it
+        (OLD, {"applied_to": None}, ""),
+        (OLD, {"applied_to": HERE}, ""),  # the applier is between two transactions
+        (OLD, {"gtid_retrieved": gtids("A:1-10")}, ""),
+        ({"version": ServerVersion(5, 7, 44)}, {}, ""),  # it shows no worker's transaction
+        # 8.0: a worker has it, and it is not among the received ones.
+        ({}, {"gtid_retrieved": gtids("A:1-8"), "workers": (AT_NINE,)}, "A:9"),
+        ({}, {"workers": (AT_NINE,)}, ""),
+        (
+            {},
+            {
+                "gtid_retrieved": gtids("A:1-8"),
+                "workers": (AT_NINE,),
+                "applier_state": "Reading event from the relay log",  # the rest may be there
+            },
+            "",
+        ),
+    ],
+)
+def test_a_transaction_is_half_received_if_its_applier_waits_for_the_rest(
+    replica: dict[str, Any], channel: dict[str, Any], expected: str
+) -> None:
+    """The receiver is before the end of the source's log."""
+    idle = WorkerSnapshot(1, GtidSet(), 0, "", state=NO_WORK)
+    usual = {"gtid_retrieved": gtids("A:1-9"), "applied_to": BEFORE, "workers": (idle,)}
+    shown = a_channel("a", A, **{"applier_state": READ_ALL, **usual, **channel})
+    server = a_server("b", B, gtids("A:1-8"), channels=(shown,), **replica)
+    end = LogPosition.of(file="binlog.000003", position=9999)
+    assert half_received(server, shown, log_end=end) == gtids(expected)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,21 @@ def test_what_the_replica_is_committing_it_has_not_lost() -> None:
     assert found == {"a": gtids("B:7")}
 
 
+@pytest.mark.parametrize("receiver", [ThreadState.RUNNING, ThreadState.STOPPED])
+def test_a_stopped_channel_may_bring_back_what_a_replica_has_lost(receiver: ThreadState) -> None:
+    """a received B:7 from c, and b will receive it when its channel is started."""
+    channels = (replace(FROM_C, gtid_retrieved=gtids("B:7")),)
+    graph, servers = three(
+        a={"gtid_executed": gtids("B:7"), "channels": channels},
+        b={"gtid_executed": GtidSet()},
+        c={"server_uuid": FROM_C.source_uuid, "gtid_executed": None},
+    )
+    below, edge = graph.edges
+    link = replace(below, channel=replace(below.channel, receiver=receiver))
+    found = maybe_by_hand(edge, graph=replace(graph, edges=(link, edge)), servers=servers)
+    assert found == {"a": gtids("B:7")}
+
+
 def test_the_source_of_another_replica_explains_nothing() -> None:
     more = (
         "server d uuid=D executed=A:1-30,Z:1-5\n"

@@ -73,6 +73,19 @@ def test_versions_write_one_definition_in_different_ways() -> None:
     assert "COMMENT='AUTO_INCREMENT=9'" in old.lines[-1]
 
 
+def test_whether_an_event_is_enabled_is_not_compared() -> None:
+    forms = {
+        canonical_definition(
+            ObjectKind.EVENT,
+            f"CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY ON COMPLETION {word} {status} DO SELECT 1",
+            NEW,
+        ).lines
+        for status in ("ENABLE", "DISABLE", "DISABLE ON SLAVE", "DISABLE ON REPLICA")
+        for word in ("PRESERVE", "NOT PRESERVE")
+    }
+    assert len(forms) == 2
+
+
 @pytest.mark.parametrize(
     ("source", "replica", "expected"),
     [

@@ -221,7 +221,7 @@ def _choose_log_in_the_middle(world: World, dice: random.Random) -> Args | None:
     found = [
         (name, log.number)
         for name, server in sorted(world.servers.items())
-        for log in server.listed[1:]
+        for log in server.listed[1:-1]
         if log.entries
     ]
     return dice.choice(found) if found else None
@@ -231,12 +231,12 @@ def _choose_log_in_the_middle(world: World, dice: random.Random) -> Args | None:
 def lose_log(world: World, name: str, number: int) -> bool:
     """Restart without one binary log, of which binlog.index has no line any more.
 
-    The first log stays: gtid_purged is what its Previous_gtids event has. The restart begins a new
-    last one, whose Previous_gtids event has what was lost, so gtid_executed stays the same.
+    The first log stays: gtid_purged is what its Previous_gtids event has. So does the last one,
+    whose Previous_gtids event has what was lost, so gtid_executed stays the same.
     """
     server = world[name]
     log = server.file(number)
-    if log is None or log is server.listed[0] or not log.entries or server.group_applier:
+    if log is None or log not in server.listed[1:-1] or not log.entries or server.group_applier:
         return False
     if not server.log_bin or not restart_in_order(world, server):
         return False

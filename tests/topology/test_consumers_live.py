@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ import pytest
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import GtidEvent
 
-from compose.native import load
-from compose.native.installation import Clients
+from compose.native import load, shapes
+from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import GtidSet
 from gtid_audit.cli import run
+from tests.server_pool import Stock, kept
 from tests.topology.test_faults_live import targets_of
 from topology.adapters.collect import collect_cluster
 from topology.adapters.consumer_source import ConsumerSource
@@ -33,6 +34,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:'db' is deprecated:DeprecationWarning"),
 ]
 SECONDS = 5
+
+
+@pytest.fixture(scope="module")
+def pairs97(installation97: Installation) -> Iterator[Stock[Pair]]:
+    """Pairs that had no tag: else mysql-replication cannot read their Previous_gtids event."""
+    yield from kept(lambda: shapes.pair(installation97))
 
 
 @pytest.fixture(params=["9.7", "5.6"])

@@ -275,11 +275,12 @@ def test_nothing_is_pointed_while_a_relay_log_has_the_last_copy() -> None:
     assert (answer.outcome, answer.gtid_set) == (Outcome.DIVERGED, sets("a:5"))
     for candidate in ("b", "c"):
         promotion = promotion_of(found, candidate)
-        assert promotion.verdict in (Verdict.WARNING, Verdict.CRITICAL)
+        assert promotion.verdict in (Verdict.UNKNOWN, Verdict.CRITICAL)
         steps = promotion_steps(promotion, a_cluster("cluster", *servers))
         assert not any("CHANGE" in text for step in steps for text in step.statements)
-        assert [step.server for step in steps] == ["", "c", ""]
-        assert f"WAIT_FOR_EXECUTED_GTID_SET('{A}:5')" in steps[1].statements[0]
+        assert [step.server for step in steps] == ["", "a.example:3306", "c", ""]
+        assert "This source was not read" in steps[1].what
+        assert f"WAIT_FOR_EXECUTED_GTID_SET('{A}:5')" in steps[2].statements[0]
 
 
 def test_a_server_whose_obstacle_no_statement_clears_is_not_pointed() -> None:
@@ -304,14 +305,76 @@ def test_the_steps_use_the_channels_addresses_and_the_words_of_each_version() ->
         "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'inside-a.example', SOURCE_PORT = 3306,"
         " SOURCE_AUTO_POSITION = 1;"
     )
-    stop, b, c = promotion_steps(promotion_of(found, "a"), snapshot)
+    stop, versions, b, c = promotion_steps(promotion_of(found, "a"), snapshot)
     assert "Stop all writes" in stop.what
+    assert versions.what.startswith("A runs 9.7.4 and c 8.0.36: ")
     assert b.statements == (
         "STOP REPLICA;",
         change,
         "START REPLICA;",
     )
     assert c.server == "c"
+
+
+OFF = (("log_replica_updates", "OFF"),)
+FILTERED = a_channel("a", A, filters=("Replicate_Do_DB = d",))
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            {"settings": (("binlog_ignore_db", "d"),)},
+            "B does not log all of its changes (binlog_ig",
+        ),
+        ({"settings": (("binlog_do_db", "d"),)}, "B does not log all of its changes (binlog_do_db"),
+        ({"channels": (FILTERED,)}, "B does not apply all that it receives (Replicate_Do_DB = d)"),
+        ({"channels": (a_channel("a", A),), "settings": OFF}, "B does not log what it receives"),
+        ({"channels": (a_channel("a", A),)}, ""),
+        ({"settings": OFF}, ""),  # it receives nothing
+    ],
+)
+def test_what_a_candidate_leaves_out_is_a_warning(facts: dict[str, Any], said: str) -> None:
+    servers = (one("a", "a:1"), one("b", "a:1", **facts))
+    promotion = promotion_of(matrix(*servers), "b")
+    steps = promotion_steps(promotion, a_cluster("cluster", *servers))
+    assert promotion.verdict is (Verdict.WARNING if said else Verdict.OK)
+    assert [step.server for step in steps if said and step.what.startswith(said)] == ["b"] * bool(
+        said
+    )
+
+
+def test_a_source_that_is_not_one_of_the_servers_makes_the_answer_unknown() -> None:
+    """Only it may have its last transactions."""
+    gone = a_channel("x", C)
+    servers = (one("a", "a:1", channels=(gone,)), one("b", "a:1", channels=(gone,)))
+    found = matrix(*servers)
+    assert found.unread == (
+        ("x.example:3306", "it is the source of a, b, and is not one of these servers"),
+    )
+    assert found.verdict is promotion_of(found, "a").verdict is Verdict.UNKNOWN
+    snapshot = a_cluster("cluster", *servers)
+    declared = Policy(external_sources=frozenset({"x.example:3306"}))
+    assert handshake_matrix(snapshot, audit_cluster(snapshot, declared), declared).unread == ()
+
+
+def test_a_server_without_a_channel_needs_an_account_and_the_candidate_is_detached() -> None:
+    channel = a_channel("a", A)
+    servers = (
+        one("a", "a:1"),
+        one("b", "a:1", channels=(channel,), settings=(("read_only", "ON"),)),
+        one("c", "a:1", channels=(channel,)),
+    )
+    snapshot = a_cluster("cluster", *servers)
+    _, a, c, b = promotion_steps(promotion_of(matrix(*servers), "b"), snapshot)
+    assert "It has no channel: put in the account" in a.what
+    assert "SOURCE_USER = '(account)', SOURCE_PASSWORD = '(password)'," in a.statements[1]
+    assert "account" not in c.what + "".join(c.statements)
+    assert (b.server, b.statements) == (
+        "b",
+        ("STOP REPLICA;", "RESET REPLICA ALL;", "SET GLOBAL read_only = OFF;"),
+    )
+    assert "Detach it from its former source" in b.what
 
 
 # -- texts ----------------------------------------------------------------------------------------

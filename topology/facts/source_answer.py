@@ -27,6 +27,7 @@ The first reading of the replica is compared with the last one of the source, so
 make a transaction extra (collect.py).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -43,7 +44,7 @@ from topology.facts.refusal_texts import (
     same_uuid_text,
 )
 from topology.facts.runway import LogDeadline
-from topology.readings.dialect import BINARY_LOG
+from topology.readings.dialect import BINARY_LOG, BINARY_LOG_FILTERS
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer
 from topology.readings.version import ServerVersion, follows, refuse_each_other
@@ -261,6 +262,12 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
             f"{source.name} does not log what it receives (log_replica_updates = OFF): it refuses"
             " with error 1236 as soon as it has applied what it received"
         )
+    elif source.channels and "log_replica_updates" in notable_values(source.notable_settings):
+        doubts.append(
+            f"{source.name} does not log what it receives (log_replica_updates = OFF): it sends"
+            " nothing of what its source commits from now on"
+        )
+    doubts.extend(_leaves_out(source))
     here, replica = source.version, offer.server
     if replica is not None and here is not None and replica.version is not None:
         there = replica.version
@@ -270,3 +277,19 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
                 " its source's release series or the next one"
             )
     return doubts
+
+
+def _leaves_out(source: ReadServer) -> Iterator[str]:
+    """Yield which filters keep changes from what a server sends, or from its own rows."""
+    for option, value in source.settings or ():
+        if option in BINARY_LOG_FILTERS.values() and value:
+            yield (
+                f"{source.name} does not log all of its changes ({option} = {value}): what it"
+                " leaves out reaches no replica, and no error shows it"
+            )
+    for channel in source.channels or ():
+        if channel.filters:
+            yield (
+                f"{source.name} does not apply all that it receives ({', '.join(channel.filters)}):"
+                " it may not have the rows that others have"
+            )

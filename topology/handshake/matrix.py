@@ -21,6 +21,7 @@ from topology.facts.source_answer import (
     Outcome,
     SourceAnswer,
 )
+from topology.facts.unseen import address_of, undeclared_channels
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ReadTwice, ServerSnapshot
 from topology.rules.answering_sources import (
@@ -89,7 +90,7 @@ def handshake_matrix(
         snapshot.cluster,
         cluster.names,
         answers,
-        tuple(not_comparable(cluster.facts)),
+        (*not_comparable(cluster.facts), *cluster.not_listed(policy)),
         tuple(cluster.unapplied()),
     )
 
@@ -174,6 +175,15 @@ class _Cluster:
         if answering is None:
             return SourceAnswer(source, offer.name, Outcome.UNKNOWN, unread=f"the sets of {source}")
         return answer_to(self.facts, offer, answering, self._unlike(offer.name, source))
+
+    def not_listed(self, policy: Policy) -> Iterator[tuple[str, str]]:
+        """Yield the sources that were not read: only they may have some transactions."""
+        found: dict[str, list[str]] = {}
+        for name, channel in undeclared_channels(self.facts.graph, policy, read=()):
+            found.setdefault(address_of(channel), []).append(name)
+        for address, replicas in sorted(found.items()):
+            names = ", ".join(sorted(set(replicas)))
+            yield address, f"it is the source of {names}, and is not one of these servers"
 
     def unapplied(self) -> Iterator[tuple[str, GtidSet]]:
         """Yield what servers have received and not executed, by server."""

@@ -70,6 +70,7 @@ class Promotion:
     obstacles: tuple[Obstacle, ...]
     best: str | None  # another server that would do better; None: no other does
     unread: tuple[str, ...]
+    doubts: tuple[str, ...] = ()  # what the candidate leaves out, and why it may be otherwise
 
     @property
     def waits(self) -> bool:
@@ -105,15 +106,17 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     ranked = sorted(matrix.servers, key=lambda name: _cost(matrix, name))
     is_best = _cost(matrix, ranked[0])[:-1] == _cost(matrix, candidate)[:-1]
     arrives = GtidSet.union_of(each.ahead for each in answers)
+    doubts = tuple(dict.fromkeys(doubt for each in answers for doubt in each.doubts))
     return Promotion(
         candidate,
-        _verdict(obstacles, missing, unread, waits=bool(arrives or matrix.unapplied)),
+        _verdict(obstacles, missing, unread, waits=bool(arrives or matrix.unapplied or doubts)),
         arrives,
         matrix.unapplied,
         missing,
         obstacles,
         None if is_best else ranked[0],
         unread,
+        doubts,
     )
 
 

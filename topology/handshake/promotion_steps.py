@@ -2,7 +2,7 @@
 
 1. The address of a source is the one that an existing channel uses for it, otherwise the one from
    which it was audited: replicas may need another.
-2. Accounts and passwords are not part of the statements. A channel keeps those that it has.
+2. A channel keeps the account and password that it has. A server without a channel needs both.
 3. While anything waits in a relay log, the steps are waits only.
 """
 
@@ -49,6 +49,15 @@ class _Steps:
         yield PromotionStep(
             "", "Stop all writes of clients, and run this again: the sets must not change any more."
         )
+        for doubt in self.promotion.doubts:
+            yield PromotionStep(candidate.name, f"{doubt[0].upper()}{doubt[1:]}.")
+        for name in self.promotion.unread:
+            if name not in self.servers:
+                yield PromotionStep(
+                    name,
+                    "This source was not read. What only it has is lost, or hidden once it returns:"
+                    " add it to the servers, or accept that.",
+                )
         if self.promotion.waits:
             yield from self._waits(candidate)
             return
@@ -70,6 +79,8 @@ class _Steps:
                 )
             elif name != candidate.name:
                 yield self._point(server, candidate.name, f"Point it to {candidate.name}.")
+        if candidate.channels:
+            yield _detach(candidate)
 
     def _waits(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
         """Yield the waits: CHANGE REPLICATION SOURCE deletes what is not applied."""
@@ -145,15 +156,38 @@ class _Steps:
             return PromotionStep(
                 replica.name, f"{what} It has {len(channels)} channels: choose the one to change."
             )
+        account, prefix = "", _dialect(replica).option_prefix
+        if not channels:
+            what += " It has no channel: put in the account for replication and its password."
+            account = f" {prefix}USER = '(account)', {prefix}PASSWORD = '(password)',"
         words, (host, port) = _dialect(replica), self.addresses[source]
         channel = words.for_channel(quote_channel(channels[0].name) if channels else None)
-        prefix = words.option_prefix
         change = (
             f"{words.change_source} {prefix}HOST = {quote_string(host)},"
-            f" {prefix}PORT = {quote_number(port)}, {prefix}AUTO_POSITION = 1{channel};"
+            f" {prefix}PORT = {quote_number(port)},{account} {prefix}AUTO_POSITION = 1{channel};"
         )
         statements = (f"{words.stop_replica}{channel};", change, f"{words.start_replica}{channel};")
         return PromotionStep(replica.name, what, statements)
+
+
+def _detach(candidate: ServerSnapshot) -> PromotionStep:
+    """Return how the candidate stops being a replica, and accepts writes."""
+    words, settings = _dialect(candidate), dict(candidate.settings or ())
+    statements = []
+    for each in candidate.channels or ():
+        channel = words.for_channel(quote_channel(each.name))
+        statements += [f"{words.stop_replica}{channel};", f"{words.reset_replica} ALL{channel};"]
+    statements += [
+        f"SET GLOBAL {name} = OFF;"
+        for name in ("super_read_only", "read_only")
+        if settings.get(name) in ("ON", "1")
+    ]
+    return PromotionStep(
+        candidate.name,
+        "Detach it from its former source, which may return with transactions of its own, and let"
+        " clients write. In a pair that replicates in both directions, keep the channel.",
+        tuple(statements),
+    )
 
 
 def _wait(server: ServerSnapshot, gtid_text: str) -> str:

@@ -105,7 +105,8 @@ def writable_replica(facts: ClusterFacts) -> Iterator[Finding]:
     for name, server in sorted(facts.last.items()):
         sources = sorted({edge.source for edge in facts.graph.edges if edge.replica == name})
         receives_back = any(name in upstream(source, stopped_too=True) for source in sources)
-        if not sources or receives_back:
+        # Group Replication sets read_only of its members itself: a PRIMARY must accept writes.
+        if not sources or receives_back or server.group is not None:
             continue
         if AUTO_INCREMENT in notable_values(server.notable_settings):
             yield finding(

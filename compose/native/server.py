@@ -158,18 +158,29 @@ class Server:
         """Shut down normally and wait for the end. A frozen server is continued first.
 
         A source whose replicas reconnect at once may take 10 s (seen on 9.7.4); ``kill`` never
-        does.
+        does. A shutdown of 9.7.4 may also wait for ever, and its log does not say why (seen
+        twice in 28,000 tests). Such a server is killed, recovers, and is shut down again.
         """
         if not self.running:
             return
         assert self._child is not None
         self._child.send(signal.SIGCONT)
+        if not self._has_shut_down():
+            self.kill()
+            self.start()
+            if not self._has_shut_down():
+                raise ServerFailed(f"{self.name} did not stop:\n{self.error_log_tail()}")
+
+    def _has_shut_down(self) -> bool:
+        """Ask for a shutdown; return whether the process ended within the time."""
+        assert self._child is not None
         self._end_replication()
         self._child.send(signal.SIGTERM)
         try:
             self._child.wait(timeout_seconds_max=_STOP_SECONDS_MAX)
-        except TimeoutError as late:
-            raise ServerFailed(f"{self.name} did not stop:\n{self.error_log_tail()}") from late
+        except TimeoutError:
+            return False
+        return True
 
     def kill(self) -> None:
         """End the process with SIGKILL: data that it had not passed to the kernel is lost."""

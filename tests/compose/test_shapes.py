@@ -4,8 +4,10 @@ import time
 
 import pytest
 
+from compose.native import shapes
+from compose.native.installation import Installation
 from compose.native.load import LoadEnded, schema_of, write_load
-from compose.native.server import Server
+from compose.native.server import Server, ServerFailed
 from compose.native.shapes import NotCaughtUp, Pair, Topology, wait_for
 
 
@@ -63,3 +65,25 @@ def test_chain_and_unreachable_set(chain97: Topology) -> None:
     nowhere = "00000000-0000-0000-0000-000000000001:1"
     with pytest.raises(NotCaughtUp, match="00000000-0000-0000-0000-000000000001:1"):
         wait_for(chain97["last"], nowhere, timeout_seconds_max=0.1)
+
+
+def test_a_server_that_does_not_shut_down_is_killed_and_shut_down_again(
+    installation97: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shapes.single(installation97) as server:
+        server.execute("CREATE DATABASE kept")
+        shuts_down, hangs = server._has_shut_down, [True]
+        monkeypatch.setattr(
+            server, "_has_shut_down", lambda: False if hangs.pop() else shuts_down()
+        )
+        hangs.insert(0, False)
+        first = server.pid
+        server.stop()
+        assert (server.running, hangs) == (False, [])
+        monkeypatch.undo()
+        server.start()
+        assert server.pid != first
+        assert server.query("SHOW DATABASES LIKE 'kept'") == [("kept",)]
+        monkeypatch.setattr(server, "_has_shut_down", lambda: False)
+        with pytest.raises(ServerFailed, match="single did not stop"):
+            server.stop()

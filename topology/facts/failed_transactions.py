@@ -1,8 +1,7 @@
-"""Reads from an applier's error text which transaction failed.
+"""Which transaction, and which worker, stopped an applier.
 
 Before 5.7 no table shows what each worker applies. The text of a worker's error quotes the GTID
-(sql/rpl_rli_pdb.cc; seen on 5.6.24 and 9.7.4). An applier without workers
-reports only a position.
+(sql/rpl_rli_pdb.cc; seen on 5.6.24 and 9.7.4). An applier without workers reports only a position.
 
 With commit order, workers stop because another one did (3030), and the coordinator may report one
 of these: seen on 9.7.4 in four of nine starts. Their transactions were rolled back and did not
@@ -41,7 +40,7 @@ def failed_workers(channel: ChannelSnapshot) -> tuple[WorkerSnapshot, ...]:
 
 def applier_errno_of(channel: ChannelSnapshot) -> int:
     """Return the error of an applier: the coordinator's, or that of the worker it followed."""
-    failed = failed_workers(channel)
-    if channel.applier_errno == FOLLOWED and failed:
-        return failed[0].errno
+    numbers = [each.errno for each in failed_workers(channel) if each.errno]
+    if channel.applier_errno == FOLLOWED and numbers:
+        return numbers[0]
     return channel.applier_errno

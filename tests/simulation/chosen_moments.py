@@ -168,7 +168,8 @@ def late(
                 continue
             if after.world[place].rows == truth.rested[place].rows:
                 continue  # as without the plan and the late step, which stopped its channel
-        if place in args and _is_work_of_the_moment(name, each.text, plan):
+        senders = {place, *moved.upstream(place)} if name == "write-errant" else {place}
+        if senders.intersection(args) and _is_work_of_the_moment(name, each.text, plan):
             continue
         yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")
 
@@ -177,7 +178,8 @@ def _is_work_of_the_moment(name: str, text: str, plan: Plan) -> bool:
     """Return whether a late step alone decides what the server meets that it was done on.
 
     It was pointed to another server, and no script runs on it that would see that. Or a session
-    wrote a row on a replica just then, and what the source sent before comes over it as always.
+    wrote a row on a replica just then, and what the source sent before comes over it as always,
+    there and on a server that receives from both.
     """
     if name == "repoint":
         return text.partition(":")[0] not in {step.server for step in plan.steps}

@@ -79,7 +79,9 @@ def is_to_come(backlog: Backlog) -> bool:
     transactions that another channel has received and may have applied before. If the replica has
     executed anything, it shows nothing at all: a receiver that reconnects after a RESET reads the
     log from its beginning. The same applies if the receiver moved between the readings and received
-    nothing: its source omitted what the replica had when it connected.
+    nothing: its source omitted what the replica had when it connected. And if the source has begun
+    another log file since, it may have crashed. What it lost then and received again is in its log
+    after positions that had passed it.
     """
     edge, replica, gtids = backlog.edge, backlog.replica, backlog.gtids
     if _has_earlier_of_the_run(backlog):
@@ -88,7 +90,9 @@ def is_to_come(backlog: Backlog) -> bool:
     # Received, and the applier is at the receiver's position: the position is in a former log.
     at_end = channel.applied_to == channel.received_to and bool(gtids & channel.gtid_retrieved)
     skips = at_end or leaves_out(backlog.facts.first[replica.name], channel)
-    is_ahead = gtids <= edge.ahead - backlog.of_others and not skips
+    place, end = channel.applied_to, backlog.facts.last[edge.source].log_end
+    is_same_file = place is not None and end is not None and place.file == end.file
+    is_ahead = gtids <= edge.ahead - backlog.of_others and not skips and is_same_file
     return is_ahead and not replica.gtid_executed
 
 

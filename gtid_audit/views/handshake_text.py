@@ -124,7 +124,9 @@ def _cell(answer: SourceAnswer) -> Text:
     if answer.outcome is Outcome.GROUP:
         return Text("group", style=style)
     count = answer.fetched.gtid_count
-    word = "yes" if not answer.joins else "may join" if answer.joins == answer.replica else "group"
+    word = "yes"
+    if answer.joins:
+        word = "may join" if answer.joins == answer.replica else "once joined"
     return Text(f"{word}, +{count:,}" if count else word, style=style)
 
 

@@ -11,7 +11,8 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
-from topology.catalogue.findings import Verdict
+from topology.catalogue.findings import Grade, Verdict
+from topology.facts.cluster_facts import gather_facts
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.handshake.matrix import OFFERED, HandshakeMatrix, answers_to_set, handshake_matrix
 from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
@@ -21,6 +22,7 @@ from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.snapshot import ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
+from topology.rules.build import finding
 
 D, G = (UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "de")
 UUID_OF = {"a": A, "b": B, "c": C, "d": D, "g": G}
@@ -159,6 +161,22 @@ def test_what_a_member_had_when_it_joined_is_not_delivered() -> None:
     )
     answer = below.answer(replica="d", source="b")
     assert (answer.outcome, answer.gtid_set) == (Outcome.DIVERGED, sets("a:1-3"))
+
+
+def test_two_contents_of_one_gtid_are_hidden_by_the_group_too() -> None:
+    """The group was bootstrapped from a member without its last transactions (E4)."""
+    snapshot = a_cluster("cluster", *TWO)
+    audit = audit_cluster(snapshot)
+    facts = gather_facts(snapshot, Policy())
+    pair, set_ = {"source": "a", "replica": "b"}, sets("g:9")
+    unlike = finding(
+        facts, "E4", **pair, gtid_set=set_, grade=Grade.PROVED, proof=(), explanation=""
+    )
+    found = handshake_matrix(snapshot, replace(audit, findings=(unlike,)), Policy())
+    for answer in both(found, "a", "b"):
+        assert (answer.outcome, answer.unlike) == (Outcome.DIVERGED, sets("g:9"))
+    steps = promotion_steps(promotion_of(found, "b"), snapshot)
+    assert "The group does not deliver" in steps[0].what
 
 
 def test_a_member_in_recovery_is_unknown_until_it_is_online() -> None:

@@ -22,7 +22,7 @@ from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.snapshot import ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
-from topology.rules.build import finding
+from topology.rules.build import evidence, finding
 
 D, G = (UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "de")
 UUID_OF = {"a": A, "b": B, "c": C, "d": D, "g": G}
@@ -168,9 +168,15 @@ def test_two_contents_of_one_gtid_are_hidden_by_the_group_too() -> None:
     snapshot = a_cluster("cluster", *TWO)
     audit = audit_cluster(snapshot)
     facts = gather_facts(snapshot, Policy())
-    pair, set_ = {"source": "a", "replica": "b"}, sets("g:9")
     unlike = finding(
-        facts, "E4", **pair, gtid_set=set_, grade=Grade.PROVED, proof=(), explanation=""
+        facts,
+        "E4",
+        source="a",
+        replica="b",
+        gtid_set=sets("g:9"),
+        grade=Grade.PROVED,
+        proof=(evidence("digests", "differ", facts.last["a"]),),
+        explanation="",
     )
     found = handshake_matrix(snapshot, replace(audit, findings=(unlike,)), Policy())
     for answer in both(found, "a", "b"):

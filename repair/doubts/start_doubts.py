@@ -231,7 +231,7 @@ def stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> st
             f" {choice}"
         )
     return (
-        f"{replica.name} was started with START REPLICA UNTIL {channel.until}:"
+        f"{replica.name} was started with UNTIL {channel.until}:"
         f" {who_set_until(channel.until)} wanted it to stop there, and what follows would be"
         f" applied{f' ({ddl})' if ddl else ''}. Find out why, then {choice}"
     )

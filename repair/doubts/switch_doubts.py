@@ -39,7 +39,7 @@ def not_to_be_switched(
         )
     if channel.until:
         return (
-            f"{replica.name} was started with START REPLICA UNTIL {channel.until}:"
+            f"{replica.name} was started with UNTIL {channel.until}:"
             f" {who_set_until(channel.until)} wanted it to stop there. Find out why, then choose"
             f" with {offered(case)}"
         )

@@ -39,7 +39,14 @@ def test_every_kept_input_keeps_the_properties(target: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("_traced_memory")
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "target",
+    # The two that take long are tried every night.
+    [
+        pytest.param(target, marks=pytest.mark.slow) if target in ("binlog", "text") else target
+        for target in TARGETS
+    ],
+)
 def test_what_is_long_is_read_in_bounded_memory(target: str) -> None:
     """Every kept input many times over: what fuzzing with short inputs would not see."""
     for file in sorted((CORPUS / target).iterdir()):

@@ -132,6 +132,7 @@ def test_a_kernel_is_compiled_anew_when_a_constant_that_it_imports_changes(
             assert (ran["said"], ran["hits"]) == (said, hits)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_package_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> None:
     installed = probe_in(tmp_path / "installed")
@@ -151,6 +152,7 @@ def test_a_package_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> N
     assert files_below(installed) == before
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_kernels_of_an_archive_are_kept_wherever_it_lies(tmp_path: Path) -> None:
     names = {"probe.py": PROBE}
@@ -168,6 +170,7 @@ def test_kernels_of_an_archive_are_kept_wherever_it_lies(tmp_path: Path) -> None
         assert Path(said["folder"]).is_relative_to(tmp_path / "home/.cache/gtid-audit")
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_without_any_folder_every_process_compiles(tmp_path: Path) -> None:
     file = tmp_path / "a-file"

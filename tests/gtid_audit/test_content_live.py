@@ -133,6 +133,7 @@ def _live_logs_and_files_show_the_same(
     assert "Changed rows, as they are now: 3 rows not the same" in shown
 
 
+@pytest.mark.slow
 def test_before_commit_times_content_alone_tells(pair56: Pair) -> None:
     crash_without_loss(pair56)
     status, healthy = audited(pair56)
@@ -230,7 +231,11 @@ def test_what_is_purged_can_never_be_compared_and_is_a_remark(pair97: Pair) -> N
 
 @pytest.mark.parametrize(
     ("shape", "binlog_format"),
-    [("pair56", "MIXED"), ("pair56", "STATEMENT"), ("pair97", "STATEMENT")],
+    [
+        pytest.param("pair56", "MIXED", marks=pytest.mark.slow),
+        ("pair56", "STATEMENT"),
+        ("pair97", "STATEMENT"),
+    ],
 )
 def test_a_temporary_table_of_which_a_replica_logs_less_is_no_difference(
     shape: str, binlog_format: str, request: pytest.FixtureRequest

@@ -73,6 +73,7 @@ def test_since_when_a_pair_has_a_fault(pair97: Pair, tmp_path: Path) -> None:
     assert (shown.returncode, shown.stdout.count(" A7 ")) == (0, 2)
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_ends_nothing(pair97: Pair, tmp_path: Path) -> None:
     file = tmp_path / "history.sqlite3"
     audit = ("pair", pair97.a.dsn, pair97.b.dsn, "--history", str(file))
@@ -96,6 +97,7 @@ def test_an_unusable_file_fails_before_a_server_is_read(tmp_path: Path) -> None:
     assert file.read_text() == "not SQLite\n" * 50
 
 
+@pytest.mark.slow
 def test_a_fleet_keeps_its_history_with_and_without_parquet(pair97: Pair, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     pair97.b.execute("STOP REPLICA SQL_THREAD")

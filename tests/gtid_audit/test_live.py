@@ -113,6 +113,7 @@ def test_a_plan_without_steps_is_no_success(pair97: Pair) -> None:
     assert fault.passed.partition(":")[0] in json.dumps(plan)
 
 
+@pytest.mark.slow
 def test_a_hung_server_is_unknown_and_spoils_no_other_cluster(
     pair97: Pair, mysql97: Server, tmp_path: Path
 ) -> None:

@@ -125,6 +125,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_both_engines_show_the_same_page(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for more in ((), ("--out", str(stored))):
         pages = [
@@ -202,6 +203,7 @@ def test_trends_as_a_document(stored: Path, capsys: pytest.CaptureFixture[str]) 
     assert hole["gtids_per_hour"] == pytest.approx(1 / 24)
 
 
+@pytest.mark.slow
 def test_trends_as_a_page(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(("spark", "trends", str(stored), "--intervals-max", "2")) == 0
     page = capsys.readouterr().out

@@ -113,6 +113,7 @@ def test_without_the_option_nothing_is_read_or_reported(pair: Pair) -> None:
     assert (done.returncode, found["findings"], found["definitions"]) == (0, [], None)
 
 
+@pytest.mark.slow
 @MOSTLY_97
 def test_ddl_in_the_relay_log_of_a_delayed_replica_is_s1_and_no_alarm(pair: Pair) -> None:
     words = _words(pair.b)
@@ -268,6 +269,7 @@ def test_a_healthy_pair_under_ddl_gives_no_alarm(pair: Pair) -> None:
         assert "S2" not in schema_codes(each), each
 
 
+@pytest.mark.slow
 def test_two_sources_of_one_replica_are_no_drift(installation97: Installation) -> None:
     """Each source has a schema of its own, and the replica has both."""
     plan = TopologyPlan(names=("a", "b", "r"), links=())

@@ -308,6 +308,7 @@ def test_ddl_on_its_way_is_no_proof(pair97: Pair) -> None:
     assert behind["applied"]["statement"] == "CREATE TABLE app.u (id INT PRIMARY KEY)"
 
 
+@pytest.mark.slow
 def test_without_privileges_nothing_is_concluded(pair97: Pair) -> None:
     """The account sees one schema on the source, and none on the replica."""
     with_drift(pair97)
@@ -438,6 +439,7 @@ def check_chain(chain: Topology) -> None:
     assert made_by["gtid"] == f"{last.value('@@server_uuid')}:1"
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_unknown(pair97: Pair) -> None:
     dsn = "mysql://root@127.0.0.1:1/"
     for command in ("drift", "versions"):
@@ -498,6 +500,7 @@ def test_the_commands_of_the_page(pair97: Pair, tmp_path: Path) -> None:
         assert done.stdout.startswith(" OK ")
 
 
+@pytest.mark.slow
 def test_a_schema_that_no_server_has_is_unknown(pair97: Pair) -> None:
     for command in ("drift", "versions"):
         done = run_cli(
@@ -508,6 +511,7 @@ def test_a_schema_that_no_server_has_is_unknown(pair97: Pair) -> None:
         assert (done.returncode, facts) == (3, ["schema typo"])
 
 
+@pytest.mark.slow
 def test_one_server_under_two_names_is_unknown(pair97: Pair) -> None:
     """It would be equal to itself."""
     dsns = (pair97.a.dsn, pair97.a.dsn.replace("127.0.0.1", "localhost"))

@@ -80,6 +80,7 @@ def test_the_order_of_triggers_is_compared_and_repaired(alike: Pair) -> None:
         assert server.query("SELECT a FROM app.t") == [(2,)]
 
 
+@pytest.mark.slow
 def test_equal_order_is_no_difference(alike: Pair) -> None:
     for server in (alike.a, alike.b):
         not_logged(server, FIRST, SECOND, *(ours for ours, _ in HIDDEN.values()))
@@ -88,6 +89,7 @@ def test_equal_order_is_no_difference(alike: Pair) -> None:
     assert versions(alike.a, alike.b)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_primary_key_that_the_replica_generates_stops_nothing(alike: Pair) -> None:
     alike.b.execute(
         "STOP REPLICA",

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from tests.gtid_audit.test_schema_drift_live import (
@@ -62,6 +64,7 @@ def test_an_event_stays_disabled_on_a_9_7_replica(pair97: Pair) -> None:
     check_events(pair97, "DISABLE ON REPLICA")
 
 
+@pytest.mark.slow
 def test_an_event_stays_disabled_on_a_5_6_replica(pair56: Pair) -> None:
     check_events(pair56, "DISABLE ON SLAVE")
 
@@ -115,6 +118,7 @@ def test_indexes_and_foreign_keys_in_order_on_9_7(pair97: Pair) -> None:
     check_tables(pair97)
 
 
+@pytest.mark.slow
 def test_indexes_and_foreign_keys_in_order_on_5_6(pair56: Pair) -> None:
     check_tables(pair56)
 
@@ -143,6 +147,7 @@ TRIGGERS = {
 }
 
 
+@pytest.mark.slow
 def test_triggers_are_created_in_their_order(pair97: Pair) -> None:
     source, replica = with_objects(
         pair97,
@@ -215,10 +220,12 @@ def test_what_is_used_is_created_first_on_9_7(pair97: Pair) -> None:
     check_views(pair97)
 
 
+@pytest.mark.slow
 def test_what_is_used_is_created_first_on_5_6(pair56: Pair) -> None:
     check_views(pair56)
 
 
+@pytest.mark.slow
 def test_only_ddl_of_the_kind_is_named(pair97: Pair) -> None:
     source, replica = with_objects(pair97, "CREATE TABLE t (id INT PRIMARY KEY, v INT)")
     source.execute("STOP REPLICA", "RESET REPLICA ALL")

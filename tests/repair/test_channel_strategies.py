@@ -165,7 +165,7 @@ def test_what_was_started_with_until_is_not_started_unasked(
 ) -> None:
     servers = stopped(until=condition)
     refusal = reason(strategy(unasked(servers, STOPPED, content=EMPTY)))
-    assert f"START REPLICA UNTIL {condition}: {who} wanted it to stop there" in refusal
+    assert f"UNTIL {condition}: {who} wanted it to stop there" in refusal
     assert proposed(strategy(a_case(servers, STOPPED, content=EMPTY))).actions
 
 
@@ -700,7 +700,7 @@ def test_a_way_back_that_would_be_refused_is_named() -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"until": "SQL_BEFORE_GTIDS"}, "a was started with START REPLICA UNTIL SQL_BEFORE_GTIDS"),
+        ({"until": "SQL_BEFORE_GTIDS"}, "a was started with UNTIL SQL_BEFORE_GTIDS"),
         ({"held_back_seconds": 60}, "only the applier of a is stopped"),
         ({"passed": gtids("b:9")}, "a may fetch"),
         ({}, ""),

@@ -12,7 +12,16 @@ from compose.native.shapes import Pair
 from gtid import GtidSet
 from gtid_audit import exits
 from gtid_audit.cli import run
-from tests.topology.test_consumers_live import executed, fleet_file, purge, received, write
+from tests.topology.test_consumers_live import (
+    executed,
+    fleet_file,
+    pairs97,
+    purge,
+    received,
+    write,
+)
+
+__all__ = ["pairs97"]  # `pair97` takes its pairs, which had no tag, instead of those of the pool
 
 pytestmark = [
     pytest.mark.mysql,

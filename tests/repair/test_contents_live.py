@@ -198,6 +198,7 @@ def test_errant_rows_left_out_are_saved_first(
     assert rows(star97["source"], "shop.t") == _SHOP_CHANGED
 
 
+@pytest.mark.slow
 def test_thousands_of_errant_rows_are_never_appended_unasked(pair97: Pair) -> None:
     faults.errant_transaction(pair97, transaction_count=1_050)
     pair97.a.execute(pair97.a.dialect.reset_replica)

@@ -9,6 +9,7 @@ from tests.repair.live import await_clean, examine, executed, rows, run_step
 CONFLICTS = (5, 6, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy", [pytest.param("inject_empty", marks=pytest.mark.slow), "resolve_conflict"]
 )

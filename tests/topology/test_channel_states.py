@@ -56,5 +56,5 @@ def test_every_combination_of_states_is_evaluated(auto_position: bool, skip_coun
         found_count += len(about)
         for found in about:
             shows_condition = bool(until) and applier != APPLIERS[2]
-            assert ("START REPLICA UNTIL" in found.explanation) is shows_condition
+            assert ("with UNTIL" in found.explanation) is shows_condition
     assert found_count > 30

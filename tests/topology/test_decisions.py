@@ -148,7 +148,7 @@ def test_a_stopped_channel_names_all_that_waits(part: str) -> None:
     ("stopped", "text"),
     [
         ("applier", "Find out why before you start it"),
-        ("receiver", "runs with START REPLICA UNTIL"),
+        ("receiver", "runs with UNTIL"),
     ],
 )
 def test_a_condition_of_until_is_named_once_for_a_channel(stopped: str, text: str) -> None:

@@ -27,7 +27,10 @@ _SHAPE = TopologyPlan(
 )
 
 
-@pytest.fixture(scope="module", params=["installation97", "installation56"])
+@pytest.fixture(
+    scope="module",
+    params=["installation97", pytest.param("installation56", marks=pytest.mark.slow)],
+)
 def topology(request: pytest.FixtureRequest) -> Iterator[Topology]:
     with running(request.getfixturevalue(request.param), _SHAPE) as four:
         yield four

@@ -92,6 +92,7 @@ def test_a_lost_tail_is_counted_by_its_distance_and_not_by_its_size(pair97: Pair
         assert finding.gtid_set & executed == GtidSet.parse(reused), "the distance was true"
 
 
+@pytest.mark.slow
 def test_a_lost_tail_with_a_tag_is_reused_by_transactions_with_the_tag(pair97: Pair) -> None:
     tag, row = "SET gtid_next = 'AUTOMATIC:dba'", "INSERT INTO lost.t VALUES (1000, 'lost')"
     fault = faults.lost_tail_crash(pair97, statements=[tag, row])
@@ -138,6 +139,7 @@ def test_a_gtid_made_by_hand_is_h7_with_its_distance(star97: Topology) -> None:
     assert finding.gtid_set <= reused, "the distance was true"
 
 
+@pytest.mark.slow
 def test_a_gtid_made_by_hand_next_to_a_lost_tail_is_not_lost(star97: Topology) -> None:
     """The log shows both server_ids: of the source in the tail, of the replica behind it."""
     fault = faults.lost_tail_crash(star97, source="source", replica="replica1")
@@ -361,6 +363,7 @@ def test_a_server_that_was_reset_is_not_new(star97: Topology) -> None:
         assert (evidence.schemas_count, evidence.unread) == (count, "")
 
 
+@pytest.mark.slow
 def test_a_server_with_a_new_uuid_drops_what_it_committed_before(star97: Topology) -> None:
     """As after a clone: another server_uuid, the same server_id, and none of its transactions."""
     source, replica = star97["source"], star97["replica1"]

@@ -244,6 +244,8 @@ def test_only_the_same_object_of_the_same_kind_counts() -> None:
         ("SCHEMA", "d", "", ("metadata lock", "d")),
         ("TABLESPACE", "", "d/t", ("metadata lock", "d/t")),
         ("BACKUP LOCK", "", "", ("backup lock", "")),
+        ("USER LEVEL LOCK", "", "job", ("GET_LOCK lock", "job")),
+        ("LOCKING SERVICE", "jobs", "j", ("locking service lock", "jobs.j")),
     ],
 )
 def test_what_is_locked_is_named(

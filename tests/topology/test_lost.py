@@ -73,6 +73,15 @@ def test_neither_a_crash_nor_a_reset_is_another_server_with_the_uuid() -> None:
         "do not exclude these causes: a session elsewhere that set gtid_next" in finding.explanation
     )
     assert "RESET" not in finding.explanation
+    # The clock may have been behind at a restart that the uptime then does not show.
+    assert "a crash after which its clock was behind" in finding.explanation
+
+
+def test_a_crash_is_named_once() -> None:
+    """Where the server has restarted since, the uptime excludes no crash."""
+    text = found(story(theirs=(), up=None)).explanation
+    assert "a crash that lost the end of its binary log" in text
+    assert "its clock was behind" not in text
 
 
 @pytest.mark.parametrize(

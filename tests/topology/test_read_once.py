@@ -19,7 +19,12 @@ from topology.rules.build import OF_ONE_READING
 LAWS = laws(20)
 MORE = laws(60)
 seeds = st.integers(0, 2**32 - 1)
-every_shape = pytest.mark.parametrize("shape", SHAPES)
+# The simplest ones, and every night all of them.
+_OFTEN = ("pair", "ring", "multi-source", "diamond")
+every_shape = pytest.mark.parametrize(
+    "shape",
+    [shape if shape in _OFTEN else pytest.param(shape, marks=pytest.mark.slow) for shape in SHAPES],
+)
 
 
 def read_at_any_time(world: World) -> ClusterSnapshot:

@@ -66,7 +66,7 @@ from topology.readings.vendors import Vendor
 from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
 
-LAWS = laws(60)
+LAWS = laws(40)
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 7, tzinfo=UTC)
 UUIDS = [UUID(int=number << 120) for number in (1, 0xAB, 0xFF)]

@@ -17,7 +17,7 @@ from topology.handshake.matrix import handshake_matrix
 from topology.policy import Policy
 from topology.questions.log_questions import questions_of
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
-from topology.readings.snapshot import BinaryLog, ClusterSnapshot
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ThreadState
 from topology.rules.ghosts import source_ghost
 
 
@@ -243,6 +243,23 @@ def test_what_no_log_has_is_h5_before_the_receiver_has_passed_it() -> None:
     }
     assert found["H5"].grade is Grade.PROVED
     assert audit.verdict is Verdict.CRITICAL
+
+
+@pytest.mark.parametrize(("listed", "is_doubted"), [(logs(1, 2, 3), False), (logs(1, 3), True)])
+def test_a_start_is_not_said_to_deliver_what_a_deleted_log_may_have(
+    listed: tuple[BinaryLog, ...], is_doubted: bool
+) -> None:
+    """a's channel from b is stopped by hand, and b has committed two transactions of its own."""
+    both = own("1-40") | GtidSet.parse(f"{B}:1-2")
+    stopped = ThreadState.STOPPED
+    back = a_channel("b", B, receiver=stopped, applier=stopped, received_to=None, applied_to=None)
+    a = a_server("a", A, own("1-40"), channels=(back,))
+    b = a_server("b", B, both, channels=(a_channel("a", A),), binary_logs=listed)
+    [errant] = [
+        each for each in audit_cluster(a_cluster("pair", a, b)).findings if each.code == "E1"
+    ]
+    assert "When the channel is started, a applies them" in errant.explanation
+    assert ("have no binlog.000002" in errant.explanation) is is_doubted
 
 
 def test_a_handshake_says_that_a_log_was_deleted() -> None:

@@ -237,6 +237,21 @@ def test_remaining_causes_name_what_was_not_searched() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("error", "errno", "is_named"),
+    [
+        ("Cannot add or update a child row: a foreign key constraint fails", 1452, True),
+        ("Cannot delete or update a parent row: a foreign key constraint fails", 0, True),
+        ("Error_code: 1451", 1451, True),
+        ("Check constraint 'c' is violated.", 3819, False),
+        (DUPLICATE, 1062, False),
+    ],
+)
+def test_a_foreign_key_has_another_table(error: str, errno: int, *, is_named: bool) -> None:
+    remaining = "; ".join(remaining_causes(a_trace(error, errno), ()))
+    assert ("b changed the other table of the foreign key itself" in remaining) is is_named
+
+
 def test_definitions_that_differ_now() -> None:
     here = TableNow("a", TABLE, (("id", "int"),))
     gone = TableNow("b", TABLE)

@@ -279,6 +279,7 @@ def test_a_source_that_hangs_costs_its_time_limit(pair97: Pair) -> None:
     assert error["remaining_causes"]
 
 
+@pytest.mark.slow
 def test_a_source_that_is_down(pair97: Pair) -> None:
     source, replica = shop(pair97)
     unlogged(replica, "DROP TABLE shop.t")
@@ -386,6 +387,7 @@ def test_workers_that_failed_each_on_its_own(pair97: Pair) -> None:
     assert {each["gtid"] for each in error["transactions"]} == failed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_quiet", [False, True])
 def test_a_parallel_applier_of_5_6(pair56: Pair, is_quiet: bool) -> None:
     """A worker reports its own error, except for the one that the applier expected (A1)."""
@@ -483,6 +485,7 @@ def test_the_commands_of_the_page(pair97: Pair) -> None:
         assert f"proved: 127.0.0.1:{replica.port} executed {changed}, and" in text
 
 
+@pytest.mark.slow
 def test_the_next_commands_run(pair97: Pair, tmp_path: Path) -> None:
     source, replica = shop(pair97)
     commit(replica, "INSERT INTO shop.t VALUES (2, 2, 'b')")
@@ -575,6 +578,7 @@ def test_a_search_that_runs_out_of_time_proves_nothing(pair97: Pair) -> None:
     assert (part.changes, part.first_file, part.is_complete) == ((), "binlog.000002", False)
 
 
+@pytest.mark.slow
 def test_the_source_is_shown_around_the_commit_too(pair97: Pair) -> None:
     source, replica = shop(pair97)
     replica.execute("STOP REPLICA SQL_THREAD")

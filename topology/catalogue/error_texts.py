@@ -305,8 +305,8 @@ TEXTS: tuple[ErrorText, ...] = (
         r"(?:(?:slave|replica) coordinator and worker threads are stopped|"
         r"Coordinator stopped because there were error\(s\) in the worker)",
         "A3",
-        "The coordinator reports only that a worker stopped. The worker's own error is in"
-        " performance_schema; before 5.7 it is only in the error log.",
+        "The coordinator reports only that a worker stopped. Where the text does not quote the"
+        " worker's own error, performance_schema has it; before 5.7 only the error log does.",
         (
             (
                 "5.7 and later: run `gtid-audit explain` with the worker's error (SELECT * FROM"

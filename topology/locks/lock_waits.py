@@ -32,6 +32,11 @@ from topology.locks.metadata_conflicts import waits_for
 # States of sessions that wait for a lock whose holder no table of the server shows.
 _HIDDEN_WAIT: Final = re.compile(r"Waiting for (?:.* lock|table flush)", re.IGNORECASE)
 _ROW: Final = "row lock"
+# Locks that programs make for themselves, by a name of their own: not the lock of a table.
+_OF_PROGRAMS: Final[Mapping[str, str]] = {
+    "USER LEVEL LOCK": "GET_LOCK",
+    "LOCKING SERVICE": "locking service",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,9 @@ def _of_metadata(reading: LockReading, lock: MetadataLock) -> LockWait:
     is_without_session = None in granted
     assert lock.session_id is not None, "looked up by its session"
     is_scope = not lock.name and not lock.schema
-    name = lock.object_type.lower() if is_scope else "metadata"
+    name = _OF_PROGRAMS.get(lock.object_type) or (
+        lock.object_type.lower() if is_scope else "metadata"
+    )
     return LockWait(
         reading.sessions[lock.session_id],
         f"{name.removesuffix(' lock')} lock",

@@ -109,7 +109,7 @@ def outlook(applier: ApplierFacts) -> str:
         text = f"SOURCE_DELAY delays them by {channel.delay_seconds} s"
         return text + ("." if left is None else f"; {left} s remain for the next one.")
     if channel.until:
-        return f"Its applier runs with START REPLICA UNTIL {channel.until}: it stops there."
+        return f"Its applier runs with UNTIL {channel.until}: it stops there."
     if is_without_work(channel):
         return (
             "Its applier had nothing left to do a moment later: it has applied or passed what it"

@@ -16,6 +16,7 @@ from topology.facts.memberships import group_name_of, group_uuids, uuid_of_group
 from topology.facts.receivers import hanging, is_dated
 from topology.readings.snapshot import ReadServer
 from topology.rules.build import Rules, evidence, finding, many, on_edge
+from topology.rules.gone_logs import gone_logs_text
 from topology.rules.hidden_received import hidden_text, that_may_hide
 from topology.rules.lost_history import distance_to
 
@@ -178,6 +179,9 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     if edge.way_back_is_stopped:
         proof += (evidence(WAY_BACK, "stopped, without an error", source),)
         way_back = _way_back_text(edge, code)
+        if code == "E1":
+            sender = facts.last[edge.replica]
+            way_back += gone_logs_text(sender, replica=edge.source, needed=gtid_set)
     others = [
         other.source
         for other in facts.edges

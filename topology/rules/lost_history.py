@@ -18,6 +18,10 @@ _CRASH = (
     "a crash that lost the end of its binary log, or its data was replaced by an older copy, a"
     " backup or a clone without them: then their rows are gone there"
 )
+_CLOCK = (
+    "a crash after which its clock was behind until it was corrected: its uptime does not show that"
+    " restart, and the rows are gone there"
+)
 _RESET = (
     "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing the transactions would"
     " double them"
@@ -214,6 +218,7 @@ _EXCLUDED_BY: Final[Mapping[str, Callable[[Loss], bool]]] = {
     _RESET: lambda loss: loss.is_reset_excluded or loss.is_replayed,
     _BY_HAND: lambda _: False,
     _COPIED: lambda _: False,
+    _CLOCK: lambda loss: loss.restart is not Restart.NOT_SINCE,
     _DECLARED: lambda loss: loss.is_declaration_excluded,
 }
 

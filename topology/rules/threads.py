@@ -42,7 +42,7 @@ _WRITTEN_BELOW = (
     " {replica}) and audit again, which reports them as E1."
 )
 _UNTIL = (
-    " The applier was started with START REPLICA UNTIL {condition}: {who} wanted it to stop before"
+    " The applier was started with UNTIL {condition}: {who} wanted it to stop before"
     " or after certain transactions. Find out why before you start it. When started, it applies all"
     " later transactions."
 )
@@ -214,7 +214,7 @@ def _condition(channel: ChannelSnapshot, replica: ServerSnapshot) -> str:
 
 def _will_stop(channel: ChannelSnapshot, replica: ServerSnapshot) -> str:
     return (
-        f"The applier of {replica.name} runs with START REPLICA UNTIL {channel.until}: it stops"
+        f"The applier of {replica.name} runs with UNTIL {channel.until}: it stops"
         " there, and then applies nothing more."
     )
 

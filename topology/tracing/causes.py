@@ -36,7 +36,7 @@ from typing import Final
 from binlog.transactions import TransactionKind
 from gtid import GtidSet
 from topology.catalogue.findings import Grade
-from topology.tracing.error_classes import ErrorClass, class_of
+from topology.tracing.error_classes import ErrorClass, class_of, is_of_foreign_key
 from topology.tracing.table_effects import EffectKind, TableEffect, member_in_text
 from topology.tracing.trace_values import TableNow, TracedFailure, TracedTransaction
 
@@ -108,6 +108,11 @@ def remaining_causes(traced: TracedFailure, causes: tuple[TraceCause, ...]) -> t
     filters = traced.failure.channel.filters
     if filters:
         found.append(f"a filter of the channel on {replica}: {', '.join(filters)}")
+    if is_of_foreign_key(traced.failure):
+        found.append(
+            f"{replica} changed the other table of the foreign key itself: its log was searched"
+            " only for the table of the transaction"
+        )
     if error is ErrorClass.ROWS:
         found.append(
             f"{replica} skipped an earlier transaction, or errors of one (gtid-audit pair)"

@@ -14,6 +14,7 @@ from topology.catalogue.explanations import READ_IT, Explanation, Unexplained, e
 from topology.tracing.stopped_threads import ReplicationThread, StoppedThread
 
 _WRAPPER: Final = NUMBERS[1756]
+_FOREIGN_KEY: Final = (1451, 1452)  # ER_ROW_IS_REFERENCED_2, ER_NO_REFERENCED_ROW_2
 
 
 class ErrorClass(Enum):
@@ -51,6 +52,11 @@ def class_of(failure: StoppedThread) -> ErrorClass:
     if meaning is None or failure.thread is ReplicationThread.RECEIVER:
         return ErrorClass.OTHER
     return _OF_TITLE.get(meaning.title, ErrorClass.OTHER)
+
+
+def is_of_foreign_key(failure: StoppedThread) -> bool:
+    """Return whether the error is about two tables: a foreign key refuses a row of one of them."""
+    return failure.errno in _FOREIGN_KEY or "foreign key constraint fails" in failure.cause_text
 
 
 def _explained(text: str) -> Explanation | None:

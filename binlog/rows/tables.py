@@ -85,6 +85,8 @@ class RowTable:
     # The columns of each other unique key in the definition; all columns of the table for a key
     # that is not of whole columns (a prefix, an expression).
     unique_keys: tuple[tuple[int, ...], ...] = ()
+    # With a mismatch: what the log says of the table, and the definition that is not used.
+    unfitting: tuple[TableMap, TableDefinition] | None = None
 
     def __post_init__(self) -> None:
         assert all(at < len(self.columns) for at in self.key or ())
@@ -131,6 +133,7 @@ def describe_table(table_map: TableMap, definition: TableDefinition | None = Non
         origin=origin,
         mismatch=mismatch,
         unique_keys=tuple(_unique_keys(used)) if used else (),
+        unfitting=(table_map, definition) if mismatch and definition else None,
     )
 
 

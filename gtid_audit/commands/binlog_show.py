@@ -74,11 +74,11 @@ def show(
     if server is not None and store is None:
         raise UsageProblem("--server: only with --store")
     from gtid_audit.operands.definition_options import DefinitionOptions, opened_definitions
-    from gtid_audit.tasks.requested_transactions import RequestedTransactions, events_of_source
+    from gtid_audit.tasks.requested_transactions import RequestedTransactions
 
     options = DefinitionOptions(tuple(definitions or ()), store, server, schema_from)
     with opened_definitions(options, source, seconds, ask=ask_password) as known:
-        run = RequestedTransactions(gtids, events_of_source(source, gtids, seconds), known)
+        run = RequestedTransactions(gtids, source, seconds, known)
         if not (redo or undo):
             return said_if_unread(lambda: _show(run, as_json=as_json))
         from gtid_audit.tasks.replay_output import write_script
@@ -93,7 +93,9 @@ def _show(run: RequestedTransactions, *, as_json: bool) -> int:
         from gtid_audit.output import write_streamed_json
         from gtid_audit.views.transactions_json import show_document
 
-        write_streamed_json(show_document(run.wanted, run.contents(), lambda: run.missing))
+        write_streamed_json(
+            show_document(run.wanted, run.contents(), lambda: run.missing, lambda: run.misfits)
+        )
         return run.status()
     from rich.text import Text
 

@@ -137,6 +137,11 @@ class GivenDefinitions:
         """Return the assumptions so far, one sentence for each table."""
         return tuple(sorted(self._caveats))
 
+    @property
+    def server_now(self) -> ServerTables | None:
+        """Return the server of --schema-from, if there is one."""
+        return self._now.tables if self._now is not None else None
+
     def at(self, file: str, position: int) -> DefinitionOf:
         """Return a function for the tables of a transaction that begins there."""
         return lambda schema, table: self._find(schema, table, file, position)

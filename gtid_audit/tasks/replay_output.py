@@ -37,9 +37,12 @@ def write_script(
         transactions = [{"gtid": each.label, "problem": each.problem} for each in replayed]
         document: dict[str, Any] = {"direction": direction.value, "wanted": str(run.wanted)}
         document |= {"missing": str(run.missing), "transactions": transactions, "script": script}
+        document["misfits"] = run.misfits
         write_json(document)
     else:
         _write_lines(lines)
+    if problems:
+        run.report_misfits()
     if not is_whole:
         warn("no script was written: it must contain all transactions that were requested")
     return exits.status_of(Verdict.UNKNOWN) if problems else run.status()

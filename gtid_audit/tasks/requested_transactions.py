@@ -16,6 +16,7 @@ from topology.catalogue.findings import Verdict
 if TYPE_CHECKING:
     from binlog.scan import EventGroup
     from gtid_audit.operands.definition_sources import GivenDefinitions
+    from gtid_audit.tasks.misfit_definitions import Misfits
 
 
 @dataclass(slots=True)
@@ -23,9 +24,11 @@ class RequestedTransactions:
     """The requested transactions: where they come from, and which have arrived."""
 
     wanted: GtidSet
-    groups: Iterator[EventGroup]
+    source: LogServer | tuple[Path, ...]
+    seconds: float
     definitions: GivenDefinitions
     found: list[Any] = field(default_factory=list)
+    _misfits: Misfits | None = None
 
     def contents(self) -> Iterator[tuple[EventGroup, Iterator[Any]]]:
         """Yield each transaction; its rows are decoded when the caller iterates over them."""
@@ -33,18 +36,41 @@ class RequestedTransactions:
         from binlog.rows.values import rows_of_group
 
         read = RowDecoder()
-        for group in self.groups:
+        for group in events_of_source(self.source, self.wanted, self.seconds):
             self.found.append(group.transaction.gtid)
             definition_of = self.definitions.at(group.transaction.file, group.rows_begin)
-            yield group, rows_of_group(group, read, definition_of=definition_of)
+            yield group, self._noting(rows_of_group(group, read, definition_of=definition_of))
+
+    def _noting(self, items: Iterator[Any]) -> Iterator[Any]:
+        from binlog.rows.values import RowChanges
+
+        for item in items:
+            if isinstance(item, RowChanges) and item.table.unfitting is not None:
+                from gtid_audit.tasks.misfit_definitions import Misfits
+
+                if self._misfits is None:
+                    self._misfits = Misfits.of(self.source, self.definitions, self.seconds)
+                self._misfits.note(item)
+            yield item
 
     @property
     def missing(self) -> GtidSet:
         """Return the wanted GTIDs that have not arrived."""
         return self.wanted - GtidSet.of(self.found)
 
+    @property
+    def misfits(self) -> list[dict[str, Any]]:
+        """Return the definitions that do not fit the rows so far, each beside the others (S3)."""
+        return self._misfits.documents() if self._misfits is not None else []
+
+    def report_misfits(self) -> None:
+        """Print the same on standard error: standard output has the script."""
+        if self._misfits is not None:
+            self._misfits.report()
+
     def status(self) -> int:
-        """Return the exit status, after all were read; report GTIDs that are missing."""
+        """Return the exit status, after all were read; report GTIDs that are missing, and S3."""
+        self.report_misfits()
         if not self.missing:
             return exits.OK
         warn(f"not in these logs: {self.missing.shortened()}")

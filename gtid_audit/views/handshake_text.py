@@ -5,7 +5,7 @@
 3. This module evaluates nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rich.console import RenderableType
@@ -25,6 +25,7 @@ EXPLAINED_MAX: Final = 20
 
 _STYLE: Final = {
     Outcome.SERVED: "green",
+    Outcome.GROUP: "green",
     Outcome.DIVERGED: "bold yellow",
     Outcome.INCOMPLETE: "bold yellow",
     Outcome.REFUSED: "bold red",
@@ -39,6 +40,8 @@ _REFUSED: Final = {
     FailedCheck.NO_BINARY_LOG: "no binary log",
     FailedCheck.MORE_GTIDS: "1236 has more",
     FailedCheck.PURGED: "1236 purged",
+    FailedCheck.GROUP_NAME: "3092 group name",
+    FailedCheck.NOT_IN_GROUP: "3092 has more",
 }
 
 
@@ -51,9 +54,12 @@ def show_handshakes(shown: Handshakes) -> None:
     answers = shown.matrix.answers
     if shown.promotion is not None:
         answers = shown.matrix.of_source(shown.promotion.candidate)
-    explained = [each for each in answers if _needs_words(each)]
+    explained = _explained(answers)
     for answer in explained[:EXPLAINED_MAX]:
-        parts += [Text(), Text(f"{answer.replica} ◀── {answer.source}", style="bold")]
+        title = f"{answer.replica} ◀── {answer.source}"
+        if answer.joins:
+            title = f"{answer.joins} ◀── group {answer.group}"
+        parts += [Text(), Text(printable(title), style="bold")]
         parts.append(labelled(_rows(answer)))
     parts += rest_of(len(explained), EXPLAINED_MAX, "answers")
     parts += _promotion(shown)
@@ -104,6 +110,8 @@ def _sources(shown: Handshakes) -> tuple[str, ...]:
 
 def _cell(answer: SourceAnswer) -> Text:
     style = _STYLE[answer.outcome]
+    if answer.group and answer.refusal is FailedCheck.PURGED:
+        return Text("needs a clone", style=style)
     if answer.refusal is not None:
         return Text(_REFUSED[answer.refusal], style=style)
     if answer.outcome is Outcome.UNKNOWN:
@@ -113,8 +121,13 @@ def _cell(answer: SourceAnswer) -> Text:
         return Text(f"hides {hidden.gtid_count:,}", style=style)
     if answer.outcome is Outcome.INCOMPLETE:
         return Text(f"loses {answer.dropped.gtid_count:,}", style=style)
+    if answer.outcome is Outcome.GROUP:
+        return Text("group", style=style)
     count = answer.fetched.gtid_count
-    return Text(f"yes, +{count:,}" if count else "yes", style=style)
+    word = "yes"
+    if answer.joins:
+        word = "may join" if answer.joins == answer.replica else "once joined"
+    return Text(f"{word}, +{count:,}" if count else word, style=style)
 
 
 def _until(answer: SourceAnswer) -> Text:
@@ -129,8 +142,20 @@ def _until(answer: SourceAnswer) -> Text:
     return Text(printable(until))
 
 
-def _needs_words(answer: SourceAnswer) -> bool:
-    return answer.outcome is not Outcome.SERVED or bool(answer.doubts)
+def _explained(answers: Iterable[SourceAnswer]) -> list[SourceAnswer]:
+    """Return the answers that need words: of what depends on one join, or one primary, the first.
+
+    The primary of a group has the answer of its secondaries.
+    """
+    found: dict[tuple[str, str], SourceAnswer] = {}
+    for each in answers:
+        is_of_primary = each.through and not each.group
+        if (each.attaches and not each.doubts) or is_of_primary:
+            continue
+        is_join = each.joins and not each.unlike
+        key = ("", each.joins) if is_join else (each.replica, each.source)
+        found.setdefault(key, each)
+    return list(found.values())
 
 
 def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
@@ -139,7 +164,9 @@ def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
         is_final = answer.unread.endswith(NOT_EVALUATED)
         again = "" if is_final else " Run it again, or audit the servers."
         yield "what", line_of(f"Not known: {answer.unread}.{again}")
-    if answer.refusal is FailedCheck.PURGED:
+    if answer.group:
+        yield from _group_rows(answer)
+    elif answer.refusal is FailedCheck.PURGED:
         yield "what", line_of(f"{source} has purged transactions that {replica} needs.")
     elif answer.refusal is FailedCheck.MORE_GTIDS:
         yield (
@@ -171,7 +198,7 @@ def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
         yield "set", Text(answer.gtid_set.shortened())
     if answer.unlike:
         yield "E4", line_of(f"another content on both: {answer.unlike.shortened()}")
-    if answer.dropped:
+    if answer.dropped and not answer.group:
         yield (
             "lost",
             line_of(
@@ -185,6 +212,38 @@ def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
             yield "", line_of("The words of these versions may differ.")
     for doubt in answer.doubts:
         yield "but", line_of(f"{doubt}.")
+
+
+def _group_rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
+    """Yield what a group's answer means: about the server that would join, or about two members."""
+    joins, donor = answer.joins, answer.through
+    if answer.refusal is FailedCheck.NOT_IN_GROUP:
+        text = (
+            f"{joins} has transactions that no member has or receives: the group refuses to let it"
+            " join. Read their content first: `repair plan` shows how."
+        )
+        yield "what", line_of(text)
+    elif answer.refusal is FailedCheck.GROUP_NAME:
+        yield (
+            "what",
+            line_of(f"The server_uuid of {joins} is the name of the group: it cannot join."),
+        )
+    elif answer.refusal is FailedCheck.PURGED:
+        text = (
+            f"{joins} needs transactions that each member has purged, {donor} the least: it needs a"
+            " clone of a member before it joins."
+        )
+        yield "what", line_of(text)
+    elif joins:
+        yield "what", line_of(f"{joins} can join its group: START GROUP_REPLICATION.")
+    elif answer.gtid_set or answer.dropped:
+        text = (
+            "Both are ONLINE, and one of them had these when it joined (E1): the group does not"
+            " deliver them. Compare the rows."
+        )
+        yield "what", line_of(text)
+    if answer.dropped:
+        yield "set", Text(answer.dropped.shortened())
 
 
 _WHY: Final = {

@@ -15,8 +15,8 @@ from topology.documents.document_version import versioned
 from topology.documents.records import time_to_text
 from topology.facts.source_answer import SourceAnswer
 from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
-from topology.handshake.promotion import Promotion, promotion_of
-from topology.handshake.promotion_steps import PromotionStep, promotion_steps
+from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
+from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
 from topology.readings.consumers import ConsumerReading
 from topology.readings.snapshot import ClusterSnapshot
@@ -47,6 +47,15 @@ class Handshakes:
                 "servers": list(self.matrix.servers),
                 "offered": None if self.offered is None else str(self.offered),
                 "answers": [_answer(each) for each in self.matrix.answers],
+                "groups": [
+                    {
+                        "name": each.name,
+                        "primaries": list(each.primaries),
+                        "members": list(each.members),
+                        "outside": list(each.outside),
+                    }
+                    for each in self.matrix.groups
+                ],
                 "promotion": None if self.promotion is None else self._promotion(self.promotion),
                 "unknown": [
                     {"server": server, "reason": reason} for server, reason in self.matrix.unread
@@ -134,4 +143,7 @@ def _answer(answer: SourceAnswer) -> Mapping[str, Any]:
         "served_until": None if until is None else time_to_text(until.until),
         "served_from": None if until is None else until.reach.file,
         "unread": answer.unread or None,
+        "group": answer.group or None,
+        "joins": answer.joins or None,
+        "through": answer.through or None,
     }

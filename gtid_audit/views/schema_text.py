@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +17,10 @@ from binlog.schema.table_history import Entry, TableKey, explain
 from gtid_audit.output import printable, write_line
 from gtid_audit.views.report_text import show
 from topology.adapters.compare_definitions import DefinitionComparison, View, is_marked
+from topology.catalogue.verdict_table import entry_of
 
 _MARK = "≠"
+MISFIT = "S3"
 _UNKNOWN_SHOWN_MAX = 20
 
 
@@ -116,6 +118,7 @@ def comparison_document(comparison: DefinitionComparison) -> dict[str, Any]:
         "table": str(comparison.key),
         "at": str(comparison.place) if comparison.place else None,
         "verdict": comparison.verdict.value,
+        "code": MISFIT if comparison.is_misfit else None,
         "views": {view.name.replace(" ", "_"): _view(view) for view in comparison.views},
         "differing_positions": [
             at for at, row in enumerate(comparison.rows, 1) if is_marked(row, comparison.views)
@@ -135,7 +138,8 @@ def _view(view: View) -> dict[str, Any]:
 def show_comparison(comparison: DefinitionComparison) -> None:
     """Show the four definitions side by side; a mark at the line's beginning shows a difference."""
     where = f" at {comparison.place}" if comparison.place else ""
-    write_line(printable(f"{comparison.verdict.value}: {comparison.key}{where}"))
+    code = f"{MISFIT} {entry_of(MISFIT).name}: " if comparison.is_misfit else ""
+    write_line(printable(f"{comparison.verdict.value}: {code}{comparison.key}{where}"))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("")
     table.add_column("#", justify="right")
@@ -152,6 +156,24 @@ def show_comparison(comparison: DefinitionComparison) -> None:
             write_line(printable(f"{view.name}: {view.why}"))
     for line in comparison.explanation:
         write_line(printable(line))
+
+
+def comparison_lines(comparison: DefinitionComparison) -> Iterator[str]:
+    """Yield the four definitions as plain lines, for standard error beside a script."""
+    name = entry_of(MISFIT).name
+    yield f"{MISFIT} {name}: {comparison.key} at {comparison.place}: {comparison.explanation[0]}"
+    lines = [["", "#", *(view.name for view in comparison.views)]]
+    for at, row in enumerate(comparison.rows, 1):
+        mark = _MARK if is_marked(row, comparison.views) else ""
+        lines.append([mark, str(at), *(" ".join(cell) if cell else "" for cell in row)])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for cells in lines:
+        texts = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield "  ".join(texts).rstrip()
+    for view in comparison.views:
+        if view.why:
+            yield f"{view.name}: {view.why}"
+    yield from comparison.explanation[1:]
 
 
 def follow_document(done: Followers) -> dict[str, Any]:

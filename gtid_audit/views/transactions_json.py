@@ -29,17 +29,20 @@ def show_document(
     wanted: GtidSet,
     contents: Iterator[tuple[EventGroup, Iterator[RowChanges | Event]]],
     missing: Callable[[], GtidSet],
+    misfits: Callable[[], list[dict[str, Any]]],
 ) -> dict[str, Any]:
     """Describe transactions, in a document whose lists are read while it is written.
 
-    Missing GTIDs are known only after the last transaction.
+    Missing GTIDs, and definitions that do not fit, are known only after the last transaction.
     """
-    document: dict[str, Any] = {"wanted": str(wanted), "transactions": None, "missing": None}
+    document: dict[str, Any] = {"wanted": str(wanted), "transactions": None}
+    document |= {"missing": None, "misfits": None}
 
     def transactions() -> Iterator[dict[str, Any]]:
         for each in contents:
             yield transaction_document(*each)
         document["missing"] = str(missing())
+        document["misfits"] = misfits()
 
     document["transactions"] = StreamedList(transactions())
     return document

@@ -245,7 +245,7 @@ def check_named(table: RowTable) -> None:
     if table.origin is not Origin.NOWHERE:
         return
     why = (
-        f"the given definition does not match the log: {table.mismatch}"
+        f"S3, the given definition does not match the log: {table.mismatch}"
         if table.mismatch
         else (
             "the log was not written with binlog_row_metadata=FULL, and the account does not see"

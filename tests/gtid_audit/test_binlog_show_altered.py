@@ -6,6 +6,7 @@ what becomes of a row. binlog_row_metadata is MINIMAL: rows have no names and no
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -172,3 +173,45 @@ def test_members_with_odd_characters_are_compared_as_the_server_shows_them(
     gtid = wanted("INSERT INTO altered.faces VALUES (1)")
     assert run(("binlog", "show", gtid, *arguments[3:], "--undo")) == 3
     assert "cannot be checked" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["files", "server"])
+def test_a_definition_that_does_not_fit_is_s3_beside_the_others(
+    mysql97: Server,
+    wanted: Callable[[str], str],
+    tmp_path: Path,
+    source: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Statements from these rows would fail with 1136, "Column count doesn't match"."""
+    gtid = wanted(INSERT)
+    older = tmp_path / "t.sql"
+    older.write_text("CREATE TABLE t (id INT PRIMARY KEY, paid INT, owed INT) CHARSET=utf8mb4;")
+    logs = sources(mysql97)[source]
+    arguments = ("binlog", "show", gtid, *logs, "--definitions", str(older))
+    for direction in ("--undo", "--redo"):
+        assert run((*arguments, "--schema-from", mysql97.dsn, direction)) == 3
+        out, err = capsys.readouterr()
+        assert out == ""
+        lines = [line.removeprefix("gtid-audit: ") for line in err.splitlines()]
+        [first] = [at for at, line in enumerate(lines) if line.startswith("S3 tracker mismatch")]
+        assert lines[first].startswith("S3 tracker mismatch: altered.t at binlog.0000")
+        assert "the definition has 3 columns, the rows have 5" in lines[first]
+        assert " ".join(lines[first + 1].split()) == (
+            "# source now at the event tracked replica now"
+        )
+        marked = [line.split() for line in lines if line.startswith("≠")]
+        assert [line[1] for line in marked] == ["4", "5"]
+        fits = "source" if source == "server" else "replica"
+        assert f"the definition on the {fits} now fits: use --schema-from" in lines
+    assert run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert ("@1" in out, "paid" in out) == (True, False)
+    assert err.count("S3 tracker mismatch") == 1
+    assert run((*arguments, "--json")) == 0
+    out, err = capsys.readouterr()
+    [misfit] = json.loads(out)["misfits"]
+    assert (misfit["code"], misfit["table"]) == ("S3", "altered.t")
+    assert len(misfit["views"]["at_the_event"]["columns"]) == 5
+    assert run((*arguments, "--undo", "--json")) == 3
+    assert [each["code"] for each in json.loads(capsys.readouterr().out)["misfits"]] == ["S3"]

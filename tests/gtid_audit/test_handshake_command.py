@@ -14,6 +14,7 @@ from gtid_audit.views.handshake_text import show_handshakes
 from gtid_audit.views.handshakes import Handshakes, handshakes_of, handshakes_of_consumer
 from tests.consumers import a_consumer, an_unread_consumer
 from tests.snapshots import a_cluster, an_unread
+from tests.topology.test_group_handshake import left, member, server
 from tests.topology.test_handshake import one, sets
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
@@ -78,6 +79,61 @@ def test_the_table_has_a_row_for_each_replica(capsys: pytest.CaptureFixture[str]
     assert "Got fatal error 1236 from source" in text
 
 
+def test_the_table_shows_what_a_group_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    two = (member("a", "g:1-9", sees="ab"), member("b", "g:1-9", sees="ab"))
+    show_handshakes(shown(*two, left("c", "g:1-5 c:1"), server("d", "g:1-9")))
+    text = capsys.readouterr().out
+    rows = [line.split("  ") for line in text.splitlines() if line.startswith("  ")][:5]
+    assert [[cell.strip() for cell in row if cell.strip()] for row in rows] == [
+        ["from", "a", "b", "c", "d"],
+        ["a", "-", "group", "3092 has more", "yes"],
+        ["b", "group", "-", "3092 has more", "yes"],
+        ["c", "3092 has more", "3092 has more", "-", "hides 1"],
+        ["d", "yes", "yes", "hides 4", "-"],
+    ]
+    assert text.count("c ◀── group") == 1  # once, although four cells have it
+    assert "the group refuses to let it join" in " ".join(text.split())
+    assert "Run it again" not in text
+    show_handshakes(shown(*two, left("c", "g:1-5"), server("d", "g:1-9")))
+    text = capsys.readouterr().out
+    rows = [line.split("  ") for line in text.splitlines() if line.startswith("  ")][:5]
+    assert [cell.strip() for cell in rows[3] if cell.strip()] == [
+        *("c", "may join, +4", "may join, +4", "-", "yes, +4")
+    ]
+    assert [cell.strip() for cell in rows[1] if cell.strip()] == [
+        *("a", "-", "group", "once joined", "yes")
+    ]
+    purged = [member(name, "g:1-9", sees="ab", purged="g:1-8") for name in "ab"]
+    show_handshakes(shown(*purged, left("c", "g:1-5")))
+    text = " ".join(capsys.readouterr().out.split())
+    assert "needs a clone" in text
+    assert "needs transactions that each member has purged, a the least" in text
+    assert "13467: No valid or ONLINE members exist" in text
+
+
+def test_two_members_that_do_not_get_each_others_transactions_are_explained(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_handshakes(shown(member("a", "a:1-3 g:1-9", sees="ab"), member("b", "g:1-9", sees="ab")))
+    text = " ".join(capsys.readouterr().out.split())
+    assert "a ◀── b what Both are ONLINE, and one of them had these when it joined (E1)" in text
+    assert "b ◀── a" in text
+    assert "hides 3" in text
+    assert "loses 3" in text
+    assert "its receiver drops them" not in text
+
+
+def test_the_document_has_the_groups() -> None:
+    two = (member("a", "g:1-9", sees="ab"), member("b", "g:1-9", sees="ab"))
+    document = json.loads(json.dumps(shown(*two, left("c", "g:1-5")).document()))
+    [group] = document["groups"]
+    assert (group["primaries"], group["members"], group["outside"]) == (["a"], ["a", "b"], ["c"])
+    cells = {(each["replica"], each["source"]): each for each in document["answers"]}
+    linked, joins = cells["a", "b"], cells["c", "a"]
+    assert (linked["outcome"], linked["group"], linked["joins"]) == ("group", group["name"], None)
+    assert (joins["outcome"], joins["joins"], joins["through"]) == ("served", "c", "a")
+
+
 def test_a_promotion_shows_what_breaks_and_the_order(capsys: pytest.CaptureFixture[str]) -> None:
     show_handshakes(shown(*THREE, promote="a"))
     text = capsys.readouterr().out
@@ -107,6 +163,7 @@ def test_the_document_has_all_of_it() -> None:
         "servers",
         "offered",
         "answers",
+        "groups",
         "promotion",
         "unknown",
     ]

@@ -67,6 +67,8 @@ TARGETS: Sequence[Target] = (
         "handshake",
         (
             "topology/handshake/matrix.py",
+            "topology/handshake/group_answers.py",
+            "topology/handshake/group_steps.py",
             "topology/handshake/promotion.py",
             "topology/handshake/promotion_steps.py",
             "topology/facts/refusal_texts.py",
@@ -75,7 +77,9 @@ TARGETS: Sequence[Target] = (
         ),
         (
             *("tests/gtid_audit/test_offered_set.py", "tests/topology/test_consumer_sets.py"),
-            *("tests/topology/test_handshake.py", "tests/gtid_audit/test_handshake_command.py"),
+            *("tests/topology/test_handshake.py", "tests/topology/test_group_handshake.py"),
+            "tests/topology/test_group_promotions.py",
+            "tests/gtid_audit/test_handshake_command.py",
             "tests/simulation/test_transcripts.py",
         ),
     ),

@@ -386,7 +386,7 @@ def test_every_code_is_explained_from_the_catalogue(code: str) -> None:
     assert (found.code, found.title) == (code, f"{code}: {entry.name}")
     said = entry.means if entry.has_rule else f"{entry.means} No audit reports this code."
     assert (found.meaning.startswith(said), found.cause) == (True, entry.arises)
-    assert len(found.advice) == len(entry.strategies)
+    assert len(found.advice) == (len(entry.strategies) if entry.has_rule else 1)
     assert entry.family == FAMILIES[code[0]]
 
 

@@ -55,6 +55,7 @@ class DefinitionComparison:
     views: tuple[View, ...]
     explanation: tuple[str, ...]
     verdict: Verdict
+    is_misfit: bool = False  # S3: the tracked definition does not fit the event
 
     @property
     def rows(self) -> tuple[tuple[tuple[str, str] | None, ...], ...]:
@@ -151,6 +152,7 @@ def compare(
         views,
         lines,
         _verdict(logged, tracked, views),
+        is_misfit=_is_misfit(logged, tracked),
     )
 
 
@@ -159,11 +161,17 @@ def _verdict(logged: LoggedTable | None, tracked: Entry | None, views: tuple[Vie
         return Verdict.UNKNOWN
     if any(view.is_asked and not view.columns for view in views):
         return Verdict.UNKNOWN
-    if logged is not None and misfit(tracked.definition, logged.table):
+    if _is_misfit(logged, tracked):
         return Verdict.CRITICAL
     definitions = [view.definition for view in views if view.definition is not None]
     shapes = {(each.columns, each.primary_key, each.unique_keys) for each in definitions}
     return Verdict.WARNING if len(shapes) > 1 else Verdict.OK
+
+
+def _is_misfit(logged: LoggedTable | None, tracked: Entry | None) -> bool:
+    if logged is None or tracked is None or tracked.definition is None:
+        return False
+    return misfit(tracked.definition, logged.table) is not None
 
 
 def _explain(

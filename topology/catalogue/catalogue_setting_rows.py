@@ -144,9 +144,13 @@ SETTING_ROWS: tuple[Row, ...] = (
         "The tracked definition of a table does not fit its row events: columns get wrong names, or"
         " statements from these rows fail with \"Column count doesn't match value count\".",
         "DDL that the tracker did not see, or a definition that was set by hand.",
-        "`gtid-audit binlog schema compare` shows four definitions side by side: on the source now,"
-        " at the event, as tracked, on the replica now. No audit decodes rows by tracked"
-        " definitions, so none reports it; a replica whose definition does not fit is S2.",
+        "`binlog show` with `--undo`, `--redo` or neither reports S3 when a definition of"
+        " `--definitions`, `--store` or `--schema-from` does not fit, and does not use it;"
+        " `binlog schema compare` reports it before that. Both print four definitions side by side:"
+        " on the source now, at the event, as tracked, on the replica now. `repair plan` names S3"
+        " where it leaves out a redo or undo for this reason. No audit reports it: an audit reads"
+        " no rows by a tracked definition, and rows older than the last DDL never fit the"
+        " definition of now. A replica whose definition does not fit is S2.",
     ),
     Row(
         "F1", "fragmented set", "info", True,

@@ -77,6 +77,7 @@ def explain(text_or_code: str) -> Explanation:
 
 
 def _of_entry(entry: CatalogueEntry) -> Explanation:
+    """Return what a code means, and how to answer it; without a rule, which command reports it."""
     return Explanation(
         title=f"{entry.code}: {entry.name}",
         meaning=entry.means if entry.has_rule else f"{entry.means} {_NO_RULE}",
@@ -84,7 +85,9 @@ def _of_entry(entry: CatalogueEntry) -> Explanation:
         advice=tuple(
             f"{strategy.name}: {strategy.why}. Risk: {strategy.risk}."
             for strategy in entry.strategies
-        ),
+        )
+        if entry.has_rule
+        else (entry.proof,),
         code=entry.code,
     )
 

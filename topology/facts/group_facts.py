@@ -148,8 +148,15 @@ def _runs_long(server: ReadServer) -> bool:
 
 
 def _leaver(name: str, membership: Membership, readings: ClusterReadings) -> GroupLeaver:
+    return leaver_of(name, membership.parts[0] if membership.parts else (), readings)
+
+
+def leaver_of(name: str, part: tuple[str, ...], readings: ClusterReadings) -> GroupLeaver:
+    """Return what decides whether a server can join a part of a group; () if there is none.
+
+    `part` may also be a server that is not a member now: it would bootstrap the group.
+    """
     first, last = readings.fully_read[name].first, readings.fully_read[name].last
-    part = membership.parts[0] if membership.parts else ()
     members = {other: readings.fully_read[other] for other in part}
     extra = missing = purged = GtidSet()
     unseen: tuple[str, ...] = ()

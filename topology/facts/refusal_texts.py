@@ -64,9 +64,26 @@ _TOO_LONG: Final = (
 )
 
 
+_NOT_IN_GROUP: Final = (
+    "The server is not configured properly to be an active member of the group. Please see more"
+    " details on error log."
+)
+_NO_DONOR: Final = (
+    "No valid or ONLINE members exist to get the missing data from the group. For cloning check if"
+    " donors of the same version and with clone plugin installed exist. For incremental recovery"
+    " check if you have donors where the required data was not purged from the binary logs."
+)
+_GROUP_ERRNO: Final = 3092
+_NO_DONOR_ERRNO: Final = 13467
+
+
 @dataclass(frozen=True, slots=True)
 class RefusalText:
-    """What SHOW REPLICA STATUS of the replica would print."""
+    """What SHOW REPLICA STATUS of the replica would print.
+
+    Of a server that would join a group: the error of START GROUP_REPLICATION, or the entry that
+    recovery writes to the error log.
+    """
 
     errno: int
     text: str
@@ -125,6 +142,16 @@ def same_uuid_text(replica: ServerVersion) -> RefusalText:
         " equal MySQL server UUIDs; these UUIDs must be different for replication to work.",
         replica,
     )
+
+
+def not_in_group_text(version: ServerVersion) -> RefusalText:
+    """Return the error of START GROUP_REPLICATION on a server that its group refuses."""
+    return RefusalText(_GROUP_ERRNO, _NOT_IN_GROUP, _seen_on(version))
+
+
+def no_donor_text(version: ServerVersion) -> RefusalText:
+    """Return the entry in the error log of a server for which no member has all binary logs."""
+    return RefusalText(_NO_DONOR_ERRNO, _NO_DONOR, _seen_on(version))
 
 
 def mode_text(source_mode: str, replica: ServerVersion) -> RefusalText | None:

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts.refusal_texts import (
@@ -57,6 +58,7 @@ class Outcome(Enum):
     """What becomes of the connection."""
 
     SERVED = "served"  # accepted, and the replica gets all that it misses
+    GROUP = "group"  # both are ONLINE in one replication group: the group delivers, no channel does
     DIVERGED = "diverged"  # accepted, although only the replica has some transactions
     INCOMPLETE = "incomplete"  # accepted, and the replica does not get back own ones that it lost
     REFUSED = "refused"
@@ -64,7 +66,7 @@ class Outcome(Enum):
 
 
 class FailedCheck(Enum):
-    """The check that fails, in the order of the checks."""
+    """The check that fails, in the order of the checks; the last two are those of a group."""
 
     VERSIONS = "versions"
     NO_SERVER_ID = "no_server_id"
@@ -74,6 +76,8 @@ class FailedCheck(Enum):
     NO_BINARY_LOG = "no_binary_log"
     MORE_GTIDS = "more_gtids"
     PURGED = "purged"
+    GROUP_NAME = "group_name"
+    NOT_IN_GROUP = "not_in_group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +103,18 @@ class SourceAnswer:
     # set only; None: never, or no setting shows it.
     deadline: LogDeadline | None = None
     is_deadline_unread: bool = False  # a setting limits it, and the logs were not read
+    # The replication group that answers for its servers (topology/handshake/group_answers.py); ""
+    # if the source answers a channel. `joins` is the one that would have to join it, if one would.
+    group: str = ""
+    joins: str = ""
+    # The server on the way: the primary whose channel a secondary depends on, or, of a server that
+    # joins, the member from which recovery gets the most.
+    through: str = ""
 
     @property
     def attaches(self) -> bool:
         """Return whether the replica could replicate from the source without losing anything."""
-        return self.outcome is Outcome.SERVED
+        return self.outcome in (Outcome.SERVED, Outcome.GROUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,7 @@ class Offer:
     received: GtidSet  # for a server: in relay logs at its first reading, applied or not
     sent: GtidSet  # for a server: its last reading, and what its channel to this source received
     server: ReadServer | None = None
+    group_uuids: frozenset[UUID] = frozenset()  # under which groups commit, and no server
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +189,8 @@ def _accepted(
     offer: Offer, source: AnsweringSource, *, allowed: GtidSet, unlike: GtidSet
 ) -> SourceAnswer:
     """Return what follows once the source has accepted the connection."""
+    last = source.last
+    queued = last.gtid_retrieved | (last.group.received if last.group is not None else GtidSet())
     beyond = (offer.executed | offer.received) - source.has - allowed
     hidden = beyond - source.arriving - source.may_arrive
     left_open = beyond - source.arriving
@@ -185,7 +199,7 @@ def _accepted(
         return SourceAnswer(source.name, offer.name, Outcome.UNKNOWN, unread=what)
     fetched = source.last.gtid_executed - offer.sent
     dropped = GtidSet()
-    if offer.server is not None:
+    if offer.server is not None and offer.server.server_uuid not in offer.group_uuids:
         dropped = fetched.from_uuid(offer.server.server_uuid)
     outcome = Outcome.INCOMPLETE if dropped else Outcome.SERVED
     return SourceAnswer(
@@ -193,7 +207,7 @@ def _accepted(
         offer.name,
         Outcome.DIVERGED if hidden or unlike else outcome,
         gtid_set=hidden,
-        received=hidden & source.last.gtid_retrieved,
+        received=hidden & queued,
         unlike=unlike,
         fetched=fetched - dropped,
         dropped=dropped,

@@ -3,7 +3,9 @@
 1. A server that was not read, or that was restarted or reset between its readings, is UNKNOWN in
    its row and its column.
 2. What is on its way to a source, and what differs under one GTID, comes from the audit.
-3. The verdict answers whether a failover is possible: OK if each server could replicate from each
+3. Servers of one replication group are answered by the group (group_answers.py). A secondary has
+   the answers of its primary to servers outside the group: it receives from them only through it.
+4. The verdict answers whether a failover is possible: OK if each server could replicate from each
    other, WARNING if there is at least one source for all, CRITICAL if there is none.
 """
 
@@ -22,6 +24,12 @@ from topology.facts.source_answer import (
     SourceAnswer,
 )
 from topology.facts.unseen import address_of, undeclared_channels
+from topology.handshake.group_answers import (
+    GroupAnswers,
+    GroupState,
+    doubts_of_states,
+    group_states,
+)
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ReadTwice, ServerSnapshot
 from topology.rules.answering_sources import (
@@ -45,6 +53,7 @@ class HandshakeMatrix:
     unread: tuple[tuple[str, str], ...]  # (server, why it could not be evaluated)
     # What a server has received and not applied: CHANGE REPLICATION SOURCE deletes it.
     unapplied: tuple[tuple[str, GtidSet], ...] = ()
+    groups: tuple[GroupState, ...] = ()  # of which the members are known
 
     def answer(self, *, replica: str, source: str) -> SourceAnswer:
         """Return one cell. Raises KeyError."""
@@ -63,7 +72,7 @@ class HandshakeMatrix:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict of rule 3."""
+        """Return the verdict of rule 4."""
         if self.unread or any(each.outcome is Outcome.UNKNOWN for each in self.answers):
             return Verdict.UNKNOWN
         if all(each.attaches for each in self.answers):
@@ -79,9 +88,8 @@ def handshake_matrix(
 ) -> HandshakeMatrix:
     """Evaluate all pairs of servers. `audit` is that of the same snapshot and policy."""
     cluster = _Cluster.of(snapshot, audit, policy)
-    sources = {name: cluster.source(name) for name in cluster.readings}
     answers = tuple(
-        cluster.cell(replica=replica, source=source, answering=sources.get(source))
+        cluster.cell(replica=replica, source=source)
         for replica in cluster.names
         for source in cluster.names
         if replica != source
@@ -90,8 +98,9 @@ def handshake_matrix(
         snapshot.cluster,
         cluster.names,
         answers,
-        (*not_comparable(cluster.facts), *cluster.not_listed(policy)),
+        (*not_comparable(cluster.facts), *cluster.not_listed(policy), *cluster.absent(policy)),
         tuple(cluster.unapplied()),
+        group_states(cluster.facts),
     )
 
 
@@ -140,21 +149,42 @@ class _Cluster:
     audit: ClusterAudit
     names: tuple[str, ...]
     readings: dict[str, ReadTwice]
+    sources: dict[str, AnsweringSource]  # with what the audit knows to be on its way to them
+    groups: GroupAnswers
 
     @classmethod
     def of(cls, snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy) -> "_Cluster":
         facts = gather_facts(snapshot, policy)
-        names = tuple(server.name for server in snapshot.last)
-        return cls(facts, audit, names, comparable(facts))
+        readings = comparable(facts)
+        return cls(
+            facts,
+            audit,
+            tuple(server.name for server in snapshot.last),
+            readings,
+            {
+                name: answering_source(facts, audit.findings, each.last)
+                for name, each in readings.items()
+            },
+            GroupAnswers(facts, audit.findings),
+        )
 
-    def source(self, name: str) -> AnsweringSource:
-        """Return a server as a source, with what the audit knows to be on its way to it."""
-        return answering_source(self.facts, self.audit.findings, self.readings[name].last)
-
-    def cell(self, *, replica: str, source: str, answering: AnsweringSource | None) -> SourceAnswer:
-        """Return what a source would answer to a server; `answering` is None if it was not read."""
-        if replica not in self.readings:
-            return SourceAnswer(source, replica, Outcome.UNKNOWN, unread=f"the sets of {replica}")
+    def cell(self, *, replica: str, source: str) -> SourceAnswer:
+        """Return what a source, or the group of both, would answer to a server."""
+        for name in (replica, source):
+            if name not in self.readings:
+                unread = f"the sets of {name}"
+                return SourceAnswer(source, replica, Outcome.UNKNOWN, unread=unread)
+        unlike = self._unlike(replica, source)
+        by_group = self.groups.between(replica=replica, source=source, unlike=unlike)
+        if by_group is not None:
+            return by_group
+        primary, unread = self.groups.stand_in(replica)
+        if unread:
+            return SourceAnswer(source, replica, Outcome.UNKNOWN, unread=unread)
+        if primary is not None:
+            return replace(
+                self.cell(replica=primary, source=source), replica=replica, through=primary
+            )
         first, last = self.readings[replica].first, self.readings[replica].last
         on_its_channel = GtidSet.union_of(
             edge.channel.gtid_retrieved
@@ -167,14 +197,12 @@ class _Cluster:
             first.gtid_retrieved,
             last.gtid_executed | on_its_channel,
             last,
+            self.facts.graph.group_uuids,
         )
-        return self.answer(offer, source, answering)
-
-    def answer(self, offer: Offer, source: str, answering: AnsweringSource | None) -> SourceAnswer:
-        """Return what a source would answer to an offer."""
-        if answering is None:
-            return SourceAnswer(source, offer.name, Outcome.UNKNOWN, unread=f"the sets of {source}")
-        return answer_to(self.facts, offer, answering, self._unlike(offer.name, source))
+        answering = self.sources[source]
+        answer = answer_to(self.facts, offer, answering, unlike)
+        doubts = doubts_of_states(last, answering.last)
+        return replace(answer, doubts=(*answer.doubts, *doubts))
 
     def not_listed(self, policy: Policy) -> Iterator[tuple[str, str]]:
         """Yield the sources that were not read: only they may have some transactions."""
@@ -184,6 +212,15 @@ class _Cluster:
         for address, replicas in sorted(found.items()):
             names = ", ".join(sorted(set(replicas)))
             yield address, f"it is the source of {names}, and is not one of these servers"
+
+    def absent(self, policy: Policy) -> Iterator[tuple[str, str]]:
+        """Yield the members that are not part of the audit: they may have more."""
+        known = {server.server_uuid for server in self.facts.last.values()}
+        for membership in self.facts.graph.memberships:
+            for each in membership.absent:
+                if each.server_uuid not in known and each.address not in policy.external_sources:
+                    group = f"the group {membership.name}"
+                    yield each.address, f"it is a member of {group}, and not one of these servers"
 
     def unapplied(self) -> Iterator[tuple[str, GtidSet]]:
         """Yield what servers have received and not executed, by server."""

@@ -19,6 +19,10 @@ to it. A server that the candidate refuses because it has purged (1236) can firs
 *donor*: a server that serves it and sends all that the candidate has purged. A server whose
 obstacle no statement clears (`blocked`) is not pointed.
 
+In a replication group nothing is pointed: its members follow the primary that they elect. A member
+that is ONLINE needs one statement to become the primary. A server that is not a member has to join
+first, and if no server is one, it would bootstrap the group.
+
 The best candidate is the one that refuses the fewest servers, then the one from which the most can
 replicate without losing or hiding anything, then the one that misses the fewest transactions.
 """
@@ -29,6 +33,7 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.catalogue.findings import Verdict
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.handshake.group_answers import GroupState, group_of
 from topology.handshake.matrix import HandshakeMatrix
 
 
@@ -56,6 +61,7 @@ class Missing:
 
     gtid_set: GtidSet
     donor: str | None  # None: no server can send them
+    is_recovered: bool = False  # the candidate gets them by joining its group, not by a channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,14 @@ class Promotion:
     obstacles: tuple[Obstacle, ...]
     best: str | None  # another server that would do better; None: no other does
     unread: tuple[str, ...]
+    open: tuple[tuple[str, str], ...]  # (server that was read, what of its answer is not known)
     doubts: tuple[str, ...] = ()  # what the candidate leaves out, and why it may be otherwise
+    groups: tuple[GroupState, ...] = ()
+
+    @property
+    def group(self) -> GroupState | None:
+        """Return the group that the candidate is a member of, or configured for."""
+        return group_of(self.groups, self.candidate)
 
     @property
     def waits(self) -> bool:
@@ -86,17 +99,28 @@ class Promotion:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PromotionStep:
+    """One step: on which server, what, and the statements, if statements can do it."""
+
+    server: str  # "" for all servers
+    what: str
+    statements: tuple[str, ...] = ()
+
+
 def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     """Evaluate one candidate. Pure. Raises KeyError for an unknown server."""
     if candidate not in matrix.servers:
         raise KeyError(candidate)
     answers = matrix.of_source(candidate)
-    unread = tuple(
-        sorted(
-            {name for name, _ in matrix.unread}
-            | {each.replica for each in answers if each.outcome is Outcome.UNKNOWN}
-        )
-    )
+    unread = dict(matrix.unread)
+    open_ = {
+        each.replica: each.unread
+        for each in answers
+        if each.outcome is Outcome.UNKNOWN and each.replica not in unread
+    }
+    # What a secondary gets depends on its primary, which is evaluated itself.
+    answers = tuple(each for each in answers if each.group or not each.through)
     obstacles = tuple(
         Obstacle(each, _donor(matrix, each))
         for each in answers
@@ -107,16 +131,25 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     is_best = _cost(matrix, ranked[0])[:-1] == _cost(matrix, candidate)[:-1]
     arrives = GtidSet.union_of(each.ahead for each in answers)
     doubts = tuple(dict.fromkeys(doubt for each in answers for doubt in each.doubts))
+    group = group_of(matrix.groups, candidate)
+    joins = group is not None and candidate not in group.online
     return Promotion(
         candidate,
-        _verdict(obstacles, missing, unread, waits=bool(arrives or matrix.unapplied or doubts)),
+        _verdict(
+            obstacles,
+            missing,
+            (*unread, *open_),
+            waits=bool(joins or arrives or matrix.unapplied or doubts),
+        ),
         arrives,
         matrix.unapplied,
         missing,
         obstacles,
         None if is_best else ranked[0],
-        unread,
+        tuple(sorted(unread)),
+        tuple(sorted(open_.items())),
         doubts,
+        matrix.groups,
     )
 
 
@@ -143,14 +176,19 @@ def _missing(matrix: HandshakeMatrix, candidate: str) -> Iterator[Missing]:
     wanted = GtidSet.union_of(
         each.gtid_set
         for each in matrix.of_source(candidate)
-        if each.outcome is Outcome.DIVERGED or each.refusal is FailedCheck.MORE_GTIDS
+        if each.outcome is Outcome.DIVERGED
+        or each.refusal is FailedCheck.MORE_GTIDS
+        or (each.refusal is FailedCheck.NOT_IN_GROUP and each.joins == each.replica)
     )
-    for answer in matrix.of_replica(candidate):
-        if answer.outcome not in (Outcome.REFUSED, Outcome.UNKNOWN):
-            part = answer.fetched & wanted
-            if part:
-                yield Missing(part, answer.source)
-                wanted -= part
+    answers = matrix.of_replica(candidate)
+    for answer in sorted(answers, key=lambda each: not each.joins):  # recovery first
+        if answer.outcome in (Outcome.REFUSED, Outcome.UNKNOWN):
+            continue
+        # A member fetches nothing from another one by a channel.
+        part = answer.fetched & wanted if answer.joins or not answer.group else GtidSet()
+        if part:
+            yield Missing(part, answer.source, is_recovered=bool(answer.joins))
+            wanted -= part
     if wanted:
         yield Missing(wanted, None)
 

@@ -4,26 +4,21 @@
    which it was audited: replicas may need another.
 2. A channel keeps the account and password that it has. A server without a channel needs both.
 3. While anything waits in a relay log, the steps are waits only.
+4. Members of a replication group are not pointed (group_steps.py), except the primary of a group
+   that is to follow a server outside it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from binlog.quoting import quote_channel, quote_number, quote_string
+from binlog.quoting import quote_number, quote_string
 from topology.facts.graph import build_graph
 from topology.facts.source_answer import FailedCheck
-from topology.handshake.promotion import Missing, Obstacle, Promotion
+from topology.handshake.group_answers import group_of
+from topology.handshake.group_steps import for_channel, group_steps, why_not_joining
+from topology.handshake.promotion import Missing, Obstacle, Promotion, PromotionStep
 from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
-
-
-@dataclass(frozen=True, slots=True)
-class PromotionStep:
-    """One step: on which server, what, and the statements, if statements can do it."""
-
-    server: str  # "" for all servers
-    what: str
-    statements: tuple[str, ...] = ()
 
 
 def promotion_steps(promotion: Promotion, snapshot: ClusterSnapshot) -> tuple[PromotionStep, ...]:
@@ -46,9 +41,11 @@ class _Steps:
 
     def in_order(self) -> Iterator[PromotionStep]:
         candidate = self.servers[self.promotion.candidate]
-        yield PromotionStep(
-            "", "Stop all writes of clients, and run this again: the sets must not change any more."
-        )
+        if not self._is_within_group():
+            text = (
+                "Stop all writes of clients, and run this again: the sets must not change any more."
+            )
+            yield PromotionStep("", text)
         for doubt in self.promotion.doubts:
             yield PromotionStep(candidate.name, f"{doubt[0].upper()}{doubt[1:]}.")
         for name in self.promotion.unread:
@@ -61,26 +58,43 @@ class _Steps:
         if self.promotion.waits:
             yield from self._waits(candidate)
             return
-        for missing in self.promotion.missing:
+        for missing in (each for each in self.promotion.missing if not each.is_recovered):
             yield self._fetch(candidate, missing)
         for obstacle in self.promotion.obstacles:
             yield from self._clear(candidate, obstacle)
+        yield from group_steps(self.promotion, self.servers)
+        open_, group = dict(self.promotion.open), self.promotion.group
+        own = group.servers if group is not None else ()
         for name, server in sorted(self.servers.items()):
-            if name in self.promotion.unread:
+            if name in open_:
+                yield PromotionStep(name, f"Not known: {open_[name]}. Run this again.")
+            elif name in self.promotion.unread:
                 yield PromotionStep(
                     name,
                     "It was not read. What only it has is lost, or hidden once it returns: read it,"
                     " or accept that.",
                 )
-            elif name in self.promotion.blocked:
+            elif name in self.promotion.blocked and name not in own:
                 yield PromotionStep(
                     name,
                     f"Do not point it to {candidate.name} before the repair; then run this again.",
                 )
-            elif name != candidate.name:
+            elif name != candidate.name and self._is_pointed(name):
                 yield self._point(server, candidate.name, f"Point it to {candidate.name}.")
         if candidate.channels:
             yield _detach(candidate)
+
+    def _is_within_group(self) -> bool:
+        """Return whether every server is of the candidate's group: no channel is changed."""
+        group = self.promotion.group
+        return group is not None and self.servers.keys() <= {*group.servers}
+
+    def _is_pointed(self, name: str) -> bool:
+        """Return whether a server gets a channel: of a group, one primary delivers to the rest."""
+        group = group_of(self.promotion.groups, name)
+        if group is None or not group.members:
+            return group is None or group is not self.promotion.group
+        return group is not self.promotion.group and name == next(iter(group.primaries), None)
 
     def _waits(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
         """Yield the waits: CHANGE REPLICATION SOURCE deletes what is not applied."""
@@ -117,6 +131,9 @@ class _Steps:
 
     def _clear(self, candidate: ServerSnapshot, obstacle: Obstacle) -> Iterator[PromotionStep]:
         answer = obstacle.answer
+        if answer.group:
+            yield from self._clear_in_group(obstacle)
+            return
         server, gone = self.servers[answer.replica], answer.gtid_set
         if answer.refusal is FailedCheck.PURGED and obstacle.donor is None:
             yield PromotionStep(
@@ -150,6 +167,31 @@ class _Steps:
                 " the repair (repair plan).",
             )
 
+    def _clear_in_group(self, obstacle: Obstacle) -> Iterator[PromotionStep]:
+        """Yield what keeps a server from joining, or what the group does not deliver to it."""
+        answer = obstacle.answer
+        if answer.joins == self.promotion.candidate:
+            return  # group_steps
+        name, gone = answer.replica, answer.gtid_set.shortened()
+        if answer.refusal is FailedCheck.PURGED and obstacle.donor is not None:
+            step = self._point(
+                self.servers[name],
+                obstacle.donor,
+                f"Each member has purged {gone}: let this server replicate from {obstacle.donor}"
+                " until it has them, and detach it again.",
+            )
+            waits = (*step.statements, _wait(self.servers[name], str(answer.gtid_set)))
+            yield PromotionStep(step.server, step.what, waits)
+        elif answer.refusal is not None:
+            yield PromotionStep(name, why_not_joining(answer))
+        lost = answer.dropped | answer.unlike
+        if lost:
+            yield PromotionStep(
+                name,
+                f"The group does not deliver {lost.shortened()} to it: plan the repair (repair"
+                " plan).",
+            )
+
     def _point(self, replica: ServerSnapshot, source: str, what: str) -> PromotionStep:
         channels = replica.channels or ()
         if len(channels) > 1:
@@ -161,7 +203,7 @@ class _Steps:
             what += " It has no channel: put in the account for replication and its password."
             account = f" {prefix}USER = '(account)', {prefix}PASSWORD = '(password)',"
         words, (host, port) = _dialect(replica), self.addresses[source]
-        channel = words.for_channel(quote_channel(channels[0].name) if channels else None)
+        channel = for_channel(replica, channels[0].name if channels else "")
         change = (
             f"{words.change_source} {prefix}HOST = {quote_string(host)},"
             f" {prefix}PORT = {quote_number(port)},{account} {prefix}AUTO_POSITION = 1{channel};"
@@ -175,7 +217,7 @@ def _detach(candidate: ServerSnapshot) -> PromotionStep:
     words, settings = _dialect(candidate), dict(candidate.settings or ())
     statements = []
     for each in candidate.channels or ():
-        channel = words.for_channel(quote_channel(each.name))
+        channel = for_channel(candidate, each.name)
         statements += [f"{words.stop_replica}{channel};", f"{words.reset_replica} ALL{channel};"]
     statements += [
         f"SET GLOBAL {name} = OFF;"

@@ -13,6 +13,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.cluster_readings import read_twice
+from topology.facts.group_facts import is_read_in_part
 from topology.facts.source_answer import (
     AnsweringSource,
     Offer,
@@ -20,8 +21,8 @@ from topology.facts.source_answer import (
     SourceAnswer,
     source_answer,
 )
-from topology.facts.unseen import kind_of_member, unevaluated_kind
-from topology.readings.snapshot import ReadServer, ReadTwice, ServerSnapshot
+from topology.facts.unseen import unevaluated_kind
+from topology.readings.snapshot import ReadServer, ReadTwice
 
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
 _NOTHING: Final = GtidSet()
@@ -33,44 +34,53 @@ NOT_EVALUATED: Final = "not evaluated"
 def comparable(facts: ClusterFacts) -> dict[str, ReadTwice]:
     """Return the servers that were read twice, and neither restarted nor reset in between.
 
-    Unlike `fully_read`, with servers of one server_uuid: they refuse each other.
+    Unlike `fully_read`, with servers of one server_uuid: they refuse each other. Without members of
+    a group whose members are not known: what is on its way to them is not known either.
     """
-    torn = {name for name, _ in facts.torn}
+    aside = {name for name, _ in facts.torn} | dict(_unsettled(facts)).keys()
     complete = read_twice(facts.snapshot)
     return {
         name: each
         for name, each in complete.items()
-        if name not in torn and not _kind_of(each.last)
+        if name not in aside and unevaluated_kind(each.last) is None
     }
 
 
 def not_comparable(facts: ClusterFacts) -> Iterator[tuple[str, str]]:
     """Yield the servers that are not `comparable`, with the reason."""
-    torn, found = dict(facts.torn), comparable(facts)
+    aside, found = {**dict(_unsettled(facts)), **dict(facts.torn)}, comparable(facts)
     for server in facts.snapshot.last:
         if server.name in found:
             continue
-        if kind := _kind_of(server):
+        if kind := unevaluated_kind(server):
             yield server.name, f"it is {kind}: {NOT_EVALUATED}"
             continue
         reasons = "; ".join(f"{each.fact}: {each.detail}" for each in server.unread)
-        yield server.name, torn.get(server.name) or reasons or "it was not read twice"
+        yield server.name, aside.get(server.name) or reasons or "it was not read twice"
 
 
-def _kind_of(server: ServerSnapshot) -> str | None:
-    """Return the kind of a server whose answers are not evaluated, as no handshake is."""
-    return kind_of_member(server) or unevaluated_kind(server)
+def _unsettled(facts: ClusterFacts) -> Iterator[tuple[str, str]]:
+    """Yield the servers of groups of which gtid-audit cannot say what is on its way to whom."""
+    for each in facts.graph.memberships:
+        if each.doubt:
+            reason = f"the members of its group are not known: {each.doubt}"
+        elif is_read_in_part(each, facts):
+            reason = "a server of its group was read once: what is on its way is not known"
+        else:
+            continue
+        yield from ((name, reason) for name in each.configured)
 
 
 def answering_source(
     facts: ClusterFacts, findings: Collection[Finding], last: ReadServer
 ) -> AnsweringSource:
     """Return a server as a source, with what the audit knows to be on its way to it."""
+    arriving = _arriving_on(facts, findings, last.name, Grade.PROVED)
     return AnsweringSource(
         last.name,
         last,
         committing=_committing_on(findings, last.name),
-        arriving=_arriving_on(facts, findings, last.name, Grade.PROVED),
+        arriving=arriving | _delivered_to(facts, findings, last.name),
         may_arrive=_arriving_on(facts, findings, last.name, Grade.LIKELY),
     )
 
@@ -122,6 +132,25 @@ def _arriving_on(
         and any(each.name == "wait" for each in finding.strategies)
         and finding.replica in upstream
     )
+
+
+def _delivered_to(facts: ClusterFacts, findings: Collection[Finding], name: str) -> GtidSet:
+    """Return what a member's group delivers to it: what others have, unless a finding doubts it.
+
+    A replica of another member may have newer transactions than the findings compare. T2 and T3
+    that are only likely are in `may_arrive`.
+    """
+    others = {
+        other
+        for each in facts.graph.memberships
+        for part in each.parts
+        if name in part
+        for other in part
+        if other != name
+    }
+    has = GtidSet.union_of(facts.fully_read[other].last.gtid_executed for other in others)
+    doubted = (each.gtid_set for each in findings if name in (each.replica, each.source))
+    return has - GtidSet.union_of(doubted)
 
 
 def _committing_on(findings: Collection[Finding], name: str) -> GtidSet:

@@ -157,14 +157,20 @@ class _Looked:
         sources = self._other_sources()
         for each in self.drift.differences:
             is_more = all(one.value.endswith(" more") for one in each.classes)
-            if is_more and sources and any(_has(one, each.key) for one in sources):
-                continue  # another source of the replica has it
+            if is_more and any(_has(one, each.key) or self._drops(one, each) for one in sources):
+                continue  # another source of the replica has it, or has just dropped it
             yield _in_short(
                 each,
                 self.drift,
                 has_gtids=self._have_gtids(),
                 may_be_of_another_source=is_more and self._has_unread_source(sources),
             )
+
+    def _drops(self, source: "DefinitionServer", each: "ObjectDrift") -> bool:
+        """Return whether DDL of another source concerns an object and is on its way (S1)."""
+        from gtid_audit.tasks.drift_comparison import on_its_way_from
+
+        return on_its_way_from(source, self.servers[self.pair.replica], each, limits=self.limits)
 
     def _other_sources(self) -> "list[DefinitionServer]":
         """Return the other servers of the audit from which the replica receives."""

@@ -54,7 +54,9 @@ class DefinitionServer:
     def connected(self) -> ConnectedServer:
         """Return the server with its channels."""
         assert self.state is not None
-        channels = self.state.channels or ()
+        channels = self.state.channels
+        if channels is None:  # it may receive from any server
+            return ConnectedServer(self.name, self.state.server_uuid, (), ("not read",))
         return ConnectedServer(
             self.name,
             self.state.server_uuid,

@@ -26,6 +26,7 @@ from topology.definitions.compared_pairs import ComparedPair, pairs_of
 from topology.definitions.ddl_searches import DdlSearch, on_the_way
 from topology.definitions.object_drift import (
     ClusterDrift,
+    ObjectDrift,
     ObjectPair,
     PairDrift,
     PairFacts,
@@ -111,6 +112,22 @@ def search_ddl(
     return ddl_of(server.target, wanted, held=held, limits=limits, tables=tables)
 
 
+def on_its_way_from(
+    source: DefinitionServer,
+    replica: DefinitionServer,
+    drift: ObjectDrift,
+    *,
+    limits: DdlSearchLimits,
+) -> bool:
+    """Return whether a replica has not executed DDL of a source that concerns an object."""
+    assert source.state is not None
+    assert replica.objects is not None
+    wanted = source.state.gtid_executed - replica.objects.sets.before
+    search = search_ddl(source, wanted, held=source.held, limits=limits)
+    read = [each for each in (drift.source, drift.replica) if each is not None]
+    return bool(on_the_way(wanted, [search]).concerning(drift.key, read))
+
+
 @dataclass(slots=True)
 class _Comparing:
     """One pair while it is read in full."""
@@ -171,7 +188,8 @@ class _Comparing:
         filters: ServerFilters | None,
     ) -> PairFacts:
         """Search what only one of the two had executed, and read what else may explain it."""
-        behind = ours.sets.after - theirs.sets.before
+        # What waits in the relay log is applied, also if the source lost it since, by a RESET.
+        behind = (ours.sets.after | self._received()) - theirs.sets.before
         extra = theirs.sets.after - ours.sets.before
         tables = frozenset(
             (key.schema, key.name)
@@ -185,8 +203,7 @@ class _Comparing:
         ]
         assert self.source.state is not None
         assert self.replica.state is not None
-        may_return = self.pair.may_return or self.source.state.group is not None
-        wanted = behind | (extra if may_return else GtidSet())
+        wanted = behind | self._returning(extra)
         source_uuid = self.source.state.server_uuid
         others = tuple(
             f"{each.source_host}:{each.source_port}"
@@ -200,6 +217,26 @@ class _Comparing:
             other_sources=others if self.pair.has_channel else (),
             has_channel=self.pair.has_channel,
             event_status=self.replica.event_status(has_channel=self.pair.has_channel),
+        )
+
+    def _returning(self, extra: GtidSet) -> GtidSet:
+        """Return what only the replica had executed, and may still arrive on its source."""
+        assert self.source.state is not None
+        assert self.replica.state is not None
+        if self.pair.may_return or self.source.state.group is not None:
+            return extra
+        if self.pair.shares_sources:
+            return extra.without_uuid(self.replica.state.server_uuid)
+        return GtidSet()
+
+    def _received(self) -> GtidSet:
+        """Return what the replica had received from its source when the audit read it."""
+        assert self.source.state is not None
+        assert self.replica.state is not None
+        uuid = self.source.state.server_uuid
+        channels = self.replica.state.channels or ()
+        return GtidSet.union_of(
+            each.gtid_retrieved for each in channels if each.source_uuid == uuid
         )
 
     def _search(

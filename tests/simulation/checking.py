@@ -7,7 +7,10 @@ from typing import Literal
 
 from tests.simulation.cause_oracles import causes
 from tests.simulation.choice_oracles import chosen_plans
+from tests.simulation.consumer_oracles import consumer_conclusions
 from tests.simulation.contents import contents_of
+from tests.simulation.definition_oracles import definition_conclusions
+from tests.simulation.definitions import definitions_of
 from tests.simulation.group_oracles import group_conclusions, group_plans
 from tests.simulation.history import History, generate
 from tests.simulation.likely_oracles import named_causes
@@ -35,12 +38,15 @@ def check_world(
     """
     policy = Policy()
     snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
-    audit = audit_cluster(snapshot.with_contents(contents_of(world, history.reading)), policy)
+    compared = snapshot.with_contents(contents_of(world, history.reading))
+    compared = compared.with_definitions(definitions_of(world, history.reading, snapshot))
+    audit = audit_cluster(compared, policy)
     truth = Truth(world, history.reading, snapshot, policy)
     found: list[Violation] = []
     if oracles in ("all", "conclusions"):
         found += [*conclusions(truth, audit), *causes(truth, audit), *named_causes(truth, audit)]
         found += group_conclusions(truth, audit)
+        found += [*consumer_conclusions(truth, audit), *definition_conclusions(truth, audit)]
     if oracles in ("all", "plans"):
         found += [*plans(truth, snapshot, audit), *group_plans(truth, snapshot, audit)]
     if oracles in ("all", "choices"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from tests.simulation import faults, groups, options
+from tests.simulation import consumers, definitions, faults, groups, options
 from tests.simulation.reading import UNREADABLE, Reading
 from tests.simulation.shapes import GENERATED, SHAPES, VARIANTS, Setup
 from tests.simulation.state import World
@@ -18,17 +18,20 @@ assert options.__name__, "importing it adds its steps to the table"
 QUIET = tuple(
     sorted(name for name, each in STEPS.items() if not each.is_fault and name != "group-join")
 )
-# Not among the steps that dice draw: a seed makes the history that it made before it was added.
+# Not among the steps that dice draw: a seed makes the history that it made before they were added.
 LOSE_LOG = "lose-log"
+_ADDED = frozenset({LOSE_LOG, *consumers.STEPS, *definitions.STEPS})
 _OF_GROUPS = tuple(sorted(name for name in STEPS if name.startswith("group-")))
 FAULTS = tuple(
     sorted(
         name
         for name, each in STEPS.items()
-        if each.is_fault and name not in _OF_GROUPS and name != LOSE_LOG
+        if each.is_fault and name not in _OF_GROUPS and name not in _ADDED
     )
 )
 LOST_LOG_SHARE = 0.05
+CONSUMER_SHARE = 0.08
+DEFINITIONS_SHARE = 0.06
 _QUIET_WEIGHTS = {"load": 6.0, "flow": 3.0, "rest": 2.0, "write": 3.0, "write-statement": 1.5}
 
 
@@ -57,6 +60,7 @@ class History:
         unread = ",".join(f"{server}.{fact}" for server, fact in reading.unread) or "-"
         lines.append(
             f"read {','.join(reading.visible)} {reading.seed} {moving} {unread} {reading.contents}"
+            + (" definitions" if reading.definitions else "")
         )
         if reading.between:
             lines.append("between " + " ".join(_word(arg) for arg in reading.between))
@@ -76,7 +80,7 @@ def parse(text: str) -> History:
     between: Line = ()
     if words[-1][0] == "between":
         between = _line(words.pop()[1:])
-    _, visible, seed, moving, unread, contents = words[-1]
+    _, visible, seed, moving, unread, contents, *more = words[-1]
     reading = Reading(
         tuple(visible.split(",")),
         int(seed),
@@ -88,6 +92,7 @@ def parse(text: str) -> History:
         ),
         contents,
         between,
+        "definitions" in more,
     )
     return History(setup, tuple(_line(each) for each in words[1:-1]), reading)
 
@@ -114,14 +119,17 @@ def generate(seed: int, shapes: tuple[str, ...] = GENERATED) -> tuple[History, W
     )
     world = setup.world()
     lines: list[Line] = []
-    for name in _with_lost_log(_plan(dice, in_group=world.group is not None), seed):
+    names = _with_lost_log(_plan(dice, in_group=world.group is not None), seed)
+    names, reads_definitions = _with_ddl(_with_consumer(names, seed), seed)
+    for name in names:
         chosen = STEPS[name].choose(world, dice)
         if chosen is None:
             continue
         line: Line = (name, *chosen)
         if perform(world, line):
             lines.append(line)
-    return History(setup, tuple(lines), reading_by_chance(dice, world)), world
+    reading = replace(reading_by_chance(dice, world), definitions=reads_definitions)
+    return History(setup, tuple(lines), reading), world
 
 
 def _plan(dice: random.Random, *, in_group: bool) -> list[str]:
@@ -148,6 +156,41 @@ def _with_lost_log(names: list[str], seed: int) -> list[str]:
     at = dice.randint(1, len(names))
     more = [LOSE_LOG, *dice.choices(("load", "flow", "rest", "start-replica", "rotate"), k=2)]
     return [*names[:at], "load", "rotate", *more, *names[at:]]
+
+
+def _with_consumer(names: list[str], seed: int) -> list[str]:
+    """Return the steps; in a few histories one or two consumers read, and more strikes them."""
+    dice = random.Random(f"consumers {seed}")
+    if dice.random() >= CONSUMER_SHARE:
+        return names
+    found = list(names)
+    at = dice.randint(0, len(found))
+    for each in [consumers.STARTS] * dice.choice((1, 1, 2)):
+        found.insert(at, each)
+    for _ in range(dice.randint(0, 4)):
+        more = dice.choice((consumers.READS, consumers.READS, *consumers.CHANGES))
+        found.insert(dice.randint(at + 1, len(found)), more)
+    strikes = (("load", "rotate", "purge"), ("load", *_STRIKES), ("load", LOSE_LOG), ("load",))
+    for _ in range(dice.choice((0, 1, 1, 2))):
+        first, *others = dice.choice(strikes)
+        then = others if others != [*_STRIKES] else [dice.choice(_STRIKES)]
+        place = dice.randint(at + 1, len(found))
+        found[place:place] = [first, *then]
+    return found
+
+
+_STRIKES = ("crash", "reset-binary-logs-and-gtids", "clone", "restore", "failover", "write-errant")
+
+
+def _with_ddl(names: list[str], seed: int) -> tuple[list[str], bool]:
+    """Return the steps, and whether definitions are compared; then some DDL is among the steps."""
+    dice = random.Random(f"definitions {seed}")
+    if dice.random() >= DEFINITIONS_SHARE:
+        return names, False
+    found = list(names)
+    for _ in range(dice.randint(0, 4)):
+        found.insert(dice.randint(1, len(found)), dice.choice(definitions.DRAWN))
+    return found, True
 
 
 def reading_by_chance(dice: random.Random, world: World) -> Reading:

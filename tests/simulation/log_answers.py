@@ -34,7 +34,7 @@ def with_answers(
         else server
         for server in snapshot.last
     )
-    return ClusterSnapshot(snapshot.cluster, snapshot.first, last)
+    return replace(snapshot, last=last)
 
 
 def _answer(

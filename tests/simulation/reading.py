@@ -5,7 +5,8 @@
    may move before every look. Only the barrier between the phases is certain.
 2. As topology/adapters/collect.py does, the second reading is repeated while it shows a severe
    difference that the one before did not.
-3. Some servers may be invisible, and some facts unreadable: each one that a privilege, a failed
+3. The sets of consumers are read before the first look and after the last one.
+4. Some servers may be invisible, and some facts unreadable: each one that a privilege, a failed
    statement or an answer of another kind takes from the live adapter, in both readings or in one
    (`b.settings@2`: in the second).
 """
@@ -23,9 +24,10 @@ from binlog.log_times import EPOCH
 from gtid import GtidSet, Tsid
 from tests.simulation import replication as act
 from tests.simulation.membership import is_member
-from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, uuid_of
+from tests.simulation.state import SECOND, Channel, Consumer, Gtid, Place, Server, World, uuid_of
 from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.policy import Policy
+from topology.readings.consumers import ConsumerReading, OfferedReading
 from topology.readings.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE
 from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.snapshot import (
@@ -124,6 +126,7 @@ class Reading:
     unread: tuple[tuple[str, str], ...] = ()  # (server, fact of UNREADABLE, perhaps @1 or @2)
     contents: str = "none"  # none, starts, everywhere
     between: tuple[str | int, ...] = ()  # a step that is done between the two readings
+    definitions: bool = False  # they are compared as well (definitions.py)
 
 
 Between = Callable[[], None]
@@ -155,7 +158,40 @@ def hidden_facts(server: str, reading: Reading, phase: int) -> frozenset[str]:
 
 
 def read(world: World, reading: Reading) -> ClusterSnapshot:
-    """Read all visible servers, wait for the last, read all again."""
+    """Read all visible servers, wait for the last, read all again; consumers around that."""
+    if not world.consumers:
+        return _read_servers(world, reading)
+    from tests.simulation.consumers import read_on
+
+    first, begun = {each.name: gtids(each.stored) for each in _consumers(world)}, world.clock
+    snapshot = _read_servers(world, reading)
+    if reading.moving:
+        read_on(world, random.Random(f"consumers {reading.seed}"))
+    found = (_consumer(world, reading, each, first[each.name], begun) for each in _consumers(world))
+    return replace(snapshot, consumers=tuple(found))
+
+
+def _consumers(world: World) -> list[Consumer]:
+    return [world.consumers[name] for name in sorted(world.consumers)]
+
+
+def _consumer(
+    world: World, reading: Reading, one: Consumer, first: GtidSet, begun: int
+) -> ConsumerReading:
+    """Return both readings of a consumer. The fleet file has no server outside of the audit."""
+    server = one.server if one.server in reading.visible else None
+    last = OfferedReading(moment(world.clock), gtids(one.stored))
+    return ConsumerReading(
+        one.name,
+        server,
+        "/var/lib/offsets.dat",
+        one.is_fixed,
+        OfferedReading(moment(begun), first),
+        last,
+    )
+
+
+def _read_servers(world: World, reading: Reading) -> ClusterSnapshot:
     dice = random.Random(reading.seed)
     between = _between(world, dice) if reading.moving else lambda: None
     first = _phase(world, 1, reading, dice, between)

@@ -213,7 +213,7 @@ def _write_empty(both: Twins, name: str) -> None:
 
 @real("create-table")
 def _create_table(both: Twins, name: str) -> None:
-    both.real(name).execute("CREATE TABLE sim.made (id INT PRIMARY KEY)")
+    both.real(name).execute("CREATE TABLE sim.made (id INT PRIMARY KEY, v VARCHAR(100))")
 
 
 @real("drift")

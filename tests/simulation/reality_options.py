@@ -13,6 +13,7 @@ import pymysql
 import pytest
 
 from compose.native.server import Server as RealServer
+from tests.simulation import definitions
 from tests.simulation import replication as act
 from tests.simulation.reality import (
     Twins,
@@ -117,6 +118,26 @@ def _write_statement(both: Twins, name: str, kind: str, key: str, where: str) ->
 @real("drop-table")
 def _drop_table(both: Twins, name: str) -> None:
     both.real(name).execute("DROP TABLE sim.made")
+
+
+@real(definitions.ALTER)
+def _alter_table(both: Twins, name: str) -> None:
+    both.real(name).execute(_altered(both, name))
+
+
+def _altered(both: Twins, name: str) -> str:
+    length = definitions.length_of(both.world[name].rows[act.TABLE])
+    return f"ALTER TABLE sim.made MODIFY v VARCHAR({length})"
+
+
+@real(definitions.UNLOGGED)
+def _table_unlogged(both: Twins, name: str, kind: str) -> None:
+    text = "DROP TABLE sim.made"
+    if kind == "create":
+        text = "CREATE TABLE sim.made (id INT PRIMARY KEY, v VARCHAR(100))"
+    elif kind == "alter":
+        text = _altered(both, name)
+    both.real(name).execute("SET sql_log_bin = 0", text)
 
 
 _VIEW = "CREATE VIEW sim.seen AS SELECT 1"

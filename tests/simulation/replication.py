@@ -46,7 +46,8 @@ _FATAL = {True: 13114, False: 1236}  # since 8.0, before
 _SAME_SOURCE = {True: 13117, False: 1593}
 MODERN = (8, 0, 0)
 _DUPLICATE = 1062
-DDL = ("create", "drop", "fails")
+DDL = ("create", "alter", "drop", "fails")
+TABLE = "table"
 VIEW = "view"
 _WORKERS = "The slave coordinator and worker threads are stopped, possibly leaving data in"
 ANONYMOUS: Gtid = ("", "", 0)
@@ -81,7 +82,7 @@ def _error_of(rows: dict[Key, int], change: Change) -> int:
         return 1062 if there else 0
     if there or change.is_statement:
         return 0
-    return 1051 if change.kind == "drop" else 1032
+    return {"drop": 1051, "alter": 1146}.get(change.kind, 1032)
 
 
 def _rows_of(rows: dict[Key, int], change: Change) -> Change | None:

@@ -43,13 +43,22 @@ SAME_ID = "source and replica have equal MySQL server ids"
 class Change(NamedTuple):
     """One row that a transaction changes; `new` is None for a delete.
 
+    "create", "alter" and "drop" are DDL: the key is the object, and `new` its definition.
     Two kinds are statements (binlog_format = STATEMENT): what they do depends on the rows of the
     server. "update-where" is `UPDATE t SET v = new WHERE k = key`, "insert-where" is `INSERT INTO t
     SELECT key, new FROM t WHERE k = where`. "fails" is DDL that 5.6 logged with its error.
     """
 
     kind: Literal[
-        "insert", "update", "delete", "create", "drop", "update-where", "insert-where", "fails"
+        "insert",
+        "update",
+        "delete",
+        "create",
+        "alter",
+        "drop",
+        "update-where",
+        "insert-where",
+        "fails",
     ]
     key: Key
     new: int | None
@@ -329,6 +338,23 @@ class Group:
 
 
 @dataclass(slots=True)
+class Consumer:
+    """A program, or a backup, that reads binary logs: what it has read, and what it has stored."""
+
+    name: str
+    server: str  # from which it is configured to read; "": any server may serve it
+    is_fixed: bool  # a backup: its set is written in the fleet file
+    read: set[Gtid]
+    stored: set[Gtid]
+    earlier: set[Gtid]  # what it had stored before: a restored position
+
+    def copy(self) -> Consumer:
+        return replace(
+            self, read=set(self.read), stored=set(self.stored), earlier=set(self.earlier)
+        )
+
+
+@dataclass(slots=True)
 class World:
     """All servers of a topology, seen by the auditor or not."""
 
@@ -343,6 +369,7 @@ class World:
     backups: dict[str, Server] = field(default_factory=dict)
     steps_done: list[str] = field(default_factory=list)
     group: Group | None = None
+    consumers: dict[str, Consumer] = field(default_factory=dict)
 
     def copy(self) -> World:
         return World(
@@ -357,6 +384,7 @@ class World:
             backups=self.backups,
             steps_done=list(self.steps_done),
             group=self.group.copy() if self.group is not None else None,
+            consumers={name: each.copy() for name, each in self.consumers.items()},
         )
 
     def __getitem__(self, name: str) -> Server:

@@ -13,14 +13,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from gtid_audit.tasks import definition_servers, drift_comparison
 from repair.doubts import rows_there, undecided
 from repair.model import emptied_servers, former_history, invariants
 from repair.scripts import channel_procedures
 from topology.catalogue import findings
-from topology.facts import channel_places, edge_facts, errant, former_ids, lost, unseen
+from topology.facts import (
+    channel_places,
+    edge_facts,
+    errant,
+    former_ids,
+    lost,
+    source_answer,
+    unseen,
+)
 from topology.facts import cluster_facts as facts
+from topology.rules import (
+    answering_sources,
+    consumer_sets,
+    differences,
+    passed,
+    schema_differences,
+    stalled_appliers,
+    threads,
+)
 from topology.rules import could_join as joining
-from topology.rules import differences, passed, stalled_appliers, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +131,54 @@ SWITCHES: dict[str, Switch] = {
     ),
     "two-commits-of-one-gtid": Switch(
         former_history._has_others, "return bool(given_again(edge, servers=known))", "return False"
+    ),
+    "a-consumer-is-refused-what-is-purged": Switch(
+        source_answer._refused_by_sets, "last.gtid_purged - offer.sent", "GtidSet()"
+    ),
+    "a-consumer-has-what-a-server-lost": Switch(
+        source_answer._accepted,
+        "beyond = (offer.executed | offer.received) - source.has - allowed",
+        "beyond = GtidSet()",
+    ),
+    "a-consumer-is-refused-after-a-failover": Switch(
+        consumer_sets._after_failover, "or not can_be_source(server):", "or True:"
+    ),
+    "a-consumer-reads-what-is-being-committed": Switch(
+        answering_sources._new_above,
+        "(each.last.gtid_executed | each.last.gtid_owned) - each.first.gtid_executed",
+        "GtidSet()",
+    ),
+    "a-relay-log-may-deliver-to-a-consumer": Switch(
+        answering_sources.may_arrive_from,
+        "if not lost.is_disjoint(read[each].last.gtid_retrieved)",
+        "if False",
+    ),
+    "an-unread-source-may-deliver-to-a-consumer": Switch(
+        answering_sources.may_arrive_from,
+        "if each not in read or facts.last[each].channels is None",
+        "if False",
+    ),
+    "definitions-that-differ-are-reported": Switch(
+        schema_differences.is_drift, "return each.is_searched and not each.pending", "return False"
+    ),
+    "ddl-on-its-way-is-no-difference": Switch(
+        schema_differences.is_drift, "return each.is_searched and not each.pending", "return True"
+    ),
+    "a-relay-log-explains-a-difference": Switch(
+        drift_comparison._Comparing._facts,
+        "(ours.sets.after | self._received())",
+        "ours.sets.after",
+    ),
+    "ddl-of-another-source-is-on-its-way": Switch(
+        drift_comparison.on_its_way_from,
+        "return bool(on_the_way(wanted, [search]).concerning(drift.key, read))",
+        "return False",
+    ),
+    "ddl-that-came-by-the-faster-way": Switch(
+        drift_comparison._Comparing._returning, "if self.pair.shares_sources:", "if False:"
+    ),
+    "unread-channels-may-bring-ddl": Switch(
+        definition_servers.DefinitionServer.connected, '(), ("not read",)', "(), ()"
     ),
 }
 

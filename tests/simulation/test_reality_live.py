@@ -8,7 +8,8 @@ from contextlib import ExitStack
 import pytest
 
 from compose.native.installation import Installation
-from tests.simulation import faults, options, reality_options
+from tests.simulation import definitions, faults, options, reality_options
+from tests.simulation import replication as act
 from tests.simulation.reality import REAL, Twins, differences, do, lose_tail, twins
 from tests.simulation.shapes import Setup
 from tests.simulation.steps import STEPS, Line, some_change
@@ -31,7 +32,21 @@ _QUIET = (
 # (1236): of a log that its source began under the replica's server_id a receiver does not count the
 # format description (9.7.4); one by sets keeps a place of the log before a reset (5.6.24).
 _MOVES_PLACES = {"same-server-id", "reset-with-old-purged"}
-_FAULTS = tuple(sorted(REAL.keys() - {*_QUIET, "rest", "wait"}))
+_FAULTS = tuple(sorted(REAL.keys() - {*_QUIET, *definitions.STEPS, "rest", "wait"}))
+# DDL that a replica applies, that it cannot apply (1146, 1050), and that no log has.
+_DDL: tuple[Line, ...] = (
+    ("create-table", "a"),
+    ("alter-table", "a"),
+    ("table-unlogged", "b", "alter"),
+    ("alter-table", "a"),
+    ("table-unlogged", "b", "drop"),
+    ("alter-table", "a"),
+    ("table-unlogged", "b", "create"),
+    ("start-replica", "b", "", "both"),
+    ("drop-table", "a"),
+    ("table-unlogged", "b", "create"),
+    ("create-table", "a"),
+)
 
 
 def live_through(installation: Installation, setup: Setup, *, seed: int, steps: int) -> None:
@@ -63,6 +78,37 @@ def _lose_tail(both: Twins, name: str, dice: random.Random) -> None:
         return
     lines: list[Line] = [("write", name, *some_change(server, dice)) for _ in range(2)]
     lose_tail(both, name, lines)
+
+
+def define(installation: Installation, setup: Setup) -> None:
+    """Do DDL in both worlds; after each step the table is the same."""
+    with ExitStack() as stack:
+        both = twins(installation, setup, stack)
+        for line in _DDL:
+            assert do(both, line), f"{line} does not apply"
+            assert differences(both) == [], "\n".join(both.log)
+            for name, server in both.world.servers.items():
+                length = (
+                    definitions.length_of(server.rows[act.TABLE]) if act.TABLE in server.rows else 0
+                )
+                assert _length(both, name) == length, f"{name}: {both.log}"
+
+
+def _length(both: Twins, name: str) -> int:
+    """Return the length of the column on a real server; 0 if the table is not there."""
+    found = both.real(name).query(
+        "SELECT CHARACTER_MAXIMUM_LENGTH FROM information_schema.COLUMNS"
+        " WHERE TABLE_SCHEMA = 'sim' AND TABLE_NAME = 'made' AND COLUMN_NAME = 'v'"
+    )
+    return int(found[0][0]) if found else 0
+
+
+def test_definitions_of_today(installation97: Installation) -> None:
+    define(installation97, Setup("replica", "9.7.4"))
+
+
+def test_old_definitions(installation56: Installation) -> None:
+    define(installation56, Setup("replica", "5.6.24", workers=1))
 
 
 def test_a_pair_of_today(installation97: Installation) -> None:

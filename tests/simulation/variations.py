@@ -36,7 +36,9 @@ def vary(seed: int) -> tuple[History, World]:
         history = replace(history, lines=_varied(history, dice))
     world = history.play()
     if dice.random() < 0.35:
-        return replace(history, reading=reading_by_chance(dice, world)), world
+        reading = reading_by_chance(dice, world)
+        reading = replace(reading, definitions=history.reading.definitions)
+        return replace(history, reading=reading), world
     if dice.random() < 0.5:
         moving = dice.random() < 0.4
         reading = replace(history.reading, seed=dice.randrange(10**6), moving=moving)

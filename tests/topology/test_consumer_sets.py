@@ -11,7 +11,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.consumers import AFTER, BEFORE, a_consumer, an_unread_consumer
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.facts.cluster_facts import gather_facts
@@ -30,7 +30,9 @@ CLOCK = NOON + timedelta(seconds=1, milliseconds=40)  # when the last readings e
 
 
 def gtids(text: str) -> GtidSet:
-    return GtidSet.parse(text.replace("A:", f"{A}:").replace("B:", f"{B}:"))
+    for letter, uuid in (("A", A), ("B", B), ("C", C)):
+        text = text.replace(f"{letter}:", f"{uuid}:")
+    return GtidSet.parse(text)
 
 
 def source(executed: str = "A:1-9", purged: str = "", **facts: Any) -> ServerSnapshot:
@@ -63,6 +65,43 @@ def facts_of(finding: Finding) -> dict[tuple[str, str], str]:
 
 
 # -- what is said ---------------------------------------------------------------------------------
+
+
+def test_a_source_that_was_not_read_may_still_deliver() -> None:
+    """The consumer read from a, which does not answer now, and was moved to b."""
+    consumer = a_consumer("cdc", gtids("A:1-9"), server="b", is_fixed=True)
+    found = only(audited(an_unread("a"), replica("A:1-8"), consumer=consumer))
+    assert (found.grade, found.gtid_set) == (Grade.LIKELY, gtids("A:9"))
+    assert "They may still arrive from a (not read, or not evaluated)." in found.explanation
+
+
+def test_a_source_whose_channels_were_not_read_may_still_deliver() -> None:
+    consumer = a_consumer("cdc", gtids("C:1,A:1-9"), server="b", is_fixed=True)
+    found = only(audited(source(channels=None), replica(), consumer=consumer))
+    assert (found.grade, found.gtid_set) == (Grade.LIKELY, gtids("C:1"))
+    assert "They may still arrive from a (not read, or not evaluated)." in found.explanation
+    certain = only(audited(source(), replica(), consumer=consumer))
+    assert (certain.grade, certain.gtid_set) == (Grade.PROVED, gtids("C:1"))
+    assert "may still arrive" not in certain.explanation
+
+
+def test_a_relay_log_may_have_what_its_source_lost() -> None:
+    channel = a_channel("a", A, gtid_retrieved=gtids("C:1,A:1-9"))
+    below = replace(replica(), channels=(channel,))
+    consumer = a_consumer("cdc", gtids("C:1,A:1-9"), server="b", is_fixed=True)
+    found = only(audited(source(), below, consumer=consumer))
+    assert (found.grade, found.gtid_set) == (Grade.LIKELY, gtids("C:1"))
+    assert "They may still arrive from the relay log of b." in found.explanation
+
+
+def test_a_consumer_may_have_read_what_a_source_is_committing() -> None:
+    """A source sends a transaction before it executes it; b gets it then."""
+    consumer = a_consumer("cdc", gtids("A:1-10"), server="b", is_fixed=True)
+    found = audited(source(gtid_owned=gtids("A:10")), replica(), consumer=consumer)
+    assert [each for each in found.findings if each.code == "P4"] == []
+    assert found.verdict is Verdict.OK
+    lost = only(audited(source(), replica(), consumer=consumer))
+    assert (lost.grade, lost.gtid_set) == (Grade.PROVED, gtids("A:10"))
 
 
 def test_the_refusal_of_the_server_is_in_the_finding_with_its_text() -> None:

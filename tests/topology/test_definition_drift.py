@@ -27,7 +27,7 @@ from topology.definitions.visibility import Visibility
 from topology.readings.logged_ddl import LoggedDdl
 
 A = "aaaaaaaa-0000-0000-0000-000000000001"
-UUIDS = [UUID(int=number) for number in range(1, 5)]
+UUIDS = [UUID(int=number) for number in range(1, 6)]
 KEY = ObjectKey(ObjectKind.TABLE, "app", "t")
 SEES = Visibility.of_grants(["GRANT ALL PRIVILEGES ON *.* TO `root`@`%`"])
 OLD = {"utf8mb4": "utf8mb4_general_ci", "utf8": "utf8_general_ci", "latin1": "latin1_swedish_ci"}
@@ -350,6 +350,29 @@ def test_pairs_follow_channels() -> None:
     assert (siblings.has_channel, siblings.may_return) == (False, True)
     [below] = pairs_of([server("a", 0, 3), server("b", 1, 0)])
     assert below.may_return  # over a server that was not read
+
+
+def test_what_came_by_another_source_may_still_reach_the_source() -> None:
+    """b and c receive from a, and d from both of them."""
+
+    def shared(*servers: ConnectedServer) -> dict[tuple[str, str], bool]:
+        return {(each.source, each.replica): each.shares_sources for each in pairs_of(servers)}
+
+    above = (server("a", 0), server("b", 1, 0), server("c", 2, 0))
+    of_diamond = shared(*above, server("d", 3, 1, 2))
+    assert of_diamond == {
+        ("a", "b"): False,
+        ("a", "c"): False,
+        ("b", "d"): True,
+        ("c", "d"): True,
+    }
+    two_sources = shared(server("a", 0), server("b", 1), server("c", 2, 0, 1))
+    assert two_sources == {("a", "c"): False, ("b", "c"): False}
+    assert shared(*above[:2], server("d", 3, 1, 0))["b", "d"]  # by a itself
+    assert shared(*above[:2], server("d", 3, 1, 4))["b", "d"]  # what is above it was not read
+    connecting = ConnectedServer("d", UUIDS[3], (UUIDS[1],), ("x:3306",))
+    assert shared(*above[:2], connecting)["b", "d"]
+    assert not shared(server("b", 1), connecting)["b", "d"]
 
 
 def test_versions_count_ddl_that_a_server_has_not_executed() -> None:

@@ -230,6 +230,25 @@ def test_a_set_is_answered_by_every_server() -> None:
     assert found.answers[2].refusal is FailedCheck.MORE_GTIDS
 
 
+def test_what_may_still_be_delivered_is_a_doubt_about_an_offered_set() -> None:
+    behind = one("b", "a:1-5", channels=(a_channel("a", A, gtid_retrieved=sets("a:1-5")),))
+    snapshot = a_cluster("cluster", an_unread("a"), behind)
+    found = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), sets("a:1-6"))
+    answer = found.answers[1]
+    assert (answer.outcome, answer.gtid_set) == (Outcome.DIVERGED, sets("a:6"))
+    assert answer.doubts == ("they may still arrive on b from a (not read, or not evaluated)",)
+    snapshot = a_cluster("cluster", one("a", "a:1-5"), behind)
+    found = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), sets("c:1"))
+    assert [each.outcome for each in found.answers] == [Outcome.DIVERGED] * 2
+    assert [each.doubts for each in found.answers] == [(), ()]
+
+
+def test_a_server_whose_channels_were_not_read_may_get_what_is_extra() -> None:
+    found = matrix(one("a", "a:1-5"), one("b", "a:1-4", channels=None))
+    answer = found.answer(replica="a", source="b")
+    assert (answer.outcome, answer.unread) == (Outcome.UNKNOWN, "the channels of b")
+
+
 # -- promotion ------------------------------------------------------------------------------------
 
 

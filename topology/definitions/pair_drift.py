@@ -6,9 +6,10 @@ Both sides are read in this order: the replica's sets, its definitions, its sets
 same on the source. A transaction may explain a difference only if one reading includes its effect
 and the other may not:
 
-    executed by the source when its reading ended, not by the replica when its reading began;
+    executed by the source when its reading ended, or in the relay log of the replica, not executed
+        by the replica when its reading began;
     executed by the replica when its reading ended, not by the source when its reading began,
-        if a channel can bring it to the source.
+        if a channel can bring it to the source, or the source receives it by another way.
 
 If none of these transactions concerns the object (ddl_searches.py), the difference is `proved`: no
 transaction that is on its way removes it. Otherwise it is `likely`, and the text names what

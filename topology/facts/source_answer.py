@@ -197,6 +197,9 @@ def _accepted(
     if left_open and not (hidden or unlike):
         what = f"whether {left_open.shortened()} arrives on {source.name}"
         return SourceAnswer(source.name, offer.name, Outcome.UNKNOWN, unread=what)
+    if hidden and source.last.channels is None:
+        what = f"the channels of {source.name}"
+        return SourceAnswer(source.name, offer.name, Outcome.UNKNOWN, unread=what)
     fetched = source.last.gtid_executed - offer.sent
     dropped = GtidSet()
     if offer.server is not None and offer.server.server_uuid not in offer.group_uuids:

@@ -37,6 +37,7 @@ from topology.rules.answering_sources import (
     answering_source,
     answers_to,
     comparable,
+    may_arrive_from,
     not_comparable,
 )
 
@@ -119,11 +120,20 @@ def answers_to_set(
     facts = gather_facts(snapshot, policy)
     offer = Offer(OFFERED, offered, GtidSet(), offered if later is None else later)
     answers = tuple(
-        _with_deadline(each, facts.last[each.source])
+        _with_deadline(_with_ways(facts, each), facts.last[each.source])
         for each in answers_to(facts, audit.findings, offer, likely_arrives=False)
     )
     names = tuple(server.name for server in snapshot.last)
     return HandshakeMatrix(snapshot.cluster, names, answers, tuple(not_comparable(facts)))
+
+
+def _with_ways(facts: ClusterFacts, answer: SourceAnswer) -> SourceAnswer:
+    """Return an answer with the doubt that what is extra may still arrive."""
+    if answer.outcome is not Outcome.DIVERGED:
+        return answer
+    origin = may_arrive_from(facts, answer.source, answer.gtid_set)
+    doubt = f"they may still arrive on {answer.source} from {origin}"
+    return replace(answer, doubts=(*answer.doubts, doubt)) if origin else answer
 
 
 def _with_deadline(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:

@@ -21,10 +21,12 @@ from topology.facts.source_answer import (
     SourceAnswer,
     source_answer,
 )
-from topology.facts.unseen import unevaluated_kind
-from topology.readings.snapshot import ReadServer, ReadTwice
+from topology.facts.unseen import unevaluated_kind, unseen_sources
+from topology.readings.snapshot import ReadServer, ReadTwice, ThreadState
 
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
+# A4, if it is likely: the receiver runs, and may only seem to receive nothing.
+_MAY_ARRIVE: Final = _ON_ITS_WAY | {"A4"}
 _NOTHING: Final = GtidSet()
 
 # The end of a reason that another reading does not change.
@@ -71,6 +73,31 @@ def _unsettled(facts: ClusterFacts) -> Iterator[tuple[str, str]]:
         yield from ((name, reason) for name in each.configured)
 
 
+def may_arrive_from(facts: ClusterFacts, name: str, gtids: GtidSet) -> str:
+    """Return from where these may arrive on a server although no finding reports it; "" if nowhere.
+
+    What was not read may have them. A relay log may have what every server lost; it also lists what
+    was applied before a RESET. T1 and T2 report what another server has.
+    """
+    above = facts.graph.upstream_of(name, stopped_too=True) - {name}
+    read = comparable(facts)
+    unread = {
+        *unseen_sources(name, graph=facts.graph, servers=facts.last),
+        *(each for each in above if each not in read or facts.last[each].channels is None),
+    }
+    lost = gtids - GtidSet.union_of(each.last.gtid_executed for each in read.values())
+    received = [
+        each
+        for each in sorted({name, *above} & read.keys())
+        if not lost.is_disjoint(read[each].last.gtid_retrieved)
+    ]
+    parts = [
+        *([f"{', '.join(sorted(unread))} (not read, or not evaluated)"] if unread else []),
+        *(f"the relay log of {each}" for each in received),
+    ]
+    return " or ".join(parts)
+
+
 def answering_source(
     facts: ClusterFacts, findings: Collection[Finding], last: ReadServer
 ) -> AnsweringSource:
@@ -81,7 +108,8 @@ def answering_source(
         last,
         committing=_committing_on(findings, last.name),
         arriving=arriving | _delivered_to(facts, findings, last.name),
-        may_arrive=_arriving_on(facts, findings, last.name, Grade.LIKELY),
+        may_arrive=_arriving_on(facts, findings, last.name, Grade.LIKELY)
+        | _new_above(facts, last.name),
     )
 
 
@@ -121,16 +149,44 @@ def _arriving_on(
 ) -> GtidSet:
     """Return what is on its way to a server, over any number of hops, with this grade.
 
-    The rules of T1 to T3 propose to wait, unless a stopped thread or UNTIL keeps it.
+    The rules of T1 to T3 propose to wait, unless a stopped thread or UNTIL keeps it, or doubts are
+    a warning. With doubts it is likely at most.
     """
     upstream = {name, *facts.graph.upstream_of(name)}
     return GtidSet.union_of(
         finding.gtid_set
         for finding in findings
-        if finding.code in _ON_ITS_WAY
+        if finding.code in (_ON_ITS_WAY if grade is Grade.PROVED else _MAY_ARRIVE)
         and finding.grade is grade
-        and any(each.name == "wait" for each in finding.strategies)
         and finding.replica in upstream
+        and (
+            any(each.name == "wait" for each in finding.strategies)
+            or (grade is Grade.LIKELY and _is_applied(facts, finding))
+        )
+    )
+
+
+def _is_applied(facts: ClusterFacts, finding: Finding) -> bool:
+    """Return whether the applier of a finding's channel runs, and not only UNTIL a place."""
+    assert finding.replica is not None, "T1 to T3 and A4 are about a channel"
+    channels = facts.last[finding.replica].channels or ()
+    return any(
+        each.name == finding.channel and each.applier is ThreadState.RUNNING and not each.until
+        for each in channels
+    )
+
+
+def _new_above(facts: ClusterFacts, name: str) -> GtidSet:
+    """Return what may arrive on a server, although T1 to T3 do not report it.
+
+    They are about what a source had executed at first. What it was committing then, a consumer or
+    another replica may have already: a source sends a transaction before it executes it. With
+    semi-synchronous replication it waits for an acknowledgement in between.
+    """
+    above = facts.graph.upstream_of(name) - {name}
+    read = (facts.fully_read[each] for each in sorted(above & facts.fully_read.keys()))
+    return GtidSet.union_of(
+        (each.last.gtid_executed | each.last.gtid_owned) - each.first.gtid_executed for each in read
     )
 
 

@@ -29,9 +29,8 @@ from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Unkn
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.runway import LogDeadline, deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import FailedCheck, Offer, Outcome, SourceAnswer
-from topology.facts.unseen import unseen_sources
 from topology.readings.consumers import ConsumerReading
-from topology.rules.answering_sources import answers_to, not_comparable
+from topology.rules.answering_sources import answers_to, may_arrive_from, not_comparable
 from topology.rules.build import evidence, finding, lasting, many, moment_read
 from topology.rules.promotable import can_be_source
 from topology.rules.purge_deadlines import log_evidence, when_deleted
@@ -147,7 +146,7 @@ def _not_served(facts: ClusterFacts, served: ServedConsumer) -> Finding | None:
             [
                 text,
                 *(f"{_words(facts, each)}." for each in (*decisive, *others)),
-                *_causes(decisive),
+                *_causes(facts, decisive),
                 *([_MAY_MOVE] if moves else []),
             ]
         ),
@@ -161,8 +160,9 @@ _MAY_MOVE = (
 )
 
 
-def _causes(answers: Collection[SourceAnswer]) -> Iterator[str]:
+def _causes(facts: ClusterFacts, answers: Collection[SourceAnswer]) -> Iterator[str]:
     if any(each.gtid_set and not _is_purged(each) for each in answers):
+        yield from (f"They may still arrive from {each}." for each in _ways(facts, answers))
         yield (
             "Either the servers lost transactions that the consumer had read, or the set is of"
             " another cluster. If it is right that only the set has them, list their UUID in"
@@ -196,17 +196,21 @@ def _is_purged(answer: SourceAnswer) -> bool:
 
 
 def _grade(facts: ClusterFacts, answers: Collection[SourceAnswer], *, moves: bool) -> Grade:
-    """Return `proved` unless the set may change, or an unread server may deliver what is missing.
+    """Return `proved` unless the set may change, or something may still deliver what is missing.
 
     What a server purged stays purged, and what its settings refuse is refused.
     """
-    waits = [
-        each.source
+    return Grade.LIKELY if moves or any(_ways(facts, answers)) else Grade.PROVED
+
+
+def _ways(facts: ClusterFacts, answers: Collection[SourceAnswer]) -> Iterator[str]:
+    """Yield from where a server may still get what a set has and it does not have, once each."""
+    found = (
+        may_arrive_from(facts, each.source, each.gtid_set)
         for each in answers
         if each.outcome is Outcome.DIVERGED or each.refusal is FailedCheck.MORE_GTIDS
-    ]
-    is_open = any(unseen_sources(name, graph=facts.graph, servers=facts.last) for name in waits)
-    return Grade.LIKELY if moves or is_open else Grade.PROVED
+    )
+    yield from dict.fromkeys(each for each in found if each)
 
 
 def _proof(

@@ -1,0 +1,264 @@
+"""What an audit says of consumers (P4), compared with what each server sends to their sets.
+
+The truth is `consumers.sent`: a server sends all that a set is missing, or refuses it, or accepts it
+and cannot send all. Beside that, a set may have what a server does not have, which no server
+reports: it arrives there, or it never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from tests.simulation.consumers import Sent, sent
+from tests.simulation.membership import is_member
+from tests.simulation.oracles import Truth, Violation
+from tests.simulation.reading import gtids
+from tests.simulation.state import Consumer, Gtid
+from topology.catalogue.findings import ClusterAudit, Finding, Grade
+from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.handshake.matrix import answers_to_set
+from topology.readings.consumers import ConsumerReading
+
+ORACLE = "consumer"
+_REFUSALS = {
+    FailedCheck.NO_BINARY_LOG: "no log",
+    FailedCheck.SOURCE_MODE: "gtid_mode",
+    FailedCheck.MORE_GTIDS: "more",
+    FailedCheck.PURGED: "purged",
+}
+_REFUSED = frozenset(_REFUSALS.values())
+_AFTER_FAILOVER = "has to read from"
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One consumer, what was read of it, and the true answers of the servers."""
+
+    truth: Truth
+    consumer: Consumer
+    reading: ConsumerReading
+
+    @property
+    def name(self) -> str:
+        return self.consumer.name
+
+    @property
+    def decisive(self) -> tuple[str, ...]:
+        """Return the servers that decide whether it is served."""
+        own = self.reading.server
+        return (own,) if own is not None else self.truth.reading.visible
+
+    def answer(self, server: str, offered: set[Gtid]) -> Sent:
+        """Return what a server answers, as far as the audit can know.
+
+        What the consumer has read since, a server that was looked at before need not have.
+        """
+        now, has = self.truth.world[server], self.had_last(server)
+        return sent(now, offered, at_first=self.at_first(offered), has=has)
+
+    def had_last(self, server: str) -> set[Gtid] | None:
+        """Return what a server had when it was looked at last; None if that was not read.
+
+        After a RESET it may use GTIDs of the set again while it is read.
+        """
+        now = self.truth.world[server]
+        for each in self.truth.snapshot.last:
+            if each.name == server and each.gtid_executed is not None:
+                read = each.gtid_executed | (each.gtid_owned or GtidSet())
+                return {gtid for gtid in now.executed | now.owned if gtids([gtid]) <= read}
+        return None
+
+    def to_stored(self, server: str) -> Sent:
+        return self.answer(server, self.consumer.stored)
+
+    def at_first(self, offered: set[Gtid]) -> set[Gtid]:
+        assert self.reading.first.gtid_set is not None, "the simulator reads every set"
+        return {each for each in offered if gtids([each]) <= self.reading.first.gtid_set}
+
+    def never_has(self, server: str, offered: set[Gtid]) -> set[Gtid]:
+        """Return what a set had at first, and a server never gets by itself."""
+        now = self.truth.world[server]
+        beyond = offered - now.executed - now.owned - self.truth.rested[server].executed
+        return self.at_first(beyond)
+
+    def may_come_from_unseen(self, server: str) -> bool:
+        """Return whether a server that was not read, or not in full, may deliver to this one.
+
+        What members of a group deliver to each other is not evaluated. Neither is a server that was
+        restarted between its readings.
+        """
+        if self.truth.reading.between:
+            return True
+        read = {*self.truth.reading.visible} - {name for name, _ in self.truth.reading.unread}
+        above, group = self.truth.world.upstream(server), self.truth.world.group
+        return bool(above - read or (group is not None and above & {*group.names}))
+
+    def may_come(self, server: str, extra: GtidSet) -> bool:
+        """Return whether something that no finding reports may deliver what a set has in addition.
+
+        A relay log lists what it has received, also what was applied before a RESET.
+        """
+        above = {server, *self.truth.world.upstream(server)}
+        paths = [path for name in above for path in self.truth.world[name].channels]
+        waits = {gtid for path in paths for gtid in path.retrieved}
+        return self.may_come_from_unseen(server) or bool(gtids(waits) & extra)
+
+    def purges_meanwhile(self, server: str) -> bool:
+        """Return whether a server purges while it is read: what it applies without logging it."""
+        return self.truth.reading.moving and not self.truth.world[server].log_replica_updates
+
+    def is_kept_back(self, server: str) -> bool:
+        """Return whether what is on its way waits for a young lock, or meets what no reading shows."""
+        truth = self.truth
+        return truth.waits_within_limits(server) or truth.fails_later(server)
+
+    def is_served(self, server: str, offered: set[Gtid]) -> bool:
+        """Return whether a server sends all that a set is missing, and will have all that it has."""
+        is_accepted = self.answer(server, offered).answer not in _REFUSED
+        return is_accepted and not self.never_has(server, offered)
+
+
+def consumer_conclusions(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """11. What an audit says of a consumer is what the true logs of the servers can send."""
+    if any(each.code in ("C1", "C2") for each in audit.findings):
+        # As they say: of one server_uuid no sets can be compared; with one server_id a server drops
+        # what it would receive.
+        return
+    for reading in truth.snapshot.consumers:
+        case = _Case(truth, truth.world.consumers[reading.name], reading)
+        found = [each for each in audit.findings if (each.code, each.replica) == ("P4", case.name)]
+        now = [each for each in found if _AFTER_FAILOVER not in each.explanation]
+        later = [each for each in found if each not in now]
+        for each in now:
+            yield from _refused_now(case, each)
+        for each in later:
+            yield from _refused_later(case, each)
+        open_facts = {each.fact for each in audit.unknown if each.server == case.name}
+        if not now:
+            yield from _missing_now(case, audit, open_facts)
+        yield from _missing_later(case, found, open_facts)
+        yield from _answers(case, audit)
+
+
+def _violation(text: str) -> Violation:
+    return Violation(ORACLE, "P4", text)
+
+
+def _refused_now(case: _Case, one: Finding) -> Iterator[Violation]:
+    """Yield what is served, and was said not to be."""
+    consumer = case.consumer
+    # A program may have read on since it stored its set: what it has read is what it is served by.
+    offered = consumer.read if one.grade is Grade.PROVED else consumer.stored
+    for name in case.decisive:
+        is_open = one.grade is Grade.LIKELY and case.may_come(name, one.gtid_set)
+        if case.is_served(name, offered) and not is_open:
+            yield _violation(f"{one.grade.value}: {name} serves {case.name}")
+    if len(case.decisive) == 1 and not case.purges_meanwhile(case.decisive[0]):
+        if one.grade is Grade.LIKELY and case.may_come(case.decisive[0], one.gtid_set):
+            return
+        answer = case.to_stored(case.decisive[0])
+        extra = case.never_has(case.decisive[0], consumer.stored)
+        true = answer.gtids if answer.answer in _REFUSED else extra
+        if one.gtid_set != gtids(true):
+            yield _violation(f"{case.name}: {one.gtid_set}, in truth {gtids(true)}")
+
+
+def _refused_later(case: _Case, one: Finding) -> Iterator[Violation]:
+    """Yield what a server serves after a failover, and was said not to."""
+    assert one.source is not None, "a failover leads to a server"
+    offered = case.consumer.read if one.grade is Grade.PROVED else case.consumer.stored
+    answer = case.answer(one.source, offered)
+    if answer.answer != "purged":
+        yield _violation(f"after a failover {one.source} answers {case.name}: {answer.answer}")
+    elif case.purges_meanwhile(one.source):
+        return
+    elif one.gtid_set != gtids(case.to_stored(one.source).gtids):
+        yield _violation(f"{one.source} has not purged {one.gtid_set} alone")
+
+
+def _missing_now(case: _Case, audit: ClusterAudit, open_facts: set[str]) -> Iterator[Violation]:
+    """Yield a consumer that no deciding server serves, with no word about it."""
+    stored = case.consumer.stored
+    if open_facts or not case.decisive:
+        return
+    if any(case.is_served(name, stored) or case.purges_meanwhile(name) for name in case.decisive):
+        return
+    if any(case.is_kept_back(name) for name in case.decisive):
+        return
+    # What is only likely to arrive counts as arriving: its finding says that it is not certain.
+    doubted = GtidSet.union_of(
+        one.gtid_set
+        for one in audit.findings
+        if one.code in ("T1", "T2", "T3") and one.grade is Grade.LIKELY
+    )
+    for name in case.decisive:
+        answer = case.to_stored(name)
+        extra = gtids(case.never_has(name, stored))
+        if (
+            answer.answer not in _REFUSED
+            and extra
+            and extra <= doubted | case.truth.reported_next(name)
+        ):
+            return
+    answers = ", ".join(f"{name}: {case.to_stored(name).answer}" for name in case.decisive)
+    yield _violation(f"nothing is said of {case.name}, and no server serves it ({answers})")
+
+
+def _missing_later(case: _Case, found: list[Finding], open_facts: set[str]) -> Iterator[Violation]:
+    """Yield a server that has purged what a consumer needs, which no finding says."""
+    said = {each.source for each in found} | {
+        name
+        for name in case.truth.reading.visible
+        for each in found
+        if f"{name} has purged" in each.explanation
+    }
+    for name in case.truth.reading.visible:
+        server = case.truth.world[name]
+        if name in said or name == case.reading.server or is_member(case.truth.world, name):
+            continue
+        if not (server.log_bin and server.log_replica_updates):
+            continue
+        if case.to_stored(name).answer == "purged" and not any(name in each for each in open_facts):
+            others = ", ".join(each.explanation for each in found)
+            yield _violation(f"{name} has purged what {case.name} needs, not said ({others})")
+
+
+def _answers(case: _Case, audit: ClusterAudit) -> Iterator[Violation]:
+    """Yield each answer of `handshake --consumer` that is not the true one."""
+    sets = case.reading.sets
+    if sets is None:
+        return
+    truth = case.truth
+    first, last = sets
+    matrix = answers_to_set(truth.snapshot, audit, truth.policy, first, later=last)
+    for each in matrix.answers:
+        wrong = _wrong(case, each)
+        if wrong:
+            text = f"{each.source} to {case.name}: {each.outcome.value}, {wrong}"
+            yield Violation("handshake", each.outcome.value, text)
+
+
+def _wrong(case: _Case, answer: SourceAnswer) -> str:
+    true = case.to_stored(answer.source)
+    said = _REFUSALS.get(answer.refusal, "") if answer.refusal is not None else ""
+    if answer.outcome is Outcome.UNKNOWN:
+        return ""
+    if case.purges_meanwhile(answer.source):
+        return ""
+    if said != (true.answer if true.answer in _REFUSED else ""):
+        return f"{said or 'accepted'}, in truth {true.answer}"
+    if said:
+        return "" if answer.gtid_set == gtids(true.gtids) else f"{answer.gtid_set} is not the set"
+    never = case.never_has(answer.source, case.consumer.stored)
+    if answer.outcome is Outcome.SERVED:
+        if never and not case.is_kept_back(answer.source):
+            return f"in truth it never has {gtids(never)}"
+        if true.answer == "lost" and not answer.doubts:
+            return "and its logs do not have all of it"
+        return ""
+    if answer.doubts and case.may_come(answer.source, answer.gtid_set):
+        return ""
+    came = answer.gtid_set & gtids(case.truth.rested[answer.source].executed)
+    return f"in truth {came} arrives" if came else ""

@@ -1,0 +1,155 @@
+"""What an audit says of definitions (S1, S2), compared with those that servers have at rest.
+
+The truth is what SHOW CREATE prints on each server once everything has happened that happens by
+itself. DDL that is on its way has arrived then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tests.simulation.definitions import OBJECTS, definition_of, definitions_of, statement_of
+from tests.simulation.log_answers import with_answers
+from tests.simulation.oracles import Truth, Violation
+from tests.simulation.reading import gtids, read
+from tests.simulation.state import Key, Server, World, gtid_text
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import ClusterAudit, Finding, Severity, Verdict
+
+ORACLE = "definitions"
+_ON_ITS_WAY = "It is on its way ("
+
+
+def definition_conclusions(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """12. S2 is of objects that differ at rest, S1 of DDL that is missing, and OK of neither."""
+    if not truth.reading.definitions:
+        return
+    for one in audit.findings:
+        if one.code == "S2" and one.severity is not Severity.INFO:
+            yield from _differs(truth, one)
+        elif one.code == "S1":
+            yield from _is_missing(truth, one)
+    yield from _ok(truth, audit)
+
+
+def differing(world: World, source: str, replica: str) -> list[str]:
+    """Return the objects whose definitions differ on two servers, as findings label them."""
+    return [
+        key.label
+        for row, key in OBJECTS.items()
+        if definition_of(world[source], row) != definition_of(world[replica], row)
+    ]
+
+
+def _differs(truth: Truth, one: Finding) -> Iterator[Violation]:
+    """Yield the objects of S2 that are alike at rest.
+
+    Exempt is one that was changed without the binary log, where DDL of a third server makes it
+    alike, and one whose DDL stops the applier: the difference is the sign of what was done by hand.
+    """
+    assert one.source is not None, "S2 is about two servers"
+    assert one.replica is not None, "S2 is about two servers"
+    found = differing(truth.rested, one.source, one.replica)
+    labels = {key.label: row for row, key in OBJECTS.items() if key.label not in found}
+    for fact in one.evidence:
+        if fact.fact in labels and "info," not in fact.value:
+            row = labels[fact.fact]
+            if _comes_from_elsewhere(truth, row, one) or truth.fails_later(one.replica):
+                continue
+            text = f"S2 {one.source}->{one.replica}: {fact.fact} is alike at rest ({fact.value})"
+            yield Violation(ORACLE, "S2", text)
+
+
+def _comes_from_elsewhere(truth: Truth, row: Key, one: Finding) -> bool:
+    """Return whether DDL changes an object that this server, or the other one, had not received.
+
+    And the object was changed without the binary log somewhere. Without that, all DDL that makes
+    two servers alike is known to be on its way to one of them.
+    """
+    if row not in truth.world.drifted:
+        return False
+    for name in (one.source or "", one.replica or ""):
+        server = truth.world[name]
+        had = {made.work for made, _ in server.applied}
+        paths = (path for path in server.channels if path.source in (one.source, one.replica))
+        had |= {entry.transaction.work for path in paths for entry in path.relay}
+        if any(
+            made.work not in had and row in dict(undo) for made, undo in truth.rested[name].applied
+        ):
+            return True
+    return False
+
+
+def _is_missing(truth: Truth, one: Finding) -> Iterator[Violation]:
+    """Yield what S1 says of DDL that is none, that is there, or that does not come."""
+    assert one.source is not None, "S1 is about two servers"
+    assert one.replica is not None, "S1 is about two servers"
+    ddl = {
+        made.gtid
+        for server in truth.world.servers.values()
+        for log in server.files
+        for made in log.entries
+        if statement_of(made)
+    }
+    if not one.gtid_set <= gtids(ddl):
+        yield Violation(ORACLE, "S1", f"{one.gtid_set - gtids(ddl)} is no DDL")
+    for gtid in sorted(ddl & truth.world[one.replica].executed):
+        if gtids([gtid]) <= one.gtid_set:
+            yield Violation(ORACLE, "S1", f"{one.replica} has {gtid_text(gtid)}")
+    is_certain = _ON_ITS_WAY in one.explanation and ", likely)" not in one.explanation
+    left = one.gtid_set - gtids(truth.rested[one.replica].executed)
+    if not is_certain or not left or one.severity is not Severity.INFO:
+        return
+    if not truth.fails_later(one.replica) and not truth.waits_within_limits(one.replica):
+        yield Violation(ORACLE, "S1", f"{left} is said to be on its way, and stays")
+
+
+def _ok(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """Yield definitions of linked servers that differ at rest, after OK.
+
+    Of an object that DDL on its way changes the next audit decides.
+    """
+    if audit.verdict is not Verdict.OK:
+        return
+    for server, channel in truth.world.paths():
+        names = (channel.source, server.name)
+        if not {*names} <= {*truth.reading.visible}:
+            continue
+        if truth.fails_later(server.name) or truth.waits_within_limits(server.name):
+            continue
+        for label in differing(truth.rested, *names):
+            row = next(row for row, key in OBJECTS.items() if key.label == label)
+            if _is_of_another_source(truth, row, channel.source, server):
+                continue
+            if _is_changed_since(truth, row, names) and _is_reported_next(truth, label):
+                continue
+            text = f"OK, but {label} differs on {channel.source} and {server.name}"
+            yield Violation(ORACLE, "OK", text)
+
+
+def _is_changed_since(truth: Truth, row: Key, names: tuple[str, str]) -> bool:
+    """Return whether DDL that a server had not executed has changed an object there."""
+    return any(
+        made.gtid not in truth.world[name].executed and row in dict(undo)
+        for name in names
+        for made, undo in truth.rested[name].applied
+    )
+
+
+def _is_reported_next(truth: Truth, label: str) -> bool:
+    """Return whether the audit at rest reports an object, or is not OK about it."""
+    world, reading = truth.rested.copy(), replace(truth.reading, moving=False, between=())
+    snapshot = with_answers(world, reading, read(world, reading), truth.policy)
+    found = definitions_of(world, reading, snapshot)
+    audit = audit_cluster(snapshot.with_definitions(found), truth.policy)
+    facts = {fact.fact for one in audit.findings if one.code == "S2" for fact in one.evidence}
+    return label in facts or audit.verdict is Verdict.UNKNOWN
+
+
+def _is_of_another_source(truth: Truth, row: Key, source: str, replica: Server) -> bool:
+    """Return whether only the replica has an object, and another source of it has it as well."""
+    others = {*replica.sources} - {source}
+    return row not in truth.rested[source].rows and any(
+        row in truth.rested[name].rows for name in others
+    )

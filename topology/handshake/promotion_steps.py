@@ -16,6 +16,8 @@ from topology.handshake.promotion import Missing, Obstacle, Promotion
 from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
+_NO_VERSION = "Its version was not read, so no statement is shown: audit the servers again."
+
 
 @dataclass(frozen=True, slots=True)
 class PromotionStep:
@@ -88,7 +90,7 @@ class _Steps:
             yield PromotionStep(
                 candidate.name,
                 "Wait until it has applied what is on its way.",
-                (_wait(candidate, str(self.promotion.arrives)),),
+                _wait(candidate, str(self.promotion.arrives)),
             )
         for name, left in self.promotion.unapplied:
             yield PromotionStep(
@@ -96,7 +98,7 @@ class _Steps:
                 f"It has received {left.shortened()} and not applied it. A change of its source"
                 " would delete its relay log, which may be the last copy. Wait until it has applied"
                 " it; if an audit reports A1, A2, A3, A7 or H8, answer that first.",
-                (_wait(self.servers[name], str(left)),),
+                _wait(self.servers[name], str(left)),
             )
         yield PromotionStep("", "Run this again: the next steps follow from what was applied.")
 
@@ -131,7 +133,7 @@ class _Steps:
                 f"{candidate.name} has purged {gone.shortened()}: let this server replicate from"
                 f" {obstacle.donor} until it has them.",
             )
-            waits = (*step.statements, _wait(server, str(gone))) if step.statements else ()
+            waits = (*step.statements, *_wait(server, str(gone))) if step.statements else ()
             yield PromotionStep(step.server, step.what, waits)
         elif answer.refusal not in (None, FailedCheck.MORE_GTIDS):
             yield PromotionStep(
@@ -156,11 +158,14 @@ class _Steps:
             return PromotionStep(
                 replica.name, f"{what} It has {len(channels)} channels: choose the one to change."
             )
-        account, prefix = "", _dialect(replica).option_prefix
+        words = _dialect(replica)
+        if words is None:
+            return PromotionStep(replica.name, f"{what} {_NO_VERSION}")
+        account, prefix = "", words.option_prefix
         if not channels:
             what += " It has no channel: put in the account for replication and its password."
             account = f" {prefix}USER = '(account)', {prefix}PASSWORD = '(password)',"
-        words, (host, port) = _dialect(replica), self.addresses[source]
+        host, port = self.addresses[source]
         channel = words.for_channel(quote_channel(channels[0].name) if channels else None)
         change = (
             f"{words.change_source} {prefix}HOST = {quote_string(host)},"
@@ -172,7 +177,13 @@ class _Steps:
 
 def _detach(candidate: ServerSnapshot) -> PromotionStep:
     """Return how the candidate stops being a replica, and accepts writes."""
+    what = (
+        "Detach it from its former source, which may return with transactions of its own, and let"
+        " clients write. In a pair that replicates in both directions, keep the channel."
+    )
     words, settings = _dialect(candidate), dict(candidate.settings or ())
+    if words is None:
+        return PromotionStep(candidate.name, f"{what} {_NO_VERSION}")
     statements = []
     for each in candidate.channels or ():
         channel = words.for_channel(quote_channel(each.name))
@@ -182,18 +193,16 @@ def _detach(candidate: ServerSnapshot) -> PromotionStep:
         for name in ("super_read_only", "read_only")
         if settings.get(name) in ("ON", "1")
     ]
-    return PromotionStep(
-        candidate.name,
-        "Detach it from its former source, which may return with transactions of its own, and let"
-        " clients write. In a pair that replicates in both directions, keep the channel.",
-        tuple(statements),
-    )
+    return PromotionStep(candidate.name, what, tuple(statements))
 
 
-def _wait(server: ServerSnapshot, gtid_text: str) -> str:
-    return f"SELECT {_dialect(server).wait_for_gtids}({quote_string(gtid_text)});"
+def _wait(server: ServerSnapshot, gtid_text: str) -> tuple[str, ...]:
+    """Return the statement that waits for GTIDs; none if its words are unknown."""
+    words = _dialect(server)
+    if words is None:
+        return ()
+    return (f"SELECT {words.wait_for_gtids}({quote_string(gtid_text)});",)
 
 
-def _dialect(server: ServerSnapshot) -> Dialect:
-    assert server.version is not None, "a server that was read has a version"
-    return dialect_of(server.version)
+def _dialect(server: ServerSnapshot) -> Dialect | None:
+    return None if server.version is None else dialect_of(server.version)

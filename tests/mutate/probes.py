@@ -142,7 +142,7 @@ class Called:
         function.__code__, function.__defaults__, function.__kwdefaults__ = stub, None, None
 
     def restore(self) -> None:
-        """Give the function what it had."""
+        """Put back what the function had."""
         made = self._function
         made.__code__, made.__defaults__, made.__kwdefaults__ = self._kept
 
@@ -209,7 +209,7 @@ def put_probes(
     file: str,
     mutants: Mapping[int, Difference],
 ) -> None:
-    """Give the functions of a file code with probes for its mutants, each by its number."""
+    """Put code with probes into the functions of a file: its mutants, by number."""
     others: dict[Way, list[tuple[int, ast.expr]]] = {}
     reached: dict[Way, list[int]] = {}
     for number, each in mutants.items():

@@ -308,7 +308,7 @@ def keep(cases: Iterable[Case]) -> None:
 
 
 def try_tests(search: Search) -> None:
-    """Give what is left to the tests of its targets (step 5)."""
+    """Run the tests of its targets for what is left (step 5)."""
     known = equivalent_keys()
     for target in TARGETS:
         files = set(files_of(target))

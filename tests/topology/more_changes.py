@@ -103,7 +103,7 @@ def _last(
 
 
 def _each_other(server: ServerSnapshot, seen: Seen) -> ServerSnapshot:
-    """Give a worker of the second channel what a worker of the first one waits for."""
+    """Have a worker of the second channel hold what one of the first waits for."""
     channels = list(server.channels or ())
     if not channels:
         return server

@@ -5,14 +5,20 @@ digest in every run. What was read from servers is left out: it is what a test h
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 
 from repair.content.content_questions import arrivals, question_of
+from topology.audit_cluster import audit_cluster
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.joining import evaluate_parts
+from topology.facts.siblings import held_by_siblings
+from topology.handshake.matrix import answers_to_set, handshake_matrix
+from topology.handshake.promotion import promotion_of
+from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
+from topology.questions.contents_to_compare import looked_back, suspects_now
 from topology.questions.log_questions import questions_of
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
 from topology.rules import RULES
@@ -43,20 +49,37 @@ def _text(value: object) -> str:
 
 
 def of_facts(snapshot: ClusterSnapshot, policy: Policy) -> str:
-    """Return digests of what an audit computes on the way: facts, findings, questions.
+    """Return digests of what an audit computes: facts, findings, questions, the audit, handshakes.
 
-    The findings are those before one explains another.
+    The findings are those before one explains another; the audit has those that are left.
     """
+    parts = dict(computed(snapshot, policy))
+    parts["handshake"] = [*_handshakes(snapshot, policy)]
+    return " ".join(f"{name} {digest(each)}" for name, each in parts.items())
+
+
+def computed(snapshot: ClusterSnapshot, policy: Policy) -> Iterator[tuple[str, object]]:
+    """Yield what an audit computes, part by part, each when it is wanted; no handshakes."""
     facts = gather_facts(snapshot, policy)
+    yield "facts", _without_readings(facts)
     found = sorted((each for rule in RULES for each in rule(facts)), key=lambda each: each.order)
-    asked = (
-        questions_of(facts),
-        arrivals(snapshot),
-        [question_of(each, snapshot, failing=each.gtid_set) for each in found],
-    )
-    return (
-        f"facts {digest(_without_readings(facts))} findings {digest(found)} asked {digest(asked)}"
-    )
+    yield "findings", found
+    questions = [question_of(each, snapshot, failing=each.gtid_set) for each in found]
+    compared = looked_back(snapshot, None), held_by_siblings(snapshot), suspects_now(snapshot, None)
+    yield "asked", (questions_of(facts), arrivals(snapshot), questions, compared)
+    yield "audit", audit_cluster(snapshot, policy)
+
+
+def _handshakes(snapshot: ClusterSnapshot, policy: Policy) -> Iterator[object]:
+    audit = audit_cluster(snapshot, policy)
+    matrix = handshake_matrix(snapshot, audit, policy)
+    yield matrix.answers, matrix.unread, matrix.verdict
+    for name in matrix.servers:
+        promotion = promotion_of(matrix, name)
+        yield promotion.verdict, promotion, promotion_steps(promotion, snapshot)
+        executed = next(each.gtid_executed for each in snapshot.last if each.name == name)
+        if executed is not None:
+            yield answers_to_set(snapshot, audit, policy, executed).answers
 
 
 def _without_readings(facts: ClusterFacts) -> object:

@@ -42,15 +42,17 @@ def choices(target: Target, seed: int, only: str, count: int | None = None) -> l
     return found[:count]
 
 
+def equivalent_keys() -> frozenset[str]:
+    """Return the keys of the mutants that change no meaning."""
+    lines = EQUIVALENT.read_text().splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
 class Counts:
     """How many mutants of each target were noticed."""
 
     def __init__(self) -> None:
-        self._equivalent = {
-            line
-            for line in EQUIVALENT.read_text().splitlines()
-            if line and not line.startswith("#")
-        }
+        self._equivalent = equivalent_keys()
         self.noticed: Counter[str] = Counter()
         self.examined: Counter[str] = Counter()
         self.same: Counter[str] = Counter()

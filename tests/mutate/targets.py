@@ -79,7 +79,7 @@ TARGETS: Sequence[Target] = (
             *("tests/gtid_audit/test_offered_set.py", "tests/topology/test_consumer_sets.py"),
             *("tests/topology/test_handshake.py", "tests/topology/test_group_handshake.py"),
             "tests/topology/test_group_promotions.py",
-            "tests/gtid_audit/test_handshake_command.py",
+            *("tests/gtid_audit/test_handshake_command.py", "tests/topology/test_refusal_texts.py"),
             "tests/simulation/test_transcripts.py",
         ),
     ),

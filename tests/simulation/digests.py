@@ -36,7 +36,7 @@ class Entry:
 
 def line_of(entry: Entry) -> str:
     """Return the line of an entry."""
-    found = reported(_stories()[entry.name], entry.changes)
+    found = reported(stories()[entry.name], entry.changes)
     parts = [of_facts(found.snapshot, Policy()), *_plans(found)]
     return _BETWEEN.join((entry.name, *map(" ".join, entry.changes), " ".join(parts)))
 
@@ -49,7 +49,8 @@ def entry_of(line: str) -> Entry:
 
 
 @cache
-def _stories() -> dict[str, Story]:
+def stories() -> dict[str, Story]:
+    """Return the stories of transcripts.txt by name."""
     found = read_stories(transcripts.APPROVED.read_text())
     return {name_of(story): story for story, _ in found}
 
@@ -68,9 +69,9 @@ def _plans(found: Reported) -> Iterator[str]:
 
 def entries() -> list[Entry]:
     """Return the stories of transcripts.txt, and the entries that only this file has."""
-    found = {Entry(name): None for name in _stories()}
+    found = {Entry(name): None for name in stories()}
     found |= {entry_of(line): None for line in APPROVED.read_text().splitlines()}
-    return [each for each in found if each.name in _stories()]
+    return [each for each in found if each.name in stories()]
 
 
 def text() -> str:

@@ -11,10 +11,7 @@ from pathlib import Path
 from repair.render import render_files
 from tests.digests import digest, of_facts
 from tests.simulation.history import History, generate, parse
-from tests.simulation.transcripts import Reported, Story, reported
-from topology.handshake.matrix import answers_to_set, handshake_matrix
-from topology.handshake.promotion import promotion_of
-from topology.handshake.promotion_steps import promotion_steps
+from tests.simulation.transcripts import Story, reported
 from topology.policy import Policy
 
 APPROVED = Path(__file__).with_name("history_digests.txt")
@@ -40,20 +37,8 @@ def line_of(name: str) -> str:
 def _digests(history: History) -> Iterator[str]:
     found = reported(Story(history, {}))
     yield of_facts(found.snapshot, Policy())
-    yield f"handshake {digest([*_handshakes(found)])}"
     if found.default is not None:
         yield f"plan {digest(render_files(found.default.plan))}"
-
-
-def _handshakes(found: Reported) -> Iterator[object]:
-    matrix = handshake_matrix(found.snapshot, found.audit, Policy())
-    yield matrix.answers, matrix.unread, matrix.verdict
-    for name in matrix.servers:
-        promotion = promotion_of(matrix, name)
-        yield promotion.verdict, promotion, promotion_steps(promotion, found.snapshot)
-        executed = next(each.gtid_executed for each in found.snapshot.last if each.name == name)
-        if executed is not None:
-            yield answers_to_set(found.snapshot, found.audit, Policy(), executed).answers
 
 
 def text() -> str:

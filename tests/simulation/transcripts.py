@@ -29,6 +29,7 @@ from tests.simulation.history import History, parse
 from tests.simulation.log_answers import with_answers
 from tests.simulation.oracles import above_info
 from tests.simulation.reading import read
+from tests.simulation.state import World
 from tests.topology.changed_facts import Changes, changed
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
@@ -90,12 +91,17 @@ class Reported:
     chosen: Planned | None
 
 
+def snapshot_of(history: History, world: World, changes: Changes = ()) -> ClusterSnapshot:
+    """Return what is read of a world, and what its logs answer; with other facts than it has."""
+    seen = changed(read(world, history.reading), changes)
+    return with_answers(world, history.reading, seen, Policy())
+
+
 def reported(story: Story, changes: Changes = ()) -> Reported:
     """Audit the servers of a story, and plan; with other facts than those that were read."""
     history, policy = story.history, Policy()
     world = history.play()
-    seen = changed(read(world, history.reading), changes)
-    snapshot = with_answers(world, history.reading, seen, policy)
+    snapshot = snapshot_of(history, world, changes)
     audit = audit_cluster(snapshot.with_contents(contents_of(world, history.reading)), policy)
     default = chosen = None
     if above_info(audit):

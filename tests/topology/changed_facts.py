@@ -19,6 +19,7 @@ from tests.finding_words import finding_in_words, wrapped
 from tests.topology.approved_findings import STORIES
 from tests.topology.channel_changes import OF_CHANNELS
 from tests.topology.fact_changes import OF_A_SERVER, OF_LOGS, Change, Seen
+from tests.topology.more_changes import OF_MORE, OF_MORE_CHANNELS, OF_MORE_LOGS
 from tests.topology.transcript import Scenario, read_scenarios
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
@@ -32,7 +33,14 @@ _BETWEEN = "\n\n"
 READINGS = ("first", "last", "both")
 # Server, reading, name of the change.
 Changes = tuple[tuple[str, str, str], ...]
-CHANGES: Mapping[str, Change] = {**OF_A_SERVER, **OF_LOGS, **OF_CHANNELS}
+CHANGES: Mapping[str, Change] = {
+    **OF_A_SERVER,
+    **OF_LOGS,
+    **OF_CHANNELS,
+    **OF_MORE,
+    **OF_MORE_CHANNELS,
+    **OF_MORE_LOGS,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ def test_an_accepted_finding_is_info_and_says_why() -> None:
     }
     [plain] = accepting().findings
     assert (finding.id, finding.gtid_set) == (plain.id, plain.gtid_set)
+    assert finding.evidence[: len(plain.evidence)] == plain.evidence != ()
     assert finding_from_record(finding_to_record(finding)) == finding
 
 

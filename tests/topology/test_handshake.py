@@ -394,6 +394,30 @@ def test_a_server_without_a_channel_needs_an_account_and_the_candidate_is_detach
     assert "Detach it from its former source" in b.what
 
 
+def test_without_a_version_a_step_has_no_statement() -> None:
+    """The statements of another version would fail, or do something else."""
+    channel = a_channel("a", A)
+    servers = (
+        one("a", "a:1", version=None),
+        one("b", "a:1", version=None, channels=(channel,)),
+        one("c", "a:1-2", channels=(channel,)),
+    )
+    snapshot = a_cluster("cluster", *servers)
+    steps = promotion_steps(promotion_of(matrix(*servers), "b"), snapshot)
+    without = [step for step in steps if step.what.endswith("audit the servers again.")]
+    assert {step.server for step in without} >= {"a", "b"}
+    assert not any(step.statements for step in steps if step.server in ("a", "b"))
+
+
+def test_without_a_version_a_wait_has_no_statement() -> None:
+    channel = a_channel("a", A, gtid_retrieved=sets("a:1-2"))
+    servers = (one("a", "a:1-2"), one("b", "a:1", version=None, channels=(channel,)))
+    snapshot = a_cluster("cluster", *servers)
+    steps = promotion_steps(promotion_of(matrix(*servers), "b"), snapshot)
+    waits = [step for step in steps if step.server == "b" and "Wait until it has" in step.what]
+    assert [step.statements for step in waits] == [()]
+
+
 # -- texts ----------------------------------------------------------------------------------------
 
 

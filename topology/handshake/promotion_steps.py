@@ -20,6 +20,8 @@ from topology.handshake.promotion import Missing, Obstacle, Promotion, Promotion
 from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
+_NO_VERSION = "Its version was not read, so no statement is shown: audit the servers again."
+
 
 def promotion_steps(promotion: Promotion, snapshot: ClusterSnapshot) -> tuple[PromotionStep, ...]:
     """Return the steps in order; nothing but to audit again if the candidate was not read."""
@@ -102,7 +104,7 @@ class _Steps:
             yield PromotionStep(
                 candidate.name,
                 "Wait until it has applied what is on its way.",
-                (_wait(candidate, str(self.promotion.arrives)),),
+                _wait(candidate, str(self.promotion.arrives)),
             )
         for name, left in self.promotion.unapplied:
             yield PromotionStep(
@@ -110,7 +112,7 @@ class _Steps:
                 f"It has received {left.shortened()} and not applied it. A change of its source"
                 " would delete its relay log, which may be the last copy. Wait until it has applied"
                 " it; if an audit reports A1, A2, A3, A7 or H8, answer that first.",
-                (_wait(self.servers[name], str(left)),),
+                _wait(self.servers[name], str(left)),
             )
         yield PromotionStep("", "Run this again: the next steps follow from what was applied.")
 
@@ -148,7 +150,7 @@ class _Steps:
                 f"{candidate.name} has purged {gone.shortened()}: let this server replicate from"
                 f" {obstacle.donor} until it has them.",
             )
-            waits = (*step.statements, _wait(server, str(gone))) if step.statements else ()
+            waits = (*step.statements, *_wait(server, str(gone))) if step.statements else ()
             yield PromotionStep(step.server, step.what, waits)
         elif answer.refusal not in (None, FailedCheck.MORE_GTIDS):
             yield PromotionStep(
@@ -180,7 +182,7 @@ class _Steps:
                 f"Each member has purged {gone}: let this server replicate from {obstacle.donor}"
                 " until it has them, and detach it again.",
             )
-            waits = (*step.statements, _wait(self.servers[name], str(answer.gtid_set)))
+            waits = (*step.statements, *_wait(self.servers[name], str(answer.gtid_set)))
             yield PromotionStep(step.server, step.what, waits)
         elif answer.refusal is not None:
             yield PromotionStep(name, why_not_joining(answer))
@@ -198,11 +200,14 @@ class _Steps:
             return PromotionStep(
                 replica.name, f"{what} It has {len(channels)} channels: choose the one to change."
             )
-        account, prefix = "", _dialect(replica).option_prefix
+        words = _dialect(replica)
+        if words is None:
+            return PromotionStep(replica.name, f"{what} {_NO_VERSION}")
+        account, prefix = "", words.option_prefix
         if not channels:
             what += " It has no channel: put in the account for replication and its password."
             account = f" {prefix}USER = '(account)', {prefix}PASSWORD = '(password)',"
-        words, (host, port) = _dialect(replica), self.addresses[source]
+        host, port = self.addresses[source]
         channel = for_channel(replica, channels[0].name if channels else "")
         change = (
             f"{words.change_source} {prefix}HOST = {quote_string(host)},"
@@ -214,7 +219,13 @@ class _Steps:
 
 def _detach(candidate: ServerSnapshot) -> PromotionStep:
     """Return how the candidate stops being a replica, and accepts writes."""
+    what = (
+        "Detach it from its former source, which may return with transactions of its own, and let"
+        " clients write. In a pair that replicates in both directions, keep the channel."
+    )
     words, settings = _dialect(candidate), dict(candidate.settings or ())
+    if words is None:
+        return PromotionStep(candidate.name, f"{what} {_NO_VERSION}")
     statements = []
     for each in candidate.channels or ():
         channel = for_channel(candidate, each.name)
@@ -224,18 +235,16 @@ def _detach(candidate: ServerSnapshot) -> PromotionStep:
         for name in ("super_read_only", "read_only")
         if settings.get(name) in ("ON", "1")
     ]
-    return PromotionStep(
-        candidate.name,
-        "Detach it from its former source, which may return with transactions of its own, and let"
-        " clients write. In a pair that replicates in both directions, keep the channel.",
-        tuple(statements),
-    )
+    return PromotionStep(candidate.name, what, tuple(statements))
 
 
-def _wait(server: ServerSnapshot, gtid_text: str) -> str:
-    return f"SELECT {_dialect(server).wait_for_gtids}({quote_string(gtid_text)});"
+def _wait(server: ServerSnapshot, gtid_text: str) -> tuple[str, ...]:
+    """Return the statement that waits for GTIDs; none if its words are unknown."""
+    words = _dialect(server)
+    if words is None:
+        return ()
+    return (f"SELECT {words.wait_for_gtids}({quote_string(gtid_text)});",)
 
 
-def _dialect(server: ServerSnapshot) -> Dialect:
-    assert server.version is not None, "a server that was read has a version"
-    return dialect_of(server.version)
+def _dialect(server: ServerSnapshot) -> Dialect | None:
+    return None if server.version is None else dialect_of(server.version)

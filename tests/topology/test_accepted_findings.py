@@ -248,7 +248,8 @@ def test_a_finding_without_a_set_is_accepted_as_it_was_shown() -> None:
 def test_only_what_alarms_and_has_a_limit_may_be_accepted() -> None:
     [plain] = accepting().findings
     assert may_be_accepted(plain)
-    for unfit in ({"severity": Severity.INFO}, {"code": "A2"}, {"grade": Grade.UNKNOWN}):
+    unfits = ({"severity": Severity.INFO}, {"code": "A2"}, {"code": "U3"}, {"grade": Grade.UNKNOWN})
+    for unfit in unfits:
         assert not may_be_accepted(replace(plain, **unfit)), unfit
     remark = replace(plain, severity=Severity.INFO)
     assert [*with_acceptance([remark], [HOLE])] == [remark]

@@ -269,6 +269,18 @@ def test_a_set_is_answered_by_members_like_any_server() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("received", "outcome"), [("g:1-10", Outcome.UNKNOWN), ("g:1-9", Outcome.DIVERGED)]
+)
+def test_what_waits_in_the_queue_of_a_group_may_arrive(received: str, outcome: Outcome) -> None:
+    """a has left, and executed what the members have only received yet."""
+    left = server("a", "g:1-10", settings=CONFIGURED)
+    b, c = (member(name, "g:1-9", sees="bc", primaries="b", received=received) for name in "bc")
+    snapshot = a_cluster("cluster", left, b, c)
+    found = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), sets("g:1-10"))
+    assert [each.outcome for each in found.answers] == [Outcome.SERVED, outcome, outcome]
+
+
 def test_what_a_group_commits_under_the_uuid_of_a_replica_is_not_the_replicas_own() -> None:
     """The receiver drops events with its own server_id; the members committed these."""
     replica = replace(REPLICA, server_uuid=G, gtid_executed=sets("g:1-7"))

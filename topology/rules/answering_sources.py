@@ -109,7 +109,9 @@ def answering_source(
         committing=_committing_on(findings, last.name),
         arriving=arriving | _delivered_to(facts, findings, last.name),
         may_arrive=_arriving_on(facts, findings, last.name, Grade.LIKELY)
-        | _new_above(facts, last.name),
+        | _new_above(facts, last.name)
+        | _queued_in_groups(facts, findings, last.name)
+        | _made_by_hand_above(facts, findings, last.name),
     )
 
 
@@ -187,6 +189,37 @@ def _new_above(facts: ClusterFacts, name: str) -> GtidSet:
     read = (facts.fully_read[each] for each in sorted(above & facts.fully_read.keys()))
     return GtidSet.union_of(
         (each.last.gtid_executed | each.last.gtid_owned) - each.first.gtid_executed for each in read
+    )
+
+
+def _queued_in_groups(facts: ClusterFacts, findings: Collection[Finding], name: str) -> GtidSet:
+    """Return what waits in members of a group, above a server or beside it, without a finding.
+
+    A member that has left may have executed what each of the others still has in its queue. T2
+    compares members with each other, so it does not report that.
+    """
+    above = {name, *facts.graph.upstream_of(name)}
+    parts = [each for found in facts.graph.memberships for each in found.parts]
+    members = {member for part in parts if not above.isdisjoint(part) for member in part}
+    queues = [
+        group.received - facts.fully_read[member].last.gtid_executed
+        for member in sorted(members & facts.fully_read.keys())
+        if (group := facts.last[member].group) is not None
+    ]
+    reported = (each.gtid_set for each in findings if each.replica in members)
+    return GtidSet.union_of(queues) - GtidSet.union_of(reported)
+
+
+def _made_by_hand_above(facts: ClusterFacts, findings: Collection[Finding], name: str) -> GtidSet:
+    """Return what sessions above a server gave the GTIDs of another one (H7).
+
+    H7 is about the owner of the UUID. The transaction may be on its way to it, like any other.
+    """
+    above = facts.graph.upstream_of(name) - {name}
+    return GtidSet.union_of(
+        finding.gtid_set
+        for finding in findings
+        if finding.code == "H7" and finding.replica in above
     )
 
 

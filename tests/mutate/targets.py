@@ -80,6 +80,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_handshake.py", "tests/topology/test_group_handshake.py"),
             "tests/topology/test_group_promotions.py",
             *("tests/gtid_audit/test_handshake_command.py", "tests/topology/test_refusal_texts.py"),
+            "tests/topology/test_source_answer.py",
             "tests/simulation/test_transcripts.py",
         ),
     ),

@@ -6,7 +6,12 @@ from gtid import GtidSet
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding
-from topology.facts.failed_transactions import quoted_as_failed
+from topology.facts.failed_transactions import (
+    FOLLOWED,
+    applier_errno_of,
+    failed_workers,
+    quoted_as_failed,
+)
 from topology.readings.snapshot import ThreadState
 from topology.readings.worker import WorkerSnapshot
 
@@ -104,3 +109,22 @@ def test_a_worker_that_only_followed_another_one_did_not_fail(
     assert (found.code, found.gtid_set) == (code, GtidSet.parse(f"{A}:{failed}"))
     text = next(each.value for each in found.evidence if each.fact == "applier error")
     assert (f"Worker 3 failed executing transaction '{A}:94'" in text) is ("94" in failed)
+
+
+@pytest.mark.parametrize(
+    ("workers", "failed", "errno"),
+    [
+        (((1, 0, ""), (2, 1062, "text"), (3, FOLLOWED, "text")), [2], 1062),
+        (((1, 0, "text"), (2, 1062, "")), [1, 2], 1062),  # each is in error; one has a number
+        (((1, 0, "text"), (2, 0, "")), [1], FOLLOWED),
+        (((1, FOLLOWED, "text"), (2, 0, "")), [1], FOLLOWED),
+        ((), [], FOLLOWED),
+    ],
+)
+def test_a_worker_is_in_error_by_its_number_or_its_text(
+    workers: tuple[tuple[int, int, str], ...], failed: list[int], errno: int
+) -> None:
+    made = tuple(WorkerSnapshot(number, GtidSet(), code, text) for number, code, text in workers)
+    channel = a_channel("a", A, applier_errno=FOLLOWED, workers=made)
+    assert [each.worker_id for each in failed_workers(channel)] == failed
+    assert applier_errno_of(channel) == errno

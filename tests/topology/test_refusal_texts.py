@@ -42,3 +42,11 @@ def test_the_first_version_with_new_words_has_them(edge: ServerVersion) -> None:
     plain = [[each and (each.errno, each.text) for each in texts(v)] for v in (edge, later, before)]
     assert plain[0] == plain[1]
     assert all(now != then for now, then in zip(plain[0], plain[2], strict=True))
+
+
+def test_sets_that_do_not_fit_are_left_out_of_the_message() -> None:
+    """The server has 512 bytes for it (seen on 9.7.4 in test_handshake_live.py)."""
+    version, missing = ServerVersion(9, 7, 4), GtidSet.parse(f"{B}:1")
+    many = GtidSet.union_of(GtidSet.parse(f"{UUID(int=each)}:1") for each in range(9))
+    assert str(B) in purged_text(version, version, sent=missing, missing=missing).text
+    assert str(B) not in purged_text(version, version, sent=many, missing=missing).text

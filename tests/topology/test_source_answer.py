@@ -1,0 +1,55 @@
+"""What one source answers: what it is committing, what may arrive, and two contents of one GTID."""
+
+from typing import Any
+
+from gtid import GtidSet
+from tests.snapshots import A, B, a_cluster, a_server
+from topology.facts.cluster_readings import read_twice
+from topology.facts.source_answer import (
+    AnsweringSource,
+    FailedCheck,
+    Offer,
+    Outcome,
+    SourceAnswer,
+    source_answer,
+)
+
+NOTHING = GtidSet()
+
+
+def gtids(text: str) -> GtidSet:
+    return GtidSet.parse(f"{A}:{text}")
+
+
+def answer(*, unlike: GtidSet = NOTHING, offered: str = "1-9", **facts: Any) -> SourceAnswer:
+    """Return the answer of a, which has 1-8 of its own, to b."""
+    read = read_twice(a_cluster("pair", a_server("a", A, f"{A}:1-8"), a_server("b", B, "")))
+    source = AnsweringSource(
+        "a",
+        read["a"].last,
+        **{"committing": NOTHING, "arriving": NOTHING, "may_arrive": NOTHING, **facts},
+    )
+    offer = Offer("b", gtids(offered), NOTHING, gtids(offered), read["b"].last)
+    return source_answer(offer, source, allowed=NOTHING, unlike=unlike)
+
+
+def test_what_the_source_is_committing_is_its_own() -> None:
+    assert answer().refusal is FailedCheck.MORE_GTIDS
+    assert answer(committing=gtids("9")).outcome is Outcome.SERVED
+
+
+def test_two_contents_of_one_gtid_are_hidden_although_all_else_is_there() -> None:
+    assert answer(offered="1-8").outcome is Outcome.SERVED
+    found = answer(offered="1-8", unlike=gtids("3"))
+    assert (found.outcome, found.unlike) == (Outcome.DIVERGED, gtids("3"))
+
+
+def test_two_contents_of_one_gtid_are_hidden_whatever_else_may_arrive() -> None:
+    other = GtidSet.parse(f"{B}:1")
+    read = read_twice(a_cluster("pair", a_server("a", A, f"{A}:1-8"), a_server("b", B, "")))
+    source = AnsweringSource("a", read["a"].last, NOTHING, NOTHING, may_arrive=other)
+    has = gtids("1-8") | other
+    offer = Offer("b", has, NOTHING, has, read["b"].last)
+    assert source_answer(offer, source, allowed=NOTHING, unlike=NOTHING).outcome is Outcome.UNKNOWN
+    found = source_answer(offer, source, allowed=NOTHING, unlike=gtids("3"))
+    assert found.outcome is Outcome.DIVERGED

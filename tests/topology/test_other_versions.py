@@ -181,6 +181,8 @@ def with_times(
         ("1", stopped("1")),
         ("", stopped(receiver=ThreadState.RUNNING)),
         ("1:5", stopped(receiver=ThreadState.RUNNING, applier=STOPPED)),
+        ("", stopped(receiver=ThreadState.RUNNING, applier=STOPPED, applier_errno=1062)),
+        ("", stopped(receiver=ThreadState.RUNNING, applier=STOPPED, applier_error="a text")),
         ("", stopped(receiver=ThreadState.CONNECTING)),
         ("", stopped(purged="1-5")),
     ],

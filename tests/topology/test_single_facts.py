@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,14 +24,23 @@ from tests.snapshots import (
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.applier_facts import _is_at_end, gather_applier_facts
 from topology.facts.applier_workers import SourceLog, commits_in_order, is_without_work
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.declared_later import _is_before
+from topology.facts.errant import still_to_apply
 from topology.facts.graph import Edge, Graph
 from topology.facts.gtid_waits import waits_for_gtid
 from topology.facts.ignored_servers import ignored_by, ignored_servers
+from topology.facts.loss_history import _is_own
+from topology.facts.lost import _own_id
 from topology.facts.not_received import not_received, purged_instead
+from topology.facts.reset_signs import received_present_ones
+from topology.facts.runway import _reach
 from topology.facts.siblings import held_by_siblings
 from topology.facts.skipping import can_have_skipped
+from topology.policy import Policy
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
 from topology.readings.one_server import same_servers
-from topology.readings.snapshot import LogPosition, ThreadState
+from topology.readings.snapshot import BinaryLog, LogPosition, ThreadState
 from topology.readings.torn_readings import sign_of_tearing
 from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
@@ -313,3 +323,70 @@ def test_only_a_server_with_a_dynamic_gtid_mode_can_have_skipped_transactions(
     version: ServerVersion | None, *, expected: bool
 ) -> None:
     assert can_have_skipped(a_server("b", B, "", version=version)) is expected
+
+
+# -- times and ids of single transactions ------------------------------------------------------------
+
+
+def committed(gno: int, *, exact: bool = True, server_id: int = 1) -> CommitRecord:
+    return CommitRecord(
+        GtidSet.parse(f"{A}:{gno}"), server_id, NOON, exact, NOON if exact else None
+    )
+
+
+@pytest.mark.parametrize(("exact", "expected"), [(True, True), (False, False)])
+def test_only_an_exact_time_shows_that_a_transaction_is_the_present_one(
+    *, exact: bool, expected: bool
+) -> None:
+    """Before 8.0.1 times are truncated to the second: two transactions may share one."""
+    received = GtidSet.parse(f"{A}:9")
+    evidence = HistoryEvidence(None, (committed(9, exact=exact),))
+    source = a_server("a", A, f"{A}:1-9", history_evidence=evidence)
+    channel = a_channel("a", A, last_queued=received, last_queued_committed_at=NOON)
+    replica = a_server("b", B, f"{A}:1-9", channels=(channel,))
+    assert received_present_ones(replica, channel, received, source) is expected
+
+
+@pytest.mark.parametrize(("server_id", "expected"), [(1, True), (2, False), (None, True)])
+def test_a_commit_is_the_origins_own_unless_another_server_id_is_known(
+    server_id: int | None, *, expected: bool
+) -> None:
+    assert _is_own(committed(9), with_facts(a_server("a", A, ""), server_id=server_id)) is expected
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [(True, True, False), (False, True, False), (True, False, False)],
+)
+def test_a_commit_without_its_own_time_precedes_nothing(
+    *, left: bool, right: bool, expected: bool
+) -> None:
+    assert _is_before(committed(8, exact=left), committed(9, exact=right)) is expected
+
+
+def test_a_commit_precedes_one_that_was_logged_later() -> None:
+    later = replace(committed(9), logged_at=NOON + timedelta(seconds=1))
+    assert _is_before(committed(8), later)
+    assert not _is_before(later, committed(8))
+
+
+def test_what_no_applier_was_compared_of_is_still_to_be_applied() -> None:
+    received = GtidSet.parse(f"{A}:1-9")
+    channel = a_channel("a", A, gtid_retrieved=received)
+    assert still_to_apply(a_server("b", B, "", channels=(channel,)), {}) == received
+
+
+def test_a_set_that_has_all_reaches_back_to_the_last_log() -> None:
+    logs = tuple(BinaryLog(f"binlog.00000{each}", 200) for each in (1, 2, 3))
+    reach = _reach(a_server("a", A, f"{A}:1-9", binary_logs=logs), GtidSet())
+    assert reach is not None
+    assert reach.file == "binlog.000003"
+
+
+def test_an_id_that_another_server_has_is_no_sign_of_its_owner() -> None:
+    servers = [
+        a_server(name, uuid, "", server_id=at) for name, uuid, at in (("a", A, 1), ("b", B, 2))
+    ]
+    assert _own_id(gather_facts(a_cluster("pair", *servers), Policy()), "a") == 1
+    same = [replace(each, server_id=1) for each in servers]
+    assert _own_id(gather_facts(a_cluster("pair", *same), Policy()), "a") is None

@@ -19,7 +19,7 @@ from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
 from topology.readings.group_view import GroupMember, GroupSnapshot
-from topology.readings.snapshot import ServerSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
 from topology.rules.build import evidence, finding
@@ -196,10 +196,8 @@ def test_a_member_is_not_pointed_to_another_for_what_its_queue_keeps_back() -> N
     )
 
 
-def test_two_contents_of_one_gtid_are_hidden_by_the_group_too() -> None:
-    """The group was bootstrapped from a member without its last transactions (E4)."""
-    snapshot = a_cluster("cluster", *TWO)
-    audit = audit_cluster(snapshot)
+def with_two_contents(snapshot: ClusterSnapshot) -> HandshakeMatrix:
+    """Return the matrix where the contents of a and b were compared, and g:9 differs (E4)."""
     facts = gather_facts(snapshot, Policy())
     unlike = finding(
         facts,
@@ -211,7 +209,14 @@ def test_two_contents_of_one_gtid_are_hidden_by_the_group_too() -> None:
         proof=(evidence("digests", "differ", facts.last["a"]),),
         explanation="",
     )
-    found = handshake_matrix(snapshot, replace(audit, findings=(unlike,)), Policy())
+    audit = replace(audit_cluster(snapshot), findings=(unlike,))
+    return handshake_matrix(snapshot, audit, Policy())
+
+
+def test_two_contents_of_one_gtid_are_hidden_by_the_group_too() -> None:
+    """The group was bootstrapped from a member without its last transactions (E4)."""
+    snapshot = a_cluster("cluster", *TWO)
+    found = with_two_contents(snapshot)
     for answer in both(found, "a", "b"):
         assert (answer.outcome, answer.unlike) == (Outcome.DIVERGED, sets("g:9"))
     steps = promotion_steps(promotion_of(found, "b"), snapshot)

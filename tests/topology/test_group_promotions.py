@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
-from tests.snapshots import A, B, C, a_channel
+import pytest
+
+from tests.snapshots import A, B, C, a_channel, a_cluster
 from tests.topology.test_group_handshake import (
     BOOTSTRAP,
     JOIN,
@@ -20,11 +22,16 @@ from tests.topology.test_group_handshake import (
     promoted,
     server,
     sets,
+    with_two_contents,
 )
-from topology.catalogue.findings import Verdict
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Severity, Verdict
+from topology.handshake.promotion import promotion_of
+from topology.handshake.promotion_steps import promotion_steps
 from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.snapshot import ThreadState
 from topology.readings.version import ServerVersion
+from topology.readings.worker import WorkerSnapshot
 
 
 def test_a_secondary_becomes_primary_with_one_statement_and_members_are_not_pointed() -> None:
@@ -154,3 +161,41 @@ def test_two_groups_are_linked_by_a_channel_between_primaries() -> None:
     assert found.answer(replica="d", source="b").through == "c"
     assert found.answer(replica="b", source="c").through == "a"
     assert found.answer(replica="d", source="c").group == name
+
+
+def test_a_server_with_another_content_neither_joins_nor_becomes_a_source() -> None:
+    """The group was bootstrapped from b while a, which had more, was away."""
+    outside = server("d", "g:1-9")
+    snapshot = a_cluster(
+        "cluster", left("a", "g:1-9"), member("b", "g:1-9", sees="b", primaries="b"), outside
+    )
+    promotion = promotion_of(with_two_contents(snapshot), "a")
+    assert promotion.is_kept_out
+    steps = promotion_steps(promotion, snapshot)
+    assert any("Do not let it join the group before the repair" in step.what for step in steps)
+    assert not any(step.statements for step in steps if step.server in ("a", "d"))
+    assert not promotion_of(matrix(*snapshot.last), "a").is_kept_out
+
+
+def test_a_server_that_left_by_an_error_accepts_clients_again() -> None:
+    gone = member("c", "g:1-9", sees="c", state="ERROR")
+    _, steps = promoted("c", *TWO, gone)
+    assert steps[-1].statements == ("SET GLOBAL offline_mode = OFF;",)
+    _, steps = promoted("c", *TWO, left("c", "g:1-9"))
+    assert not any("offline_mode" in text for step in steps for text in step.statements)
+
+
+@pytest.mark.parametrize("errno", [0, 1062])
+def test_what_recovery_is_to_bring_does_not_arrive_behind_a_failed_worker(errno: int) -> None:
+    """Recovery begins again after each error, so it moves, and never ends."""
+    worker = WorkerSnapshot(1, sets("g:6") if errno else sets(""), errno, "a text" if errno else "")
+    joining = member("c", "g:1-5", state="RECOVERING", received="g:1-6")
+    assert joining.group is not None
+    group = replace(joining.group, recovery_workers=(worker,))
+    first = replace(joining, gtid_executed=sets("g:1-4"))
+    snapshot = a_cluster("cluster", *THREE[:2], replace(joining, group=group))
+    snapshot = replace(snapshot, first=(*snapshot.first[:2], replace(first, group=group, phase=1)))
+    [found] = [each for each in audit_cluster(snapshot).findings if each.code == "T3"]
+    assert (found.severity is Severity.INFO) is not bool(errno)
+    assert bool(found.strategies) is not bool(errno)
+    assert ("does not arrive by itself" in found.explanation) is bool(errno)

@@ -266,6 +266,26 @@ def test_a_promotion_lists_what_to_fetch_and_from_where() -> None:
     assert promotion_of(found, "b").best is None
 
 
+def test_no_candidate_is_better_that_loses_what_another_one_has() -> None:
+    """b has purged what c lacks: c must be rebuilt. With c as the source, c:1-5 alone is left."""
+    found = matrix(one("b", "a:1-10", purged="a:1-10"), one("c", "a:1-5"))
+    assert promotion_of(found, "b").best is None
+    promotion = promotion_of(found, "c")
+    assert [(each.gtid_set, each.donor) for each in promotion.missing] == [(sets("a:6-10"), None)]
+    assert promotion.best == "b"
+
+
+def test_a_candidate_waits_for_what_it_fetches() -> None:
+    servers = (one("a", "a:1-5"), one("b", "a:1-5 b:1"))
+    promotion = promotion_of(matrix(*servers), "a")
+    [fetch] = [
+        step
+        for step in promotion_steps(promotion, a_cluster("cluster", *servers))
+        if "It misses" in step.what
+    ]
+    assert f"WAIT_FOR_EXECUTED_GTID_SET('{B}:1')" in fetch.statements[-1]
+
+
 def test_a_promotion_that_strands_a_server_is_critical() -> None:
     found = matrix(
         one("a", "a:1-5", purged="a:1-4"), one("b", "a:1-5", purged="a:1-4"), one("c", "")

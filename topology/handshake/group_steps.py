@@ -44,6 +44,13 @@ def group_steps(
     if refused is not None:
         yield PromotionStep(candidate.name, why_not_joining(refused))
         return
+    if promotion.is_kept_out:
+        yield PromotionStep(
+            candidate.name,
+            "Do not let it join the group before the repair: its recovery would stop at what has"
+            " another content there.",
+        )
+        return
     if not group.members:
         text = f"No server is a member of the group {group.name} now: bootstrap it from this one."
         yield PromotionStep(candidate.name, text, _BOOTSTRAP)
@@ -51,6 +58,14 @@ def group_steps(
         if candidate.name not in group.online:
             yield _join(candidate, group)
         yield from _become_primary(group, candidate, servers)
+        if candidate.group is not None and candidate.group.member_state == "ERROR":
+            yield PromotionStep(
+                candidate.name,
+                "When it is ONLINE, let clients connect again: it left by an error, and"
+                " group_replication_exit_state_action may have set offline_mode, which refuses"
+                " clients and replicas (6400).",
+                ("SET GLOBAL offline_mode = OFF;",),
+            )
     for name in group.outside:
         if name != candidate.name and name not in promotion.blocked:
             yield _join(servers[name], group)

@@ -23,8 +23,9 @@ In a replication group nothing is pointed: its members follow the primary that t
 that is ONLINE needs one statement to become the primary. A server that is not a member has to join
 first, and if no server is one, it would bootstrap the group.
 
-The best candidate is the one that refuses the fewest servers, then the one from which the most can
-replicate without losing or hiding anything, then the one that misses the fewest transactions.
+The best candidate is one that its group does not refuse, with which the fewest transactions are
+lost; then the one that refuses the fewest servers, then the one from which the most can replicate
+without losing or hiding anything, then the one that misses the fewest transactions.
 """
 
 from collections.abc import Iterator
@@ -89,6 +90,20 @@ class Promotion:
     def waits(self) -> bool:
         """Return whether something must be applied before any server is pointed elsewhere."""
         return bool(self.arrives or self.unapplied)
+
+    @property
+    def is_kept_out(self) -> bool:
+        """Return whether the candidate must not join its group before a repair.
+
+        The group refuses it, or has another content under a GTID: its recovery would stop there.
+        """
+        group = self.group
+        is_online = group is None or self.candidate in group.online
+        return not is_online and any(
+            (each.answer.joins == self.candidate and each.answer.refusal is not None)
+            or bool(each.answer.group and each.answer.unlike)
+            for each in self.obstacles
+        )
 
     @property
     def blocked(self) -> frozenset[str]:
@@ -205,11 +220,14 @@ def _donor(matrix: HandshakeMatrix, refused: SourceAnswer) -> str | None:
     return next(donors, None)
 
 
-def _cost(matrix: HandshakeMatrix, name: str) -> tuple[int, int, int, int, str]:
+def _cost(matrix: HandshakeMatrix, name: str) -> tuple[bool, int, int, int, int, int, str]:
     answers = matrix.of_source(name)
     missing = GtidSet.union_of(each.gtid_set | each.ahead for each in answers if not each.attaches)
+    lost = GtidSet.union_of(each.gtid_set for each in _missing(matrix, name) if each.donor is None)
     return (
+        any(each.joins == name and each.refusal is not None for each in answers),
         sum(each.outcome is Outcome.UNKNOWN for each in answers),
+        lost.gtid_count,
         sum(each.outcome is Outcome.REFUSED for each in answers),
         sum(not each.attaches for each in answers),
         missing.gtid_count,

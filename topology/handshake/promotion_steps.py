@@ -76,7 +76,7 @@ class _Steps:
                     "It was not read. What only it has is lost, or hidden once it returns: read it,"
                     " or accept that.",
                 )
-            elif name in self.promotion.blocked and name not in own:
+            elif name not in own and name != candidate.name and self._is_kept_from(name):
                 yield PromotionStep(
                     name,
                     f"Do not point it to {candidate.name} before the repair; then run this again.",
@@ -85,6 +85,9 @@ class _Steps:
                 yield self._point(server, candidate.name, f"Point it to {candidate.name}.")
         if candidate.channels:
             yield _detach(candidate)
+
+    def _is_kept_from(self, name: str) -> bool:
+        return name in self.promotion.blocked or self.promotion.is_kept_out
 
     def _is_within_group(self) -> bool:
         """Return whether every server is of the candidate's group: no channel is changed."""
@@ -124,12 +127,14 @@ class _Steps:
                 f"No server can send it {what}: plan the repair (repair plan) before the failover,"
                 " or these transactions are lost.",
             )
-        return self._point(
+        step = self._point(
             candidate,
             missing.donor,
             f"It misses {what}. If their content is needed, let it replicate from {missing.donor}"
-            " first; if it is not, plan the repair (repair plan).",
+            " first, and wait until it has them; if it is not, plan the repair (repair plan).",
         )
+        waits = _wait(candidate, str(missing.gtid_set)) if step.statements else ()
+        return PromotionStep(step.server, step.what, (*step.statements, *waits))
 
     def _clear(self, candidate: ServerSnapshot, obstacle: Obstacle) -> Iterator[PromotionStep]:
         answer = obstacle.answer

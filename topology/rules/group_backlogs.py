@@ -12,6 +12,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.group_appliers import failed_channels
 from topology.facts.group_facts import GroupFacts, MemberBacklog
 from topology.readings.group_view import GROUP_APPLIER, GROUP_RECOVERY
 from topology.readings.snapshot import ServerSnapshot
@@ -88,9 +89,13 @@ def _coming(facts: ClusterFacts, group: GroupFacts, backlog: MemberBacklog) -> F
     assert member.group is not None, "a member"
     # Recovery takes it from the binary logs of one donor, which may have purged some of it.
     is_delivered = backlog.moved and not backlog.is_recovering
+    # A worker of recovery has failed (A2, A3). Recovery begins again, and meets the same error.
+    has_failed = any(failed_channels(member))
     way = "recovery is to bring" if backlog.is_recovering else "the group is to deliver"
     rest = (
-        "It makes progress."
+        "A worker has failed (see A2 or A3 of this audit), so it does not arrive by itself."
+        if has_failed
+        else "It makes progress."
         if backlog.moved
         else "It received and executed nothing between the readings: if the next audit shows the"
         " same, read its error log."
@@ -103,7 +108,8 @@ def _coming(facts: ClusterFacts, group: GroupFacts, backlog: MemberBacklog) -> F
         channel=GROUP_RECOVERY if backlog.is_recovering else GROUP_APPLIER,
         gtid_set=backlog.coming,
         grade=Grade.PROVED if is_delivered and backlog.is_long else Grade.LIKELY,
-        severity=None if backlog.moved else Severity.WARNING,
+        severity=None if backlog.moved and not has_failed else Severity.WARNING,
+        strategies=() if has_failed else None,
         proof=(
             evidence("missing and not received", backlog.coming, member),
             evidence("state", member.group.member_state, member),

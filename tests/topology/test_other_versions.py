@@ -144,7 +144,10 @@ STOPPED = ThreadState.STOPPED
 
 
 def stopped(
-    executed: str = "1-5", *, purged: str = "", **threads: ThreadState
+    executed: str = "1-5",
+    *,
+    purged: str = "",
+    **threads: Any,
 ) -> tuple[Edge, dict[str, ServerSnapshot]]:
     """Return a -> b, of which both have A:1-5 and a has more."""
     channel = a_channel("a", A, **({"receiver": STOPPED} | threads))

@@ -13,7 +13,7 @@ from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Grade, Severity, Verdict
 from topology.facts.cluster_facts import gather_facts
-from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.facts.source_answer import FailedCheck, Offer, Outcome, SourceAnswer
 from topology.handshake.matrix import OFFERED, HandshakeMatrix, answers_to_set, handshake_matrix
 from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
 from topology.handshake.promotion_steps import promotion_steps
@@ -22,6 +22,7 @@ from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
+from topology.rules.answering_sources import answers_to
 from topology.rules.build import evidence, finding
 
 D, G = (UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "de")
@@ -284,6 +285,11 @@ def test_what_waits_in_the_queue_of_a_group_may_arrive(received: str, outcome: O
     snapshot = a_cluster("cluster", left, b, c)
     found = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), sets("g:1-10"))
     assert [each.outcome for each in found.answers] == [Outcome.SERVED, outcome, outcome]
+    # P4 counts as arriving what a finding reports as likely: none reports this.
+    facts = gather_facts(snapshot, Policy())
+    offer = Offer("cdc", sets("g:1-10"), GtidSet(), sets("g:1-10"))
+    answers = answers_to(facts, audit_cluster(snapshot).findings, offer, likely_arrives=True)
+    assert [each.outcome for each in answers] == [Outcome.SERVED, outcome, outcome]
 
 
 def test_what_a_group_commits_under_the_uuid_of_a_replica_is_not_the_replicas_own() -> None:

@@ -108,8 +108,7 @@ def answering_source(
         last,
         committing=_committing_on(findings, last.name),
         arriving=arriving | _delivered_to(facts, findings, last.name),
-        may_arrive=_arriving_on(facts, findings, last.name, Grade.LIKELY)
-        | _new_above(facts, last.name)
+        may_arrive=_likely_on(facts, findings, last.name)
         | _queued_in_groups(facts, findings, last.name)
         | _made_by_hand_above(facts, findings, last.name),
     )
@@ -130,7 +129,8 @@ def answers_to(
     """Return what each server would answer to a set, in order of name.
 
     `likely_arrives`: what is only likely to arrive on a server leaves its answer open, or, if True,
-    counts as arriving: the finding about it says that it is not certain.
+    counts as arriving: the finding about it says that it is not certain. What no finding reports
+    leaves the answer open in either case.
     """
     readings = comparable(facts)
     answers = []
@@ -141,9 +141,15 @@ def answers_to(
             continue
         source = answering_source(facts, findings, readings[server.name].last)
         if likely_arrives:
-            source = replace(source, arriving=source.arriving | source.may_arrive)
+            likely = _likely_on(facts, findings, server.name)
+            source = replace(source, arriving=source.arriving | likely)
         answers.append(answer_to(facts, offer, source))
     return tuple(answers)
+
+
+def _likely_on(facts: ClusterFacts, findings: Collection[Finding], name: str) -> GtidSet:
+    """Return what is likely to arrive on a server, by a finding or by the order of the readings."""
+    return _arriving_on(facts, findings, name, Grade.LIKELY) | _new_above(facts, name)
 
 
 def _arriving_on(

@@ -18,8 +18,9 @@ from compose.native.installation import Installation
 from compose.native.processes import Supervisor, SupervisorDied
 
 # A run of its own: starts a pair from a thread that has ended by the time it says so.
+# It looks for signals while it waits: Python handles none that comes just before a read blocks.
 _RUNNER = """
-import signal, sys, threading, time
+import select, signal, sys, threading, time
 from compose.native import shapes
 from compose.native.processes import current_supervisor
 from compose.native.provision import OLD, provision
@@ -40,7 +41,8 @@ pair.settle()
 time.sleep(0.2)
 print(current_supervisor().folder, current_supervisor().pid, pair.a.pid, pair.b.pid,
       pair.a.port, pair.b.port, pair.b.query("SHOW DATABASES LIKE 'd'")[0][0], flush=True)
-sys.stdin.readline()
+while not select.select([sys.stdin], [], [], 0.1)[0]:
+    pass
 shape.__exit__(None, None, None)
 """
 

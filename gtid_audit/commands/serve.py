@@ -9,6 +9,7 @@ from gtid_audit.commands.options import AsJson, FleetFile, KeepHistory
 from gtid_audit.output import warn, write_json, write_line
 
 STOP_SECONDS_MAX = 5.0
+SIGNAL_CHECK_SECONDS = 1.0
 
 
 def serve(
@@ -61,7 +62,8 @@ def serve(
     else:
         write_line(f"listening on http://{server.address}")
     service.start()
-    stop.wait()
+    while not stop.wait(SIGNAL_CHECK_SECONDS):
+        pass  # Python calls no handler for a signal that comes just before a wait without an end
     server.stop()
     service.stop(wait_seconds_max=STOP_SECONDS_MAX)
     return exits.OK

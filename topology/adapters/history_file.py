@@ -31,7 +31,6 @@ The file has names of clusters, servers and channels, codes and times. It has no
 text and no evidence. It is created with mode 0600.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -41,13 +40,21 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
+from topology.adapters.sqlite_files import (
+    LOCK_SECONDS_MAX,
+    DamagedFile,
+    FileFormat,
+    UnusableFile,
+    create_private,
+    in_words,
+    require_format,
+)
 from topology.catalogue.findings import ClusterAudit, Finding, Severity
 from topology.documents.records import time_from_text, time_to_text
 from topology.finding_history import with_history
 
 APPLICATION_ID: Final = 0x47544944  # "GTID": whose file it is, in SQLite's header
 HISTORY_VERSION: Final = 1  # PRAGMA user_version; raised when a column changes its meaning
-LOCK_SECONDS_MAX: Final = 30.0  # an audit of a large fleet writes for about a second
 # How long ended episodes stay. Backlogs (T) come and go with the load: many rows, little value.
 ENDED_DAYS_MAX: Final = 400
 ENDED_INFO_DAYS_MAX: Final = 7
@@ -67,9 +74,10 @@ _COLUMNS: Final = (
     *("id", "first_seen", "last_seen", "ended_at", "ending", "code", "name", "severity"),
     *("cluster", "source", "replica", "channel"),
 )
+_FORMAT: Final = FileFormat("history", APPLICATION_ID, HISTORY_VERSION, _TABLES)
 
 
-class UnusableHistory(Exception):
+class UnusableHistory(UnusableFile):
     """A history file that cannot be read or written. Its text has the file and what to do."""
 
 
@@ -123,7 +131,10 @@ class HistoryFile:
 
         It checks that the file can be written, so that a caller fails before it reads a server.
         """
-        _create(path)
+        try:
+            create_private(path)
+        except OSError as error:
+            raise UnusableHistory(f"{path}: {error.strerror or error}") from error
         history = cls(path)
         with history._transaction(_WRITE):
             return history
@@ -159,15 +170,13 @@ class HistoryFile:
                 sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS_MAX, isolation_level=None)
             ) as database:
                 database.execute(access.begin)
-                _require_history(database, self.path)
+                require_format(database, _FORMAT)
                 yield database
                 database.execute("COMMIT")
         except sqlite3.Error as error:
-            raise UnusableHistory(f"{self.path}: {_in_words(error)}") from error
-        except _Damaged as error:
-            raise UnusableHistory(
-                f"{self.path}: {error}. The file was not changed. {_MOVE}"
-            ) from error
+            raise UnusableHistory(f"{self.path}: {in_words(error, _FORMAT)}") from error
+        except DamagedFile as error:
+            raise UnusableHistory(f"{self.path}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,68 +187,6 @@ class _Access:
 
 _WRITE: Final = _Access("rw", "BEGIN IMMEDIATE")
 _READ: Final = _Access("ro", "BEGIN")
-
-
-class _Damaged(Exception):
-    """A sound SQLite file with a value that this module does not write."""
-
-
-_MOVE: Final = "Restore a copy, or move the file away to begin a new history"
-
-
-def _create(path: Path) -> None:
-    """Create an empty file with mode 0600. Another process may have created it just before."""
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise UnusableHistory(f"{path}: {error.strerror or error}") from error
-
-
-def _require_history(database: sqlite3.Connection, path: Path) -> None:
-    """Raise UnusableHistory unless the file is a sound history. Create the tables in an empty one.
-
-    An empty file is what a process leaves that ended between the two steps of creating it.
-    """
-    owner = database.execute("PRAGMA application_id").fetchone()[0]
-    version = database.execute("PRAGMA user_version").fetchone()[0]
-    is_new = database.execute("PRAGMA schema_version").fetchone()[0] == 0
-    if is_new and owner == 0:
-        for statement in _TABLES:
-            database.execute(statement)
-        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        database.execute(f"PRAGMA user_version = {HISTORY_VERSION}")
-        return
-    if owner != APPLICATION_ID:
-        raise UnusableHistory(f"{path}: a SQLite file, but not a history of gtid-audit")
-    if version != HISTORY_VERSION:
-        raise UnusableHistory(
-            f"{path}: a history of version {version}; this gtid-audit reads and writes"
-            f" {HISTORY_VERSION}. The file was not changed. Use the gtid-audit that wrote it, or"
-            " another file"
-        )
-    sound = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if sound != "ok":
-        raise UnusableHistory(
-            f"{path}: the file is damaged: {' '.join(str(sound).split())}. The file was not"
-            f" changed. {_MOVE}"
-        )
-
-
-def _in_words(error: sqlite3.Error) -> str:
-    """Return what happened and what to do. The texts of SQLite's errors have no values."""
-    code = getattr(error, "sqlite_errorcode", None)
-    primary = None if code is None else code & 0xFF
-    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return f"another process has locked the history for {LOCK_SECONDS_MAX:.0f} seconds"
-    if primary == sqlite3.SQLITE_NOTADB:
-        return "not a history of gtid-audit: not a SQLite file"
-    if primary == sqlite3.SQLITE_READONLY:
-        return "the history cannot be written: the file or its directory is read-only"
-    if primary == sqlite3.SQLITE_CORRUPT:
-        return f"the file is damaged: {error}. {_MOVE}"
-    return f"the history cannot be read or written: {error}"
 
 
 def _recorded(database: sqlite3.Connection, audit: ClusterAudit, scope: str) -> ClusterAudit:
@@ -313,7 +260,7 @@ def _row(finding: Finding) -> tuple[str | None, ...]:
 
 
 def _episode(row: tuple[Any, ...]) -> Episode:
-    """Read one row. Raises _Damaged for values that `_row` does not write."""
+    """Read one row. Raises DamagedFile for values that `_row` does not write."""
     identity, first, last, ended, ending, code, name, severity, *place = row
     try:
         return Episode(
@@ -326,14 +273,15 @@ def _episode(row: tuple[Any, ...]) -> Episode:
             *place,
         )
     except ValueError as error:
-        raise _Damaged(f"the episode of finding {identity} is damaged: {error}") from error
+        what = f"the episode of finding {identity} is damaged: {error}"
+        raise DamagedFile.of(what, _FORMAT) from error
 
 
 def _time(text: object) -> datetime:
     try:
         return time_from_text(str(text))
     except ValueError as error:
-        raise _Damaged(f"expected a time, found {text!r}") from error
+        raise DamagedFile.of(f"expected a time, found {text!r}", _FORMAT) from error
 
 
 def _forget(database: sqlite3.Connection) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.consumers import AFTER, BEFORE, a_consumer, an_unread_consumer
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread
+from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server, an_unread
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.facts.cluster_facts import gather_facts
@@ -21,7 +21,13 @@ from topology.policy import Policy
 from topology.questions.log_questions import questions_of
 from topology.readings.consumers import ConsumerReading, OfferedReading
 from topology.readings.history_evidence import HistoryEvidence, LogReach
-from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
+from topology.readings.snapshot import (
+    BinaryLog,
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+)
 
 DAY = timedelta(days=1)
 WEEK = ("binlog_expire_logs_seconds", "604800")
@@ -65,6 +71,21 @@ def facts_of(finding: Finding) -> dict[tuple[str, str], str]:
 
 
 # -- what is said ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("applier", "missing"), [("RUNNING", None), ("STOPPED", "A:8-9")])
+def test_a_stopped_applier_executes_nothing_that_its_receiver_will_fetch(
+    applier: str, missing: str | None
+) -> None:
+    """b has received A:8 and waits for A:9 (T3): with a running applier both are on their way."""
+    behind = LogPosition.of(file=HERE.file, position=HERE.position - 1)
+    channel = a_channel("a", A, gtid_retrieved=gtids("A:1-8"), received_to=behind)
+    channel = replace(channel, applier=ThreadState[applier], applied_to=behind)
+    consumer = a_consumer("cdc", gtids("A:1-9"), server="b", is_fixed=True)
+    audit = audited(source(), replica("A:1-7", channels=(channel,)), consumer=consumer)
+    assert ("T3", gtids("A:9")) in {(each.code, each.gtid_set) for each in audit.findings}
+    found = [each.gtid_set for each in audit.findings if each.code == "P4"]
+    assert found == ([] if missing is None else [gtids(missing)])
 
 
 def test_a_source_that_was_not_read_may_still_deliver() -> None:

@@ -22,7 +22,7 @@ from topology.facts.source_answer import (
     source_answer,
 )
 from topology.facts.unseen import unevaluated_kind, unseen_sources
-from topology.readings.snapshot import ReadServer, ReadTwice, ThreadState
+from topology.readings.snapshot import ChannelSnapshot, ReadServer, ReadTwice, ThreadState
 
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
 # A4, if it is likely: the receiver runs, and may only seem to receive nothing.
@@ -158,7 +158,8 @@ def _arriving_on(
     """Return what is on its way to a server, over any number of hops, with this grade.
 
     The rules of T1 to T3 propose to wait, unless a stopped thread or UNTIL keeps it, or doubts are
-    a warning. With doubts it is likely at most.
+    a warning. With doubts it is likely at most. T3 is about the receiver: what a stopped applier
+    will receive does not arrive.
     """
     upstream = {name, *facts.graph.upstream_of(name)}
     return GtidSet.union_of(
@@ -167,6 +168,7 @@ def _arriving_on(
         if finding.code in (_ON_ITS_WAY if grade is Grade.PROVED else _MAY_ARRIVE)
         and finding.grade is grade
         and finding.replica in upstream
+        and not _is_stopped(facts, finding)
         and (
             any(each.name == "wait" for each in finding.strategies)
             or (grade is Grade.LIKELY and _is_applied(facts, finding))
@@ -176,12 +178,22 @@ def _arriving_on(
 
 def _is_applied(facts: ClusterFacts, finding: Finding) -> bool:
     """Return whether the applier of a finding's channel runs, and not only UNTIL a place."""
-    assert finding.replica is not None, "T1 to T3 and A4 are about a channel"
-    channels = facts.last[finding.replica].channels or ()
     return any(
-        each.name == finding.channel and each.applier is ThreadState.RUNNING and not each.until
-        for each in channels
+        each.applier is ThreadState.RUNNING and not each.until
+        for each in _channels_of(facts, finding)
     )
+
+
+def _is_stopped(facts: ClusterFacts, finding: Finding) -> bool:
+    """Return whether the applier of a finding's channel is stopped; a group has no such channel."""
+    return any(each.applier is ThreadState.STOPPED for each in _channels_of(facts, finding))
+
+
+def _channels_of(facts: ClusterFacts, finding: Finding) -> Iterator[ChannelSnapshot]:
+    assert finding.replica is not None, "T1 to T3 and A4 are about a channel"
+    for each in facts.last[finding.replica].channels or ():
+        if each.name == finding.channel:
+            yield each
 
 
 def _new_above(facts: ClusterFacts, name: str) -> GtidSet:

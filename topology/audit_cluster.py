@@ -14,13 +14,11 @@ from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.last_result import keep_last_result
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
-from topology.rules import RULES, Rule
+from topology.rules import RULES, UNDECIDED, Rule
 from topology.rules.content import same_gtid_different_content
-from topology.rules.coverage import not_compared
 from topology.rules.from_findings import later_findings, later_unknown
 from topology.rules.one_reading import not_confirmed
-from topology.rules.purge_deadlines import unread_deadlines, with_deadlines
-from topology.rules.without_content import not_decided
+from topology.rules.purge_deadlines import with_deadlines
 from topology.suppression import suppress_symptoms
 
 EVERY_SERVER = "every server"  # shown as the server if the whole cluster is unknown
@@ -52,9 +50,7 @@ def audit_cluster(
                 *_unread(snapshot),
                 *_torn(facts),
                 *_uncompared(snapshot),
-                *not_compared(facts),
-                *not_decided(facts),
-                *unread_deadlines(facts),
+                *(unknown for undecided in UNDECIDED for unknown in undecided(facts)),
                 *not_confirmed(facts, findings),
                 *later_unknown(facts, findings),
             }

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server
 from tests.topology.test_log_places import gtids, three
 from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Verdict
 from topology.facts.former_ids import maybe_own_server_id
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.snapshot import LogPosition
 from topology.readings.worker import WorkerSnapshot
 
 WORDS = "its applier drops"
+FORMER = UUID("dddddddd-0000-0000-0000-000000000000")
 
 
 @pytest.mark.parametrize(
@@ -87,3 +92,36 @@ def test_the_log_of_any_server_shows_who_committed_a_transaction(
     )
     found = maybe_own_server_id(graph.edges[1], graph=graph, servers=servers)
     assert found == gtids(expected)
+
+
+@pytest.mark.parametrize(
+    ("unread", "server_id", "has_it", "is_open"),
+    [
+        ("access denied", None, False, True),
+        ("access denied", 7, False, False),  # it was read before: not the server_id of c
+        ("access denied", None, True, False),  # b has it: T3 of its replica c says it
+        ("", None, False, False),  # the log was read: what it does not have is gone
+        (None, None, False, False),  # no log was read for this audit
+    ],
+)
+def test_a_former_uuid_further_up_whose_server_id_was_not_read_is_unknown(
+    unread: str | None, server_id: int | None, *, has_it: bool, is_open: bool
+) -> None:
+    """a → b → c, and a has a transaction that c drops if it committed it under a former UUID."""
+    former = GtidSet.parse(f"{FORMER}:1")
+    read = () if server_id is None else (CommitRecord(former, server_id, NOON, True),)
+    history = None if unread is None else HistoryEvidence(None, read, unread)
+    behind = LogPosition.of(file=HERE.file, position=HERE.position - 1)
+    has = former if has_it else GtidSet()
+    from_a = a_channel("a", A, gtid_retrieved=has, received_to=behind, applied_to=behind)
+    from_b = a_channel("b", B, received_to=behind, applied_to=behind)
+    servers = (
+        a_server("a", A, former, server_id=1, history_evidence=history),
+        a_server("b", B, has, server_id=2, channels=(from_a,)),
+        a_server("c", C, "", server_id=3, channels=(from_b,)),
+    )
+    audit = audit_cluster(a_cluster("chain", *servers))
+    found = [each for each in audit.unknown if "its receiver drops" in each.fact]
+    assert [each.server for each in found] == (["c"] if is_open else [])
+    assert all("which a has" in each.fact and "access denied" in each.reason for each in found)
+    assert (audit.verdict is Verdict.UNKNOWN) is is_open

@@ -261,6 +261,11 @@ def _refused_by_settings(
 
 def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
     doubts: list[str] = []
+    if source.binary_logs is None and fetched:
+        doubts.append(
+            f"the list of binary logs of {source.name} was not read: whether a log is missing"
+            " there is not known"
+        )
     gone = source.gone_logs
     if gone and fetched:
         doubts.append(

@@ -31,7 +31,7 @@ from topology.rules import (
     threads,
     without_content,
 )
-from topology.rules.build import Rule
+from topology.rules.build import Rule, Undecided
 
 RULES = (
     *backlogs.RULES,
@@ -61,4 +61,12 @@ RULES = (
     *group_members.RULES,
 )
 
-__all__ = ["RULES", "Rule"]
+# What was read leaves something open that a rule would report: the verdict is UNKNOWN at least.
+UNDECIDED: tuple[Undecided, ...] = (
+    coverage.not_compared,
+    without_content.not_decided,
+    settings.unread_server_ids,
+    purge_deadlines.unread_deadlines,
+)
+
+__all__ = ["RULES", "UNDECIDED", "Rule"]

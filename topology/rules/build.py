@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from gtid import GtidSet
-from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Strategy
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Strategy, Unknown
 from topology.catalogue.strategy_table import STRATEGIES
 from topology.catalogue.verdict_table import entry_of
 from topology.facts.cluster_facts import ClusterFacts
@@ -23,6 +23,7 @@ OF_ONE_READING: Final = frozenset(
 
 Rule: TypeAlias = Callable[[ClusterFacts], Iterator[Finding]]
 Rules: TypeAlias = tuple[Rule, ...]
+Undecided: TypeAlias = Callable[[ClusterFacts], Iterator[Unknown]]
 
 EVIDENCE_RANGES_MAX = 64  # for human readers; the finding's gtid_set is always complete
 

@@ -13,11 +13,12 @@ from itertools import combinations
 from typing import Final
 
 from gtid import GtidSet
-from topology.catalogue.findings import Finding, Grade, Severity
+from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.former_ids import (
     maybe_own_server_id,
+    of_unknown_uuids,
     shown_with_own_server_id,
     under_uuids_of_others,
 )
@@ -226,6 +227,24 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     if not shown:
         return ""
     return _OF_A_MEMBER.format(name=replica.name, shown=shown, server_id=replica.server_id)
+
+
+def unread_server_ids(facts: ClusterFacts) -> Iterator[Unknown]:
+    """Yield what is on its way to a replica, and which it drops if it committed it itself.
+
+    Only what comes from further up, and only if no log that shows the server_id could be read. Of
+    what the source of the channel has, T3 says so.
+    """
+    for edge in facts.edges:
+        held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=facts.last)
+        unclear = maybe_own_server_id(edge.edge, graph=facts.graph, servers=facts.last)
+        for name, gtids in sorted(held.items()):
+            history = facts.last[name].history_evidence
+            left = (gtids & unclear) - edge.expected
+            if left and history is not None and history.unread:
+                fact = f"whether its receiver drops {left.shortened()}, which {name} has"
+                reason = f"the server_id in the log of {name} was not read: {history.unread}"
+                yield Unknown(facts.snapshot.cluster, edge.replica, fact, reason)
 
 
 def may_be_passed(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:

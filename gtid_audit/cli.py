@@ -23,7 +23,7 @@ from gtid_audit.commands import (
     handshake,
     history,
     locks,
-    plan,
+    repair,
     serve,
     server_schemas,
     sets,
@@ -94,7 +94,7 @@ app.command("trace", cls=FastCommand)(trace.trace)
 app.add_typer(server_schemas.commands(PLAIN), name="schema")
 app.command("explain", cls=FastCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
-app.add_typer(plan.commands(PLAIN), name="repair")
+app.add_typer(repair.commands(PLAIN), name="repair")
 app.command("serve")(serve.serve)
 app.add_typer(spark.commands(PLAIN), name="spark")
 

@@ -7,6 +7,7 @@
    statement.
 """
 
+import hashlib
 import json
 import shlex
 import textwrap
@@ -57,8 +58,17 @@ def render_files(plan: Plan) -> dict[str, str]:
     assert len(files) == plan.scripts_count, "number and server make every name different"
     files |= {each.file_name: each.text for each in plan.saved}
     files[RUNBOOK] = render_runbook(plan)
-    files[PLAN] = json.dumps(plan.as_json(), indent=2, ensure_ascii=False) + "\n"
+    document = {**plan.as_json(), "digests": _digests(plan, files)}
+    files[PLAN] = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     return files
+
+
+def _digests(plan: Plan, files: dict[str, str]) -> dict[str, str]:
+    """Return the SHA-256 of each script, by which `repair apply` notices that one was edited."""
+    names = [
+        name for step in plan.steps for name in (*map(step.check_name, step.checks), step.file_name)
+    ]
+    return {name: hashlib.sha256(files[name].encode()).hexdigest() for name in names}
 
 
 def render_script(plan: Plan, step: Step) -> str:

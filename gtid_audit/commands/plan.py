@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,18 +23,6 @@ Dsns = Annotated[
     tuple[str, str] | None,
     typer.Option("--pair", metavar="DSN_A DSN_B", help="Plan repairs of these two servers."),
 ]
-
-
-def commands(settings: dict[str, Any]) -> typer.Typer:
-    """Return the command family."""
-    family = typer.Typer(help="Plan repairs.", no_args_is_help=False, **settings)
-    family.callback()(_repair)
-    family.command("plan")(plan)
-    return family
-
-
-def _repair() -> None:
-    """Plan repairs."""
 
 
 def plan(

@@ -1,18 +1,21 @@
-"""Writes a plan into a directory, completely or not at all.
+"""Writes a plan into a directory, completely or not at all, and reads it again to apply it.
 
 1. A directory that contains anything else is refused. A directory that contains this plan, possibly
    made from another reading, is not changed: same id, same files, same SQL.
 2. The files appear together: a finished directory is renamed to its final name.
-3. Only the operating system account that made a plan may read its files. They contain rows of
+3. A script that was edited since is noticed by its digest. Nobody simulated what it does now.
+4. Only the operating system account that made a plan may read its files. They contain rows of
    tables, and statements such as CREATE USER with the hash of a password.
 """
 
+import hashlib
 import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
+from repair.applying.written_plan import UnusablePlan, WrittenPlan, read_plan
 from repair.render import PLAN, RUNBOOK, render_files
 from repair.repair_plan import Plan
 from repair.sql.guard import without_measured
@@ -50,6 +53,37 @@ def write_plan(plan: Plan, directory: Path) -> tuple[Path, ...]:
         raise
     _sync(directory.parent)
     return paths
+
+
+def read_directory(directory: Path) -> tuple[WrittenPlan, dict[str, str]]:
+    """Return the plan of a directory, and its scripts by file name.
+
+    Raises:
+        UnusablePlan: a file cannot be read, is not a plan's, or was edited. The message has it.
+    """
+    path = directory / PLAN
+    try:
+        plan = read_plan(path.read_text(encoding="utf-8"))
+        scripts: dict[str, str] = {}
+        for script in plan.scripts:
+            path = directory / script.file_name
+            scripts[script.file_name] = _unchanged(path.read_bytes(), script.sha256)
+    except OSError as error:
+        raise UnusablePlan(f"{path}: {error.strerror or error}") from error
+    except UnusablePlan as problem:
+        raise UnusablePlan(f"{path}: {problem}") from problem
+    except UnicodeDecodeError as error:
+        raise UnusablePlan(f"{path}: not UTF-8: {error}") from error
+    return plan, scripts
+
+
+def _unchanged(script: bytes, sha256: str) -> str:
+    if hashlib.sha256(script).hexdigest() != sha256:
+        raise UnusablePlan(
+            "it was edited after the plan was made, and is not what was simulated: plan again, or"
+            " run it yourself with the mysql client"
+        )
+    return script.decode("utf-8")
 
 
 def _refuse_taken(directory: Path) -> None:

@@ -211,11 +211,7 @@ def _channel(
         name=channel.name,
         source=source,
         auto_position=channel.auto_position,
-        running=(
-            channel.receiver is not ThreadState.STOPPED
-            and channel.applier is not ThreadState.STOPPED
-            and not channel.until  # it stops by itself, before what an operator wants to inspect
-        ),
+        running=channel.is_on,
         is_connected=channel.receiver is ThreadState.RUNNING,
         fails=_fails(channel, source) or (doubt if edge is not None and edge.is_moved else ""),
         doubt=doubt,

@@ -18,7 +18,7 @@ from repair.model.actions import (
     StopChannel,
     UndoRows,
 )
-from repair.model.replication_model import Model, ModelChannel, ModelServer
+from repair.model.replication_model import Model, ModelServer
 from repair.scripts.channel_procedures import (
     auto_position_on,
     move_past,
@@ -30,7 +30,7 @@ from repair.scripts.procedure import Procedure, Setting
 from repair.scripts.replay_procedures import redo_transactions, undo_rows
 from repair.scripts.row_procedures import make_rows_alike
 from repair.scripts.set_procedures import append_purged, inject_empty, reset_and_purge
-from repair.scripts.steps import ExpectedState, Step
+from repair.scripts.steps import ExpectedChannel, ExpectedState, Step
 from repair.sql.channel_queries import unseen_address
 from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind, privilege_guards, requirements, trial
@@ -129,17 +129,19 @@ def _states(model: Model, names: tuple[str, ...]) -> tuple[ExpectedState, ...]:
 
 
 def _state(server: ModelServer) -> ExpectedState:
+    replication = tuple(
+        ExpectedChannel(
+            name=each.name,
+            source=each.source,
+            auto_position=each.auto_position,
+            running=each.running and not each.is_stuck,
+        )
+        for each in server.channels
+    )
     return ExpectedState(
         server=server.name,
         gtid_executed=str(server.executed),
         gtid_purged=str(server.purged),
-        channels=tuple(map(_channel, server.channels)),
-    )
-
-
-def _channel(channel: ModelChannel) -> str:
-    return (
-        f"{channel.name!r} from {channel.source or 'a server outside the snapshot'}, auto-position"
-        f" {'on' if channel.auto_position else 'off'},"
-        f" {'running' if channel.running and not channel.is_stuck else 'stopped'}"
+        channels=tuple(map(str, replication)),
+        replication=replication,
     )

@@ -27,13 +27,31 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedChannel:
+    """The expected state of a channel."""
+
+    name: str
+    source: str | None  # None: a server outside the snapshot
+    auto_position: bool
+    running: bool  # both threads, without UNTIL and without an error that stops them
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name!r} from {self.source or 'a server outside the snapshot'}, auto-position"
+            f" {'on' if self.auto_position else 'off'},"
+            f" {'running' if self.running else 'stopped'}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectedState:
     """The expected state of a server when replication has come to rest, without new writes."""
 
     server: str
     gtid_executed: str
     gtid_purged: str
-    channels: tuple[str, ...]
+    channels: tuple[str, ...]  # as text
+    replication: tuple[ExpectedChannel, ...]  # the same channels
 
 
 @dataclass(frozen=True, slots=True)

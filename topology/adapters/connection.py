@@ -80,6 +80,7 @@ _COLUMNS_KEPT: Final = 1024
 _COLUMN_KEPT_BYTES_MAX: Final = 512
 _SHOWN_BYTES_MAX: Final = 40
 _HEADER_BYTES: Final = 4
+_NO_BACKSLASH_ESCAPES: Final = 0x200  # SERVER_STATUS_NO_BACKSLASH_ESCAPES (mysql_com.h)
 
 
 # Variables that a server may set for all sessions, and that would change its answers:
@@ -101,8 +102,12 @@ SESSION: Final = (
 Way: TypeAlias = Callable[[], Connection]
 
 
-def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
+def connect(
+    target: ServerTarget, *, timeout_seconds_max: float, answer_seconds_max: float | None = None
+) -> Connection:
     """Open a connection with a time limit for connecting and for every answer.
+
+    `answer_seconds_max` is the limit for an answer, if it is another one than for connecting.
 
     Raises:
         pymysql.MySQLError: the server is not reachable, is no MySQL server, or rejects the account;
@@ -139,12 +144,20 @@ def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
     connection.may_send_cleartext = target.enable_cleartext_plugin
     connection.may_trust_public_key = target.get_server_public_key
     connection.connect()
+    if answer_seconds_max is not None:
+        connection.allow_answers_of(answer_seconds_max)
     return connection
 
 
 def way_to(target: ServerTarget, *, seconds_max: float) -> Way:
     """Return the function that opens a new connection to a server."""
     return lambda: connect(target, timeout_seconds_max=seconds_max)
+
+
+def has_backslash_escapes(connection: Connection) -> bool:
+    """Return whether a backslash escapes in the session's texts, as its last answer reports."""
+    status: int = connection.server_status or 0  # type: ignore[attr-defined]
+    return not status & _NO_BACKSLASH_ESCAPES
 
 
 def _unverified_tls() -> ssl.SSLContext:
@@ -198,8 +211,12 @@ class _Connection(_Base):
     # -- time and bytes ---------------------------------------------------------------------------
 
     def _begin_answer(self, bytes_max: int) -> None:
-        self._answer_deadline = time.monotonic() + self._read_timeout  # type: ignore[attr-defined]
+        self._answer_deadline = time.monotonic() + self._read_timeout
         self._bytes_left = self._bytes_max = bytes_max
+
+    def allow_answers_of(self, seconds_max: float) -> None:
+        """Set the time limit for the answers that follow."""
+        self._read_timeout = self._write_timeout = seconds_max
 
     def spend(self, count: int) -> None:
         """Count bytes before they are received or allocated. Raises AnswerTooLong."""

@@ -2,7 +2,7 @@
 
 1. A file is created empty with mode 0600, and gets its tables in the first transaction. An empty
    file is what a process leaves that ended between the two.
-2. A file of another application or of another version, or a damaged one, is refused and not changed.
+2. A file of another application or version, or a damaged one, is refused and not changed.
 """
 
 import os

@@ -144,6 +144,12 @@ class ChannelSnapshot:
         return result
 
     @property
+    def is_on(self) -> bool:
+        """Return whether both threads are on, and no UNTIL of an operator will stop them."""
+        is_stopped = ThreadState.STOPPED in (self.receiver, self.applier)
+        return not is_stopped and not self.until
+
+    @property
     def has_error(self) -> bool:
         """Return whether a thread of this channel has an error that has not been cleared."""
         return bool(

@@ -1,0 +1,126 @@
+"""Runs a procedure for `apply` and `resume`: in this process, or in the background."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.plan_servers import PlanServers
+from gtid_audit.output import progress, warn, write_json, write_line
+from gtid_audit.tasks.applied_repair import Application, PreparedRepair, status_of
+from gtid_audit.views.procedure_text import (
+    event_line,
+    event_text,
+    procedure_document,
+    show_end,
+)
+from repair.applying.procedures_applied import AppliedProcedure, EventKind, ProcedureEvent
+
+if TYPE_CHECKING:
+    from repair.adapters.journal import Journal
+    from repair.applying.written_plan import PlannedScript
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How to run, and what to write."""
+
+    step: bool
+    detach: bool
+    json_lines: bool
+    as_json: bool
+    named: PlanServers
+
+
+def run(
+    journal: "Journal", procedure: AppliedProcedure, repair: PreparedRepair, options: RunOptions
+) -> int:
+    """Run a procedure, and return the exit status. Raises UsageProblem."""
+    if options.detach:
+        return _detach(journal.path, procedure, options)
+    is_text = not (options.as_json or options.json_lines)
+    if is_text:
+        write_line(f"procedure {procedure.id}")
+    with progress() as line, _stopping() as is_stopping:
+
+        def say(event: ProcedureEvent) -> None:
+            if options.json_lines:
+                write_line(event_line(event, procedure.id))
+            elif event.kind is EventKind.SENT:
+                line.say(f"{event.server}: {' '.join(event.text.split())[:60]}")
+            elif is_text:
+                line.clear()
+                write_line(event_text(event))
+
+        def may_run(script: "PlannedScript") -> bool:
+            if not options.step:
+                return True
+            line.clear()
+            return typer.confirm(f"Run {script.file_name} ({script.title})?", err=True)
+
+        ended = Application(
+            journal=journal,
+            procedure=procedure,
+            repair=repair,
+            may_run=may_run,
+            is_stopping=is_stopping.is_set,
+            say=say,
+        ).run()
+    if options.as_json:
+        write_json(procedure_document(ended, journal.events(ended.id)))
+    elif is_text:
+        show_end(ended)
+    return status_of(ended)
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """Provide an event that the first SIGINT or SIGTERM sets. The second one ends the process."""
+    event = threading.Event()
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+        warn(f"{signal.Signals(number).name}: stops after the present script; once more: at once")
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _detach(journal: Path, procedure: AppliedProcedure, options: RunOptions) -> int:
+    """Start a process that resumes the procedure, and print the id."""
+    if options.named.ask:
+        raise UsageProblem("--detach: nobody can be asked for a password in the background")
+    log = journal.with_name(f"{journal.name}.{procedure.id}.log")
+    command = [sys.executable, "-m", "gtid_audit", "repair", "resume", procedure.id, "--yes"]
+    with log.open("ab") as output:
+        log.chmod(0o600)
+        subprocess.Popen(  # noqa: S603 - our own command, with an id that we made
+            [*command, "--journal", str(journal), "--json-lines"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    if options.as_json or options.json_lines:
+        write_json({"procedure": procedure.id, "plan": procedure.plan_id, "log": str(log)})
+    else:
+        write_line(f"procedure {procedure.id}")
+        write_line(f"gtid-audit repair state {procedure.id} shows how far it is")
+    return exits.OK

@@ -1,0 +1,100 @@
+"""The servers of a written plan: how they were named when it was made, and with which account.
+
+1. Without operands the servers are those of the command that made the plan. DSNs or a fleet file
+   replace them, for instance on a machine from which the servers have other addresses.
+2. `--admin FILE` replaces the account: audits need one that only reads, and repairs need more.
+3. The words that name the servers are recorded in the journal, to resume. They hold no password.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.prompt import ask_password
+from gtid_audit.output import warn
+from repair.adapters.matched_servers import match_servers
+from repair.applying.written_plan import UnusablePlan, WrittenPlan
+from topology.adapters.inventory.secrets import account_from_option_file, environment
+from topology.adapters.inventory.targets import Accounts, targets_of
+from topology.readings.target import NO_PASSWORD, ServerTarget
+
+
+@dataclass(frozen=True, slots=True)
+class PlanServers:
+    """How the servers of a plan were named."""
+
+    dsns: tuple[str, ...] = ()
+    fleet: str | None = None
+    cluster: str | None = None
+    admin: str | None = None
+    ask: bool = False
+
+    @classmethod
+    def of_words(cls, words: Sequence[str]) -> "PlanServers":
+        """Return what `words` wrote, or what the command line of a plan names."""
+        dsns: list[str] = []
+        found: dict[str, str] = {}
+        ask = False
+        rest = list(words)
+        while rest:
+            word = rest.pop(0)
+            name, equals, value = word.partition("=")
+            if word == "--ask-password":
+                ask = True
+            elif word == "--pair":
+                dsns += [rest.pop(0), rest.pop(0)]
+            elif name in ("--fleet", "--cluster", "--admin", "--again", "--timeout"):
+                found[name] = value if equals else rest.pop(0)
+            elif not word.startswith("-") and "://" in word:
+                dsns.append(word)
+        return cls(
+            tuple(dsns), found.get("--fleet"), found.get("--cluster"), found.get("--admin"), ask
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the words of a command line that name the servers."""
+        options = (("--fleet", self.fleet), ("--cluster", self.cluster), ("--admin", self.admin))
+        return (
+            *self.dsns,
+            *(word for name, value in options if value is not None for word in (name, value)),
+            *(("--ask-password",) if self.ask else ()),
+        )
+
+    def or_of_plan(self, plan: WrittenPlan) -> "PlanServers":
+        """Return these servers, or those of the plan's command if none were named."""
+        if self.dsns or self.fleet is not None:
+            return self
+        of_plan = PlanServers.of_words(plan.command)
+        return replace(of_plan, admin=self.admin, ask=self.ask or of_plan.ask)
+
+    def targets(self, plan: WrittenPlan) -> dict[str, ServerTarget]:
+        """Return every server of the plan by its name there. Raises UsageProblem."""
+        named = self._named()
+        if self.admin is not None:
+            named = _with_account(named, self.admin)
+        try:
+            return match_servers(plan, named)
+        except UnusablePlan as problem:
+            raise UsageProblem(str(problem)) from problem
+
+    def _named(self) -> tuple[ServerTarget, ...]:
+        if self.fleet is not None:
+            if self.cluster is None:
+                raise UsageProblem("--fleet and --cluster must be used together")
+            from gtid_audit.operands.load_fleet import cluster_to_read
+
+            return cluster_to_read(Path(self.fleet), self.cluster).targets
+        if not self.dsns:
+            raise UsageProblem("the plan does not name its servers: give a DSN for each")
+        typed = ask_password() if self.ask and self.admin is None else None
+        return targets_of(self.dsns, Accounts(environment(), warn, typed))
+
+
+def _with_account(targets: Sequence[ServerTarget], path: str) -> tuple[ServerTarget, ...]:
+    """Return servers with the account of an option file."""
+    user, password = account_from_option_file(path, group=None, warn=warn)
+    if user is None:
+        raise UsageProblem(f"{path}: no user in this option file")
+    return tuple(replace(each, user=user, password=password or NO_PASSWORD) for each in targets)

@@ -220,12 +220,15 @@ class _Comparing:
         )
 
     def _returning(self, extra: GtidSet) -> GtidSet:
-        """Return what only the replica had executed, and may still arrive on its source."""
+        """Return what only the replica had executed, and may still arrive on its source.
+
+        The replica may have it by a faster way, or the source had it and lost it in a crash.
+        """
         assert self.source.state is not None
         assert self.replica.state is not None
         if self.pair.may_return or self.source.state.group is not None:
             return extra
-        if self.pair.shares_sources:
+        if self.pair.source_receives:
             return extra.without_uuid(self.replica.state.server_uuid)
         return GtidSet()
 

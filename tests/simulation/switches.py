@@ -175,7 +175,7 @@ SWITCHES: dict[str, Switch] = {
         "return False",
     ),
     "ddl-that-came-by-the-faster-way": Switch(
-        drift_comparison._Comparing._returning, "if self.pair.shares_sources:", "if False:"
+        drift_comparison._Comparing._returning, "if self.pair.source_receives:", "if False:"
     ),
     "unread-channels-may-bring-ddl": Switch(
         definition_servers.DefinitionServer.connected, '(), ("not read",)', "(), ()"

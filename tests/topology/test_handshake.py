@@ -26,7 +26,14 @@ from topology.handshake.promotion import promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
 from topology.readings.group_view import GroupSnapshot
-from topology.readings.snapshot import BinaryLog, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.snapshot import (
+    BinaryLog,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+    UnreadFact,
+    UnreadReason,
+)
 from topology.readings.version import ServerVersion
 
 NEW, OLD, EIGHT = ServerVersion(9, 7, 4), ServerVersion(5, 6, 24), ServerVersion(8, 0, 36)
@@ -170,7 +177,9 @@ def test_what_the_source_has_received_is_told_from_what_it_never_gets() -> None:
 
 
 def test_logs_that_were_not_listed_are_a_doubt_where_something_is_fetched() -> None:
-    servers = one("a", "a:1-2", binary_logs=None), one("b", "a:1"), one("c", "a:1-2")
+    refused = UnreadFact("binary_logs", UnreadReason.PRIVILEGE, "access denied")
+    unlisted = one("a", "a:1-2", binary_logs=None, unread=(refused,))
+    servers = unlisted, one("b", "a:1"), one("c", "a:1-2")
     found = matrix(*servers)
     [doubt] = found.answer(replica="b", source="a").doubts
     assert "the list of binary logs of a was not read" in doubt

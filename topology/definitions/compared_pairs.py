@@ -32,8 +32,8 @@ class ComparedPair:
     # Whether a transaction of the replica's own can reach the source: over channels, or over
     # servers that were not read.
     may_return: bool = True
-    # Whether what the replica received from its other sources can also reach the source.
-    shares_sources: bool = False
+    # Whether the source has sources itself: what the replica has from there may reach it later.
+    source_receives: bool = False
 
 
 def pairs_of(servers: Sequence[ConnectedServer]) -> tuple[ComparedPair, ...]:
@@ -54,7 +54,7 @@ def pairs_of(servers: Sequence[ConnectedServer]) -> tuple[ComparedPair, ...]:
                         replica.name,
                         is_mutual=is_mutual,
                         may_return=_may_receive(source, replica, by_uuid),
-                        shares_sources=_shares_sources(source, replica, by_uuid),
+                        source_receives=bool(source.source_uuids or source.unknown_sources),
                     )
                 )
     groups = _groups([each.name for each in servers], pairs)
@@ -80,39 +80,6 @@ def _may_receive(
                 seen.add(uuid)
                 left.append(source)
     return False
-
-
-def _shares_sources(
-    source: ConnectedServer, replica: ConnectedServer, by_uuid: Mapping[UUID, ConnectedServer]
-) -> bool:
-    """Return whether a server above `source` also delivers to `replica` over another source.
-
-    Example: b and c receive from a, and d from both. DDL of a that d has by b is on its way to c.
-    """
-    above = _above(source, by_uuid)
-    if not above:
-        return False
-    if replica.unknown_sources:
-        return True
-    for uuid in replica.source_uuids:
-        other = by_uuid.get(uuid)
-        if other is None:
-            return True  # what is above it was not read
-        if other is not source and above & {uuid, *_above(other, by_uuid)}:
-            return True
-    return False
-
-
-def _above(server: ConnectedServer, by_uuid: Mapping[UUID, ConnectedServer]) -> set[UUID]:
-    """Return the UUIDs of the servers from which channels lead to a server, over any hops."""
-    found: set[UUID] = set()
-    left = [server]
-    while left:
-        for uuid in left.pop().source_uuids:
-            if uuid not in found:
-                found.add(uuid)
-                left += [by_uuid[uuid]] if uuid in by_uuid else []
-    return found
 
 
 def _groups(names: Sequence[str], pairs: Iterable[ComparedPair]) -> list[list[str]]:

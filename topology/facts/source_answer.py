@@ -261,7 +261,7 @@ def _refused_by_settings(
 
 def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
     doubts: list[str] = []
-    if source.binary_logs is None and fetched:
+    if fetched and any(each.fact == "binary_logs" for each in source.unread):
         doubts.append(
             f"the list of binary logs of {source.name} was not read: whether a log is missing"
             " there is not known"

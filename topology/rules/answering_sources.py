@@ -25,8 +25,9 @@ from topology.facts.unseen import unevaluated_kind, unseen_sources
 from topology.readings.snapshot import ChannelSnapshot, ReadServer, ReadTwice, ThreadState
 
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
-# A4, if it is likely: the receiver runs, and may only seem to receive nothing.
-_MAY_ARRIVE: Final = _ON_ITS_WAY | {"A4"}
+# A4, if it is likely: the receiver runs, and may only seem to receive nothing. H8, if it is likely:
+# what the applier seems to have passed may be among its work that waits.
+_MAY_ARRIVE: Final = _ON_ITS_WAY | {"A4", "H8"}
 _NOTHING: Final = GtidSet()
 
 # The end of a reason that another reading does not change.
@@ -190,7 +191,7 @@ def _is_stopped(facts: ClusterFacts, finding: Finding) -> bool:
 
 
 def _channels_of(facts: ClusterFacts, finding: Finding) -> Iterator[ChannelSnapshot]:
-    assert finding.replica is not None, "T1 to T3 and A4 are about a channel"
+    assert finding.replica is not None, "the caller has checked"
     for each in facts.last[finding.replica].channels or ():
         if each.name == finding.channel:
             yield each

@@ -5,6 +5,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from gtid import GtidSet
+from repair.model.channel_doubts import doubt_of
 from repair.model.former_history import FormerSigns, refusing_servers, signs_of
 from repair.model.replication_model import Model, ModelChannel, ModelServer, settle
 from repair.model.strategy_case import LogEvidence, WithoutGtid
@@ -12,10 +13,9 @@ from topology.catalogue.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row
 from topology.catalogue.findings import ClusterAudit, Finding, Severity
 from topology.facts.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.facts.cluster_readings import read_twice
-from topology.facts.graph import Edge, Graph, build_graph, is_another, is_at_address
+from topology.facts.graph import Edge, build_graph
 from topology.facts.memberships import group_name_of
 from topology.facts.progress import appliers_of
-from topology.facts.unseen import address_of
 from topology.readings.dialect import BINARY_LOG, BINARY_LOG_FILTERS, REWRITES, dialect_of
 from topology.readings.snapshot import (
     ChannelSnapshot,
@@ -93,9 +93,9 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             evidence=evidence,
                             behind=_behind(appliers.get((name, channel.name))),
                             passed_beside=_passed_beside(name, channel, audit),
-                            copied=_copy_of(server, graph)
-                            or _another_at_address(edges.get((name, channel.name)), known)
-                            or _by_hand_elsewhere(server, audit),
+                            copied=doubt_of(
+                                edges.get((name, channel.name)), server, graph, known, audit
+                            ),
                             former=signs_of(
                                 edges.get((name, channel.name)), snapshot, known, refusing
                             ),
@@ -317,59 +317,6 @@ def _doubt(edge: Edge | None, replica: ServerSnapshot) -> str:
         f" address with {dialect.change_source}. Then start only the receiver, which applies"
         f" nothing ({dialect.start_replica} IO_THREAD), and audit and plan again"
     )
-
-
-def _copy_of(replica: ServerSnapshot, graph: Graph) -> str:
-    """Return that an unread source has the server_uuid of a replica; "" if none has.
-
-    The replica applies what that source commits under the UUID: it drops only events with its own
-    server_id.
-    """
-    for name, channel in graph.outside:
-        if replica.server_uuid != channel.source_uuid or not is_another(channel, replica):
-            continue
-        return (
-            f"{name} replicates from {address_of(channel)}, which was not read and has the"
-            f" server_uuid of {replica.name} and another server_id ({channel.source_server_id}):"
-            f" what it commits would be applied on {replica.name} under its own GTIDs. Give one of"
-            " the two its own server_uuid (stop it, remove auto.cnf, start it), and compare the"
-            " rows"
-        )
-    return ""
-
-
-def _another_at_address(edge: Edge | None, known: Mapping[str, ReadServer]) -> str:
-    """Return that the source's own source is at a channel's address; "" if it is not.
-
-    No server receives from itself, so a server with a copy of the source's server_uuid is there.
-    """
-    source = None if edge is None else known.get(edge.source)
-    if edge is None or source is None or is_at_address(edge.channel, source):
-        return ""
-    here = (edge.channel.source_host, edge.channel.source_port)
-    if here not in {(each.source_host, each.source_port) for each in source.channels or ()}:
-        return ""
-    return (
-        f"{source.name} replicates from {address_of(edge.channel)}, and so does {edge.replica}:"
-        f" another server with the server_uuid of {source.name} is there. Give one of the two its"
-        " own server_uuid (stop it, remove auto.cnf, start it), and audit again"
-    )
-
-
-def _by_hand_elsewhere(server: ServerSnapshot, audit: ClusterAudit) -> str:
-    """Return that a channel may deliver GTIDs of its own server that a session set, or "".
-
-    A receiver drops events with its own server_id. A session on another server that set gtid_next
-    commits with that server's server_id (H7). It is applied, and its rows were not compared.
-    """
-    for finding in audit.findings:
-        if finding.code == "H7" and finding.source == server.name:
-            return (
-                f"{finding.replica} has {finding.gtid_set.shortened()} of {server.name} (H7): if a"
-                f" session set gtid_next there, {server.name} applies it as soon as a channel"
-                " delivers it. Answer H7 first"
-            )
-    return ""
 
 
 def _is_behind_a_former_place(findings: list[Finding]) -> bool:

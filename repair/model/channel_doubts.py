@@ -1,0 +1,76 @@
+"""Why a channel may deliver something else than the sets say, as far as an audit shows it."""
+
+from collections.abc import Mapping
+
+from topology.catalogue.findings import ClusterAudit
+from topology.facts.graph import Edge, Graph, is_another, is_at_address
+from topology.facts.unseen import address_of
+from topology.readings.snapshot import ReadServer, ServerSnapshot
+
+
+def doubt_of(
+    edge: Edge | None,
+    replica: ServerSnapshot,
+    graph: Graph,
+    known: Mapping[str, ReadServer],
+    audit: ClusterAudit,
+) -> str:
+    """Return the first doubt about what a channel of a replica delivers, or ""."""
+    return (
+        _copy_of(replica, graph)
+        or _another_at_address(edge, known)
+        or _by_hand_elsewhere(replica, audit)
+    )
+
+
+def _copy_of(replica: ServerSnapshot, graph: Graph) -> str:
+    """Return that an unread source has the server_uuid of a replica; "" if none has.
+
+    The replica applies what that source commits under the UUID: it drops only events with its own
+    server_id.
+    """
+    for name, channel in graph.outside:
+        if replica.server_uuid != channel.source_uuid or not is_another(channel, replica):
+            continue
+        return (
+            f"{name} replicates from {address_of(channel)}, which was not read and has the"
+            f" server_uuid of {replica.name} and another server_id ({channel.source_server_id}):"
+            f" what it commits would be applied on {replica.name} under its own GTIDs. Give one of"
+            " the two its own server_uuid (stop it, remove auto.cnf, start it), and compare the"
+            " rows"
+        )
+    return ""
+
+
+def _another_at_address(edge: Edge | None, known: Mapping[str, ReadServer]) -> str:
+    """Return that the source's own source is at a channel's address; "" if it is not.
+
+    No server receives from itself, so a server with a copy of the source's server_uuid is there.
+    """
+    source = None if edge is None else known.get(edge.source)
+    if edge is None or source is None or is_at_address(edge.channel, source):
+        return ""
+    here = (edge.channel.source_host, edge.channel.source_port)
+    if here not in {(each.source_host, each.source_port) for each in source.channels or ()}:
+        return ""
+    return (
+        f"{source.name} replicates from {address_of(edge.channel)}, and so does {edge.replica}:"
+        f" another server with the server_uuid of {source.name} is there. Give one of the two its"
+        " own server_uuid (stop it, remove auto.cnf, start it), and audit again"
+    )
+
+
+def _by_hand_elsewhere(server: ServerSnapshot, audit: ClusterAudit) -> str:
+    """Return that a channel may deliver GTIDs of its own server that a session set, or "".
+
+    A receiver drops events with its own server_id. A session on another server that set gtid_next
+    commits with that server's server_id (H7). It is applied, and its rows were not compared.
+    """
+    for finding in audit.findings:
+        if finding.code == "H7" and finding.source == server.name:
+            return (
+                f"{finding.replica} has {finding.gtid_set.shortened()} of {server.name} (H7): if a"
+                f" session set gtid_next there, {server.name} applies it as soon as a channel"
+                " delivers it. Answer H7 first"
+            )
+    return ""

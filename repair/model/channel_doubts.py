@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from topology.catalogue.findings import ClusterAudit
 from topology.facts.graph import Edge, Graph, is_another, is_at_address
+from topology.facts.memberships import group_name_of
 from topology.facts.unseen import address_of
 from topology.readings.snapshot import ReadServer, ServerSnapshot
 
@@ -20,6 +21,7 @@ def doubt_of(
         _copy_of(replica, graph)
         or _another_at_address(edge, known)
         or _by_hand_elsewhere(replica, audit)
+        or _of_a_diverged_member(edge, known, audit)
     )
 
 
@@ -72,5 +74,26 @@ def _by_hand_elsewhere(server: ServerSnapshot, audit: ClusterAudit) -> str:
                 f"{finding.replica} has {finding.gtid_set.shortened()} of {server.name} (H7): if a"
                 f" session set gtid_next there, {server.name} applies it as soon as a channel"
                 " delivers it. Answer H7 first"
+            )
+    return ""
+
+
+def _of_a_diverged_member(
+    edge: Edge | None, known: Mapping[str, ReadServer], audit: ClusterAudit
+) -> str:
+    """Return that a channel's source has what no member of its group has; "" if it has not.
+
+    The group may have used the GTIDs before them for other transactions, as after a bootstrap from
+    a member that was behind. Sets do not show that. What follows then does not fit the rows.
+    """
+    source = None if edge is None else known.get(edge.source)
+    if edge is None or source is None or not group_name_of(source):
+        return ""
+    for finding in audit.findings:
+        if finding.code == "J3" and finding.replica == source.name:
+            return (
+                f"{source.name} has {finding.gtid_set.shortened()}, which no member of its group"
+                " has (J3), and may have other transactions under the GTIDs before them: compare"
+                f" contents (`--content`), and decide whether {edge.replica} is to receive them"
             )
     return ""

@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from gtid_audit.commands import apply_plan, plan, procedures
+from gtid_audit.commands import apply_repair, follow_repair, plan
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
@@ -12,11 +12,11 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     family = typer.Typer(help="Plan repairs, and apply them.", no_args_is_help=False, **settings)
     family.callback()(_repair)
     family.command("plan")(plan.plan)
-    family.command("apply")(apply_plan.apply)
-    family.command("resume")(apply_plan.resume)
-    family.command("state")(procedures.state)
-    family.command("list")(procedures.list_all)
-    family.command("stop")(procedures.stop)
+    family.command("apply")(apply_repair.apply)
+    family.command("resume")(apply_repair.resume)
+    family.command("state")(follow_repair.state)
+    family.command("list")(follow_repair.list_all)
+    family.command("stop")(follow_repair.stop)
     return family
 
 

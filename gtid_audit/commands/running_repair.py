@@ -17,7 +17,8 @@ from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.plan_servers import PlanServers
 from gtid_audit.output import progress, warn, write_json, write_line
-from gtid_audit.tasks.applied_repair import Application, PreparedRepair, status_of
+from gtid_audit.tasks.applied_repair import Application, PreparedRepair
+from gtid_audit.tasks.procedure_journal import status_of
 from gtid_audit.views.procedure_text import (
     event_line,
     event_text,
@@ -106,7 +107,7 @@ def _stopping() -> Iterator[threading.Event]:
 def _detach(journal: Path, procedure: AppliedProcedure, options: RunOptions) -> int:
     """Start a process that resumes the procedure, and print the id."""
     if options.named.ask:
-        raise UsageProblem("--detach: nobody can be asked for a password in the background")
+        raise UsageProblem("--detach: a process in the background cannot ask for a password")
     log = journal.with_name(f"{journal.name}.{procedure.id}.log")
     command = [sys.executable, "-m", "gtid_audit", "repair", "resume", procedure.id, "--yes"]
     with log.open("ab") as output:

@@ -4,7 +4,7 @@ How it works
 ------------
 A procedure is at work in at most one process. That process holds a lock on a file beside the
 journal, which the kernel releases when the process ends, however it ends. So `interrupted` is never
-guessed from an age or a process id: the state says "running" and nobody holds the lock.
+guessed from an age or a process id: the state says "running" and no process holds the lock.
 
 What is written when:
 
@@ -125,7 +125,7 @@ class Journal:
         operator: str,
         scripts_total: int,
     ) -> AppliedProcedure:
-        """Record a new procedure, which nobody is at work on yet. Raises UnusableJournal."""
+        """Record a new procedure, on which no process is at work yet. Raises UnusableJournal."""
         procedure = AppliedProcedure(
             id=str(uuid4()),
             plan_id=plan_id,
@@ -207,7 +207,7 @@ class Journal:
             os.close(descriptor)  # the file stays: removing it would let two processes lock
 
     def _seen(self, procedure: AppliedProcedure) -> AppliedProcedure:
-        """Return a procedure; it is interrupted if it should go on and nobody is at work on it."""
+        """Return a procedure; it is interrupted if it should go on and no process is at work."""
         if procedure.state.is_going_on and not self._is_at_work(procedure.id):
             return replace(procedure, state=ProcedureState.INTERRUPTED)
         return procedure

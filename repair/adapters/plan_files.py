@@ -3,7 +3,7 @@
 1. A directory that contains anything else is refused. A directory that contains this plan, possibly
    made from another reading, is not changed: same id, same files, same SQL.
 2. The files appear together: a finished directory is renamed to its final name.
-3. A script that was edited since is noticed by its digest. Nobody simulated what it does now.
+3. A script that was edited since is noticed by its digest. What it does now was not simulated.
 4. Only the operating system account that made a plan may read its files. They contain rows of
    tables, and statements such as CREATE USER with the hash of a password.
 """

@@ -17,7 +17,7 @@ import pymysql
 
 from binlog.adapters.server_errors import server_error
 from repair.applying.script_reader import BrokenScript, ScriptReader
-from topology.adapters.connection import Connection, connect, has_backslash_escapes
+from topology.adapters.connection import Connection, connect
 from topology.readings.target import ServerTarget
 
 CONNECT_SECONDS_MAX: Final = 10.0
@@ -26,6 +26,7 @@ STATEMENT_SECONDS_MAX: Final = 7 * 24 * 3600.0
 LOCK_NAME: Final = "gtid-audit repair"
 
 _LOCK_SECONDS_IDLE: Final = 31_536_000  # the largest wait_timeout
+_NO_BACKSLASH_ESCAPES: Final = 0x200  # SERVER_STATUS_NO_BACKSLASH_ESCAPES (mysql_com.h)
 _REFUSED_VALUE: Final = 1231  # how a guard stops a script (repair/sql/guard.py)
 _GUARD_MESSAGE: Final = re.compile(r"can't be set to the value of '(.*)'$", re.DOTALL)
 
@@ -72,7 +73,7 @@ def run_script(connection: Connection, script: str, *, sending: Callable[[str], 
     last, statement = "", ""
     try:
         while True:
-            found = reader.next(backslash_escapes=has_backslash_escapes(connection))
+            found = reader.next(backslash_escapes=_has_backslash_escapes(connection))
             if found is None:
                 return last
             statement = found
@@ -86,6 +87,12 @@ def run_script(connection: Connection, script: str, *, sending: Callable[[str], 
         raise ScriptStopped(statement, str(error), is_guard=False) from error
     except (pymysql.MySQLError, OSError) as error:
         raise _stopped(statement, error) from error
+
+
+def _has_backslash_escapes(connection: Connection) -> bool:
+    """Return whether a backslash escapes in the session's texts, as its last answer reports."""
+    status: int = connection.server_status or 0  # type: ignore[attr-defined]  # not in the stubs
+    return not status & _NO_BACKSLASH_ESCAPES
 
 
 def _stopped(statement: str, error: pymysql.MySQLError | OSError) -> ScriptStopped:

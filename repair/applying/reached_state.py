@@ -19,7 +19,7 @@ from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
 
 @dataclass(frozen=True, slots=True)
 class ReachedState:
-    """What one server has and lacks of the state that a step should end in."""
+    """What one server has, and does not have, of the state that a step should end in."""
 
     server: str
     arriving: GtidSet  # not executed yet, while its channels run

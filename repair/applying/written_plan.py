@@ -1,7 +1,7 @@
 """A plan as its directory holds it: the scripts in order, and the states before and after them.
 
 1. The scripts are what runs; plan.json describes them. It also has the SHA-256 of each script, so
-   that an edited script is noticed: nobody simulated that one.
+   that an edited script is noticed: it was not simulated.
 2. Only the fields that applying needs are read. Anything that is missing or of another type makes
    the plan unusable, with its place.
 """
@@ -79,7 +79,7 @@ def read_plan(text: str) -> WrittenPlan:
     """Return the plan of a plan.json.
 
     Raises:
-        UnusablePlan: it is not a plan, one of another version, or one that lacks a field.
+        UnusablePlan: it is not a plan, one of another version, or one without a field.
     """
     try:
         document = json.loads(text)

@@ -80,7 +80,6 @@ _COLUMNS_KEPT: Final = 1024
 _COLUMN_KEPT_BYTES_MAX: Final = 512
 _SHOWN_BYTES_MAX: Final = 40
 _HEADER_BYTES: Final = 4
-_NO_BACKSLASH_ESCAPES: Final = 0x200  # SERVER_STATUS_NO_BACKSLASH_ESCAPES (mysql_com.h)
 
 
 # Variables that a server may set for all sessions, and that would change its answers:
@@ -144,20 +143,13 @@ def connect(
     connection.may_send_cleartext = target.enable_cleartext_plugin
     connection.may_trust_public_key = target.get_server_public_key
     connection.connect()
-    if answer_seconds_max is not None:
-        connection.allow_answers_of(answer_seconds_max)
+    connection.allow_answers_of(answer_seconds_max or timeout_seconds_max)
     return connection
 
 
 def way_to(target: ServerTarget, *, seconds_max: float) -> Way:
     """Return the function that opens a new connection to a server."""
     return lambda: connect(target, timeout_seconds_max=seconds_max)
-
-
-def has_backslash_escapes(connection: Connection) -> bool:
-    """Return whether a backslash escapes in the session's texts, as its last answer reports."""
-    status: int = connection.server_status or 0  # type: ignore[attr-defined]
-    return not status & _NO_BACKSLASH_ESCAPES
 
 
 def _unverified_tls() -> ssl.SSLContext:

@@ -73,12 +73,8 @@ def apply(
     the status is that of what it shows; 3 something could not be read.
     """
     from gtid_audit.operands.plan_servers import PlanServers
-    from gtid_audit.tasks.applied_repair import (
-        PreparedRepair,
-        begin,
-        journal_at,
-        load_directory,
-    )
+    from gtid_audit.tasks.applied_repair import PreparedRepair, load_directory
+    from gtid_audit.tasks.procedure_journal import begin, journal_at
 
     plan, texts = load_directory(directory)
     if approve is not None and approve != plan.id:
@@ -122,12 +118,8 @@ def resume(
     guards decide what is left of it.
     """
     from gtid_audit.operands.plan_servers import PlanServers
-    from gtid_audit.tasks.applied_repair import (
-        PreparedRepair,
-        journal_at,
-        load_directory,
-        procedure_of,
-    )
+    from gtid_audit.tasks.applied_repair import PreparedRepair, load_directory
+    from gtid_audit.tasks.procedure_journal import journal_at, procedure_of
 
     _refuse_two_ways(step=step, detach=detach)
     kept = journal_at(journal)
@@ -165,8 +157,6 @@ def _ask(plan: "WrittenPlan", directory: Path, *, after: "AppliedProcedure | Non
     from gtid_audit.views.procedure_text import show_scripts
 
     if not sys.stdin.isatty():
-        raise UsageProblem(
-            f"nobody can be asked, because there is no terminal: use --yes, or --approve {plan.id}"
-        )
+        raise UsageProblem(f"there is no terminal to ask on: use --yes, or --approve {plan.id}")
     show_scripts(plan, directory, done=0 if after is None else after.scripts_done)
     typer.confirm("Apply it?", abort=True, err=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gtid_audit import exits
-from gtid_audit.commands.apply_plan import JournalFile
+from gtid_audit.commands.apply_repair import JournalFile
 from gtid_audit.commands.options import AsJson
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import write_json, write_line
@@ -26,7 +26,12 @@ def state(
 
     Exit status: that of `repair apply`. A procedure that is not done is 1, one that failed 2.
     """
-    from gtid_audit.tasks.applied_repair import events_of, journal_at, procedure_of, status_of
+    from gtid_audit.tasks.procedure_journal import (
+        events_of,
+        journal_at,
+        procedure_of,
+        status_of,
+    )
     from gtid_audit.views.procedure_text import procedure_document, show_procedure
 
     kept = journal_at(journal)
@@ -41,7 +46,7 @@ def state(
 
 def list_all(*, journal: JournalFile = None, as_json: AsJson = False) -> int:
     """List the procedures of the journal, the newest first."""
-    from gtid_audit.tasks.applied_repair import journal_at, procedures_of
+    from gtid_audit.tasks.procedure_journal import journal_at, procedures_of
     from gtid_audit.views.procedure_text import list_document, show_procedures
 
     found = procedures_of(journal_at(journal))
@@ -54,7 +59,7 @@ def list_all(*, journal: JournalFile = None, as_json: AsJson = False) -> int:
 
 def stop(*, procedure_id: ProcedureId, journal: JournalFile = None, as_json: AsJson = False) -> int:
     """Request that a procedure stops before its next script."""
-    from gtid_audit.tasks.applied_repair import journal_at, procedure_of, request_stop
+    from gtid_audit.tasks.procedure_journal import journal_at, procedure_of, request_stop
 
     kept = journal_at(journal)
     procedure = procedure_of(kept, procedure_id)

@@ -1,0 +1,51 @@
+"""Audits the servers of a plan that was applied, as the command did that made the plan."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from gtid_audit.operands.cluster_to_read import ClusterToRead
+from gtid_audit.operands.plan_servers import PlanServers
+from gtid_audit.tasks.audited_cluster import read_and_audit
+from repair.applying.procedures_applied import AppliedProcedure
+from repair.applying.written_plan import WrittenPlan
+from topology.adapters.collect import CollectLimits
+from topology.adapters.inventory.accepted_plans import read_accepted
+from topology.catalogue.findings import ClusterAudit
+from topology.policy import Policy
+from topology.readings.target import ServerTarget
+
+_ACCEPTED: Final = "--accepted="
+_CONTENT: Final = {"--content": True, "--no-content": False}
+
+
+def audit_after(
+    plan: WrittenPlan, procedure: AppliedProcedure, targets: Mapping[str, ServerTarget]
+) -> ClusterAudit:
+    """Audit the servers of a plan, which accepts what the plan left out.
+
+    Raises UsageProblem, InventoryProblem.
+    """
+    words = plan.command
+    earlier = [Path(each.removeprefix(_ACCEPTED)) for each in words if each.startswith(_ACCEPTED)]
+    policy = _policy(procedure)
+    accepted = read_accepted([*earlier, Path(procedure.directory)])
+    cluster = ClusterToRead(
+        name=plan.cluster,
+        targets=tuple(targets.values()),
+        limits=CollectLimits(),
+        policy=replace(policy, accepted=(*policy.accepted, *accepted)),
+    )
+    content = next((_CONTENT[each] for each in words if each in _CONTENT), None)
+    return read_and_audit(cluster, content=content, say=lambda _text: None).audit
+
+
+def _policy(procedure: AppliedProcedure) -> Policy:
+    """Return the policy of the fleet file, if the servers were named by one."""
+    named = PlanServers.of_words(procedure.servers)
+    if named.fleet is None or named.cluster is None:
+        return Policy()
+    from gtid_audit.operands.load_fleet import cluster_to_read
+
+    return cluster_to_read(Path(named.fleet), named.cluster).policy

@@ -150,7 +150,30 @@ def answers_to(
 
 def _likely_on(facts: ClusterFacts, findings: Collection[Finding], name: str) -> GtidSet:
     """Return what is likely to arrive on a server, by a finding or by the order of the readings."""
-    return _arriving_on(facts, findings, name, Grade.LIKELY) | _new_above(facts, name)
+    return (
+        _arriving_on(facts, findings, name, Grade.LIKELY)
+        | _new_above(facts, name)
+        | _until_next_connection(facts, findings, name)
+    )
+
+
+def _until_next_connection(
+    facts: ClusterFacts, findings: Collection[Finding], name: str
+) -> GtidSet:
+    """Return what receivers that are still connected may fetch, although P1 is about the next time.
+
+    P1 explains everything that the replica does not have of its source, so T3 is not reported.
+    """
+    upstream = {name, *facts.graph.upstream_of(name)}
+    refused = [each for each in findings if each.code == "P1" and each.replica in upstream]
+    return GtidSet.union_of(
+        edge.expected - finding.gtid_set
+        for edge in facts.edges
+        for finding in refused
+        if (edge.source, edge.replica) == (finding.source, finding.replica)
+        and edge.channel.receiver is ThreadState.RUNNING
+        and edge.channel.applier is ThreadState.RUNNING
+    )
 
 
 def _arriving_on(

@@ -1,7 +1,7 @@
 """Runs a procedure for `apply` and `resume`: in this process, or in the background."""
 
+import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -110,15 +110,17 @@ def _detach(journal: Path, procedure: AppliedProcedure, options: RunOptions) -> 
         raise UsageProblem("--detach: a process in the background cannot ask for a password")
     log = journal.with_name(f"{journal.name}.{procedure.id}.log")
     command = [sys.executable, "-m", "gtid_audit", "repair", "resume", procedure.id, "--yes"]
-    with log.open("ab") as output:
-        log.chmod(0o600)
-        subprocess.Popen(  # noqa: S603 - our own command, with an id that we made
-            [*command, "--journal", str(journal), "--json-lines"],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+    os.posix_spawn(
+        sys.executable,
+        [*command, "--journal", str(journal), "--json-lines"],
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,  # Ctrl-C on this terminal does not reach it
+    )
     if options.as_json or options.json_lines:
         write_json({"procedure": procedure.id, "plan": procedure.plan_id, "log": str(log)})
     else:

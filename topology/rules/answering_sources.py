@@ -25,9 +25,8 @@ from topology.facts.unseen import unevaluated_kind, unseen_sources
 from topology.readings.snapshot import ChannelSnapshot, ReadServer, ReadTwice, ThreadState
 
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
-# A4, if it is likely: the receiver runs, and may only seem to receive nothing. H8, if it is likely:
-# what the applier seems to have passed may be among its work that waits.
-_MAY_ARRIVE: Final = _ON_ITS_WAY | {"A4", "H8"}
+# A4, if it is likely: the receiver runs, and may only seem to receive nothing.
+_MAY_ARRIVE: Final = _ON_ITS_WAY | {"A4"}
 _NOTHING: Final = GtidSet()
 
 # The end of a reason that another reading does not change.
@@ -154,7 +153,26 @@ def _likely_on(facts: ClusterFacts, findings: Collection[Finding], name: str) ->
         _arriving_on(facts, findings, name, Grade.LIKELY)
         | _new_above(facts, name)
         | _until_next_connection(facts, findings, name)
+        | _perhaps_waiting(facts, findings, name)
     )
+
+
+def _perhaps_waiting(facts: ClusterFacts, findings: Collection[Finding], name: str) -> GtidSet:
+    """Return what appliers only seem to have passed (H8): other work of theirs still waits.
+
+    What was committed later may come first in a log, if a session gave it its GTID.
+    """
+    upstream = {name, *facts.graph.upstream_of(name)}
+    found = []
+    for finding in findings:
+        if (finding.code, finding.grade) != ("H8", Grade.LIKELY) or finding.replica not in upstream:
+            continue
+        executed = facts.last[finding.replica].gtid_executed or _NOTHING
+        for channel in _channels_of(facts, finding):
+            passed = finding.gtid_set & channel.gtid_retrieved
+            if _is_applied(facts, finding) and channel.gtid_retrieved - executed - passed:
+                found.append(passed)
+    return GtidSet.union_of(found)
 
 
 def _until_next_connection(

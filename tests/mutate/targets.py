@@ -245,6 +245,17 @@ TARGETS: Sequence[Target] = (
         slow=_HISTORIES,
     ),
     Target(
+        "applying a plan",
+        (
+            *("repair/applying/reached_state.py", "repair/applying/written_plan.py"),
+            *("repair/applying/script_reader.py", "repair/applying/audit_afterwards.py"),
+        ),
+        (
+            *("tests/repair/test_reached_state.py", "tests/repair/test_written_plan.py"),
+            *("tests/repair/test_script_reader.py", "tests/repair/test_audit_afterwards.py"),
+        ),
+    ),
+    Target(
         "planner and strategies",
         (
             *(

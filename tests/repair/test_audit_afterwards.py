@@ -1,0 +1,58 @@
+"""The audit after a plan: what the plan did not announce decides its status."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from repair.applying.audit_afterwards import compare_with_plan
+from repair.applying.written_plan import WrittenPlan, read_plan
+from repair.render import PLAN, render_files
+from tests.repair.script_cases import finding, full_plan, steps
+from topology.catalogue.findings import ClusterAudit, Severity, Unknown, Verdict, verdict_of
+
+ABOVE_INFO = (Severity.WARNING, Severity.CRITICAL)
+
+
+def plan(*announced: str) -> WrittenPlan:
+    found = read_plan(json.dumps(json.loads(render_files(full_plan(steps()))[PLAN])))
+    return replace(found, announced=frozenset(announced))
+
+
+def audit(severity: Severity, *, is_unread: bool = False) -> ClusterAudit:
+    findings = (replace(finding(), severity=severity),)
+    unknown = (Unknown("pair", "b", "channels", "access denied"),) if is_unread else ()
+    verdict = verdict_of(findings=findings, unknown=unknown)
+    return ClusterAudit("pair", verdict, ("a", "b"), findings, unknown, read_at=None)
+
+
+@pytest.mark.parametrize("severity", ABOVE_INFO)
+def test_what_was_not_announced_counts(severity: Severity) -> None:
+    verdict, text = compare_with_plan(audit(severity), plan())
+    assert verdict is audit(severity).verdict
+    assert "the plan did not announce: " in text
+    assert finding().code in text
+
+
+@pytest.mark.parametrize("severity", ABOVE_INFO)
+def test_what_was_announced_does_not(severity: Severity) -> None:
+    verdict, text = compare_with_plan(audit(severity), plan(finding().id))
+    assert verdict is Verdict.OK
+    assert text.startswith(f"the audit afterwards: {audit(severity).verdict.value}. ")
+    assert text.endswith(f"the plan announced: {finding().code}")
+    assert "did not announce" not in text
+
+
+def test_info_needs_no_announcement() -> None:
+    assert compare_with_plan(audit(Severity.INFO), plan()) == (
+        Verdict.OK,
+        "the audit afterwards: OK",
+    )
+
+
+def test_what_could_not_be_read_is_not_ok() -> None:
+    verdict, text = compare_with_plan(audit(Severity.INFO, is_unread=True), plan())
+    assert verdict is Verdict.UNKNOWN
+    assert "not read: b, channels" in text

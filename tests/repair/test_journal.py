@@ -120,9 +120,9 @@ def test_a_stop_is_requested_from_elsewhere_and_ends_with_the_run(journal: Journ
     procedure = begun(journal)
     with journal.at_work(procedure.id) as writer:
         writer.enter(ProcedureState.RUNNING)
-        assert not writer.is_stop_requested
+        before = writer.is_stop_requested
         journal.request_stop(procedure.id)
-        assert writer.is_stop_requested
+        assert (before, writer.is_stop_requested) == (False, True)
         writer.enter(ProcedureState.WAITING)
         assert journal.find(procedure.id).is_stop_requested
         writer.enter(ProcedureState.STOPPED, "by request")

@@ -53,6 +53,8 @@ class Policy:
     external_sources: frozenset[str] = frozenset()
     # Repairs that left transactions empty by decision: E4 about these is only info.
     accepted: tuple[AcceptedRepair, ...] = ()
+    # The strategies that `reconcile --yes` may apply where a plan takes them by default.
+    reconcile: tuple[str, ...] = ()
     # Findings that are reported at severity info, as long as they stay within these limits.
     accepted_findings: tuple[AcceptedFinding, ...] = ()
 

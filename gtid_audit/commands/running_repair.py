@@ -1,8 +1,6 @@
 """Runs a procedure for `apply` and `resume`: in this process, or in the background."""
 
-import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +16,7 @@ from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.plan_servers import PlanServers
 from gtid_audit.output import progress, warn, write_json, write_line
 from gtid_audit.tasks.applied_repair import Application, PreparedRepair
+from gtid_audit.tasks.background_repair import start_in_background
 from gtid_audit.tasks.procedure_journal import status_of
 from gtid_audit.views.procedure_text import (
     event_line,
@@ -108,19 +107,7 @@ def _detach(journal: Path, procedure: AppliedProcedure, options: RunOptions) -> 
     """Start a process that resumes the procedure, and print the id."""
     if options.named.ask:
         raise UsageProblem("--detach: a process in the background cannot ask for a password")
-    log = journal.with_name(f"{journal.name}.{procedure.id}.log")
-    command = [sys.executable, "-m", "gtid_audit", "repair", "resume", procedure.id, "--yes"]
-    os.posix_spawn(
-        sys.executable,
-        [*command, "--journal", str(journal), "--json-lines"],
-        os.environ,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ],
-        setsid=True,  # Ctrl-C on this terminal does not reach it
-    )
+    log = start_in_background(journal, procedure)
     if options.as_json or options.json_lines:
         write_json({"procedure": procedure.id, "plan": procedure.plan_id, "log": str(log)})
     else:

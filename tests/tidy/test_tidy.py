@@ -150,6 +150,13 @@ def test_the_catalogue_page_is_the_catalogue() -> None:
     assert (ROOT / "docs/catalogue.md").read_text() == catalogue_page(), "run: make docs"
 
 
+def test_the_scenario_page_is_the_catalogue() -> None:
+    from gtid_audit.scenario_page import scenario_page
+
+    written = (ROOT / "docs/reconcile-scenarios.md").read_text()
+    assert written == scenario_page(), "run: make docs"
+
+
 def test_every_server_of_the_docs_is_reached_with_tls() -> None:
     """What a reader copies sends no password in clear text; `option=value` stands for any option.
 

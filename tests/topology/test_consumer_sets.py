@@ -78,6 +78,7 @@ def test_a_stopped_applier_executes_nothing_that_its_receiver_will_fetch(
     applier: str, missing: str | None
 ) -> None:
     """b has received A:8 and waits for A:9 (T3): with a running applier both are on their way."""
+    assert HERE is not None, "a file with a number"
     behind = LogPosition.of(file=HERE.file, position=HERE.position - 1)
     channel = a_channel("a", A, gtid_retrieved=gtids("A:1-8"), received_to=behind)
     channel = replace(channel, applier=ThreadState[applier], applied_to=behind)

@@ -111,6 +111,7 @@ def test_a_former_uuid_further_up_whose_server_id_was_not_read_is_unknown(
     former = GtidSet.parse(f"{FORMER}:1")
     read = () if server_id is None else (CommitRecord(former, server_id, NOON, True),)
     history = None if unread is None else HistoryEvidence(None, read, unread)
+    assert HERE is not None, "a file with a number"
     behind = LogPosition.of(file=HERE.file, position=HERE.position - 1)
     has = former if has_it else GtidSet()
     from_a = a_channel("a", A, gtid_retrieved=has, received_to=behind, applied_to=behind)

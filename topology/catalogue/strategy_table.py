@@ -22,6 +22,9 @@ class StrategyRow:
     answers: str = ""  # the rules propose it for these codes
     if_selected: str = ""  # it also answers these
     variant_of: str = ""  # it answers what another strategy answers, if selected
+    # `reconcile` may apply it where the policy lists it: a plan that takes it by default has read
+    # what it needs to lose no data, and its script checks that again.
+    by_policy: bool = False
 
 
 STRATEGY_ROWS = (
@@ -53,6 +56,7 @@ STRATEGY_ROWS = (
         ),
         answers="E1 A7",
         if_selected="A4",
+        by_policy=True,
     ),
     StrategyRow(
         Strategy(
@@ -147,6 +151,7 @@ STRATEGY_ROWS = (
             "with auto-position on, the source sends exactly what the replica is missing",
         ),
         answers="H1 H8",
+        by_policy=True,
     ),
     StrategyRow(
         Strategy(
@@ -157,6 +162,7 @@ STRATEGY_ROWS = (
             "the GTID sets, not a file position, then decide what the source sends",
         ),
         answers="C3",
+        by_policy=True,
     ),
     StrategyRow(
         Strategy(
@@ -177,6 +183,7 @@ STRATEGY_ROWS = (
         ),
         answers="H1 H7 H8 E1 E2 A2",
         if_selected="A3 H3 H4 H5 P1",
+        by_policy=True,
     ),
     StrategyRow(
         Strategy(
@@ -296,6 +303,11 @@ STRATEGY_ROWS = (
 STRATEGIES: dict[str, Strategy] = {row.strategy.name: row.strategy for row in STRATEGY_ROWS}
 assert len(STRATEGIES) == len(STRATEGY_ROWS), "every name once"
 assert {row.variant_of for row in STRATEGY_ROWS} - {""} <= STRATEGIES.keys()
+
+
+RECONCILABLE: tuple[str, ...] = tuple(
+    sorted(row.strategy.name for row in STRATEGY_ROWS if row.by_policy)
+)
 
 
 def unknown_codes(codes: Collection[str]) -> set[str]:

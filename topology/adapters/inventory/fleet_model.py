@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from topology.catalogue.strategy_table import RECONCILABLE
 from topology.catalogue.verdict_table import CATALOGUE
 from topology.facts.accepted_findings import UNLIMITED
 
@@ -188,6 +189,14 @@ def _remark(code: str) -> str:
 Level = Literal["info", "warning", "critical"]
 
 
+def _reconcilable(name: str) -> str:
+    """Accept a strategy that `reconcile` may apply without an operator."""
+    if name not in RECONCILABLE:
+        known = ", ".join(RECONCILABLE)
+        raise PydanticCustomError("strategy", "is not one of {known}", {"known": known})
+    return name
+
+
 class PolicySection(FileSection):
     """Differences that are not faults in this fleet."""
 
@@ -209,6 +218,9 @@ class PolicySection(FileSection):
     ddl_wait_seconds_max: Annotated[int, Field(ge=0, le=604_800)] = 300
     definitions: bool = False
     levels: dict[Annotated[str, AfterValidator(_remark)], Level] = {}
+    reconcile: Annotated[
+        tuple[Annotated[str, AfterValidator(_reconcilable)], ...], Field(strict=False)
+    ] = ()
 
 
 class FleetSection(FileSection):

@@ -41,5 +41,6 @@ def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
         ddl_wait_seconds_max=section.policy.ddl_wait_seconds_max,
         definitions=section.policy.definitions,
         levels=tuple(sorted(section.policy.levels.items())),
+        reconcile=tuple(sorted(set(section.policy.reconcile))),
     )
     return limits, section.limits.connections_max, policy

@@ -1,0 +1,58 @@
+"""Writes docs/reconcile-scenarios.md from the catalogue: `python -m gtid_audit.scenario_page`.
+
+The page is generated: do not edit it by hand. A test compares it with the catalogue.
+"""
+
+import sys
+from collections.abc import Iterator
+
+from topology.catalogue.strategy_table import RECONCILABLE
+from topology.catalogue.verdict_table import CATALOGUE, FAMILIES, CatalogueEntry
+
+_HEAD = (
+    "# Which findings `reconcile` repairs by itself",
+    "",
+    "Generated from the table in the code (`make docs`). A finding is repaired without an operator",
+    "only if a plan takes the strategy by default, `policy.reconcile` lists it, and everything was",
+    "read ([reconcile.md](reconcile.md)).",
+    "",
+    "* **by policy**: may be listed in `policy.reconcile`.",
+    "* **by an operator**: the plan shows what to decide; select it with `--strategy`, or follow",
+    "  the instruction of the plan.",
+)
+
+
+def scenario_page() -> str:
+    """Return the whole page, in Markdown."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield from _HEAD
+    for family, heading in FAMILIES.items():
+        entries = [
+            each for each in CATALOGUE.values() if each.code.startswith(family) and each.has_rule
+        ]
+        if not entries:
+            continue
+        yield ""
+        yield f"## {family}: {heading}"
+        yield ""
+        yield "| finding | by policy | by an operator |"
+        yield "|---|---|---|"
+        yield from map(_row, entries)
+
+
+def _row(entry: CatalogueEntry) -> str:
+    names = [each.name for each in entry.strategies]
+    by_policy = [each for each in names if each in RECONCILABLE]
+    by_operator = [each for each in names if each not in RECONCILABLE]
+    return f"| {entry.code} {entry.name} | {_listed(by_policy)} | {_listed(by_operator)} |"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{each}`" for each in names) or "none"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(scenario_page())

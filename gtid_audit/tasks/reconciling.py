@@ -1,0 +1,118 @@
+"""Reconciles a cluster: audits it, plans its repair, and applies what the policy permits.
+
+What is applied without an operator must pass three tests:
+
+1. The plan takes the strategy by default. Then it has read what it needs to lose no data.
+2. The policy of the fleet file lists the strategy (`policy.reconcile`).
+3. Everything was read. What was not read may be what makes the repair wrong.
+
+Everything else stays a plan in its directory, for an operator to read and apply.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.load_fleet import cluster_to_read
+from gtid_audit.operands.plan_servers import PlanServers
+from gtid_audit.tasks.applied_repair import load_directory
+from gtid_audit.tasks.audited_cluster import AuditedCluster, read_and_audit
+from gtid_audit.tasks.background_repair import start_in_background
+from gtid_audit.tasks.plan_again import PlanRequest, command_line, repeatable
+from gtid_audit.tasks.planning import Planned, make_plan
+from gtid_audit.tasks.procedure_journal import begin
+from gtid_audit.views.reconciled import Reconciled, WrittenRepair
+from repair.adapters.journal import Journal
+from topology.catalogue.findings import Finding, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciling:
+    """How to reconcile the clusters of one fleet file."""
+
+    fleet: Path
+    journal: Journal
+    plans: Path  # where plans are written, one directory for each
+    may_apply: bool
+    admin: str | None
+    content: bool | None
+    say: Callable[[str], None]
+
+    def cluster(self, name: str, *, server: str | None = None) -> Reconciled:
+        """Reconcile one cluster, or only what is about one of its servers. Raises UsageProblem."""
+        read = read_and_audit(cluster_to_read(self.fleet, name), content=self.content, say=self.say)
+        found = tuple(
+            each
+            for each in read.audit.findings
+            if each.severity is not Severity.INFO and server in (None, each.replica)
+        )
+        unread = tuple(f"{each.server}, {each.fact}: {each.reason}" for each in read.audit.unknown)
+        if not found:
+            return Reconciled(name, read.audit.verdict, (), (), unread=unread)
+        planned = self._plan(read, [each.id for each in found])
+        why, automatic = self._automatic(read, planned)
+        if automatic is not None:
+            applied = self._apply(name, automatic, read)
+            # Without steps of its own, a finding is answered by the steps of another one.
+            done = {each.finding_id for each in automatic.plan.answered}
+            left = tuple(each for each in found if each.id not in done)
+            kept = self._write(name, planned, read, found) if left and planned.plan.steps else None
+            return Reconciled(
+                name, read.audit.verdict, found, left, applied, kept, why, unread=unread
+            )
+        kept = self._write(name, planned, read, found) if planned.plan.steps else None
+        return Reconciled(name, read.audit.verdict, found, found, None, kept, why, unread)
+
+    def _plan(self, read: AuditedCluster, finding_ids: list[str]) -> Planned:
+        return make_plan(read, choices={}, finding_ids=finding_ids, say=self.say)
+
+    def _automatic(self, read: AuditedCluster, planned: Planned) -> tuple[str, Planned | None]:
+        """Return the plan of what may be applied now, and why the rest may not."""
+        permitted = read.policy.reconcile
+        steps = [each for each in planned.plan.answered if each.steps]
+        others = sorted({each.strategy for each in steps} - {*permitted})
+        why = f"policy.reconcile does not list {', '.join(others)}" if others else ""
+        if not self.may_apply:
+            return "without --yes nothing is applied", None
+        if read.audit.unknown:
+            return "some facts were not read", None
+        wanted = [each.finding_id for each in steps if each.strategy in permitted]
+        if not wanted:
+            return why or "no step is planned by default", None
+        if not others:
+            return "", planned
+        only = self._plan(read, wanted)
+        if any(each.steps and each.strategy not in permitted for each in only.plan.answered):
+            return f"{why}, and the other steps need it", None
+        return why, only if only.plan.steps else None
+
+    def _write(
+        self, cluster: str, planned: Planned, read: AuditedCluster, found: tuple[Finding, ...]
+    ) -> WrittenRepair:
+        wanted = PlanRequest(only=tuple(each.id for each in found))
+        return self._written(cluster, planned, read, wanted)
+
+    def _written(
+        self, cluster: str, planned: Planned, read: AuditedCluster, wanted: PlanRequest
+    ) -> WrittenRepair:
+        """Write a plan under its id: a second run with the same result writes nothing new."""
+        directory = self.plans / f"{cluster.replace('/', '_')}-{planned.plan.id}"
+        command = command_line(None, self.fleet, cluster, wanted, flags=(), out=directory)
+        plan = repeatable(planned.plan, wanted, command, read.targets)
+        Planned(plan, planned.audit, planned.unread_events).write(directory)
+        names = {each.strategy for each in plan.answered if each.steps}
+        return WrittenRepair(plan.id, directory, tuple(sorted(names)))
+
+    def _apply(self, cluster: str, planned: Planned, read: AuditedCluster) -> WrittenRepair:
+        """Write the plan, record a procedure, and start it in the background."""
+        ids = tuple(each.finding_id for each in planned.plan.answered)
+        written = self._written(cluster, planned, read, PlanRequest(only=ids))
+        plan, _ = load_directory(written.directory)
+        if plan.id != written.plan:
+            raise UsageProblem(f"{written.directory}: another process wrote another plan there")
+        named = PlanServers(fleet=str(self.fleet), cluster=cluster, admin=self.admin)
+        named.targets(plan)  # accounts and servers are checked before anything is recorded
+        procedure = begin(self.journal, plan, written.directory, named.words)
+        start_in_background(self.journal.path, procedure)
+        return WrittenRepair(written.plan, written.directory, written.strategies, procedure.id)

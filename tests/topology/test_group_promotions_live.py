@@ -143,6 +143,18 @@ def test_a_blocked_queue_is_waited_for_and_nothing_is_lost(pair_and_replica: Top
     assert promoted(pair_and_replica, "m2", impatient)[0].verdict is Verdict.OK
 
 
+def test_another_name_of_the_group_is_named(pair_and_replica: Topology) -> None:
+    second = pair_and_replica["m2"]
+    name = second.value("@@GLOBAL.group_replication_group_name")
+    wrong = name.replace("6d1f", "6d1e")
+    second.execute("STOP GROUP_REPLICATION", f"SET GLOBAL group_replication_group_name = '{wrong}'")
+    promotion, _ = promoted(pair_and_replica, "m1")
+    [doubt] = promotion.doubts
+    assert f"group_replication_group_name is {wrong} on m2, and {name} on m1" in doubt
+    second.execute(f"SET GLOBAL group_replication_group_name = '{name}'", "START GROUP_REPLICATION")
+    wait_until(lambda: promoted(pair_and_replica, "m1")[0].verdict is Verdict.OK)
+
+
 def _set_as_primary(server: Server) -> str:
     return f"SELECT group_replication_set_as_primary('{server.value('@@GLOBAL.server_uuid')}')"
 

@@ -79,7 +79,7 @@ TARGETS: Sequence[Target] = (
             *("tests/gtid_audit/test_offered_set.py", "tests/topology/test_consumer_sets.py"),
             *("tests/topology/test_handshake.py", "tests/topology/test_group_handshake.py"),
             *("tests/topology/test_group_promotions.py", "tests/topology/test_promotion_order.py"),
-            "tests/topology/test_unlike_contents.py",
+            *("tests/topology/test_promotion_edges.py", "tests/topology/test_unlike_contents.py"),
             *("tests/gtid_audit/test_handshake_command.py", "tests/topology/test_refusal_texts.py"),
             "tests/topology/test_source_answer.py",
             "tests/simulation/test_transcripts.py",

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.snapshots import A, B, a_channel, a_cluster
+from tests.snapshots import A, B, C, a_channel, a_cluster, an_unread
 from tests.topology.test_group_handshake import (
     BOOTSTRAP,
     CONFIGURED,
@@ -27,6 +27,7 @@ from tests.topology.test_group_handshake import (
     sets,
 )
 from tests.topology.test_handshake import EIGHT, OLD, one
+from tests.topology.test_unlike_contents import with_differences
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Severity, Verdict
 from topology.facts.source_answer import Outcome
@@ -35,7 +36,7 @@ from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_APPLIER
-from topology.readings.snapshot import ClusterSnapshot, ThreadState
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 
 STOP, RESET = "STOP REPLICA FOR CHANNEL '';", "RESET REPLICA ALL FOR CHANNEL '';"
 
@@ -231,6 +232,7 @@ def test_a_wait_names_the_delay_of_its_channel(version: object, option: str) -> 
         steps = promotion_steps(promotion_of(matrix(*servers), "b"), a_cluster("cluster", *servers))
         [wait] = of(steps, "c")
         assert (f"{option} delays c by 3,600 s: the wait takes as long" in wait.what) is said
+        assert ("delays" in wait.what) is said
 
 
 def test_the_delay_of_a_server_above_the_candidate_counts() -> None:
@@ -243,6 +245,9 @@ def test_the_delay_of_a_server_above_the_candidate_counts() -> None:
     promotion = replace(promotion_of(matrix(*servers), "c"), arrives=sets("a:5"))
     steps = promotion_steps(promotion, a_cluster("cluster", *servers))
     assert "SOURCE_DELAY delays b by 60 s" in of(steps, "c")[0].what
+    promotion = replace(promotion_of(matrix(*servers), "b"), arrives=sets("a:5"))
+    steps = promotion_steps(promotion, a_cluster("cluster", *servers))
+    assert "SOURCE_DELAY delays b by 60 s" in of(steps, "b")[0].what
 
 
 def test_a_fetch_by_a_delayed_channel_names_the_delay() -> None:
@@ -252,6 +257,47 @@ def test_a_fetch_by_a_delayed_channel_names_the_delay() -> None:
     steps = promotion_steps(promotion_of(matrix(*servers), "a"), a_cluster("cluster", *servers))
     [fetch, _] = of(steps, "a")
     assert "SOURCE_DELAY delays a by 60 s" in fetch.what
+
+
+def of_servers(
+    candidate: str, *servers: ServerSnapshot
+) -> tuple[Promotion, tuple[PromotionStep, ...]]:
+    """Return a promotion without groups, and its steps."""
+    promotion = promotion_of(matrix(*servers), candidate)
+    return promotion, promotion_steps(promotion, a_cluster("cluster", *servers))
+
+
+def test_a_donor_serves_a_replica_until_it_has_what_the_candidate_purged() -> None:
+    servers = (one("a", "a:1-5", purged="a:1-4"), one("b", "a:1-5"), one("c", "a:1-2"))
+    promotion, steps = of_servers("a", *servers)
+    assert promotion.verdict is Verdict.WARNING
+    fetch, point = of(steps, "c")
+    assert "SOURCE_HOST = 'b.example'" in fetch.statements[1]
+    assert f"WAIT_FOR_EXECUTED_GTID_SET('{sets('a:3-4')}')" in fetch.statements[-1]
+    assert "SOURCE_HOST = 'a.example'" in point.statements[1]
+
+
+def test_each_obstacle_that_no_statement_clears_has_its_reason() -> None:
+    _, steps = of_servers("a", one("a", "a:1-3 b:1-2"), one("b", "a:1-3 b:1"))
+    lost, kept = of(steps, "b")
+    assert lost.what.startswith(f"It committed {sets('b:2')} itself and lost them")
+    assert kept.what.startswith("Do not point it to a before the repair")
+    _, steps = of_servers("a", one("a", "a:1", server_id=7), one("b", "a:1", server_id=7))
+    assert of(steps, "b")[0].what == "a would refuse it: same_server_id."
+    _, steps = of_servers("a", one("a", "a:1-3"), one("b", "a:1-5"))
+    assert not any("would refuse it" in step.what for step in steps)
+    _, steps = of_servers("a", one("a", "a:1-3"), an_unread("b"))
+    assert [step.what[:15] for step in of(steps, "b")] == ["It was not read"]
+
+
+def test_contents_that_differ_are_repaired_before_a_server_is_pointed() -> None:
+    servers = (one("a", "a:1-9"), one("b", "a:1-9"))
+    snapshot = a_cluster("cluster", *servers)
+    audit = with_differences(snapshot, "a:9", ("a", "b"))
+    promotion = promotion_of(handshake_matrix(snapshot, audit, Policy()), "a")
+    unlike, kept = of(promotion_steps(promotion, snapshot), "b")
+    assert unlike.what.startswith(f"{sets('a:9')} has another content than on a")
+    assert (unlike.statements, kept.statements) == ((), ())
 
 
 # -- the queue of a member ------------------------------------------------------------------------
@@ -287,6 +333,23 @@ def test_what_a_blocked_queue_has_is_not_lost_and_comes_first(code: str) -> None
         assert f"WAIT_FOR_EXECUTED_GTID_SET('{G}:10')" in wait.statements[0]
         assert "set_as_primary" not in written(steps)
         assert steps[-1].what.startswith("Run this again")
+
+
+def test_a_queue_is_not_the_relay_log_of_a_channel() -> None:
+    """The relay log is deleted by a change of its source; the queue is not."""
+    received = a_channel("d", D, gtid_retrieved=sets("d:1"), applier=ThreadState.STOPPED)
+    member_b = replace(QUEUE[1], channels=(received,))
+    snapshot = a_cluster("cluster", QUEUE[0], member_b, server("d", "g:1-9 d:1"))
+    audit = audit_cluster(snapshot)
+    [queued] = (each for each in audit.findings if (each.code, each.replica) == ("T2", "b"))
+    blocked = replace(audit, findings=(replace(queued, code="A5"),))
+    promotion = promotion_of(handshake_matrix(snapshot, blocked, Policy()), "b")
+    log, queue = of(promotion_steps(promotion, snapshot), "b")[-2:]
+    assert (f"received {sets('d:1')}" in log.what, "delete its relay log" in log.what) == (
+        True,
+        True,
+    )
+    assert (f"received {G}:10" in queue.what, "Nothing is lost" in queue.what) == (True, True)
 
 
 def test_a_queue_that_moves_is_no_reason_to_wait() -> None:
@@ -358,3 +421,21 @@ def test_two_groups_with_a_channel_between_them_have_two_names() -> None:
     same = server("c", "g:1-9", settings=capitals)
     assert dict(CONFIGURED)["group_replication_group_name"] == str(G)
     assert not any(each.doubts for each in matrix(*TWO, same).answers)
+
+
+def test_a_channel_to_a_server_of_neither_group_links_no_groups() -> None:
+    strayed = server("c", "g:1-9", settings=OTHER)
+    for outside in (
+        replace(REPLICA, channels=(a_channel("a", A),)),
+        replace(REPLICA, channels=(a_channel("c", C),)),
+    ):
+        assert matrix(*TWO, strayed, outside).answer(replica="c", source="a").doubts
+
+
+def test_each_two_of_three_groups_have_their_own_text() -> None:
+    third = (("gtid_mode", "ON"), ("group_replication_group_name", str(UUID(int=9))))
+    found = matrix(*TWO, server("c", "g:1-9", settings=OTHER), server("d", "g:1-9", settings=third))
+    [first] = found.answer(replica="c", source="a").doubts
+    [other] = found.answer(replica="c", source="d").doubts
+    assert f"{WRONG} on c, and {G} on a, b" in first
+    assert f"{WRONG} on c, and {UUID(int=9)} on d" in other

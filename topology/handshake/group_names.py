@@ -17,11 +17,12 @@ from topology.facts.memberships import Membership
 def doubt_of_names(facts: ClusterFacts, *, replica: str, source: str) -> str:
     """Return which names differ, if two servers have different groups without a channel between.
 
-    The text is the same for each two servers of these groups, so that it is shown once.
+    They are not of one group: that answers itself. The text is the same for each two servers of
+    these groups, so that it is shown once.
     """
     found = [_group_with(name, facts) for name in sorted((replica, source))]
     groups = sorted((each for each in found if each is not None), key=lambda each: each.name)
-    if len(groups) < len(found) or groups[0] is groups[1]:
+    if len(groups) < len(found):
         return ""
     one, other = groups
     ends = ({edge.replica, edge.source} for edge in facts.graph.edges)

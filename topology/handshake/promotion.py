@@ -82,7 +82,8 @@ class Missing:
     gtid_set: GtidSet
     donor: str | None  # None: no server can send them
     is_recovered: bool = False  # the candidate gets them by joining its group, not by a channel
-    receiver: str = ""  # who fetches them by a channel: the candidate, or the primary of its group
+    # Who fetches them by a channel: the candidate, or the primary of its group; "" if none does.
+    receiver: str = ""
     holders: tuple[str, ...] = ()  # the servers that have some of them
 
 

@@ -109,8 +109,7 @@ class _Steps:
                     " instead."
                 )
                 yield self._receive(candidate, missing, text, detached=True)
-        behind = self.promotion.blocked | {each.answer.replica for each in self.promotion.obstacles}
-        for each in sorted(behind - {name}):
+        for each in sorted({each.answer.replica for each in self.promotion.obstacles}):
             text = f"Do not let it replicate from {name}, or join its group, before that."
             yield PromotionStep(each, text)
         yield PromotionStep("", "Run this again: only then can the group be bootstrapped.")
@@ -139,10 +138,8 @@ class _Steps:
     def _gets_channel(self) -> bool:
         """Return whether a step gives the candidate a channel that it keeps until the end."""
         candidate = self.promotion.candidate
-        return any(
-            each.donor and not each.is_recovered and each.receiver == candidate
-            for each in self.promotion.missing
-        ) and not self._is_detached(candidate)
+        fetches = any(each.receiver == candidate for each in self.promotion.missing)
+        return fetches and not self._is_detached(candidate)
 
     def _is_detached(self, receiver: str) -> bool:
         """Return whether a step that lets a server fetch also ends its channel.
@@ -337,8 +334,7 @@ def _detach(candidate: ServerSnapshot) -> PromotionStep:
 def _end_channel(server: ServerSnapshot) -> tuple[str, ...]:
     """Return how the channel ends by which a server fetched; one that it had before is kept."""
     words, channels = _dialect(server), server.channels or ()
-    if words is None:
-        return ()
+    assert words is not None, "the step has statements"
     channel = for_channel(server, channels[0].name if channels else "")
     stop = f"{words.stop_replica}{channel};"
     return (stop,) if channels else (stop, f"{words.reset_replica} ALL{channel};")

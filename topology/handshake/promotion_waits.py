@@ -24,16 +24,16 @@ def wait_steps(
     """Yield the waits, and nothing after them: the next steps follow from what was applied."""
     if promotion.arrives:
         candidate = servers[promotion.candidate]
-        above = graph.upstream_of(candidate.name) - {candidate.name}
+        on_the_way = sorted({candidate.name, *graph.upstream_of(candidate.name)})
         yield PromotionStep(
             candidate.name,
             "Wait until it has applied what is on its way."
-            + delays_of([candidate, *(servers[name] for name in sorted(above))]),
+            + delays_of(servers[name] for name in on_the_way),
             wait_for_gtids(candidate, promotion.arrives),
         )
     for name, left in promotion.unapplied:
         server = servers[name]
-        what = _QUEUED if _is_queued(server, left) else _RECEIVED
+        what = _RECEIVED if left <= server.gtid_retrieved else _QUEUED
         text = what.format(gtids=left.shortened()) + delays_of([server])
         yield PromotionStep(name, text, wait_for_gtids(server, left))
     yield PromotionStep("", "Run this again: the next steps follow from what was applied.")
@@ -49,11 +49,6 @@ _QUEUED = (
     " the primary does not end before that. End what its queue waits for (A5, A8; gtid-audit locks"
     " shows the holder of a lock), and wait until it has applied it."
 )
-
-
-def _is_queued(server: ServerSnapshot, left: GtidSet) -> bool:
-    """Return whether this waits in the queue of its group, and not in a relay log of a source."""
-    return server.group is not None and left <= server.group.received - server.gtid_retrieved
 
 
 def delays_of(servers: Iterable[ServerSnapshot]) -> str:

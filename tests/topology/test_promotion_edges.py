@@ -1,0 +1,133 @@
+"""Promotions at the edges: several primaries, partitions, named channels, two channels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.snapshots import A, B, a_channel, a_cluster
+from tests.topology.test_group_handshake import (
+    JOIN,
+    REPLICA,
+    TWO,
+    D,
+    G,
+    left,
+    matrix,
+    member,
+    promoted,
+    server,
+    sets,
+)
+from tests.topology.test_handshake import one
+from tests.topology.test_promotion_order import (
+    OTHER,
+    PURGED,
+    QUEUE,
+    RESET,
+    STOP,
+    of,
+    of_servers,
+    written,
+)
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Verdict
+from topology.handshake.matrix import handshake_matrix
+from topology.handshake.promotion import promotion_of
+from topology.policy import Policy
+
+
+def test_one_primary_of_several_fetches_itself() -> None:
+    several = tuple(member(name, "g:1-9", sees="ab", primaries="ab") for name in "ab")
+    promotion, steps = promoted("b", *several, server("d", "g:1-10"))
+    assert [each.receiver for each in promotion.missing] == ["b"]
+    assert of(steps, "b")[-1].statements == (STOP, RESET)
+
+
+def test_a_member_recovers_nothing_from_another_part_of_its_group() -> None:
+    """Both parts use the GTIDs of the group; a would have to leave its part first."""
+    other = member("c", "g:1-10", sees="c", primaries="c")
+    promotion, steps = promoted("a", *TWO, other)
+    assert (promotion.verdict, promotion.blocked) == (Verdict.CRITICAL, frozenset("c"))
+    assert [(each.gtid_set, each.donor) for each in promotion.missing] == [(sets("g:10"), None)]
+    assert not any(step.statements for step in of(steps, "c"))
+
+
+def test_nothing_is_fetched_for_a_candidate_that_is_kept_out() -> None:
+    servers = (*TWO, left("c", "g:1-9 c:1"), server("d", "g:1-9 d:1"))
+    promotion, steps = promoted("c", *servers)
+    assert (promotion.is_kept_out, bool(promotion.missing)) == (True, True)
+    assert not any(step.statements for step in steps)
+    assert sets("d:1").shortened() not in written(tuple(of(steps, "c")))
+
+
+def test_each_missing_set_has_its_own_holders_and_only_the_groups_own_is_used_again() -> None:
+    far = replace(server("c", "g:1-9 c:1"), channels=(a_channel("a", A),))
+    promotion, steps = promoted("a", *TWO, far, server("d", "g:1-10"))
+    assert {(each.donor, each.holders) for each in promotion.missing} == {
+        ("c", ("c",)),
+        ("d", ("d",)),
+    }
+    by_c, by_d = of(steps, "a")[:2]
+    assert ("(E4)" in by_c.what, "(E4)" in by_d.what) == (False, True)
+
+
+def test_a_blocked_queue_of_another_member_does_not_have_it() -> None:
+    servers = (member("a", "g:1-9", sees="ab"), QUEUE[1], server("d", "g:1-10", purged="g:1-10"))
+    snapshot = a_cluster("cluster", QUEUE[0], *servers[1:])
+    [queued] = (each for each in audit_cluster(snapshot).findings if each.code == "T2")
+    snapshot = a_cluster("cluster", *servers)
+    audit = replace(audit_cluster(snapshot), findings=(replace(queued, code="A5"),))
+    found = handshake_matrix(snapshot, audit, Policy())
+    assert found.queues == (("b", sets("g:10")),)
+    assert [each.gtid_set for each in promotion_of(found, "a").missing] == [sets("g:10")]
+    assert promotion_of(found, "b").missing == ()
+
+
+def test_a_server_that_fetched_before_it_joins_is_detached_first() -> None:
+    """A group with one primary accepts no server whose channel runs (3092)."""
+    assert matrix(*PURGED, left("c", "g:1-5")).beyond == ()  # no member is rebuilt
+    _, steps = promoted("b", *PURGED, left("c", "g:1-5"), REPLICA)
+    fetch, join = of(steps, "c")
+    assert fetch.what.startswith(f"Each member has purged {G}:6-8")
+    assert fetch.statements[-2:] == (STOP, RESET)
+    assert join.statements == JOIN
+
+
+def test_a_server_of_another_group_without_members_is_pointed() -> None:
+    _, steps = promoted("a", *TWO, server("c", "g:1-9", settings=OTHER))
+    assert "SOURCE_HOST = 'a.example'" in of(steps, "c")[-1].statements[1]
+
+
+def test_a_candidate_is_detached_from_the_channels_that_it_has() -> None:
+    channels = (a_channel("a", A, name="one"),)
+    settings = (("read_only", "ON"), ("super_read_only", "ON"))
+    servers = (one("a", "a:1"), one("b", "a:1", channels=channels, settings=settings))
+    _, steps = of_servers("b", *servers)
+    assert of(steps, "b")[-1].statements == (
+        "STOP REPLICA FOR CHANNEL 'one';",
+        "RESET REPLICA ALL FOR CHANNEL 'one';",
+        "SET GLOBAL super_read_only = OFF;",
+        "SET GLOBAL read_only = OFF;",
+    )
+
+
+def test_of_two_channels_the_operator_chooses() -> None:
+    channels = (a_channel("a", A, name="one"), a_channel("b", B, name="two"))
+    servers = (one("a", "a:1"), one("b", "a:1"), one("c", "a:1", channels=channels))
+    _, steps = of_servers("a", *servers)
+    [point] = of(steps, "c")
+    assert (point.statements, "It has 2 channels: choose" in point.what) == ((), True)
+
+
+def test_a_donor_with_two_channels_below_it_has_no_statement_either() -> None:
+    channels = (a_channel("a", A, name="one"), a_channel("d", D, name="two"))
+    servers = (
+        one("a", "a:1-5", purged="a:1-4"),
+        one("b", "a:1-5"),
+        one("c", "a:1-2", channels=channels),
+        server("d", "a:1-5"),
+    )
+    _, steps = of_servers("a", *servers)
+    assert of(steps, "c")[0].what.endswith("choose the one to change.")
+    assert of(steps, "c")[0].statements == ()
+    assert matrix(*servers).beyond == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.snapshots import A, B, a_channel, a_cluster
+from tests.snapshots import A, B, a_channel, a_cluster, an_unread
 from tests.topology.test_group_handshake import (
     JOIN,
     REPLICA,
@@ -29,10 +29,12 @@ from tests.topology.test_promotion_order import (
     of_servers,
     written,
 )
+from tests.topology.test_unlike_contents import compared, with_differences
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
 from topology.handshake.matrix import handshake_matrix
 from topology.handshake.promotion import promotion_of
+from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
 
 
@@ -131,3 +133,34 @@ def test_a_donor_with_two_channels_below_it_has_no_statement_either() -> None:
     assert of(steps, "c")[0].what.endswith("choose the one to change.")
     assert of(steps, "c")[0].statements == ()
     assert matrix(*servers).beyond == ()
+
+
+def test_what_is_not_known_is_said_before_a_group_is_bootstrapped() -> None:
+    """A member that crashed may have more than all others."""
+    promotion, steps = promoted("a", left("a", "g:1-9"), left("b", "g:1-9"), an_unread("c"))
+    assert promotion.verdict is Verdict.UNKNOWN
+    [unread] = of(steps, "c")
+    [bootstrap] = of(steps, "a")
+    assert steps.index(unread) < steps.index(bootstrap)
+    assert "would use its GTIDs for other transactions (E4)" in unread.what
+
+
+def test_a_server_of_which_the_answer_is_not_known_does_not_join() -> None:
+    """c may have the content of b, which its group does not have."""
+    servers = (member("a", "a:1-9", sees="a"), left("b", "a:1-9"), left("c", "a:1-9"))
+    snapshot = a_cluster("cluster", *servers)
+    for contents, joins in ((None, False), (compared(("a", "c")), True)):
+        known = snapshot.with_contents(contents)
+        audit = with_differences(known, "a:9", ("a", "b"))
+        promotion = promotion_of(handshake_matrix(known, audit, Policy()), "a")
+        steps = promotion_steps(promotion, known)
+        assert any(step.statements == JOIN for step in of(steps, "c")) is joins
+        assert not any(step.statements for step in of(steps, "b"))
+
+
+def test_what_a_group_with_members_loses_it_uses_again() -> None:
+    _, steps = promoted("a", *TWO, server("d", "g:1-10", purged="g:1-10"))
+    lost = of(steps, "a")[0].what
+    assert lost.endswith(
+        "Without them, the group would use these GTIDs for other transactions (E4)."
+    )

@@ -287,7 +287,8 @@ def test_each_obstacle_that_no_statement_clears_has_its_reason() -> None:
     _, steps = of_servers("a", one("a", "a:1-3"), one("b", "a:1-5"))
     assert not any("would refuse it" in step.what for step in steps)
     _, steps = of_servers("a", one("a", "a:1-3"), an_unread("b"))
-    assert [step.what[:15] for step in of(steps, "b")] == ["It was not read"]
+    assert [step.what[:24] for step in of(steps, "b")] == ["This server was not read"]
+    assert "bootstrapped" not in written(steps)
 
 
 def test_contents_that_differ_are_repaired_before_a_server_is_pointed() -> None:

@@ -64,8 +64,9 @@ def group_steps(
                 " clients and replicas (6400).",
                 ("SET GLOBAL offline_mode = OFF;",),
             )
+    kept = {candidate.name, *promotion.blocked, *dict(promotion.open), *promotion.unread}
     for name in group.outside:
-        if name != candidate.name and name not in promotion.blocked:
+        if name not in kept:
             yield _join(servers[name], group)
 
 

@@ -127,6 +127,11 @@ class Promotion:
         )
 
     @property
+    def bootstraps(self) -> bool:
+        """Return whether the candidate would bootstrap its group."""
+        return _bootstraps(self.group)
+
+    @property
     def before_bootstrap(self) -> tuple[Missing, ...]:
         """Return what the candidate must have before its group is bootstrapped from it.
 

@@ -78,12 +78,24 @@ class _Steps:
         for doubt in self.promotion.doubts:
             yield PromotionStep(candidate.name, f"{doubt[0].upper()}{doubt[1:]}.")
         for name in self.promotion.unread:
-            if name not in self.servers:
-                yield PromotionStep(
-                    name,
-                    "This source was not read. What only it has is lost, or hidden once it returns:"
-                    " add it to the servers, or accept that.",
-                )
+            what, way = (
+                ("server", "read it")
+                if name in self.servers
+                else ("source", "add it to the servers")
+            )
+            yield PromotionStep(
+                name,
+                f"This {what} was not read. What only it has is lost, or hidden once it returns:"
+                f" {way}, or accept that."
+                + (
+                    " A group that is bootstrapped without it would use its GTIDs for other"
+                    " transactions (E4)."
+                    if self.promotion.bootstraps
+                    else ""
+                ),
+            )
+        for name, what in self.promotion.open:
+            yield PromotionStep(name, f"Not known: {what}. Run this again.")
 
     def _before_bootstrap(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
         """Yield what the candidate must have first, and which servers wait; no bootstrap yet."""
@@ -116,18 +128,13 @@ class _Steps:
 
     def _for_others(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
         """Yield the steps of every other server: point it, or why it is not pointed."""
-        open_, group = dict(self.promotion.open), self.promotion.group
+        group = self.promotion.group
         own = group.servers if group is not None else ()
+        not_known = {*dict(self.promotion.open), *self.promotion.unread}
         for name, server in sorted(self.servers.items()):
-            if name in open_:
-                yield PromotionStep(name, f"Not known: {open_[name]}. Run this again.")
-            elif name in self.promotion.unread:
-                yield PromotionStep(
-                    name,
-                    "It was not read. What only it has is lost, or hidden once it returns: read it,"
-                    " or accept that.",
-                )
-            elif name not in own and name != candidate.name and self._is_kept_from(name):
+            if name in not_known:
+                continue
+            if name not in own and name != candidate.name and self._is_kept_from(name):
                 yield PromotionStep(
                     name,
                     f"Do not point it to {candidate.name} before the repair; then run this again.",
@@ -171,7 +178,7 @@ class _Steps:
             return PromotionStep(
                 candidate.name,
                 f"No server can send it {what}: plan the repair (repair plan) before the failover,"
-                " or these transactions are lost.",
+                f" or these transactions are lost.{self._reuse_of(missing)}",
             )
         receiver = self.servers[missing.receiver]
         is_detached = self._is_detached(receiver.name)

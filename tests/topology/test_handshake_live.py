@@ -205,7 +205,7 @@ def test_a_failover_keeps_what_only_a_relay_log_has(installation97: Installation
         hidden = matrix.answer(replica="two", source="one")
         assert (hidden.outcome, hidden.gtid_set) == (Outcome.DIVERGED, GtidSet.parse(last))
         steps = promotion_steps(promotion_of(matrix, "one"), snapshot)
-        assert [each.server for each in steps] == ["", "two", ""]
+        assert [each.server for each in steps] == ["", "source", "two", ""]
         two.execute(f"{two.dialect.start_replica} SQL_THREAD")
         for step in steps:
             for statement in step.statements:

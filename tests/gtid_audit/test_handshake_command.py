@@ -141,7 +141,10 @@ def test_a_promotion_shows_what_breaks_and_the_order(capsys: pytest.CaptureFixtu
     assert text.startswith(" CRITICAL   shop · 3 servers · promote a")
     assert "b would be the better candidate." in text
     assert "  1. Stop all writes of clients" in text
-    assert "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'b.example'" in text
+    # b could send it, and what a has lost: a would refuse c then.
+    assert "rebuild this server from a backup or a clone" in " ".join(text.split())
+    show_handshakes(shown(*THREE, promote="b"))
+    assert "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'b.example'" in capsys.readouterr().out
 
 
 def test_an_offered_set_shows_one_answer_for_each_server(

@@ -164,3 +164,46 @@ def test_what_a_group_with_members_loses_it_uses_again() -> None:
     assert lost.endswith(
         "Without them, the group would use these GTIDs for other transactions (E4)."
     )
+
+
+def test_a_donor_spreads_nothing_that_the_candidate_does_not_get() -> None:
+    """a and b have one server_id, so a cannot fetch b:1; c would get it from b."""
+    a, c = one("a", "a:1-5", purged="a:1-4", server_id=7), one("c", "a:1-2")
+    for executed, donor in (("a:1-5 b:1", None), ("a:1-5", "b")):
+        promotion, steps = of_servers("a", a, one("b", executed, server_id=7), c)
+        assert {each.answer.replica: each.donor for each in promotion.obstacles}["c"] == donor
+        assert any("CHANGE" in text for step in of(steps, "c") for text in step.statements) is bool(
+            donor
+        )
+    # A candidate that fetches it first has it, too.
+    promotion, _ = of_servers("a", a, one("b", "a:1-5 b:1"), c)
+    assert {each.answer.replica: each.donor for each in promotion.obstacles} == {
+        "b": None,
+        "c": "b",
+    }
+
+
+def test_a_server_with_more_than_the_candidate_gets_is_not_pointed_after_its_donor() -> None:
+    """c has b:1 already, and a cannot fetch it."""
+    a = one("a", "a:1-5", purged="a:1-4", server_id=7)
+    servers = (a, one("b", "a:1-5 b:1", server_id=7), one("c", "a:1-2 b:1"))
+    promotion, steps = of_servers("a", *servers)
+    assert (promotion.verdict, "c" in promotion.blocked) == (Verdict.CRITICAL, True)
+    assert not any(step.statements for step in of(steps, "c"))
+
+
+def test_a_candidate_brings_nothing_into_its_group_by_the_channel_before_it_joins() -> None:
+    """d also has d:1. If the primary fetches that, c may have it; otherwise the group refuses c."""
+    outside = server("d", "g:1-9 d:1", channels=(a_channel("a", A),))
+    promotion, _ = promoted("c", *PURGED, left("c", "g:1-5"), outside)
+    assert [(each.gtid_set, each.receiver) for each in promotion.missing] == [
+        (sets("d:1"), "a"),
+        (sets("g:6-9"), "c"),
+    ]
+    assert not promotion.is_kept_out
+    same_id = replace(PURGED[0], server_id=7)
+    promotion, steps = promoted(
+        "c", same_id, PURGED[1], left("c", "g:1-5"), replace(outside, server_id=7)
+    )
+    assert (promotion.verdict, promotion.is_kept_out) == (Verdict.CRITICAL, True)
+    assert not any(step.statements for step in of(steps, "c"))

@@ -20,7 +20,6 @@ from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.runway import deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import (
     AnsweringSource,
-    FailedCheck,
     Offer,
     Outcome,
     SourceAnswer,
@@ -62,8 +61,8 @@ class HandshakeMatrix:
     groups: tuple[GroupState, ...] = ()  # of which the members are known
     # What an ONLINE member has received from its group, and a blocked queue does not apply.
     queues: tuple[tuple[str, GtidSet], ...] = ()
-    # (server, source that has purged what it needs, what the server has and the source has not).
-    # Rebuilt, the server would lose it.
+    # (server, source that refuses it, what the server has and the source has not). Rebuilt, the
+    # server would lose it.
     beyond: tuple[tuple[str, str, GtidSet], ...] = ()
     compared: tuple[tuple[str, str], ...] = ()  # servers whose contents the audit compared
 
@@ -81,6 +80,13 @@ class HandshakeMatrix:
     def of_replica(self, replica: str) -> tuple[SourceAnswer, ...]:
         """Return the answers of all the others to one server."""
         return tuple(each for each in self.answers if each.replica == replica)
+
+    def beyond_of(self, answer: SourceAnswer) -> GtidSet:
+        """Return what a refused server has and the source has not; nothing if it is accepted."""
+        cell = answer.replica, answer.source
+        return GtidSet.union_of(
+            extra for replica, source, extra in self.beyond if (replica, source) == cell
+        )
 
     @property
     def verdict(self) -> Verdict:
@@ -262,9 +268,9 @@ class _Cluster:
                 yield name, left
 
     def beyond(self, answers: Iterable[SourceAnswer]) -> Iterator[tuple[str, str, GtidSet]]:
-        """Yield what servers have that a source has not, if it refuses them for purged logs."""
+        """Yield what servers have that a source has not, if it refuses them."""
         for each in answers:
-            if each.refusal is not FailedCheck.PURGED or each.group:
+            if each.refusal is None or each.group:
                 continue
             source = self.sources[each.source]
             extra = self.readings[each.replica].first.gtid_executed - source.has - source.arriving

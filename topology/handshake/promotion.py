@@ -16,8 +16,8 @@ something that it has not applied (`unapplied`): the steps end with the wait.
 
 After that: let the candidate fetch, clear what would be refused or hidden, then point each server
 to it. A server that the candidate refuses because it has purged (1236) can first replicate from a
-*donor*: a server that serves it and sends all that the candidate has purged. A server whose
-obstacle no statement clears (`blocked`) is not pointed.
+*donor*: a server that serves it and sends all that the candidate has purged, and nothing that the
+candidate would not have. A server whose obstacle no statement clears (`blocked`) is not pointed.
 
 In a replication group nothing is pointed: its members follow the primary that they elect. A member
 that is ONLINE needs one statement to become the primary. A server that is not a member has to join
@@ -61,7 +61,7 @@ class Obstacle:
         """Return whether a donor, or what the candidate fetches first, removes it."""
         answer = self.answer
         if answer.refusal is FailedCheck.PURGED:
-            return self.donor is not None
+            return self.donor is not None and self.beyond <= fetched
         if answer.refusal is FailedCheck.NOT_IN_GROUP:  # once the group has it, the server may join
             return answer.joins == answer.replica and answer.gtid_set <= fetched
         is_hidden_only = answer.outcome is Outcome.DIVERGED and not (
@@ -178,22 +178,21 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     }
     # What a secondary gets depends on its primary, which is evaluated itself.
     answers = tuple(each for each in answers if each.group or not each.through)
-    beyond = {(replica, source): extra for replica, source, extra in matrix.beyond}
+    group = group_of(matrix.groups, candidate)
+    missing = tuple(_missing(matrix, candidate))
+    fetched = _fetched(missing, group)
     obstacles = tuple(
-        Obstacle(each, _donor(matrix, each), beyond.get((each.replica, candidate), GtidSet()))
+        Obstacle(each, _donor(matrix, each, fetched), matrix.beyond_of(each))
         for each in answers
         if not each.attaches and each.outcome is not Outcome.UNKNOWN
     )
-    missing = tuple(_missing(matrix, candidate))
     ranked = sorted(matrix.servers, key=lambda name: _cost(matrix, name))
     is_best = _cost(matrix, ranked[0])[:-1] == _cost(matrix, candidate)[:-1]
     arrives = GtidSet.union_of(each.ahead for each in answers)
     doubts = tuple(dict.fromkeys(doubt for each in answers for doubt in each.doubts))
-    group = group_of(matrix.groups, candidate)
     joins = group is not None and candidate not in group.online
     queued = tuple(each for each in matrix.queues if each[0] == candidate)
     unapplied = (*matrix.unapplied, *queued)
-    fetched = _fetched(missing, group)
     return Promotion(
         candidate,
         _verdict(
@@ -291,13 +290,14 @@ def _ways(matrix: HandshakeMatrix, candidate: str) -> Iterator[tuple[GtidSet, st
     receiver = candidate
     if group is not None and group.members and candidate not in group.primaries:
         receiver = next(iter(group.primaries), candidate)
-    yield from _by_channel(matrix, receiver)
+    by_receiver = {donor: part for part, donor, _ in _by_channel(matrix, receiver)}
+    yield from ((part, donor, receiver) for donor, part in by_receiver.items())
     if group is not None and receiver != candidate and candidate not in group.online:
-        # What the group has already, the candidate may fetch before it joins.
+        # Before it joins, from a server that brings nothing that the group will not have then.
         for part, donor, name in _by_channel(matrix, candidate):
-            on_group = matrix.answer(replica=donor, source=receiver)
-            if on_group.outcome not in _NOTHING_SENT:
-                yield part - on_group.gtid_set - on_group.ahead, donor, name
+            extra = _extra(matrix, of=donor, on=receiver)
+            if extra <= by_receiver.get(donor, GtidSet()):
+                yield part - extra, donor, name
     if _bootstraps(group):
         yield from recovery
 
@@ -319,16 +319,33 @@ def _by_channel(matrix: HandshakeMatrix, receiver: str) -> Iterator[tuple[GtidSe
             yield each.fetched, each.source, receiver
 
 
-def _donor(matrix: HandshakeMatrix, refused: SourceAnswer) -> str | None:
-    """Return a server that sends a refused one, by a channel, all that the candidate has purged."""
+def _donor(matrix: HandshakeMatrix, refused: SourceAnswer, fetched: GtidSet) -> str | None:
+    """Return a server that sends a refused one, by a channel, all that the candidate has purged.
+
+    It sends all that it has: what the candidate, or the group, would not have is spread by that.
+    """
     if refused.refusal is not FailedCheck.PURGED:
         return None
+    server = refused.joins or refused.replica
+    target = refused.replica if server == refused.source else refused.source
     donors = (
         answer.source
-        for answer in matrix.of_replica(refused.joins or refused.replica)
-        if answer.attaches and not answer.group and refused.gtid_set <= answer.fetched
+        for answer in matrix.of_replica(server)
+        if answer.attaches
+        and not answer.group
+        and refused.gtid_set <= answer.fetched
+        and _extra(matrix, of=answer.source, on=target) <= fetched
     )
     return next(donors, None)
+
+
+def _extra(matrix: HandshakeMatrix, *, of: str, on: str) -> GtidSet:
+    """Return what a server has and another one neither has nor is about to receive."""
+    if of == on:
+        return GtidSet()
+    answer = matrix.answer(replica=of, source=on)
+    hidden = answer.gtid_set if answer.outcome is Outcome.DIVERGED else GtidSet()
+    return hidden | matrix.beyond_of(answer)
 
 
 def _cost(matrix: HandshakeMatrix, name: str) -> tuple[bool, int, int, int, int, int, str]:

@@ -232,8 +232,9 @@ class _Steps:
         if answer.refusal is FailedCheck.PURGED and obstacle.donor is None:
             yield PromotionStep(
                 server.name,
-                f"{candidate.name} has purged {gone.shortened()}, and no server can send it:"
-                " rebuild this server from a backup or a clone."
+                f"{candidate.name} has purged {gone.shortened()}, and no server can send it without"
+                f" others that {candidate.name} would not have: rebuild this server from a backup"
+                " or a clone."
                 + (
                     f" It has {obstacle.beyond.shortened()}, which {candidate.name} does not have:"
                     " save their content first (repair plan)."

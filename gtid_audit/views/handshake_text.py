@@ -197,7 +197,11 @@ def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
     if answer.gtid_set:
         yield "set", Text(answer.gtid_set.shortened())
     if answer.unlike:
-        yield "E4", line_of(f"another content on both: {answer.unlike.shortened()}")
+        text = (
+            f"another content on both: {answer.unlike.shortened()}. Without --content, an audit"
+            " compares only some transactions: there may be more."
+        )
+        yield "E4", line_of(text)
     if answer.dropped and not answer.group:
         yield (
             "lost",

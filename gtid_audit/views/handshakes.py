@@ -56,6 +56,7 @@ class Handshakes:
                     }
                     for each in self.matrix.groups
                 ],
+                "contents_compared": [list(each) for each in self.matrix.compared],
                 "promotion": None if self.promotion is None else self._promotion(self.promotion),
                 "unknown": [
                     {"server": server, "reason": reason} for server, reason in self.matrix.unread
@@ -72,7 +73,13 @@ class Handshakes:
                 {"server": server, "gtid_set": str(left)} for server, left in promotion.unapplied
             ],
             "missing": [
-                {"gtid_set": str(each.gtid_set), "donor": each.donor} for each in promotion.missing
+                {
+                    "gtid_set": str(each.gtid_set),
+                    "donor": each.donor,
+                    "receiver": each.receiver or None,
+                    "holders": list(each.holders),
+                }
+                for each in promotion.missing
             ],
             "breaks": [
                 {"server": each.answer.replica, "donor": each.donor} for each in promotion.obstacles

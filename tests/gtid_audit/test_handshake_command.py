@@ -16,6 +16,7 @@ from tests.consumers import a_consumer, an_unread_consumer
 from tests.snapshots import a_cluster, an_unread
 from tests.topology.test_group_handshake import left, member, server
 from tests.topology.test_handshake import one, sets
+from tests.topology.test_unlike_contents import compared, with_differences
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
 from topology.policy import Policy
@@ -140,7 +141,10 @@ def test_a_promotion_shows_what_breaks_and_the_order(capsys: pytest.CaptureFixtu
     assert text.startswith(" CRITICAL   shop · 3 servers · promote a")
     assert "b would be the better candidate." in text
     assert "  1. Stop all writes of clients" in text
-    assert "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'b.example'" in text
+    # b could send it, and what a has lost: a would refuse c then.
+    assert "rebuild this server from a backup or a clone" in " ".join(text.split())
+    show_handshakes(shown(*THREE, promote="b"))
+    assert "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'b.example'" in capsys.readouterr().out
 
 
 def test_an_offered_set_shows_one_answer_for_each_server(
@@ -164,6 +168,7 @@ def test_the_document_has_all_of_it() -> None:
         "offered",
         "answers",
         "groups",
+        "contents_compared",
         "promotion",
         "unknown",
     ]
@@ -171,9 +176,28 @@ def test_the_document_has_all_of_it() -> None:
     [refused] = [each for each in document["answers"] if each["refusal"] == "more_gtids"]
     assert (refused["source"], refused["replica"], refused["errno"]) == ("a", "b", 13114)
     assert (refused["gtid_set"], refused["gtid_count"]) == (str(sets("a:6-7")), 2)
-    assert document["promotion"]["missing"][-1]["donor"] is None
+    assert document["promotion"]["missing"][-1] == {
+        "gtid_set": str(sets("a:6-7")),
+        "donor": None,
+        "receiver": None,
+        "holders": ["b"],
+    }
     assert document["promotion"]["best"] == "b"
     assert shown(*THREE, promote="a").document() == shown(*THREE, promote="a").document()
+
+
+def test_contents_that_differ_are_shown_with_what_was_compared(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    servers = (one("a", "a:1-5"), one("b", "a:1-5"))
+    snapshot = a_cluster("shop", *servers).with_contents(compared(("a", "b")))
+    audit = with_differences(snapshot, "a:5", ("a", "b"))
+    found = handshakes_of(snapshot, audit, Policy(), offered=None, promote=None)
+    assert found.document()["contents_compared"] == [["a", "b"]]
+    show_handshakes(found)
+    text = " ".join(capsys.readouterr().out.split())
+    assert "hides 1" in text
+    assert f"another content on both: {sets('a:5')}. Without --content, an audit compares" in text
 
 
 def test_a_name_that_is_no_server_is_refused() -> None:

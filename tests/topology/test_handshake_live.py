@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import permutations
 
+import pymysql
 import pytest
 
 from compose.faults import commit
@@ -204,7 +205,7 @@ def test_a_failover_keeps_what_only_a_relay_log_has(installation97: Installation
         hidden = matrix.answer(replica="two", source="one")
         assert (hidden.outcome, hidden.gtid_set) == (Outcome.DIVERGED, GtidSet.parse(last))
         steps = promotion_steps(promotion_of(matrix, "one"), snapshot)
-        assert [each.server for each in steps] == ["", "two", ""]
+        assert [each.server for each in steps] == ["", "source", "two", ""]
         two.execute(f"{two.dialect.start_replica} SQL_THREAD")
         for step in steps:
             for statement in step.statements:
@@ -264,6 +265,36 @@ def test_settings_that_refuse_are_predicted_with_their_text(installation97: Inst
         (b.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={a.value('@@server_uuid')}\n")
         b.restart()
         hold(FailedCheck.SAME_SERVER_UUID)
+
+
+def test_a_wait_names_the_delay_and_how_it_is_not_ended(installation: Installation) -> None:
+    with two_servers(installation) as two:
+        a, b = two["a"], two["b"]
+        words = b.dialect
+        option = f"{words.words.option_prefix}DELAY"
+        follow(b, a)
+        b.execute(words.stop_replica, f"{words.words.change_source} {option} = 3600")
+        b.execute(words.start_replica)
+        late = commit(a, "CREATE DATABASE late")
+        await_received(b, late)
+        snapshot = read(two)
+        waits = [
+            step.what
+            for step in promotion_steps(promotion_of(matrix_of(snapshot), "b"), snapshot)
+            if "Wait until" in step.what
+        ]
+        assert waits
+        assert all(f"{option} delays b by 3,600 s" in each for each in waits)
+        shorter = f"{words.words.change_source} {option} = 0"
+        b.execute(f"{words.stop_replica} SQL_THREAD")
+        if option == "MASTER_DELAY":
+            with pytest.raises(pymysql.err.OperationalError, match="1198"):
+                b.execute(shorter)
+        else:
+            b.execute(shorter)
+        assert late in b.replica_status()["Retrieved_Gtid_Set"]
+        b.execute(words.stop_replica, shorter)
+        assert not b.replica_status()["Retrieved_Gtid_Set"]
 
 
 @pytest.mark.parametrize("digits", [12, 13])

@@ -36,6 +36,7 @@ from topology.facts.memberships import Membership, uuid_of_group
 from topology.facts.refusal_texts import no_donor_text, not_in_group_text
 from topology.facts.reset_signs import excludes_reset
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.readings.group_view import GROUP_APPLIER
 from topology.readings.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
 
@@ -237,6 +238,32 @@ class GroupAnswers:
         if leaver.extra and membership.parts and (leaver.unseen or membership.absent):
             others = ", ".join(leaver.unseen) or "members that were not read"
             yield f"what only {server.name} has may still arrive in the group from {others}"
+
+
+def blocked_queues(
+    facts: ClusterFacts, findings: Collection[Finding]
+) -> Iterator[tuple[str, GtidSet]]:
+    """Yield what ONLINE members have received and do not apply, because their queue is blocked.
+
+    A member has what it received: it applies it as soon as the lock ends (A5), so it is not lost.
+    After an error of a worker a member is not ONLINE. A queue that moves is no reason to wait: the
+    plugin waits for it before the new primary accepts writes.
+    """
+    for name in (name for each in group_states(facts) for name in each.online):
+        group, reading = facts.last[name].group, facts.fully_read.get(name)
+        if group is None or reading is None:
+            continue
+        left = group.received - reading.last.gtid_executed
+        if left and any(_blocks_queue(each, name) for each in findings):
+            yield name, left
+
+
+def _blocks_queue(found: Finding, member: str) -> bool:
+    if found.replica != member or found.channel != GROUP_APPLIER:
+        return False
+    is_waiting = any(each.name == "wait" for each in found.strategies)
+    is_idle = found.severity is not Severity.INFO or not is_waiting
+    return found.code in ("A5", "A8") or (found.code == "T2" and is_idle)
 
 
 def running_channels(server: ServerSnapshot) -> tuple[ChannelSnapshot, ...]:

@@ -38,11 +38,9 @@ def group_steps(
     group, candidate = promotion.group, servers[promotion.candidate]
     if group is None:
         return
-    refused = next(
-        (each.answer for each in promotion.obstacles if _is_about(each.answer, candidate)), None
-    )
+    refused = next((each for each in promotion.obstacles if each.refuses(candidate.name)), None)
     if refused is not None:
-        yield PromotionStep(candidate.name, why_not_joining(refused))
+        yield PromotionStep(candidate.name, why_not_joining(refused.answer))
         return
     if promotion.is_kept_out:
         yield PromotionStep(
@@ -66,13 +64,10 @@ def group_steps(
                 " clients and replicas (6400).",
                 ("SET GLOBAL offline_mode = OFF;",),
             )
+    kept = {candidate.name, *promotion.blocked, *dict(promotion.open), *promotion.unread}
     for name in group.outside:
-        if name != candidate.name and name not in promotion.blocked:
+        if name not in kept:
             yield _join(servers[name], group)
-
-
-def _is_about(answer: SourceAnswer, candidate: ServerSnapshot) -> bool:
-    return answer.joins == candidate.name and answer.refusal is not None
 
 
 def why_not_joining(answer: SourceAnswer) -> str:
@@ -83,7 +78,7 @@ def why_not_joining(answer: SourceAnswer) -> str:
     if answer.refusal is FailedCheck.PURGED:
         return (
             f"Each member has purged {gone}, and no server can send it: replace the data of this"
-            " server by a clone of a member, then let it join."
+            " server by a clone of a member, then run this again: it has the sets of that member."
         )
     return (
         f"No member has {gone}: the group refuses this server (3092). Save the content first, then"

@@ -2,19 +2,20 @@
 
 1. A server that was not read, or that was restarted or reset between its readings, is UNKNOWN in
    its row and its column.
-2. What is on its way to a source, and what differs under one GTID, comes from the audit.
+2. What is on its way to a source, and what differs under one GTID, comes from the audit. Whether a
+   third server has one content or the other is often not known (unlike_contents.py).
 3. Servers of one replication group are answered by the group (group_answers.py). A secondary has
    the answers of its primary to servers outside the group: it receives from them only through it.
 4. The verdict answers whether a failover is possible: OK if each server could replicate from each
    other, WARNING if there is at least one source for all, CRITICAL if there is none.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.catalogue.findings import ClusterAudit, Severity, Verdict
+from topology.catalogue.findings import ClusterAudit, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.runway import deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import (
@@ -27,9 +28,12 @@ from topology.facts.unseen import address_of, undeclared_channels
 from topology.handshake.group_answers import (
     GroupAnswers,
     GroupState,
+    blocked_queues,
     doubts_of_states,
     group_states,
 )
+from topology.handshake.group_names import doubt_of_names
+from topology.handshake.unlike_contents import ContentsOfTwo, UnlikeContents
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ReadTwice, ServerSnapshot
 from topology.rules.answering_sources import (
@@ -55,6 +59,12 @@ class HandshakeMatrix:
     # What a server has received and not applied: CHANGE REPLICATION SOURCE deletes it.
     unapplied: tuple[tuple[str, GtidSet], ...] = ()
     groups: tuple[GroupState, ...] = ()  # of which the members are known
+    # What an ONLINE member has received from its group, and a blocked queue does not apply.
+    queues: tuple[tuple[str, GtidSet], ...] = ()
+    # (server, source that refuses it, what the server has and the source has not). Rebuilt, the
+    # server would lose it.
+    beyond: tuple[tuple[str, str, GtidSet], ...] = ()
+    compared: tuple[tuple[str, str], ...] = ()  # servers whose contents the audit compared
 
     def answer(self, *, replica: str, source: str) -> SourceAnswer:
         """Return one cell. Raises KeyError."""
@@ -70,6 +80,13 @@ class HandshakeMatrix:
     def of_replica(self, replica: str) -> tuple[SourceAnswer, ...]:
         """Return the answers of all the others to one server."""
         return tuple(each for each in self.answers if each.replica == replica)
+
+    def beyond_of(self, answer: SourceAnswer) -> GtidSet:
+        """Return what a refused server has and the source has not; nothing if it is accepted."""
+        cell = answer.replica, answer.source
+        return GtidSet.union_of(
+            extra for replica, source, extra in self.beyond if (replica, source) == cell
+        )
 
     @property
     def verdict(self) -> Verdict:
@@ -102,6 +119,9 @@ def handshake_matrix(
         (*not_comparable(cluster.facts), *cluster.not_listed(policy), *cluster.absent(policy)),
         tuple(cluster.unapplied()),
         group_states(cluster.facts),
+        tuple(blocked_queues(cluster.facts, audit.findings)),
+        tuple(cluster.beyond(answers)),
+        snapshot.contents.pairs if snapshot.contents is not None else (),
     )
 
 
@@ -161,6 +181,7 @@ class _Cluster:
     readings: dict[str, ReadTwice]
     sources: dict[str, AnsweringSource]  # with what the audit knows to be on its way to them
     groups: GroupAnswers
+    contents: UnlikeContents
 
     @classmethod
     def of(cls, snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy) -> "_Cluster":
@@ -176,6 +197,11 @@ class _Cluster:
                 for name, each in readings.items()
             },
             GroupAnswers(facts, audit.findings),
+            UnlikeContents.of(
+                audit.findings,
+                snapshot.contents,
+                {name: each.last.gtid_executed for name, each in readings.items()},
+            ),
         )
 
     def cell(self, *, replica: str, source: str) -> SourceAnswer:
@@ -184,10 +210,10 @@ class _Cluster:
             if name not in self.readings:
                 unread = f"the sets of {name}"
                 return SourceAnswer(source, replica, Outcome.UNKNOWN, unread=unread)
-        unlike = self._unlike(replica, source)
-        by_group = self.groups.between(replica=replica, source=source, unlike=unlike)
+        contents = self.contents.between(replica, source)
+        by_group = self.groups.between(replica=replica, source=source, unlike=contents.unlike)
         if by_group is not None:
-            return by_group
+            return _with_contents(by_group, contents)
         primary, unread = self.groups.stand_in(replica)
         if unread:
             return SourceAnswer(source, replica, Outcome.UNKNOWN, unread=unread)
@@ -210,9 +236,11 @@ class _Cluster:
             self.facts.graph.group_uuids,
         )
         answering = self.sources[source]
-        answer = answer_to(self.facts, offer, answering, unlike)
-        doubts = doubts_of_states(last, answering.last)
-        return replace(answer, doubts=(*answer.doubts, *doubts))
+        answer = answer_to(self.facts, offer, answering, contents.unlike)
+        doubts = [*doubts_of_states(last, answering.last)]
+        if names := doubt_of_names(self.facts, replica=replica, source=source):
+            doubts.append(names)
+        return _with_contents(replace(answer, doubts=(*answer.doubts, *doubts)), contents)
 
     def not_listed(self, policy: Policy) -> Iterator[tuple[str, str]]:
         """Yield the sources that were not read: only they may have some transactions."""
@@ -239,12 +267,28 @@ class _Cluster:
             if left:
                 yield name, left
 
-    def _unlike(self, replica: str, source: str) -> GtidSet:
-        """Return the GTIDs under which the logs of two servers have different transactions (E4)."""
-        return GtidSet.union_of(
-            finding.gtid_set
-            for finding in self.audit.findings
-            if finding.code == "E4"
-            and finding.severity is not Severity.INFO
-            and {finding.source, finding.replica} == {source, replica}
+    def beyond(self, answers: Iterable[SourceAnswer]) -> Iterator[tuple[str, str, GtidSet]]:
+        """Yield what servers have that a source has not, if it refuses them."""
+        for each in answers:
+            if each.refusal is None or each.group:
+                continue
+            source = self.sources[each.source]
+            extra = self.readings[each.replica].first.gtid_executed - source.has - source.arriving
+            for uuid in self.facts.policy.allowed_uuids:
+                extra = extra.without_uuid(uuid)
+            if extra:
+                yield each.replica, each.source, extra
+
+
+def _with_contents(answer: SourceAnswer, contents: ContentsOfTwo) -> SourceAnswer:
+    """Return an answer with what is not known of the contents of the two servers."""
+    if contents.unread and answer.attaches:
+        return SourceAnswer(
+            answer.source,
+            answer.replica,
+            Outcome.UNKNOWN,
+            unread=contents.unread,
+            group=answer.group,
         )
+    unread = (contents.unread,) if contents.unread else ()
+    return replace(answer, doubts=(*answer.doubts, *contents.doubts, *unread))

@@ -3,20 +3,24 @@
 1. The address of a source is the one that an existing channel uses for it, otherwise the one from
    which it was audited: replicas may need another.
 2. A channel keeps the account and password that it has. A server without a channel needs both.
-3. While anything waits in a relay log, the steps are waits only.
+3. While anything waits in a relay log, the steps are waits only (promotion_waits.py).
 4. Members of a replication group are not pointed (group_steps.py), except the primary of a group
    that is to follow a server outside it.
+5. What a step changes for good ends the steps: a clone, or what a candidate fetches before it
+   bootstraps its group. The sets that were read do not hold after it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from binlog.quoting import quote_number, quote_string
-from topology.facts.graph import build_graph
+from topology.facts.graph import Graph, build_graph
+from topology.facts.memberships import uuid_of_group
 from topology.facts.source_answer import FailedCheck
 from topology.handshake.group_answers import group_of
 from topology.handshake.group_steps import for_channel, group_steps, why_not_joining
 from topology.handshake.promotion import Missing, Obstacle, Promotion, PromotionStep
+from topology.handshake.promotion_waits import delays_of, wait_for_gtids, wait_steps
 from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -30,9 +34,10 @@ def promotion_steps(promotion: Promotion, snapshot: ClusterSnapshot) -> tuple[Pr
         text = "It was not read, or is not evaluated: audit the servers first."
         return (PromotionStep(promotion.candidate, text),)
     addresses = {server.name: (server.host, server.port) for server in snapshot.last}
-    for edge in build_graph(snapshot).edges:
+    graph = build_graph(snapshot)
+    for edge in graph.edges:
         addresses[edge.source] = (edge.channel.source_host, edge.channel.source_port)
-    return tuple(_Steps(promotion, servers, addresses).in_order())
+    return tuple(_Steps(promotion, servers, addresses, graph).in_order())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +45,31 @@ class _Steps:
     promotion: Promotion
     servers: dict[str, ServerSnapshot]
     addresses: dict[str, tuple[str, int]]
+    graph: Graph
 
     def in_order(self) -> Iterator[PromotionStep]:
         candidate = self.servers[self.promotion.candidate]
+        yield from self._before_all(candidate)
+        if self.promotion.waits:
+            yield from wait_steps(self.promotion, self.servers, self.graph)
+            return
+        if self.promotion.before_bootstrap:
+            yield from self._before_bootstrap(candidate)
+            return
+        is_kept_out = self.promotion.is_kept_out
+        if not is_kept_out:  # a clone would replace what it fetched
+            for missing in self.promotion.missing:
+                if not missing.is_recovered:
+                    yield self._fetch(candidate, missing)
+        for obstacle in self.promotion.obstacles:
+            yield from self._clear(candidate, obstacle)
+        yield from group_steps(self.promotion, self.servers)
+        yield from self._for_others(candidate)
+        if (candidate.channels or self._gets_channel()) and not is_kept_out:
+            yield _detach(candidate)
+
+    def _before_all(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
+        """Yield what the operator has to know or to do before any other step."""
         if not self._is_within_group():
             text = (
                 "Stop all writes of clients, and run this again: the sets must not change any more."
@@ -51,40 +78,84 @@ class _Steps:
         for doubt in self.promotion.doubts:
             yield PromotionStep(candidate.name, f"{doubt[0].upper()}{doubt[1:]}.")
         for name in self.promotion.unread:
-            if name not in self.servers:
-                yield PromotionStep(
-                    name,
-                    "This source was not read. What only it has is lost, or hidden once it returns:"
-                    " add it to the servers, or accept that.",
+            what, way = (
+                ("server", "read it")
+                if name in self.servers
+                else ("source", "add it to the servers")
+            )
+            yield PromotionStep(
+                name,
+                f"This {what} was not read. What only it has is lost, or hidden once it returns:"
+                f" {way}, or accept that."
+                + (
+                    " A group that is bootstrapped without it would use its GTIDs for other"
+                    " transactions (E4)."
+                    if self.promotion.bootstraps
+                    else ""
+                ),
+            )
+        for name, what in self.promotion.open:
+            yield PromotionStep(name, f"Not known: {what}. Run this again.")
+
+    def _before_bootstrap(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
+        """Yield what the candidate must have first, and which servers wait; no bootstrap yet."""
+        name = candidate.name
+        for missing in self.promotion.before_bootstrap:
+            extra = f"{missing.gtid_set.shortened()}, which {name} does not have"
+            why = f"{_have(missing.holders)} {extra}.{self._reuse_of(missing)}"
+            repair = f"plan the repair of {' and '.join(missing.holders)} (repair plan)"
+            if missing.is_recovered:
+                text = (
+                    f"{why} Bootstrap the group from {missing.donor} instead (handshake --promote"
+                    f" {missing.donor}): then {name} can join it, and become its primary. If their"
+                    f" content is not needed, {repair}."
                 )
-        if self.promotion.waits:
-            yield from self._waits(candidate)
-            return
-        for missing in (each for each in self.promotion.missing if not each.is_recovered):
-            yield self._fetch(candidate, missing)
-        for obstacle in self.promotion.obstacles:
-            yield from self._clear(candidate, obstacle)
-        yield from group_steps(self.promotion, self.servers)
-        open_, group = dict(self.promotion.open), self.promotion.group
+                yield PromotionStep(name, text)
+            elif missing.donor is None:
+                text = f"{why} No server can send them to it: {repair} before the bootstrap."
+                yield PromotionStep(name, text)
+            else:
+                text = (
+                    f"{why} Let it replicate from {missing.donor} before the bootstrap, wait until"
+                    f" it has them, and detach it again. If their content is not needed, {repair}"
+                    " instead."
+                )
+                yield self._receive(candidate, missing, text, detached=True)
+        for each in sorted({each.answer.replica for each in self.promotion.obstacles}):
+            text = f"Do not let it replicate from {name}, or join its group, before that."
+            yield PromotionStep(each, text)
+        yield PromotionStep("", "Run this again: only then can the group be bootstrapped.")
+
+    def _for_others(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
+        """Yield the steps of every other server: point it, or why it is not pointed."""
+        group = self.promotion.group
         own = group.servers if group is not None else ()
+        not_known = {*dict(self.promotion.open), *self.promotion.unread}
         for name, server in sorted(self.servers.items()):
-            if name in open_:
-                yield PromotionStep(name, f"Not known: {open_[name]}. Run this again.")
-            elif name in self.promotion.unread:
-                yield PromotionStep(
-                    name,
-                    "It was not read. What only it has is lost, or hidden once it returns: read it,"
-                    " or accept that.",
-                )
-            elif name not in own and name != candidate.name and self._is_kept_from(name):
+            if name in not_known:
+                continue
+            if name not in own and name != candidate.name and self._is_kept_from(name):
                 yield PromotionStep(
                     name,
                     f"Do not point it to {candidate.name} before the repair; then run this again.",
                 )
             elif name != candidate.name and self._is_pointed(name):
                 yield self._point(server, candidate.name, f"Point it to {candidate.name}.")
-        if candidate.channels:
-            yield _detach(candidate)
+
+    def _gets_channel(self) -> bool:
+        """Return whether a step gives the candidate a channel that it keeps until the end."""
+        candidate = self.promotion.candidate
+        fetches = any(each.receiver == candidate for each in self.promotion.missing)
+        return fetches and not self._is_detached(candidate)
+
+    def _is_detached(self, receiver: str) -> bool:
+        """Return whether a step that lets a server fetch also ends its channel.
+
+        The group changes its primary, and accepts a server, only while no channel runs there.
+        """
+        group = self.promotion.group
+        is_primary = group is not None and self.promotion.candidate in group.primaries
+        return group is not None and not (is_primary and receiver == self.promotion.candidate)
 
     def _is_kept_from(self, name: str) -> bool:
         return name in self.promotion.blocked or self.promotion.is_kept_out
@@ -101,40 +172,56 @@ class _Steps:
             return group is None or group is not self.promotion.group
         return group is not self.promotion.group and name == next(iter(group.primaries), None)
 
-    def _waits(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
-        """Yield the waits: CHANGE REPLICATION SOURCE deletes what is not applied."""
-        if self.promotion.arrives:
-            yield PromotionStep(
-                candidate.name,
-                "Wait until it has applied what is on its way.",
-                _wait(candidate, str(self.promotion.arrives)),
-            )
-        for name, left in self.promotion.unapplied:
-            yield PromotionStep(
-                name,
-                f"It has received {left.shortened()} and not applied it. A change of its source"
-                " would delete its relay log, which may be the last copy. Wait until it has applied"
-                " it; if an audit reports A1, A2, A3, A7 or H8, answer that first.",
-                _wait(self.servers[name], str(left)),
-            )
-        yield PromotionStep("", "Run this again: the next steps follow from what was applied.")
-
     def _fetch(self, candidate: ServerSnapshot, missing: Missing) -> PromotionStep:
         what = missing.gtid_set.shortened()
         if missing.donor is None:
             return PromotionStep(
                 candidate.name,
                 f"No server can send it {what}: plan the repair (repair plan) before the failover,"
-                " or these transactions are lost.",
+                f" or these transactions are lost.{self._reuse_of(missing)}",
             )
-        step = self._point(
-            candidate,
-            missing.donor,
-            f"It misses {what}. If their content is needed, let it replicate from {missing.donor}"
-            " first, and wait until it has them; if it is not, plan the repair (repair plan).",
+        receiver = self.servers[missing.receiver]
+        is_detached = self._is_detached(receiver.name)
+        end = ", and wait until it has them" + (", then detach it again" if is_detached else "")
+        if any(each.answer.joins == receiver.name for each in self.promotion.obstacles):
+            text = (
+                f"It misses {what}, and each member has purged some of it. Let it replicate from"
+                f" {missing.donor} first{end}."
+            )
+        else:
+            who = "It misses" if receiver is candidate else "Its group misses"
+            text = (
+                f"{who} {what}.{self._reuse_of(missing)} If their content is needed, let it"
+                f" replicate from {missing.donor} first{end}; if it is not, plan the repair (repair"
+                " plan), and run this again."
+            )
+        return self._receive(receiver, missing, text, detached=is_detached)
+
+    def _reuse_of(self, missing: Missing) -> str:
+        """Return what becomes of GTIDs under the name of a group that does not have them."""
+        group = self.promotion.group
+        uuid = uuid_of_group(group.name) if group is not None else None
+        if uuid is None or not missing.gtid_set.from_uuid(uuid):
+            return ""
+        return " Without them, the group would use these GTIDs for other transactions (E4)."
+
+    def _receive(
+        self, receiver: ServerSnapshot, missing: Missing, text: str, *, detached: bool
+    ) -> PromotionStep:
+        """Return how a server gets what is missing by a channel."""
+        assert missing.donor is not None, "a server can send it"
+        step = self._point(receiver, missing.donor, text)
+        if not step.statements:
+            return step
+        # In state ERROR, no receiver starts (13117).
+        has_failed = receiver.group is not None and receiver.group.member_state == "ERROR"
+        statements = (
+            *(("STOP GROUP_REPLICATION;",) if has_failed else ()),
+            *step.statements,
+            *wait_for_gtids(receiver, missing.gtid_set),
+            *(_end_channel(receiver) if detached else ()),
         )
-        waits = _wait(candidate, str(missing.gtid_set)) if step.statements else ()
-        return PromotionStep(step.server, step.what, (*step.statements, *waits))
+        return PromotionStep(step.server, step.what + delays_of([receiver]), statements)
 
     def _clear(self, candidate: ServerSnapshot, obstacle: Obstacle) -> Iterator[PromotionStep]:
         answer = obstacle.answer
@@ -145,8 +232,15 @@ class _Steps:
         if answer.refusal is FailedCheck.PURGED and obstacle.donor is None:
             yield PromotionStep(
                 server.name,
-                f"{candidate.name} has purged {gone.shortened()}, and no server can send it:"
-                " rebuild this server from a backup or a clone.",
+                f"{candidate.name} has purged {gone.shortened()}, and no server can send it without"
+                f" others that {candidate.name} would not have: rebuild this server from a backup"
+                " or a clone."
+                + (
+                    f" It has {obstacle.beyond.shortened()}, which {candidate.name} does not have:"
+                    " save their content first (repair plan)."
+                    if obstacle.beyond
+                    else ""
+                ),
             )
         elif answer.refusal is FailedCheck.PURGED and obstacle.donor is not None:
             step = self._point(
@@ -155,8 +249,8 @@ class _Steps:
                 f"{candidate.name} has purged {gone.shortened()}: let this server replicate from"
                 f" {obstacle.donor} until it has them.",
             )
-            waits = (*step.statements, *_wait(server, str(gone))) if step.statements else ()
-            yield PromotionStep(step.server, step.what, waits)
+            waits = (*step.statements, *wait_for_gtids(server, gone)) if step.statements else ()
+            yield PromotionStep(step.server, step.what + delays_of([server]), waits)
         elif answer.refusal not in (None, FailedCheck.MORE_GTIDS):
             yield PromotionStep(
                 server.name, f"{candidate.name} would refuse it: {answer.refusal.value}."
@@ -178,17 +272,18 @@ class _Steps:
         """Yield what keeps a server from joining, or what the group does not deliver to it."""
         answer = obstacle.answer
         if answer.joins == self.promotion.candidate:
-            return  # group_steps
+            return  # group_steps, and what it fetches
         name, gone = answer.replica, answer.gtid_set.shortened()
+        if answer.refusal is FailedCheck.NOT_IN_GROUP and name not in self.promotion.blocked:
+            return  # its group fetches that first
         if answer.refusal is FailedCheck.PURGED and obstacle.donor is not None:
-            step = self._point(
-                self.servers[name],
-                obstacle.donor,
+            server = self.servers[name]
+            text = (
                 f"Each member has purged {gone}: let this server replicate from {obstacle.donor}"
-                " until it has them, and detach it again.",
+                " until it has them, and detach it again."
             )
-            waits = (*step.statements, *_wait(self.servers[name], str(answer.gtid_set)))
-            yield PromotionStep(step.server, step.what, waits)
+            way = Missing(answer.gtid_set, obstacle.donor, receiver=name)
+            yield self._receive(server, way, text, detached=True)
         elif answer.refusal is not None:
             yield PromotionStep(name, why_not_joining(answer))
         lost = answer.dropped | answer.unlike
@@ -232,8 +327,9 @@ def _detach(candidate: ServerSnapshot) -> PromotionStep:
     if words is None:
         return PromotionStep(candidate.name, f"{what} {_NO_VERSION}")
     statements = []
-    for each in candidate.channels or ():
-        channel = for_channel(candidate, each.name)
+    # Without a channel before, it has the one by which it fetched what it missed.
+    for name in [each.name for each in candidate.channels or ()] or [""]:
+        channel = for_channel(candidate, name)
         statements += [f"{words.stop_replica}{channel};", f"{words.reset_replica} ALL{channel};"]
     statements += [
         f"SET GLOBAL {name} = OFF;"
@@ -243,12 +339,17 @@ def _detach(candidate: ServerSnapshot) -> PromotionStep:
     return PromotionStep(candidate.name, what, tuple(statements))
 
 
-def _wait(server: ServerSnapshot, gtid_text: str) -> tuple[str, ...]:
-    """Return the statement that waits for GTIDs; none if its words are unknown."""
-    words = _dialect(server)
-    if words is None:
-        return ()
-    return (f"SELECT {words.wait_for_gtids}({quote_string(gtid_text)});",)
+def _end_channel(server: ServerSnapshot) -> tuple[str, ...]:
+    """Return how the channel ends by which a server fetched; one that it had before is kept."""
+    words, channels = _dialect(server), server.channels or ()
+    assert words is not None, "the step has statements"
+    channel = for_channel(server, channels[0].name if channels else "")
+    stop = f"{words.stop_replica}{channel};"
+    return (stop,) if channels else (stop, f"{words.reset_replica} ALL{channel};")
+
+
+def _have(names: tuple[str, ...]) -> str:
+    return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
 
 
 def _dialect(server: ServerSnapshot) -> Dialect | None:

@@ -51,6 +51,15 @@ def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return found
 
 
+def documented(heading: str) -> set[str]:
+    """Return the fields that a section of docs/json.md lists in its table."""
+    page = (Path(__file__).parents[2] / "docs/json.md").read_text()
+    table = page.partition(f"## {heading}")[2].partition("|---|---|")[2].partition("\n\n")[0]
+    rows = [line.split("|") for line in table.strip().splitlines()]
+    listed = " ".join(name + (text if "`events`" in name else "") for _, name, text, _ in rows)
+    return set(re.findall(r"`([a-z_]+)`", listed))
+
+
 # -- what is typed --------------------------------------------------------------------------------
 
 
@@ -104,6 +113,7 @@ def test_a_plan_is_applied_followed_and_listed(
     found = document(capsys)
     assert (found["procedure"], found["plan"], found["state"]) == (procedure, identity, "done")
     assert (found["scripts_done"], found["scripts_total"], found["verdict"]) == (3, 3, "OK")
+    assert {"schema_version", *documented("A procedure")} == {*found, *found["events"][0]}
     kinds = [each["event"] for each in found["events"]]
     assert kinds.count("sent") > 50
     assert [each for each in kinds if each != "sent"] == [

@@ -42,6 +42,9 @@ def reconciled(capsys: pytest.CaptureFixture[str], *words: str, status: int) -> 
     assert run(["reconcile", *words, "--json"]) == status
     [found] = json.loads(capsys.readouterr().out)["clusters"]
     assert isinstance(found, dict)
+    page = (Path(__file__).parents[2] / "docs/json.md").read_text()
+    listed = page.partition("`reconcile --json` writes")[2].partition("\n\n")[0]
+    assert set(found) <= set(re.findall(r"`([a-z_]+)`", listed))
     return found
 
 

@@ -21,6 +21,7 @@ delivers among exactly these. Servers with the same view are a *part* of the gro
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
@@ -29,6 +30,7 @@ from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.vendors import Vendor
 
+_NAMES_KEPT: Final = 1024  # of groups whose UUIDs are read from their names
 _OF_THE_VIEW: Final = frozenset({"group", "settings", "connection"})
 
 
@@ -174,6 +176,7 @@ def group_uuids(servers: Iterable[ServerSnapshot]) -> frozenset[UUID]:
     )
 
 
+@lru_cache(maxsize=_NAMES_KEPT)
 def uuid_of_group(name: str) -> UUID | None:
     """Return the UUID under which a group commits, or None: a name that is none is in no GTIDs."""
     try:

@@ -27,6 +27,8 @@ def candidate_purged(facts: ClusterFacts) -> Iterator[Finding]:
         if not common or candidate in sources[replica] or not can_be_source(facts.last[candidate]):
             continue
         ours, theirs = facts.fully_read[candidate], facts.fully_read[replica]
+        if not ours.first.gtid_purged:
+            continue
         missing = ours.first.gtid_purged & _stays_away(facts, replica)
         if missing:
             is_known = facts.last[candidate].notable_settings is not None

@@ -158,15 +158,20 @@ def relay_log_not_recovered(facts: ClusterFacts) -> Iterator[Finding]:
 
 def auto_increment_overlap(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield C12: two servers that replicate from each other and generate the same keys."""
-    for left, right in combinations(sorted(facts.last), 2):
+    generating = {
+        name: value
+        for name, server in facts.last.items()
+        if (value := notable_values(server.notable_settings).get(AUTO_INCREMENT)) is not None
+    }
+    for left, right in combinations(sorted(generating), 2):
+        servers = (facts.last[left], facts.last[right])
+        values = (generating[left], generating[right])
         upstream = facts.graph.upstream_of
         if left not in upstream(right, stopped_too=True) or right not in upstream(
             left, stopped_too=True
         ):
             continue
-        servers = (facts.last[left], facts.last[right])
-        values = [notable_values(each.notable_settings).get(AUTO_INCREMENT) for each in servers]
-        if None in values or not overlap(*(str(value) for value in values)):
+        if not overlap(*values):
             continue
         yield finding(
             facts,

@@ -235,15 +235,19 @@ def unread_server_ids(facts: ClusterFacts) -> Iterator[Unknown]:
     Only what comes from further up, and only if no log that shows the server_id could be read. Of
     what the source of the channel has, T3 says so.
     """
-    for edge in facts.edges:
+    reasons = {
+        name: server.history_evidence.unread
+        for name, server in facts.last.items()
+        if server.history_evidence is not None and server.history_evidence.unread
+    }
+    for edge in facts.edges if reasons else ():
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=facts.last)
         unclear = maybe_own_server_id(edge.edge, graph=facts.graph, servers=facts.last)
         for name, gtids in sorted(held.items()):
-            history = facts.last[name].history_evidence
             left = (gtids & unclear) - edge.expected
-            if left and history is not None and history.unread:
+            if left and name in reasons:
                 fact = f"whether its receiver drops {left.shortened()}, which {name} has"
-                reason = f"the server_id in the log of {name} was not read: {history.unread}"
+                reason = f"the server_id in the log of {name} was not read: {reasons[name]}"
                 yield Unknown(facts.snapshot.cluster, edge.replica, fact, reason)
 
 

@@ -55,7 +55,8 @@ Cells: TypeAlias = "list[Cell]"
 _INTEGER_CODES = {TINY: "bB", SHORT: "hH", LONG: "iI", LONGLONG: "qQ"}
 _BEHIND_LENGTH = frozenset({TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, JSON, GEOMETRY, VECTOR})
 _LENGTH_CODES = {1: "B", 2: "H", 3: "3s", 4: "I"}
-_LONGEST_FIXED = bytes(1024)
+# No value of fixed size is longer: a CHAR has a length before it.
+_FIXED_BYTES_MAX: Final = 1024
 # One plan is for one value of the NULL bits; a table of many nullable columns may have many.
 _PLANS_MAX: Final = 4096
 
@@ -164,6 +165,6 @@ def cell_format(column: RowColumn) -> tuple[str, bool]:
     if kind in (VARCHAR, STRING):
         length_max = metadata if kind == VARCHAR else char_length(metadata)
         return ("H" if length_max > ONE_BYTE_LENGTH_MAX else "B"), True
-    cursor = Cursor(_LONGEST_FIXED)
+    cursor = Cursor(bytes(_FIXED_BYTES_MAX))
     skip_value(cursor, kind, metadata)
     return f"{cursor.at}s", False

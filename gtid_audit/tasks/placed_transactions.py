@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import partial
 from itertools import islice
 
@@ -41,12 +42,13 @@ class PlacedTransactions:
     def all(self) -> Iterator[tuple[int, EventGroup | RowTransaction]]:
         """Yield each transaction: with its events, or its place in one of `row_logs` (a number)."""
         left = min(self.run.wanted.gtid_count, sys.maxsize)
-        for log, found in islice(self._all(), left):
-            gtid = found.transaction.gtid if isinstance(found, EventGroup) else found.gtid
-            self.run.note_found(gtid)
-            yield log, found
+        with closing(self._all()) as every:
+            for log, found in islice(every, left):
+                gtid = found.transaction.gtid if isinstance(found, EventGroup) else found.gtid
+                self.run.note_found(gtid)
+                yield log, found
 
-    def _all(self) -> Iterator[tuple[int, EventGroup | RowTransaction]]:
+    def _all(self) -> Generator[tuple[int, EventGroup | RowTransaction], None, None]:
         source, wanted = self.run.source, self.run.wanted
         if isinstance(source, LogServer):
             groups = events_of_source(source, wanted, self.run.seconds, counts_rows=False)
@@ -60,13 +62,13 @@ class PlacedTransactions:
                 continue
             log = RowLog(path, read_file_head(path), partial(self._described, path.name))
             self.row_logs.append(log)
-            for found in log.transactions(wanted):
-                if isinstance(found, OtherRange):
-                    groups = groups_between(path, found, wanted, store=Spooled)
-                    yield from ((0, group) for group in groups)
-                else:
-                    yield len(self.row_logs) - 1, found
-            log.close()
+            with closing(log):
+                for found in log.transactions(wanted):
+                    if isinstance(found, OtherRange):
+                        groups = groups_between(path, found, wanted, store=Spooled)
+                        yield from ((0, group) for group in groups)
+                    else:
+                        yield len(self.row_logs) - 1, found
 
     def rows_of(self, log: int, first: int, end: int) -> Iterator[LoggedRows]:
         """Yield the row events of a transaction that was yielded with its place.
@@ -77,6 +79,11 @@ class PlacedTransactions:
             self.row_logs[self._open].close()
             self._open = log
         yield from self.row_logs[log].rows_of(first, end)
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        for log in self.row_logs:
+            log.close()
 
     def logged(self, group: EventGroup) -> Iterator[LoggedRows | Event]:
         """Yield the content of a transaction that was yielded with its events."""

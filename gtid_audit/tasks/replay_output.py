@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -34,7 +35,7 @@ def write_script(
     direction = Direction.UNDO if is_undo else Direction.REDO
     transactions = ScriptedTransactions(run, is_undo=is_undo, keeps_gtids=keeps_gtids)
     is_whole = bool(transactions) and not transactions.problems and not run.missing
-    with SpooledTemporaryFile(_SPOOLED_BYTES) as script:
+    with closing(transactions), SpooledTemporaryFile(_SPOOLED_BYTES) as script:
         if is_whole:
             _fill(script, script_lines(direction, transactions, caveats=run.definitions.caveats))
         problems = transactions.problems

@@ -73,6 +73,10 @@ class ScriptedTransactions(Sequence[Replayed]):
                 self._add_rows(log, found)
         self._texts = EventTexts(self._way, RowDecoder(), compiler_for(self._row_bytes))
 
+    def close(self) -> None:
+        """Close the file that was read last."""
+        self._placed.close()
+
     @property
     def problems(self) -> list[tuple[str, str]]:
         """Return the transactions that cannot be written so far, each with the reason."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-COMPILED_BYTES_MIN: Final = 32 * 1024**2
+COMPILED_BYTES_MIN: Final = 16 * 1024**2
 _DATE, _NEW_DATE, _YEAR = 10, 14, 13
 _LENGTH_BYTES = {"B": 1, "H": 2, "3s": 3, "I": 4}
 _INTEGER_BYTES = {"B": 1, "H": 2, "I": 4, "Q": 8}

@@ -74,7 +74,10 @@ def test_a_large_file_gives_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with_ddl, files = logged(*CHANGES, ("CREATE TABLE rows_only.late (a INT)",))
+    rotation = ("FLUSH BINARY LOGS",)
+    late = ("CREATE TABLE rows_only.late (a INT)",)
+    with_ddl, files = logged(*CHANGES[:3], rotation, *CHANGES[3:], rotation, late)
+    assert len(files) == 3
     rows = str(GtidSet.parse(with_ddl).first(4))
     commands = [
         ("binlog", "show", wanted, *source, *how)
@@ -89,6 +92,8 @@ def test_a_large_file_gives_the_same_bytes(
 
     def counted(log: row_transactions.RowLog, first: int, end: int) -> Iterator[LoggedRows]:
         places.append(first)
+        opened = {str(each.resolve()) for each in Path("/proc/self/fd").iterdir()}
+        assert len(opened & set(files)) <= 1
         return rows_of(log, first, end)
 
     _large(monkeypatch)

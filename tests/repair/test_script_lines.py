@@ -20,7 +20,7 @@ class Counted(Sequence[Replayed]):
 
     def __init__(self, transactions: Sequence[Replayed]) -> None:
         self.transactions = transactions
-        self.count = 0
+        self.asked_count = 0
 
     def __len__(self) -> int:
         return len(self.transactions)
@@ -31,7 +31,7 @@ class Counted(Sequence[Replayed]):
     def __getitem__(self, at: slice) -> Sequence[Replayed]: ...
     def __getitem__(self, at: int | slice) -> Replayed | Sequence[Replayed]:
         found = self.transactions[at]
-        self.count += 1 if isinstance(found, Replayed) else len(found)
+        self.asked_count += 1 if isinstance(found, Replayed) else len(found)
         return found
 
 
@@ -40,7 +40,7 @@ def test_each_transaction_is_asked_for_twice(direction: Direction) -> None:
     counted = Counted([Replayed(f"t{number}", ("-- x",), TABLES) for number in range(500)])
     lines = list(script_lines(direction, counted))
     assert sum(line == "-- x" for line in lines) == 500
-    assert counted.count <= 2 * (500 + 1)
+    assert counted.asked_count <= 2 * (500 + 1)
 
 
 def test_what_makes_a_trigger_is_remembered() -> None:

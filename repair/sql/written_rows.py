@@ -3,9 +3,10 @@
 1. Rows are written forwards (redo), or as the opposite with the last row first (undo): a `RowsWay`.
 2. Rows that are inserted into one table share a statement. That is as safe as one statement for
    each: in the strict sql_mode the server rejects all rows of a statement if it rejects one, and
-   ROW_COUNT() is their number. A row with an ENUM's error value is written alone, because in the
-   lenient sql_mode an INSERT of several rows accepts a NULL that an INSERT of one row rejects
-   (Reference Manual, "Constraints on Invalid Data").
+   ROW_COUNT() is their number. A table without transactions keeps the rows before the rejected one,
+   as it does with a statement for each. A row with an ENUM's error value is written alone, because
+   in the lenient sql_mode an INSERT of several rows accepts a NULL that an INSERT of one row
+   rejects (Reference Manual, "Constraints on Invalid Data").
 3. Deleted and changed rows keep a statement each: it finds its row by all known values, and the
    count shows whether it did.
 """
@@ -24,7 +25,7 @@ from repair.sql.row_sql import insert_head, needs_lenience, redo_row, undo_row
 # The sql_mode for rows: zero and invalid dates are accepted, 0 is stored as 0 and not as the next
 # number. Everything else is strict, so that no value is truncated.
 SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
-_LENIENT_SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
+LENIENT_SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 # The characters of the rows of one INSERT, unless it has one row. It is far below the least
 # max_allowed_packet that a server is run with (1 MiB).
 INSERT_CHARACTERS_MAX: Final = 64 * 1024
@@ -89,7 +90,7 @@ def write_rows(way: RowsWay, table: RowTable, rows: Iterable[RowChange]) -> Writ
         lines += insert_lines(head, values)
         head, values = None, []
         if is_lenient:
-            lines.append(f"SET sql_mode = '{_LENIENT_SQL_MODE}';")
+            lines.append(f"SET sql_mode = '{LENIENT_SQL_MODE}';")
             lines.append(statement + COUNT)
             lines.append(f"SET sql_mode = '{SQL_MODE}';")
         else:

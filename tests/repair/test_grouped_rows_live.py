@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pymysql
 import pytest
 
 from compose.native.server import Server
 from repair.sql.replay_script import Direction
+from repair.sql.written_rows import LENIENT_SQL_MODE, SQL_MODE
 from tests.repair.row_rounds import (
     SESSION,
     checksums,
@@ -81,6 +83,24 @@ def test_one_row_that_is_there_keeps_all_of_them_out(
     assert "Duplicate entry '400'" in done.stderr
     assert "\ndone\n" not in done.stdout
     assert query(server, "SELECT id, a FROM grouped.t") == [(400, "of another client")]
+
+
+def test_only_in_the_strict_mode_several_rows_are_checked_like_one(server: Server) -> None:
+    """Why a row that needs the lenient sql_mode is inserted alone."""
+    execute(server, "CREATE TABLE grouped.n (id INT PRIMARY KEY, a INT NOT NULL)")
+    several = "INSERT INTO grouped.n VALUES (1, 5), (2, NULL)"
+    strict = f"SET sql_mode = '{SQL_MODE}'"
+    lenient = f"SET sql_mode = '{LENIENT_SQL_MODE}'"
+    for mode, statement in (
+        (strict, several),
+        (strict, "INSERT INTO grouped.n VALUES (2, NULL)"),
+        (lenient, "INSERT INTO grouped.n VALUES (2, NULL)"),
+    ):
+        with pytest.raises(pymysql.IntegrityError, match="cannot be null"):
+            execute(server, mode, statement)
+    assert query(server, "SELECT COUNT(*) FROM grouped.n") == [(0,)]
+    execute(server, lenient, several)
+    assert query(server, "SELECT id, a FROM grouped.n ORDER BY id") == [(1, 5), (2, 0)]
 
 
 def test_a_missing_parent_keeps_all_of_them_out(server: Server) -> None:

@@ -27,6 +27,7 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     "B6": ("benchmarks.pair", "audit_of_a_pair"),
     "B7": ("benchmarks.endpoints", "many_endpoints"),
     "B8": ("benchmarks.locate", "one_gtid"),
+    "B9": ("benchmarks.rows_as_sql", "rows_as_sql"),
 }
 
 _HEAD = """\

@@ -156,11 +156,12 @@ def group_events(
     decompress: Decompress | None,
     bytes_max: int,
     store: MakeStore | None = None,
+    counts_rows: bool = True,
 ) -> Iterator[EventGroup]:
     """Yield the wanted transactions of a sequence of events, which begins with a description.
 
-    The last may be incomplete. If a transaction has more than `bytes_max`, its events go to a
-    `store`; without one, LimitExceeded is raised.
+    `counts_rows`: see `TransactionFolder`. The last may be incomplete. If a transaction has more
+    than `bytes_max`, its events go to a `store`; without one, LimitExceeded is raised.
     """
     description = None
     group: _Gathered | None = None
@@ -174,7 +175,12 @@ def group_events(
             if event.body.gtid is not None and event.body.gtid in wanted:
                 assert description is not None, "decode_event lets no GTID stand before it"
                 what = f"{event.body.gtid} at {event.file}:{event.start}"
-                group = _Gathered(description, decompress, bytes_max, store, what)
+                folder = TransactionFolder(
+                    description=description, decompress=decompress, counts_rows=counts_rows
+                )
+                group = _Gathered(
+                    description, folder, decompress, bytes_max=bytes_max, store=store, what=what
+                )
         if group and (whole := group.add(event)):
             yield whole
             group = None
@@ -188,14 +194,16 @@ class _Gathered:
     def __init__(
         self,
         description: FormatDescription,
+        folder: TransactionFolder,
         decompress: Decompress | None,
+        *,
         bytes_max: int,
         store: MakeStore | None,
         what: str,
     ) -> None:
         self._description = description
         self._decompress = decompress
-        self._folder = TransactionFolder(description=description, decompress=decompress)
+        self._folder = folder
         self._events: list[Event] | EventStore = []
         self._store = store
         self._bytes_left = bytes_max

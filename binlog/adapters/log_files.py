@@ -47,14 +47,19 @@ class FileLogs:
             raise BinlogMisuse("two files have the same name")
 
     def events_of(
-        self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX, store: MakeStore | None = None
+        self,
+        wanted: GtidSet,
+        *,
+        bytes_max: int = BYTES_MAX,
+        store: MakeStore | None = None,
+        counts_rows: bool = True,
     ) -> Iterator[EventGroup]:
         """Yield the wanted transactions with their events, one by one, in the order of the logs.
 
         Only one is in memory at a time. `bytes_max` limits each, with its payload decompressed
         (LimitExceeded). With `store`, the events of a longer one go to a new store; a decompressed
-        payload is still in memory as a whole. Transactions that are not in the files are omitted.
-        Raises CorruptBinlog, UnsupportedBinlog, OSError.
+        payload is still in memory as a whole. `counts_rows`: see `TransactionFolder`. Transactions
+        that are not in the files are omitted. Raises CorruptBinlog, UnsupportedBinlog, OSError.
         """
         decompress = find_decompressor()
         of_each_file = (
@@ -64,6 +69,7 @@ class FileLogs:
                 decompress=decompress,
                 bytes_max=bytes_max,
                 store=store,
+                counts_rows=counts_rows,
             )
             for path in self._paths
         )

@@ -63,6 +63,10 @@ class Spooled(Collection[T], Generic[T]):
         """Return the items in reverse order."""
         return map(self._at, reversed(range(len(self))))
 
+    def __getitem__(self, number: int) -> T:
+        """Return the item with a number, from 0."""
+        return self._at(number)
+
     def __contains__(self, item: object) -> bool:
         """Return whether an item is stored; reads the items one by one."""
         return any(each == item for each in self)

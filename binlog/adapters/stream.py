@@ -153,18 +153,25 @@ class ServerLogs:
                 return
 
     def events_of(
-        self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX, store: MakeStore | None = None
+        self,
+        wanted: GtidSet,
+        *,
+        bytes_max: int = BYTES_MAX,
+        store: MakeStore | None = None,
+        counts_rows: bool = True,
     ) -> Iterator[EventGroup]:
         """Yield the wanted transactions with their events; the server sends only these.
 
-        See `FileLogs.events_of` for `bytes_max` and `store`.
+        See `FileLogs.events_of` for `bytes_max`, `store` and `counts_rows`.
         """
         attempts = Attempts(self.reconnects_max)
         given = GtidSet()
         while left := wanted - given:
             gtids = []
             try:
-                for group in self._groups(left, bytes_max=bytes_max, store=store):
+                for group in self._groups(
+                    left, bytes_max=bytes_max, store=store, counts_rows=counts_rows
+                ):
                     [transaction] = _whole([group.transaction])
                     assert transaction.gtid is not None, "a wanted one has a GTID"
                     gtids.append(transaction.gtid)
@@ -178,7 +185,7 @@ class ServerLogs:
                 return
 
     def _groups(
-        self, wanted: GtidSet, *, bytes_max: int, store: MakeStore | None
+        self, wanted: GtidSet, *, bytes_max: int, store: MakeStore | None, counts_rows: bool
     ) -> Iterator[EventGroup]:
         bounds = self._bounds(sys.maxsize)
         with closing(dump_events(self.connect, Only(wanted), bounds, renews=True)) as events:
@@ -188,6 +195,7 @@ class ServerLogs:
                 decompress=find_decompressor(),
                 bytes_max=bytes_max,
                 store=store,
+                counts_rows=counts_rows,
             )
             yield from first_groups([groups], wanted)
 

@@ -44,7 +44,7 @@ def wanted_events(path: Path, wanted: GtidSet) -> Iterator[Event]:
     Raises CorruptBinlog, UnsupportedBinlog, OSError, after the events before the error.
     """
     everything = scan_events(read_between(path), file=path.name)
-    if path.stat().st_size < _LARGE_BYTES or not _has_ledgers() or _is_relay_log(path):
+    if path.stat().st_size < _LARGE_BYTES or not _has_ledgers() or is_relay_log(path):
         yield from everything
         return
     found = _find(path, wanted)
@@ -67,7 +67,8 @@ def _has_ledgers() -> bool:
     return find_spec("numba") is not None and find_spec("pyarrow") is not None
 
 
-def _is_relay_log(path: Path) -> bool:
+def is_relay_log(path: Path) -> bool:
+    """Return whether a receiver wrote the file."""
     head = b"".join(read_between(path, FIRST_POSITION, FIRST_POSITION + HEADER_BYTES))
     return len(head) == HEADER_BYTES and parse_header(head).is_of_relay_log
 

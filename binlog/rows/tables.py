@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Final
 
 from binlog.events import TableMap
 from binlog.rows.charsets import decode_text, is_plain
@@ -39,6 +40,7 @@ OLD_TIMESTAMP, OLD_DATETIME = 7, 12
 INTEGERS = frozenset({TINY, SHORT, INT24, LONG, LONGLONG})
 STRINGS = CHARACTER_TYPES - {VECTOR}
 
+_DESCRIPTIONS_MAX: Final = 1024
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 
 
@@ -135,6 +137,23 @@ def describe_table(table_map: TableMap, definition: TableDefinition | None = Non
         unique_keys=tuple(_unique_keys(used)) if used else (),
         unfitting=(table_map, definition) if mismatch and definition else None,
     )
+
+
+class TableDescriptions:
+    """Describes tables, and returns the same object for the same TABLE_MAP and definition."""
+
+    def __init__(self) -> None:
+        # The definition is kept, so that no other object can get its id.
+        self._known: dict[tuple[TableMap, int], tuple[RowTable, TableDefinition | None]] = {}
+
+    def __call__(self, table_map: TableMap, definition: TableDefinition | None) -> RowTable:
+        """Return `describe_table`. Raises MalformedBody."""
+        key = (table_map, id(definition))
+        if key not in self._known:
+            if len(self._known) >= _DESCRIPTIONS_MAX:
+                self._known.clear()
+            self._known[key] = describe_table(table_map, definition), definition
+        return self._known[key][0]
 
 
 def _column(

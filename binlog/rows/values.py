@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -85,6 +85,72 @@ class RowChanges:
     is_partial: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedRows:
+    """The rows of one event before their values are read, and their table."""
+
+    table: RowTable
+    rows: Rows
+    file: str
+    position: int
+
+    @property
+    def kind(self) -> RowKind:
+        """What the event did to its rows."""
+        return self.rows.kind
+
+    @property
+    def foreign_key_checks(self) -> bool:
+        """See `RowChanges`."""
+        return not self.rows.flags & _NO_FOREIGN_KEY_CHECKS
+
+    @property
+    def unique_checks(self) -> bool:
+        """See `RowChanges`."""
+        return not self.rows.flags & _RELAXED_UNIQUE_CHECKS
+
+    @property
+    def logs_cascades(self) -> bool:
+        """See `RowChanges`."""
+        return bool(self.rows.flags & _SQL_FOREIGN_KEYS)
+
+    def read(self, read_value: ReadValue) -> RowChanges:
+        """Read the values. Raises CorruptBinlog."""
+        try:
+            changes = tuple(_changes(self.rows, self.table, read_value))
+        except MalformedBody as error:
+            raise _corrupt(self.file, self.position, self.table.name, error) from error
+        return RowChanges(
+            table=self.table,
+            kind=self.kind,
+            rows=changes,
+            file=self.file,
+            position=self.position,
+            foreign_key_checks=self.foreign_key_checks,
+            unique_checks=self.unique_checks,
+            logs_cascades=self.logs_cascades,
+            is_partial=self.rows.is_partial,
+        )
+
+    def as_one_row(self) -> RowChange:
+        """Return a row with the logged columns of the event, whose values stand for any others.
+
+        Logged columns are NULL before, and a text after. What a statement needs that no value
+        changes (a key, whole images) is decided by it.
+        """
+        before, after = (
+            tuple(value if at in logged else ABSENT for at in range(len(self.table.columns)))
+            for bitmap, value in (
+                (self.rows.columns_before, None),
+                (self.rows.columns_after, "another"),
+            )
+            for logged in (_present(bitmap, self.table),)
+        )
+        if self.kind is RowKind.WRITE:
+            return RowChange(None, before)
+        return RowChange(before, after if self.kind is RowKind.UPDATE else None)
+
+
 def definitions_nowhere(_schema: str, _table: str) -> None:
     """Return None: the default of a caller without definitions."""
 
@@ -99,17 +165,29 @@ def rows_of_group(
 
     TABLE_MAPs are consumed. Raises CorruptBinlog at rows that cannot be read.
     """
+    for item in logged_rows_of(group.events, definition_of=definition_of):
+        yield item.read(read_value) if isinstance(item, LoggedRows) else item
+
+
+def logged_rows_of(
+    events: Iterable[Event],
+    *,
+    definition_of: DefinitionOf = definitions_nowhere,
+    describe: Callable[[TableMap, TableDefinition | None], RowTable] = describe_table,
+) -> Iterator[LoggedRows | Event]:
+    """Yield the same, with the rows as they are logged."""
     tables: dict[int, RowTable] = {}
-    for event in group.events:
+    for event in events:
         match event.body:
             case TableMap() as table_map:
                 definition = definition_of(table_map.schema, table_map.table)
                 try:
-                    tables[table_map.table_id] = describe_table(table_map, definition)
+                    tables[table_map.table_id] = describe(table_map, definition)
                 except MalformedBody as error:
-                    raise _corrupt(event, f"{table_map.schema}.{table_map.table}", error) from error
+                    name = f"{table_map.schema}.{table_map.table}"
+                    raise _corrupt(event.file, event.start, name, error) from error
             case Rows() as rows if rows.table_id in tables:
-                yield read_rows(event, rows, tables[rows.table_id], read_value)
+                yield LoggedRows(tables[rows.table_id], rows, event.file, event.start)
             case Rows() as rows:
                 # An event without rows only ends the statement (sql/log_event.cc).
                 if rows.images:
@@ -121,26 +199,11 @@ def rows_of_group(
 
 def read_rows(event: Event, rows: Rows, table: RowTable, read_value: ReadValue) -> RowChanges:
     """Read the rows of one event. Raises CorruptBinlog."""
-    try:
-        changes = tuple(_changes(rows, table, read_value))
-    except MalformedBody as error:
-        raise _corrupt(event, table.name, error) from error
-    return RowChanges(
-        table=table,
-        kind=rows.kind,
-        rows=changes,
-        file=event.file,
-        position=event.start,
-        foreign_key_checks=not rows.flags & _NO_FOREIGN_KEY_CHECKS,
-        unique_checks=not rows.flags & _RELAXED_UNIQUE_CHECKS,
-        logs_cascades=bool(rows.flags & _SQL_FOREIGN_KEYS),
-        is_partial=rows.is_partial,
-    )
+    return LoggedRows(table, rows, event.file, event.start).read(read_value)
 
 
-def _corrupt(event: Event, table: str, error: MalformedBody) -> CorruptBinlog:
-    what = f"rows of {table}: {error.what}"
-    return CorruptBinlog(file=event.file, position=event.start, what=what)
+def _corrupt(file: str, position: int, table: str, error: MalformedBody) -> CorruptBinlog:
+    return CorruptBinlog(file=file, position=position, what=f"rows of {table}: {error.what}")
 
 
 def _changes(rows: Rows, table: RowTable, read_value: ReadValue) -> Iterator[RowChange]:

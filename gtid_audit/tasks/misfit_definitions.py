@@ -18,7 +18,7 @@ from pymysql import MySQLError
 
 from binlog.adapters.schema_servers import ServerTables
 from binlog.adapters.server_errors import server_words
-from binlog.rows.values import RowChanges
+from binlog.rows.values import LoggedRows, RowChanges
 from binlog.schema.check import misfit
 from binlog.schema.table_history import Entry, Place, Source, State, TableKey
 from gtid_audit.operands.definition_sources import GivenDefinitions
@@ -69,7 +69,7 @@ class Misfits:
             for line in comparison_lines(each):
                 warn(line)
 
-    def note(self, changes: RowChanges) -> None:
+    def note(self, changes: RowChanges | LoggedRows) -> None:
         """Compare the definitions of these rows, if that of the options does not fit them."""
         table, unfitting = changes.table, changes.table.unfitting
         key = TableKey(table.schema, table.table)

@@ -4,43 +4,52 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import closing
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import warn, write_json
+from gtid_audit.output import ReaderGone, warn, write_json
 from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
     from gtid_audit.tasks.requested_transactions import RequestedTransactions
-    from repair.sql.replay import Replayed
 
-SCRIPT_CHARACTERS_MAX: Final = 1024**3
+# A script in JSON is in memory, and one on its own in a temporary file until all of it is written.
+JSON_SCRIPT_BYTES_MAX: Final = 256 * 1024**2
+_SPOOLED_BYTES: Final = 8 * 1024**2
+_PART_BYTES: Final = 1024**2
+_PART_CHARACTERS: Final = 256 * 1024
+
+_Script: TypeAlias = "SpooledTemporaryFile[bytes]"
 
 
 def write_script(
     run: RequestedTransactions, *, is_undo: bool, keeps_gtids: bool, as_json: bool
 ) -> int:
     """Write all transactions as SQL, or report why that is not possible; return the exit status."""
+    from gtid_audit.tasks.scripted_transactions import ScriptedTransactions
     from repair.sql.replay_script import Direction, script_lines
 
     direction = Direction.UNDO if is_undo else Direction.REDO
-    replayed = _replayed(run, is_undo=is_undo, keeps_gtids=keeps_gtids, as_json=as_json)
-    problems = [each for each in replayed if each.problem]
-    for each in problems:
-        warn(f"{each.label}: {direction.value} is not possible: {each.problem}")
-    is_whole = bool(replayed) and not problems and not run.missing
-    lines = script_lines(direction, replayed, caveats=run.definitions.caveats) if is_whole else ()
-    if as_json:
-        script = "\n".join(lines) + "\n" if is_whole else None
-        transactions = [{"gtid": each.label, "problem": each.problem} for each in replayed]
-        document: dict[str, Any] = {"direction": direction.value, "wanted": str(run.wanted)}
-        document |= {"missing": str(run.missing), "transactions": transactions, "script": script}
-        document["misfits"] = run.misfits
-        write_json(document)
-    else:
-        _write_lines(lines)
+    transactions = ScriptedTransactions(run, is_undo=is_undo, keeps_gtids=keeps_gtids)
+    is_whole = bool(transactions) and not transactions.problems and not run.missing
+    with closing(transactions), SpooledTemporaryFile(_SPOOLED_BYTES) as script:
+        if is_whole:
+            _fill(script, script_lines(direction, transactions, caveats=run.definitions.caveats))
+        problems = transactions.problems
+        for label, problem in problems:
+            warn(f"{label}: {direction.value} is not possible: {problem}")
+        is_whole = is_whole and not problems
+        if as_json:
+            listed = [{"gtid": label, "problem": each} for label, each in transactions.labels]
+            document: dict[str, Any] = {"direction": direction.value, "wanted": str(run.wanted)}
+            document |= {"missing": str(run.missing), "transactions": listed}
+            document |= {"script": _text_of(script) if is_whole else None, "misfits": run.misfits}
+            write_json(document)
+        elif is_whole:
+            _write(script)
     if problems:
         run.report_misfits()
     if not is_whole:
@@ -48,42 +57,36 @@ def write_script(
     return exits.status_of(Verdict.UNKNOWN) if problems else run.status()
 
 
-def _replayed(
-    run: RequestedTransactions, *, is_undo: bool, keeps_gtids: bool, as_json: bool
-) -> list[Replayed]:
-    """Write each transaction as SQL; a large one goes to a temporary file."""
-    from binlog.adapters.spooled import Spooled
-    from repair.sql.redo_sql import redo
-    from repair.sql.undo_sql import undo
-
-    write = undo if is_undo else partial(redo, keeps_gtid=keeps_gtids)
-    replayed: list[Replayed] = []
+def _fill(script: _Script, lines: Iterable[str]) -> None:
+    """Write lines unchanged: a statement may contain bytes that are not UTF-8."""
+    part: list[str] = []
     characters = 0
-    for group, items in run.contents():
-        is_spooled = isinstance(group.events, Spooled)
-        if is_spooled and as_json:
-            raise UsageProblem(
-                f"{group.transaction.gtid} is too long for a script in JSON: leave out --json"
-            )
-        done = write(group, items, make_lines=Spooled if is_spooled else list)
-        characters += 0 if is_spooled else sum(map(len, done.lines))
-        if characters > SCRIPT_CHARACTERS_MAX:
-            raise UsageProblem(
-                f"the script is longer than {SCRIPT_CHARACTERS_MAX:,} characters: select fewer"
-                " transactions"
-            )
-        replayed.append(done)
-    return replayed
+    for line in lines:
+        part.append(line)
+        characters += len(line)
+        if characters >= _PART_CHARACTERS:
+            script.write("\n".join((*part, "")).encode("utf-8", errors="surrogateescape"))
+            part.clear()
+            characters = 0
+    script.write("\n".join((*part, "")).encode("utf-8", errors="surrogateescape"))
 
 
-def _write_lines(lines: Iterable[str]) -> None:
-    """Write a script unchanged: a statement may contain bytes that are not UTF-8."""
-    from gtid_audit.output import ReaderGone
+def _text_of(script: _Script) -> str:
+    if script.tell() > JSON_SCRIPT_BYTES_MAX:
+        raise UsageProblem(
+            f"the script is longer than {JSON_SCRIPT_BYTES_MAX:,} bytes, too long for JSON: leave"
+            " out --json"
+        )
+    script.seek(0)
+    return script.read().decode("utf-8", errors="surrogateescape")
 
+
+def _write(script: _Script) -> None:
+    script.seek(0)
     try:
         sys.stdout.flush()
-        for line in lines:
-            sys.stdout.buffer.write(line.encode("utf-8", errors="surrogateescape") + b"\n")
+        while part := script.read(_PART_BYTES):
+            sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise ReaderGone from None

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from gtid import GtidSet
+from binlog.adapters.spooled import Spooled
+from binlog.events import Event
+from binlog.rows.values import LoggedRows, RowChanges, rows_of_group
+from binlog.scan import EventGroup
+from gtid import Gtid, GtidSet
 from gtid_audit import exits
 from gtid_audit.operands.logs_from_operands import LogServer
 from gtid_audit.output import warn
 from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
-    from binlog.scan import EventGroup
     from gtid_audit.operands.definition_sources import GivenDefinitions
     from gtid_audit.tasks.misfit_definitions import Misfits
+
+# The GTIDs that were found are joined to a set when there are so many.
+_FOUND_MAX: Final = 65_536
 
 
 @dataclass(slots=True)
@@ -27,36 +33,48 @@ class RequestedTransactions:
     source: LogServer | tuple[Path, ...]
     seconds: float
     definitions: GivenDefinitions
-    found: list[Any] = field(default_factory=list)
+    found: list[Gtid] = field(default_factory=list)
+    _found: GtidSet = field(default_factory=GtidSet)
     _misfits: Misfits | None = None
 
     def contents(self) -> Iterator[tuple[EventGroup, Iterator[Any]]]:
         """Yield each transaction; its rows are decoded when the caller iterates over them."""
         from binlog.adapters.row_decoder import RowDecoder
-        from binlog.rows.values import rows_of_group
 
         read = RowDecoder()
         for group in events_of_source(self.source, self.wanted, self.seconds):
-            self.found.append(group.transaction.gtid)
+            self.note_found(group.transaction.gtid)
             definition_of = self.definitions.at(group.transaction.file, group.rows_begin)
             yield group, self._noting(rows_of_group(group, read, definition_of=definition_of))
 
-    def _noting(self, items: Iterator[Any]) -> Iterator[Any]:
-        from binlog.rows.values import RowChanges
-
+    def _noting(self, items: Iterator[RowChanges | Event]) -> Iterator[RowChanges | Event]:
         for item in items:
-            if isinstance(item, RowChanges) and item.table.unfitting is not None:
-                from gtid_audit.tasks.misfit_definitions import Misfits
-
-                if self._misfits is None:
-                    self._misfits = Misfits.of(self.source, self.definitions, self.seconds)
-                self._misfits.note(item)
+            if isinstance(item, RowChanges):
+                self.note_misfit(item)
             yield item
+
+    def note_misfit(self, rows: RowChanges | LoggedRows) -> None:
+        """Compare definitions (S3), if that of the options does not fit these rows."""
+        if rows.table.unfitting is None:
+            return
+        from gtid_audit.tasks.misfit_definitions import Misfits
+
+        if self._misfits is None:
+            self._misfits = Misfits.of(self.source, self.definitions, self.seconds)
+        self._misfits.note(rows)
+
+    def note_found(self, gtid: Gtid | None) -> None:
+        """Note that a transaction has arrived."""
+        if gtid is not None:
+            self.found.append(gtid)
+        if len(self.found) >= _FOUND_MAX:
+            self._found |= GtidSet.of(self.found)
+            self.found.clear()
 
     @property
     def missing(self) -> GtidSet:
         """Return the wanted GTIDs that have not arrived."""
-        return self.wanted - GtidSet.of(self.found)
+        return self.wanted - (self._found | GtidSet.of(self.found))
 
     @property
     def misfits(self) -> list[dict[str, Any]]:
@@ -78,11 +96,13 @@ class RequestedTransactions:
 
 
 def events_of_source(
-    source: LogServer | tuple[Path, ...], wanted: GtidSet, seconds: float
+    source: LogServer | tuple[Path, ...],
+    wanted: GtidSet,
+    seconds: float,
+    *,
+    counts_rows: bool = True,
 ) -> Iterator[EventGroup]:
     """Yield the events of the wanted transactions; warn about a purged part."""
-    from binlog.adapters.spooled import Spooled
-
     if isinstance(source, LogServer):
         from binlog.adapters.heads_server import purged_of
         from binlog.adapters.stream import ServerLogs
@@ -93,8 +113,8 @@ def events_of_source(
         if purged:
             warn(f"{source.name} has purged {purged.shortened()}")
         logs = ServerLogs(connect, timeout_seconds_max=seconds)
-        yield from logs.events_of(wanted - purged, store=Spooled)
+        yield from logs.events_of(wanted - purged, store=Spooled, counts_rows=counts_rows)
         return
     from binlog.adapters.log_files import FileLogs
 
-    yield from FileLogs(source).events_of(wanted, store=Spooled)
+    yield from FileLogs(source).events_of(wanted, store=Spooled, counts_rows=counts_rows)

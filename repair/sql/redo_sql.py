@@ -12,12 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from binlog.cursor import MalformedBody
 from binlog.errors import CorruptBinlog
 from binlog.events import Event, Incident, Opaque, Query, TransactionPayload, XaPrepare
-from binlog.rows.values import RowChanges
+from binlog.rows.values import LoggedRows, RowChanges
 from binlog.scan import EventGroup
 from repair.sql.acts_by_itself import Acting, acting
 from repair.sql.guard import Guard
@@ -27,20 +26,21 @@ from repair.sql.replay import (
     COMMIT_WORD,
     ROLLBACK_WORD,
     ROW_SESSION,
-    MakeLines,
     Replayed,
+    WriteRows,
     comment,
     guarded_end,
     label_of,
     replayed,
     row_lines,
-    row_statements,
+    touched_by,
+    written,
 )
 from repair.sql.row_literals import CannotRender
-from repair.sql.row_sql import check_named, redo_row
 from repair.sql.statement_sql import preparation, sets_restricted, statement_lines
-from repair.sql.touched_tables import TouchedTable, touched
+from repair.sql.touched_tables import TouchedTable
 from repair.sql.unguarded import checks_nothing
+from repair.sql.written_rows import RowsWay
 from topology.readings.hidden_passwords import without_secrets
 
 _XA_START = re.compile(rb"XA\s+(?:START|BEGIN)\s+(?P<xid>.*)", re.IGNORECASE | re.DOTALL)
@@ -53,20 +53,20 @@ _CREATE_WITH_ROWS = re.compile(
 
 def redo(
     group: EventGroup,
-    items: Iterable[RowChanges | Event],
+    items: Iterable[RowChanges | LoggedRows | Event],
     *,
     keeps_gtid: bool = False,
-    make_lines: MakeLines = list,
 ) -> Replayed:
     """Write what a transaction did, under a new GTID or under its own.
 
-    Raises CorruptBinlog while `items` are read.
+    Rows that were not read (LoggedRows) are checked and left out: `redo_lines` writes them. Raises
+    CorruptBinlog while `items` are read.
     """
     transaction, writer = group.transaction, _Redo(keeps_gtid=keeps_gtid)
     label = label_of(transaction)
     if keeps_gtid and transaction.gtid is None:
         return Replayed(label, (), problem="it has no GTID to keep")
-    done = replayed(transaction, writer.write(label, items), make_lines)
+    done = replayed(transaction, writer.write(label, items))
     if done.problem is not None:
         return done
     return replace(
@@ -80,11 +80,36 @@ def redo(
     )
 
 
+def redo_lines(
+    label: str,
+    items: Iterable[LoggedRows | Event],
+    write: WriteRows,
+    *,
+    keeps_gtid: bool = False,
+) -> Iterator[str]:
+    """Yield the lines of a transaction that `redo` found no problem with.
+
+    `write` has the way `rows_way`. Raises CannotRender for a value that cannot be written, and
+    CorruptBinlog.
+    """
+    yield from _Redo(keeps_gtid=keeps_gtid, write_rows=write).write(label, items)
+
+
+def rows_way(*, keeps_gtid: bool) -> RowsWay:
+    """Return how a redo writes rows.
+
+    Under its GTID it must change exactly what it changed, because its replicas do not get the rest.
+    It is logged a second time, and audits compare the two.
+    """
+    return RowsWay(keeps_form=keeps_gtid)
+
+
 @dataclass(slots=True)
 class _Redo:
     """Writes a transaction forwards. The session has the settings of rows, or of a statement."""
 
     keeps_gtid: bool = False
+    write_rows: WriteRows | None = None
     tables: set[TouchedTable] = field(default_factory=set)
     count: int = 0
     is_open: bool = False
@@ -97,9 +122,9 @@ class _Redo:
     has_statements: bool = False
     creates: list[Acting] = field(default_factory=list)
 
-    def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
+    def write(self, label: str, items: Iterable[RowChanges | LoggedRows | Event]) -> Iterator[str]:
         for item in items:
-            if isinstance(item, RowChanges):
+            if isinstance(item, RowChanges | LoggedRows):
                 yield from self.rows(item)
             else:
                 yield from self.event(label, item)
@@ -120,22 +145,19 @@ class _Redo:
             yield BEGIN
             self.is_open = True
 
-    def rows(self, changes: RowChanges) -> Iterator[str]:
-        check_named(changes.table)
-        # Under its GTID it must change exactly what it changed, because its replicas do not get the
-        # rest. It is logged a second time, and audits compare the two.
-        keeps = self.keeps_gtid
-        self.tables.add(touched(changes, asks_for_rules=keeps, keeps_form=keeps))
+    def rows(self, changes: RowChanges | LoggedRows) -> Iterator[str]:
+        way = rows_way(keeps_gtid=self.keeps_gtid)
+        if self.write_rows is None:
+            self.tables.add(touched_by(changes, way))
         yield from self.row_session()
         yield from self.begin()
         checks = (changes.foreign_key_checks, changes.unique_checks)
         if checks != self.checks:
             yield f"SET foreign_key_checks = {checks[0]:d}, unique_checks = {checks[1]:d};"
             self.checks = checks
-        write = partial(redo_row, keeps_form=keeps)
-        statements = row_statements(changes.table, changes.rows, write)
-        self.count += len(statements)
-        yield from row_lines(changes, statements)
+        rows = written(changes, way, self.write_rows)
+        self.count += rows.row_count
+        yield from row_lines(changes, rows)
 
     def event(self, label: str, event: Event) -> Iterator[str]:
         match event.body:

@@ -13,20 +13,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from binlog.rows.tables import RowTable
-from binlog.rows.values import RowChange, RowChanges
+from binlog.rows.values import LoggedRows, RowChanges
 from binlog.transactions import Transaction, TransactionKind
 from gtid import Gtid
 from repair.sql.acts_by_itself import Acting
 from repair.sql.guard import Guard
 from repair.sql.row_literals import CannotRender
-from repair.sql.row_sql import needs_lenience
-from repair.sql.touched_tables import TouchedTable
+from repair.sql.row_sql import check_named
+from repair.sql.touched_tables import TouchedTable, touched
+from repair.sql.written_rows import SQL_MODE, RowsWay, WrittenRows, write_rows
 
-# The sql_mode for rows: zero and invalid dates are accepted, 0 is stored as 0 and not as the next
-# number. Everything else is strict, so that no value is truncated.
-SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
-_LENIENT_SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 ROW_SESSION = (
     "SET NAMES utf8mb4;",
     f"SET sql_mode = '{SQL_MODE}', time_zone = '+00:00', timestamp = DEFAULT;",
@@ -97,22 +93,17 @@ def label_of(transaction: Transaction) -> str:
     return str(transaction.gtid or f"{transaction.file}:{transaction.start}")
 
 
-def replayed(
-    transaction: Transaction, written: Iterable[str], make_lines: MakeLines = list
-) -> Replayed:
+def replayed(transaction: Transaction, written: Iterable[str]) -> Replayed:
     """Return a transaction with its lines as they are written, or why it cannot be written."""
     label = label_of(transaction)
     if not transaction.is_complete:
         return Replayed(label, (), problem="its end is not in the logs")
     if transaction.kind is TransactionKind.INCIDENT:
         return Replayed(label, (), problem="the source reports that its log has a gap here")
-    lines = make_lines()
     try:
-        for line in written:
-            lines.append(line)
+        return Replayed(label, tuple(written))
     except CannotRender as refusal:
         return Replayed(label, (), problem=str(refusal))
-    return Replayed(label, tuple(lines) if isinstance(lines, list) else lines)
 
 
 def under_gtid(lines: Iterable[str]) -> Iterator[str]:
@@ -126,7 +117,9 @@ def under_gtid(lines: Iterable[str]) -> Iterator[str]:
 
 def comment(text: str) -> str:
     """Return a comment on one line, for any text."""
-    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    shown = " ".join(text.split())
     if len(shown) > _COMMENT_CHARACTERS_MAX:
         shown = shown[: _COMMENT_CHARACTERS_MAX - 1] + "…"
     return f"-- {shown}"
@@ -140,25 +133,34 @@ def guarded_end(label: str, count: int, verb: str) -> Iterator[str]:
     yield from _END
 
 
-def row_statements(
-    table: RowTable, rows: Iterable[RowChange], write: Callable[[RowTable, RowChange], str | None]
-) -> list[tuple[str, bool]]:
-    """Return the statements that change rows, each with whether it needs the lenient sql_mode."""
-    return [
-        (statement, needs_lenience(table, row))
-        for row in rows
-        if (statement := write(table, row)) is not None
-    ]
+class WriteRows(Protocol):
+    """Writes the rows of an event that were not read before."""
+
+    def __call__(self, logged: LoggedRows) -> WrittenRows:
+        """Return the lines. Raises CannotRender, CorruptBinlog."""
 
 
-def row_lines(changes: RowChanges, statements: Iterable[tuple[str, bool]]) -> Iterator[str]:
-    """Yield the rows of one event, each with its part of the count."""
-    yield comment(f"{changes.table.name}, {changes.file}:{changes.position}")
-    for statement, is_lenient in statements:
-        counted = f"{statement} SET @rows = @rows + ROW_COUNT();"
-        if is_lenient:
-            yield f"SET sql_mode = '{_LENIENT_SQL_MODE}';"
-            yield counted
-            yield f"SET sql_mode = '{SQL_MODE}';"
-        else:
-            yield counted
+def touched_by(item: RowChanges | LoggedRows, way: RowsWay) -> TouchedTable:
+    """Return the table of an event, and what a script must check of it. Raises CannotRender.
+
+    Of rows that were not read, only what no value changes can be refused here.
+    """
+    check_named(item.table)
+    asks = not item.logs_cascades if way.is_undo else way.keeps_form
+    table = touched(item, asks_for_rules=asks, keeps_form=way.keeps_form)
+    if isinstance(item, LoggedRows) and item.rows.images:
+        way.statement(item.table, item.as_one_row())
+    return table
+
+
+def written(item: RowChanges | LoggedRows, way: RowsWay, write: WriteRows | None) -> WrittenRows:
+    """Return the lines of an event; none of rows that were not read, if nothing can read them."""
+    if isinstance(item, RowChanges):
+        return write_rows(way, item.table, item.rows)
+    return WrittenRows((), 0) if write is None else write(item)
+
+
+def row_lines(item: RowChanges | LoggedRows, rows: WrittenRows) -> Iterator[str]:
+    """Yield the lines of one event, after a comment with its place."""
+    yield comment(f"{item.table.name}, {item.file}:{item.position}")
+    yield from rows.lines

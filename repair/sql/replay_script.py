@@ -87,10 +87,10 @@ def script_lines(
 
     `caveats` are assumptions that the script cannot check; the operator reads them first.
     """
-    assert all(each.problem is None for each in replayed)
     count = len(replayed)
     what = replayed[0].label if count == 1 else f"{count} transactions"
-    under = _OLD_GTIDS if any(each.gtid for each in replayed) else _NEW_GTIDS
+    unlike = _unlike(replayed)
+    under = _OLD_GTIDS if any(each.gtid for each in unlike) else _NEW_GTIDS
     yield from _paragraph(_HEADS[direction].format(what=what, under=under))
     yield from _paragraph(_RUN)
     for caveat in caveats:
@@ -99,36 +99,54 @@ def script_lines(
     yield KEEP_CLIENT_CHARSET
     yield _SESSION
     yield from ROW_SESSION
-    checks = (*comment_guards(replayed), *default_engine_guards(replayed))
+    checks = (*comment_guards(unlike), *default_engine_guards(unlike))
     for guard in (CLIENT_READS_UTF8, *checks):
         yield from guard.statements()
-    tables = _joined(replayed)
-    if tables:
+    if _joined(unlike):
         yield ""
         yield comment("no log shows these conditions; if one is false, nothing is changed")
         for guard in (
-            *_logs_rows(replayed),
-            *table_guards(replayed),
-            *engine_guards(replayed),
-            *column_guards(replayed, at_begin=True),
+            *_logs_rows(unlike),
+            *table_guards(unlike),
+            *engine_guards(unlike),
+            *column_guards(unlike, at_begin=True),
         ):
             yield from guard.statements()
-    ordered = replayed if direction is Direction.REDO else tuple(reversed(replayed))
+    made: list[Replayed] = []
+    ordered = iter(replayed) if direction is Direction.REDO else reversed(replayed)
     for number, each in enumerate(ordered, start=1):
         yield ""
         yield comment(f"{number} of {count}: {each.label}")
-        for guard in trigger_guards(each, ordered[:number]):
+        made += [each] if each.creates else []
+        for guard in trigger_guards(each, made):
             yield from guard.statements()
         if each.gtid is None:
             yield from ONLY_READ_UNLESS_GO
             yield from each.lines
         else:
-            for guard in (*engine_guards((each,)), *later_columns(replayed, each)):
+            for guard in (*engine_guards((each,)), *later_columns(unlike, each)):
                 yield from guard.statements()
             yield from _under_gtid(each.gtid, each.lines)
     yield ""
     done = f"{direction.value} of {count} transaction{'s' if count > 1 else ''}"
     yield f"SELECT IF(@go, 'done', 'NOT done') AS {quote_string(done)};"
+
+
+def _unlike(replayed: Iterable[Replayed]) -> list[Replayed]:
+    """Return enough transactions for every guard: of those with rows only, one of each kind.
+
+    A script may have millions. What a guard asks of one without statements follows from its tables,
+    and from whether it keeps its GTID.
+    """
+    kept: list[Replayed] = []
+    seen: set[tuple[frozenset[TouchedTable], bool]] = set()
+    for each in replayed:
+        assert each.problem is None, each.problem
+        kind = (each.tables, each.gtid is None)
+        if each.has_statements or each.creates or kind not in seen:
+            seen.add(kind)
+            kept.append(each)
+    return kept
 
 
 def comment_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:

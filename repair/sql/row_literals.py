@@ -83,7 +83,7 @@ def condition(column: RowColumn, identifier: str, value: Value, *, is_key: bool)
     if value is None:
         return f"{identifier} IS NULL"
     text = literal(column, value)
-    if _is_bytes(column) and not is_key:
+    if is_bytes(column) and not is_key:
         return same_bytes(column, identifier, value)
     if column.type_code == SET and isinstance(value, int) and value >= _SIGNED_END:
         # In a comparison a SET is a signed number (seen on 5.6.24 and 9.7.4).
@@ -97,12 +97,13 @@ def same_bytes(column: RowColumn, identifier: str, value: Value) -> str:
     Collations treat 'm' and 'M', 'e' and an accented one, and text with trailing spaces as equal.
     Raises CannotRender.
     """
-    if value is None or not _is_bytes(column):
+    if value is None or not is_bytes(column):
         return ""
     return f"CAST({identifier} AS BINARY) = {literal(column, value)}"
 
 
-def _is_bytes(column: RowColumn) -> bool:
+def is_bytes(column: RowColumn) -> bool:
+    """Return whether a column is compared byte by byte."""
     return column.is_string or column.type_code in {GEOMETRY, VECTOR}
 
 

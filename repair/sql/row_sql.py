@@ -31,7 +31,7 @@ from repair.sql.row_literals import (
 
 # They may be declared ON UPDATE CURRENT_TIMESTAMP. Then an UPDATE that does not set them changes
 # them.
-_SELF_SETTING = frozenset({OLD_TIMESTAMP, OLD_DATETIME, TIMESTAMP2, DATETIME2})
+SELF_SETTING = frozenset({OLD_TIMESTAMP, OLD_DATETIME, TIMESTAMP2, DATETIME2})
 
 
 def redo_row(table: RowTable, row: RowChange, *, keeps_form: bool = False) -> str | None:
@@ -46,7 +46,7 @@ def redo_row(table: RowTable, row: RowChange, *, keeps_form: bool = False) -> st
     if row.after is None:
         return _delete(table, row.before)
     images = (row.before, row.after) if keeps_form else ()
-    is_cut = any(image[at] is ABSENT for image in images for at in _written(table))
+    is_cut = any(image[at] is ABSENT for image in images for at in written_columns(table))
     return _update(table, found=row.before, wanted=row.after, only_logged=is_cut)
 
 
@@ -62,7 +62,9 @@ def undo_row(table: RowTable, row: RowChange) -> str | None:
         _check_whole(table, row.before, "the row")
         return _insert(table, row.before)
     missing = [
-        at for at in _written(table) if row.after[at] is not ABSENT and row.before[at] is ABSENT
+        at
+        for at in written_columns(table)
+        if row.after[at] is not ABSENT and row.before[at] is ABSENT
     ]
     _check_none(table, missing, "the value before the update of")
     # A column that the update did not set is as it was before.
@@ -100,16 +102,26 @@ def needs_lenience(table: RowTable, row: RowChange) -> bool:
 def unset_columns(table: RowTable, row: RowChange) -> Iterator[str]:
     """Yield the columns that an UPDATE did not set, and that a server might set by itself."""
     if row.before is not None and row.after is not None:
-        for at in _written(table):
-            if row.after[at] is ABSENT and table.columns[at].type_code in _SELF_SETTING:
+        for at in written_columns(table):
+            if row.after[at] is ABSENT and table.columns[at].type_code in SELF_SETTING:
                 yield table.columns[at].name or ""
 
 
 def _insert(table: RowTable, image: Image) -> str:
-    present = [at for at in _written(table) if image[at] is not ABSENT]
-    names = ", ".join(_name(table, at) for at in present)
+    present = [at for at in written_columns(table) if image[at] is not ABSENT]
     values = ", ".join(literal(table.columns[at], image[at]) for at in present)
-    return f"INSERT INTO {table_name(table)} ({names}) VALUES ({values});"  # noqa: S608 - quoted
+    return f"{insert_head(table, image)}({values});"
+
+
+def insert_head(table: RowTable, image: Image) -> str:
+    """Return the INSERT of an image up to its values: equal for rows that share a statement."""
+    return insert_of(table, [at for at in written_columns(table) if image[at] is not ABSENT])
+
+
+def insert_of(table: RowTable, columns: Iterable[int]) -> str:
+    """Return the INSERT of values of these columns, up to the values."""
+    names = ", ".join(column_name(table, at) for at in columns)
+    return f"INSERT INTO {table_name(table)} ({names}) VALUES "  # noqa: S608 - quoted
 
 
 def _delete(table: RowTable, image: Image) -> str:
@@ -130,20 +142,20 @@ def _update(
     """
     changed = [
         at
-        for at in _written(table)
+        for at in written_columns(table)
         if wanted[at] is not ABSENT and not _is_same(found[at], wanted[at])
     ]
     if not changed:
         return None
     settings: list[str] = []
     free: list[str] = []
-    for at in _written(table):
-        name, value = _name(table, at), wanted[at]
+    for at in written_columns(table):
+        name, value = column_name(table, at), wanted[at]
         if at in changed or (only_logged and value is not ABSENT):
             settings.append(f"{name} = {_new_value(table, at, value)}")
             if isinstance(value, JsonDiffs):
                 free += _free_paths(name, value.steps)
-        elif table.columns[at].type_code in _SELF_SETTING and not only_logged:
+        elif table.columns[at].type_code in SELF_SETTING and not only_logged:
             settings.append(f"{name} = {name}")
     where = " AND ".join((*free, _where(table, found, base=base)))
     return f"UPDATE {table_name(table)} SET {', '.join(settings)} WHERE {where};"  # noqa: S608 - quoted
@@ -159,12 +171,10 @@ def _where(table: RowTable, image: Image, *, base: Image | None = None) -> str:
     has_key = bool(table.key) and all(image[at] is not ABSENT for at in table.key or ())
     if not has_key:
         _check_whole(table, image, "the row, and no key of the table is logged or known:")
-    # A generated column cannot be written, but it can find a row if it is the key.
-    searched = {*_written(table), *((table.key or ()) if has_key else ())}
-    present = [at for at in sorted(searched) if image[at] is not ABSENT]
+    logged = frozenset(at for at, value in enumerate(image) if value is not ABSENT)
     conditions = []
-    for at in sorted(present, key=lambda each: each not in (table.key or ())):
-        value, name = image[at], _name(table, at)
+    for at in searched_columns(table, logged)[1]:
+        value, name = image[at], column_name(table, at)
         if isinstance(value, JsonDiffs):
             start = base[at] if base else ABSENT
             assert not isinstance(start, JsonDiffs), "a row before a change is logged whole"
@@ -180,9 +190,20 @@ def _where(table: RowTable, image: Image, *, base: Image | None = None) -> str:
     return " AND ".join(conditions) + ("" if has_key else " LIMIT 1")
 
 
+def searched_columns(table: RowTable, logged: frozenset[int]) -> tuple[bool, list[int]]:
+    """Return whether a row is found by its key, and the columns that find it, those first.
+
+    A generated column cannot be written, but it can find a row if it is the key.
+    """
+    key = table.key or ()
+    has_key = bool(key) and logged.issuperset(key)
+    searched = {*written_columns(table), *(key if has_key else ())} & logged
+    return has_key, sorted(searched, key=lambda each: (each not in key, each))
+
+
 def _new_value(table: RowTable, at: int, value: Value) -> str:
     if isinstance(value, JsonDiffs):
-        return _applied(_name(table, at), value.steps, is_assigned=True)
+        return _applied(column_name(table, at), value.steps, is_assigned=True)
     return literal(table.columns[at], value)
 
 
@@ -217,13 +238,13 @@ def _applied(document: str, steps: Iterable[JsonDiff], *, is_assigned: bool = Fa
     return document
 
 
-def _written(table: RowTable) -> Iterator[int]:
+def written_columns(table: RowTable) -> Iterator[int]:
     """Yield the columns that can be written: all except generated ones."""
     return (at for at, column in enumerate(table.columns) if not column.is_generated)
 
 
 def _check_whole(table: RowTable, image: Image, what: str) -> None:
-    _check_none(table, [at for at in _written(table) if image[at] is ABSENT], what)
+    _check_none(table, [at for at in written_columns(table) if image[at] is ABSENT], what)
 
 
 def _check_none(table: RowTable, missing: list[int], what: str) -> None:
@@ -256,7 +277,8 @@ def check_named(table: RowTable) -> None:
     raise CannotRender(f"{table.name}: the names of the columns are not known: {why}")
 
 
-def _name(table: RowTable, at: int) -> str:
+def column_name(table: RowTable, at: int) -> str:
+    """Return the quoted name of a column."""
     name = table.columns[at].name
     assert name is not None, "check_named comes first"
     return quote_identifier(name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from binlog.event_types import RowKind
 from binlog.rows.tables import RowTable
-from binlog.rows.values import RowChanges
+from binlog.rows.values import LoggedRows, RowChange, RowChanges
 from repair.sql.column_type_guards import has_type
 from repair.sql.row_sql import member_columns, unset_columns
 
@@ -34,14 +35,18 @@ class TouchedTable:
     unset: tuple[str, ...] = ()
 
 
-def touched(changes: RowChanges, *, asks_for_rules: bool, keeps_form: bool = False) -> TouchedTable:
+def touched(
+    changes: RowChanges | LoggedRows, *, asks_for_rules: bool, keeps_form: bool = False
+) -> TouchedTable:
     """Return the checks of the table of one event before its rows are written.
 
     `keeps_form`: the rows are logged a second time under one GTID.
     """
     asks = asks_for_rules and changes.foreign_key_checks
     table = changes.table
-    rows = changes.rows if keeps_form else ()
+    rows: Iterable[RowChange] = ()
+    if keeps_form:
+        rows = changes.rows if isinstance(changes, RowChanges) else (changes.as_one_row(),)
     return TouchedTable(
         table.schema,
         table.table,

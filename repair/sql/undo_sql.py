@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from binlog.event_types import EventType
 from binlog.events import Event, Incident, Query, TransactionPayload, XaPrepare
-from binlog.rows.values import RowChanges
+from binlog.rows.values import LoggedRows, RowChanges
 from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from repair.sql.replay import (
@@ -24,16 +24,18 @@ from repair.sql.replay import (
     ROLLBACK_WORD,
     MakeLines,
     Replayed,
+    WriteRows,
     comment,
     guarded_end,
     label_of,
     replayed,
     row_lines,
-    row_statements,
+    touched_by,
+    written,
 )
 from repair.sql.row_literals import CannotRender
-from repair.sql.row_sql import check_named, undo_row
-from repair.sql.touched_tables import TouchedTable, touched
+from repair.sql.touched_tables import TouchedTable
+from repair.sql.written_rows import RowsWay
 from topology.readings.hidden_passwords import without_secrets
 
 _SAVEPOINT = re.compile(rb"SAVEPOINT\b", re.IGNORECASE)
@@ -42,20 +44,36 @@ _XA = re.compile(rb"XA\s", re.IGNORECASE)
 _LOAD_EVENTS = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 
 
-def undo(
-    group: EventGroup,
-    items: Iterable[RowChanges | Event],
-    *,
-    make_lines: MakeLines = list,
-) -> Replayed:
-    """Write the opposite of what a transaction did. Raises CorruptBinlog while `items` are read."""
-    transaction, writer = group.transaction, _Undo(make_lines)
+UNDO_ROWS = RowsWay(is_undo=True)
+
+
+def undo(group: EventGroup, items: Iterable[RowChanges | LoggedRows | Event]) -> Replayed:
+    """Write the opposite of what a transaction did.
+
+    Rows that were not read (LoggedRows) are checked and left out: `undo_lines` writes them. Raises
+    CorruptBinlog while `items` are read.
+    """
+    transaction, writer = group.transaction, _Undo()
     label = label_of(transaction)
     if transaction.is_complete and transaction.kind is TransactionKind.DDL:
         sql = without_secrets(transaction.statements[0].sql) if transaction.statements else ""
         return Replayed(label, (), problem=f"DDL cannot be undone: {comment(sql)[3:]}")
-    done = replayed(transaction, writer.write(label, items), make_lines)
+    done = replayed(transaction, writer.write(label, items))
     return replace(done, tables=frozenset(writer.tables)) if done.problem is None else done
+
+
+def undo_lines(
+    label: str,
+    items: Iterable[LoggedRows | Event],
+    write: WriteRows,
+    make_lines: MakeLines = list,
+) -> Iterator[str]:
+    """Yield the lines of a transaction that `undo` found no problem with.
+
+    `write` has the way UNDO_ROWS; `make_lines` makes the store in which they are turned around.
+    Raises CannotRender for a value that cannot be written, and CorruptBinlog.
+    """
+    yield from _Undo(make_lines, write).write(label, items)
 
 
 @dataclass(slots=True)
@@ -66,20 +84,21 @@ class _Undo:
     """
 
     make_lines: MakeLines = list
+    write_rows: WriteRows | None = None
     tables: set[TouchedTable] = field(default_factory=set)
 
-    def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
+    def write(self, label: str, items: Iterable[RowChanges | LoggedRows | Event]) -> Iterator[str]:
         backwards = self.make_lines()
         count = 0
         for item in items:
-            if not isinstance(item, RowChanges):
+            if not isinstance(item, RowChanges | LoggedRows):
                 _refuse_to_undo(item)
                 continue
-            check_named(item.table)
-            self.tables.add(touched(item, asks_for_rules=not item.logs_cascades))
-            statements = row_statements(item.table, reversed(item.rows), undo_row)
-            count += len(statements)
-            for line in reversed(list(row_lines(item, statements))):
+            if self.write_rows is None:
+                self.tables.add(touched_by(item, UNDO_ROWS))
+            rows = written(item, UNDO_ROWS, self.write_rows)
+            count += rows.row_count
+            for line in reversed(list(row_lines(item, rows))):
                 backwards.append(line)
         if not count:
             yield comment(f"{label}: changed no rows")

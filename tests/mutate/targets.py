@@ -420,6 +420,15 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
+        "rows as SQL by column",
+        (
+            *("repair/sql/event_texts.py", "repair/sql/value_texts.py"),
+            *("repair/sql/written_rows.py", "binlog/rows/split_images.py"),
+        ),
+        ("tests/repair/test_event_texts.py",),
+        compiles=True,
+    ),
+    Target(
         "content comparison",
         (
             "binlog/content/compare.py",

@@ -14,15 +14,17 @@ from pymysql.cursors import Cursor
 
 from binlog.adapters.log_files import FileLogs
 from binlog.adapters.row_decoder import RowDecoder
-from binlog.rows.values import rows_of_group
+from binlog.rows.values import logged_rows_of, rows_of_group
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import TableDefinition
 from compose.native.server import Server
 from gtid import GtidSet
-from repair.sql.redo_sql import redo
+from repair.adapters.compiled_rows import compiled
+from repair.sql.event_texts import EventTexts
+from repair.sql.redo_sql import redo, redo_lines, rows_way
 from repair.sql.replay import Replayed
 from repair.sql.replay_script import Direction, script_lines
-from repair.sql.undo_sql import undo
+from repair.sql.undo_sql import UNDO_ROWS, undo, undo_lines
 from tests.binlog.row_values import Kind
 
 SESSION = (
@@ -77,13 +79,28 @@ def replayed(
     *,
     keeps_gtids: bool = False,
 ) -> list[Replayed]:
+    """Return transactions as SQL, and assert that the ways by column write the same."""
     names = [str(row[0]) for row in query(server, "SHOW BINARY LOGS")]
     read = RowDecoder()
     write = undo if direction is Direction.UNDO else partial(redo, keeps_gtid=keeps_gtids)
-    return [
-        write(group, rows_of_group(group, read, definition_of=lambda _s, t: (known or {}).get(t)))
-        for group in FileLogs([server.datadir / name for name in names]).events_of(wanted)
-    ]
+    way = UNDO_ROWS if direction is Direction.UNDO else rows_way(keeps_gtid=keeps_gtids)
+    texts = (EventTexts(way, read), EventTexts(way, read, compiled))
+    found = []
+    for group in FileLogs([server.datadir / name for name in names]).events_of(wanted):
+
+        def definition_of(_schema: str, table: str) -> TableDefinition | None:
+            return (known or {}).get(table)
+
+        done = write(group, rows_of_group(group, read, definition_of=definition_of))
+        found.append(done)
+        for each in () if done.problem else texts:
+            items = logged_rows_of(group.events, definition_of=definition_of)
+            if direction is Direction.UNDO:
+                lines = undo_lines(done.label, items, each.write)
+            else:
+                lines = redo_lines(done.label, items, each.write, keeps_gtid=keeps_gtids)
+            assert "\n".join(lines) == "\n".join(done.lines)
+    return found
 
 
 def script(direction: Direction, transactions: Sequence[Replayed]) -> str:

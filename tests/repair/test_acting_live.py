@@ -11,6 +11,8 @@ from tests.repair.live import examine, executed, rows, run_plan
 from tests.repair.row_rounds import definitions, replayed, script
 from tests.repair.row_rounds import executed as executed_set
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 TABLES = (
     "CREATE DATABASE d",
     "CREATE TABLE d.seen (x INT)",

@@ -13,6 +13,8 @@ from compose.native.shapes import Pair
 from gtid_audit.cli import run
 from tests.repair.live import await_clean, executed, rows
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 
 def planned(
     pair: Pair, capsys: pytest.CaptureFixture[str], folder: Path, *options: str

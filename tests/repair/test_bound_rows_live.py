@@ -6,6 +6,8 @@ from compose.native.shapes import Pair, Topology
 from tests.repair.live import examine, rows, run_plan, run_step
 from tests.repair.test_late_live import refusals
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 TABLES = (
     "CREATE DATABASE d",
     "CREATE TABLE d.parent (id INT PRIMARY KEY)",

@@ -15,6 +15,8 @@ from repair.sql.script import same_source, still_by_position
 from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until
 from topology.readings.version import ServerVersion
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 
 def refused(pair: Pair, plan: Plan, *, because: str, at: int = 0) -> None:
     """Run a step. It must stop with that message, and change nothing: told to go on as well."""

@@ -11,6 +11,8 @@ from tests.repair.live import examine, rows, run_plan
 from tests.repair.test_interrupted_live import cut_everywhere
 from tests.repair.test_row_repairs_live import planned, scripts
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 _ROWS = [(1, "a", 1), (2, "b", 2), (3, "c", 3), (4, "d", 4)]
 # 1 and 2 exchange n; 3 and 10 follow each other in both keys, by a letter's case and by a space.
 _ROTATION = (

@@ -7,6 +7,8 @@ from compose.native.shapes import Pair, single, wait_for
 from repair.render import render_files
 from tests.repair.live import examine, executed
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 ERRANT = (
     "CREATE DATABASE e",
     "CREATE TABLE e.t (id INT PRIMARY KEY)",

@@ -14,6 +14,8 @@ from repair.scripts.steps import Step
 from tests.repair.live import examine, executed, rows, run_plan, run_step
 from topology.readings.snapshot import START_SLACK
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 _SHOP_CHANGED = [(1, "changed"), (3, "three"), (10, "new")]
 
 

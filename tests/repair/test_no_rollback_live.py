@@ -6,6 +6,8 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from tests.repair.live import examine, executed, rows, run_step
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 
 def _set_engine(server: Server, engine: str) -> None:
     alter = f"ALTER TABLE d.t ENGINE = {engine}"

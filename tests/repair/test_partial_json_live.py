@@ -9,6 +9,8 @@ from compose.native.shapes import Topology, wait_for
 from gtid_audit.cli import run
 from tests.repair.live import examine, executed, rows, run_plan
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 DOCUMENT = 'CONCAT(\'{"a": 1, "b": "\', REPEAT(\'x\', 200), \'", "c": [1, 2, 3], "d": {"e": 1}}\')'
 CHANGES = (
     "JSON_REPLACE(doc, '$.a', 7)",

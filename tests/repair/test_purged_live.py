@@ -10,6 +10,8 @@ from compose.native.shapes import Pair, wait_for
 from tests.repair.live import examine, executed, rows, wait_until
 from tests.repair.test_late_live import refusals
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 
 def purge(server: Server) -> None:
     """Purge all that is executed, once no session holds the log open any more."""

@@ -6,6 +6,8 @@ from compose.native.shapes import Pair, Topology, wait_for
 from repair.render import render_files
 from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 
 @pytest.mark.parametrize("shape", ["pair97", "pair56"])
 def test_a_gtid_that_another_plan_left_empty_is_not_done(

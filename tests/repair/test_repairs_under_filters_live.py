@@ -7,6 +7,8 @@ from compose.faults_content import restart_with
 from compose.native.shapes import Pair
 from tests.repair.live import examine, executed, rows, run_plan, run_step
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 IGNORE = "CHANGE REPLICATION FILTER REPLICATE_IGNORE_TABLE = (bypassed.t) FOR CHANNEL ''"
 NO_FILTER = "CHANGE REPLICATION FILTER REPLICATE_IGNORE_TABLE = () FOR CHANNEL ''"
 

@@ -12,6 +12,8 @@ from repair import Plan
 from repair.render import render_files
 from tests.repair.live import examine
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 TABLES = (
     "CREATE DATABASE d",
     "CREATE TABLE d.parent (id INT PRIMARY KEY, n INT)",

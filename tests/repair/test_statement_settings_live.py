@@ -15,6 +15,8 @@ from repair.sql.replay_script import Direction
 from tests.binlog.material import connect_arguments
 from tests.repair.row_rounds import definitions, execute, executed, query, replayed, run, script
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 SCHEMA: Final = "settings"
 # Of what a QUERY event tells (Query_event_status_vars): what the session had set.
 _FLAGS2, _SQL_MODE, _AUTO_INCREMENT, _CHARSETS, _TIME_ZONE, _LC_TIME = 0, 1, 3, 4, 5, 7

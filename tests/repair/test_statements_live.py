@@ -1,8 +1,12 @@
 """Statements in errant transactions: what no guard checks, and what no listing may show."""
 
+import pytest
+
 from compose.native.shapes import Pair, wait_for
 from repair.render import render_files
 from tests.repair.live import examine, executed, rows, run_plan
+
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
 
 
 def test_a_statement_is_done_again_only_if_it_adds(pair97: Pair) -> None:

@@ -10,6 +10,8 @@ from compose.native.provision import REPLICATION_USER
 from compose.native.shapes import Topology, wait_for
 from tests.repair.live import examine, rows, run_plan
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 
 def test_a_start_names_rows_that_another_source_changed_back(star97: Topology) -> None:
     one, two, replica = star97["source"], star97["replica1"], star97["replica2"]

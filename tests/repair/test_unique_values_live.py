@@ -6,6 +6,8 @@ from compose import faults, faults_plans
 from compose.native.shapes import Pair, wait_for
 from tests.repair.live import await_clean, examine, executed, rows, run_plan
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 WAS_X = {
     "inserted": (
         "INSERT INTO taken.t VALUES (5, 'x', 1)",

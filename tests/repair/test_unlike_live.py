@@ -8,6 +8,8 @@ from compose.native.shapes import Pair, wait_for
 from repair import Plan
 from tests.repair.live import examine, executed, left_by, rows, run_plan, run_step, wait_until
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 _TABLES = (
     "CREATE DATABASE d",
     "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)",

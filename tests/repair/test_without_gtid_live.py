@@ -16,6 +16,8 @@ from repair.model.strategy_case import WithoutGtid
 from tests.repair.live import examine, rows, run_plan, run_step, targets_of, wait_until
 from topology.catalogue.findings import Grade
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 DOWN, UP = ("ON_PERMISSIVE", "OFF_PERMISSIVE"), ("ON_PERMISSIVE", "ON")
 
 

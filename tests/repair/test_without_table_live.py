@@ -1,10 +1,14 @@
 """An undo where servers do not have the table: no script ends in error 1146."""
 
+import pytest
+
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from repair.render import render_files
 from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
 from tests.repair.test_late_live import refusals
+
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
 
 BY_HAND = "11111111-2222-3333-4444-555555555555:1"
 

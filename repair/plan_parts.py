@@ -88,6 +88,7 @@ def afterwards(
                 severity=finding.severity.value,
                 explanation=finding.explanation,
                 is_new=finding.id not in before,
+                gtids=str(finding.gtid_set),
             )
 
 
@@ -124,6 +125,7 @@ def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> 
         about=about(finding),
         why="; ".join(reasons),
         by_hand=tuple(manual),
+        gtids=str(finding.gtid_set),
     )
 
 

@@ -126,6 +126,7 @@ class NotPlanned:
     about: str
     why: str
     by_hand: tuple[str, ...]
+    gtids: str = ""  # of the finding, when this plan was made
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,7 @@ class Afterwards:
     severity: str
     explanation: str
     is_new: bool
+    gtids: str = ""  # of the finding, as the audit of the simulated servers has it
 
 
 def differing_rows(finding: Finding, read: RowsRead) -> Iterator[DifferingRow]:

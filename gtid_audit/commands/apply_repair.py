@@ -30,7 +30,7 @@ Admin = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before the first script.")]
-StepByStep = Annotated[bool, typer.Option("--step", help="Ask before each script.")]
+StepByStep = Annotated[bool, typer.Option("--step", help="Ask before each step.")]
 Detached = Annotated[
     bool, typer.Option("--detach", help="Print the procedure id, and go on in the background.")
 ]
@@ -114,7 +114,7 @@ def resume(
 ) -> int:
     """Go on with a procedure that was stopped, failed or was interrupted.
 
-    It begins with the first script that is not done. A script that was interrupted runs again: its
+    It begins with the first step that is not done. A script that was interrupted runs again: its
     guards decide what is left of it.
     """
     from gtid_audit.operands.plan_servers import PlanServers

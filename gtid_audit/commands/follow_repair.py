@@ -58,7 +58,7 @@ def list_all(*, journal: JournalFile = None, as_json: AsJson = False) -> int:
 
 
 def stop(*, procedure_id: ProcedureId, journal: JournalFile = None, as_json: AsJson = False) -> int:
-    """Request that a procedure stops before its next script."""
+    """Request that a procedure stops before its next step."""
     from gtid_audit.tasks.procedure_journal import journal_at, procedure_of, request_stop
 
     kept = journal_at(journal)
@@ -71,5 +71,5 @@ def stop(*, procedure_id: ProcedureId, journal: JournalFile = None, as_json: AsJ
     if as_json:
         write_json({"procedure": procedure.id, "is_stop_requested": True})
     else:
-        write_line(f"procedure {procedure.id} will stop before its next script")
+        write_line(f"procedure {procedure.id} will stop before its next step")
     return exits.OK

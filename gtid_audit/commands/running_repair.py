@@ -15,7 +15,7 @@ from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.plan_servers import PlanServers
 from gtid_audit.output import progress, warn, write_json, write_line
-from gtid_audit.tasks.applied_repair import Application, PreparedRepair
+from gtid_audit.tasks.applied_repair import Application, JournalLost, PreparedRepair
 from gtid_audit.tasks.background_repair import start_in_background
 from gtid_audit.tasks.procedure_journal import status_of
 from gtid_audit.views.procedure_text import (
@@ -25,6 +25,7 @@ from gtid_audit.views.procedure_text import (
     show_end,
 )
 from repair.applying.procedures_applied import AppliedProcedure, EventKind, ProcedureEvent
+from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
     from repair.adapters.journal import Journal
@@ -45,7 +46,10 @@ class RunOptions:
 def run(
     journal: "Journal", procedure: AppliedProcedure, repair: PreparedRepair, options: RunOptions
 ) -> int:
-    """Run a procedure, and return the exit status. Raises UsageProblem."""
+    """Run a procedure, and return the exit status. Raises UsageProblem.
+
+    A run whose journal is lost ends with the status of a script that failed.
+    """
     if options.detach:
         return _detach(journal.path, procedure, options)
     is_text = not (options.as_json or options.json_lines)
@@ -66,21 +70,37 @@ def run(
             if not options.step:
                 return True
             line.clear()
-            return typer.confirm(f"Run {script.file_name} ({script.title})?", err=True)
+            return typer.confirm(f"Run {_with_checks(script, repair)}?", err=True)
 
-        ended = Application(
+        application = Application(
             journal=journal,
             procedure=procedure,
             repair=repair,
             may_run=may_run,
             is_stopping=is_stopping.is_set,
             say=say,
-        ).run()
+        )
+        try:
+            ended = application.run()
+        except JournalLost as problem:
+            warn(
+                f"{problem}. The run has ended, and the servers may be between two statements."
+                f" Repair the journal, then: gtid-audit repair resume {procedure.id}; or audit and"
+                " plan again"
+            )
+            return exits.status_of(Verdict.CRITICAL)
     if options.as_json:
         write_json(procedure_document(ended, journal.events(ended.id)))
     elif is_text:
         show_end(ended)
     return status_of(ended)
+
+
+def _with_checks(script: "PlannedScript", repair: PreparedRepair) -> str:
+    """Return a step as text, with the checks that run directly before it."""
+    checks = ", ".join(each.file_name for each in repair.plan.checks_of(script))
+    first = f", after its checks {checks}" if checks else ""
+    return f"{script.file_name} ({script.title}){first}"
 
 
 @contextmanager
@@ -92,7 +112,7 @@ def _stopping() -> Iterator[threading.Event]:
         if event.is_set():
             raise KeyboardInterrupt
         event.set()
-        warn(f"{signal.Signals(number).name}: stops after the present script; once more: at once")
+        warn(f"{signal.Signals(number).name}: stops after the present step; once more: at once")
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, stop) for number in numbers}

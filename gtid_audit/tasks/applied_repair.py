@@ -43,6 +43,10 @@ class PreparedRepair:
     targets: Mapping[str, ServerTarget]  # by the name of the server in the plan
 
 
+class JournalLost(Exception):
+    """The journal could not be written: the run ended, and what it had sent may be incomplete."""
+
+
 @dataclass(frozen=True, slots=True)
 class Application:
     """A plan to apply to its servers, in a procedure of the journal."""
@@ -57,13 +61,21 @@ class Application:
     def run(self) -> AppliedProcedure:
         """Run what is not done, audit the servers, and return the procedure as it ended.
 
-        Raises UsageProblem.
+        Raises:
+            UsageProblem: nothing was sent.
+            JournalLost: the journal could not be written while the plan was being applied.
         """
+        is_begun = False
         try:
             with self.journal.at_work(self.procedure.id) as writer:
+                is_begun = True
                 self._run(writer)
             return self.journal.find(self.procedure.id)
-        except (AtWork, UnusableFile) as problem:
+        except AtWork as problem:
+            raise UsageProblem(str(problem)) from problem
+        except UnusableFile as problem:
+            if is_begun:
+                raise JournalLost(str(problem)) from problem
             raise UsageProblem(str(problem)) from problem
 
     def _run(self, writer: JournalWriter) -> None:

@@ -51,7 +51,7 @@ def events_of(journal: Journal, procedure: AppliedProcedure) -> tuple[ProcedureE
 
 
 def request_stop(journal: Journal, procedure: AppliedProcedure) -> None:
-    """Request that a procedure stops before its next script. Raises UsageProblem."""
+    """Request that a procedure stops before its next step. Raises UsageProblem."""
     try:
         journal.request_stop(procedure.id)
     except UnusableFile as problem:

@@ -131,7 +131,7 @@ def _end(procedure: AppliedProcedure) -> list[RenderableType]:
         state.append(f": {printable(procedure.message)}" if procedure.message else "", style="")
     ]
     if procedure.is_stop_requested:
-        parts.append(Text("It stops before its next script.", style="yellow"))
+        parts.append(Text("It stops before its next step.", style="yellow"))
     if procedure.state.is_going_on or procedure.verdict is not None:
         return parts
     parts.append(

@@ -3,10 +3,13 @@
 How it works
 ------------
     take the lock of every server                       nothing was sent if one is refused
-    for each script that is not done:
-        stop if that was requested                      between scripts only, and while waiting
+    for each step that is not done, its checks first:
+        stop if that was requested                      between steps only, and while waiting
         run it, with every statement in the journal     a failed guard or statement ends the run
         read the servers that the step changes          differences end the run
+
+A check is about the moment before its step. Nothing comes between the two: no question, no stop. A
+run that is resumed begins with the checks of its first step, whether they had passed or not.
 
 Each end is a state of the journal with its reason. The state of the servers is then one of those
 that the plan was made for: between two scripts, or within one. Either way the run may be resumed,
@@ -72,7 +75,8 @@ class PlanApplier:
     texts: Mapping[str, str]  # the scripts by file name
     targets: Mapping[str, ServerTarget]  # by the name of the server in the plan
     writer: JournalWriter
-    may_run: Callable[[PlannedScript], bool]  # asked before each script; False stops the run
+    # Asked before each step, with the script that changes something; False stops the run.
+    may_run: Callable[[PlannedScript], bool]
     is_stopping: Callable[[], bool]  # by a signal to this process
     say: Callable[[ProcedureEvent], None] = field(default=lambda _event: None)
 
@@ -84,8 +88,9 @@ class PlanApplier:
         try:
             with ExitStack() as held:
                 locks = self._locks(held)
-                self.writer.enter(ProcedureState.RUNNING)
-                if done:
+                done = self.plan.begin_again(done)
+                self.writer.enter(ProcedureState.RUNNING, done=done)
+                if done and not self._may_have_changed(done):
                     self._compare(self.plan.scripts[done - 1])
                 for at, script in enumerate(self.plan.scripts[done:], start=done + 1):
                     self._run(script, locks[script.server], at)
@@ -94,6 +99,15 @@ class PlanApplier:
             self.writer.enter(ended.end.state, ended.end.message)
             return ended.end
         return RunEnd(ProcedureState.DONE, "")
+
+    def _may_have_changed(self, done: int) -> bool:
+        """Return whether an earlier run began the step after the first `done` scripts.
+
+        Then the servers may be in the middle of it, and only its guards can say what is left.
+        """
+        following = (each for each in self.plan.scripts[done:] if not each.is_check)
+        script = next(following, None)
+        return script is not None and self.writer.has_sent(script.number)
 
     def _locks(self, held: ExitStack) -> Mapping[str, ServerLock]:
         """Take the lock of every server with a script, in the order of their names."""
@@ -121,7 +135,8 @@ class PlanApplier:
 
     def _run(self, script: PlannedScript, lock: ServerLock, at: int) -> None:
         """Run one script, and compare its servers. Raises _Ended."""
-        self._stop_if_requested(script)
+        if script in (*self.plan.checks_of(script), script)[:1]:
+            self._stop_if_requested(script)
         if not lock.is_held:
             raise _Ended(
                 EventKind.STOPPED,
@@ -155,7 +170,10 @@ class PlanApplier:
         return _Ended(EventKind.ERROR, ProcedureState.FAILED, message)
 
     def _stop_if_requested(self, script: PlannedScript) -> None:
-        if self.is_stopping() or self.writer.is_stop_requested or not self.may_run(script):
+        change = next(
+            each for each in self.plan.scripts if each.number == script.step and not each.is_check
+        )
+        if self.is_stopping() or self.writer.is_stop_requested or not self.may_run(change):
             raise _Ended(
                 EventKind.STOPPED,
                 ProcedureState.STOPPED,

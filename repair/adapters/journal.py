@@ -256,10 +256,6 @@ class JournalWriter:
         self._path = journal.path
         self._database = database
         self.procedure_id = procedure_id
-        last = database.execute(
-            "SELECT max(number) FROM event WHERE procedure = ?", (procedure_id,)
-        ).fetchone()[0]
-        self._number: int = last or 0
 
     def write(
         self, kind: EventKind, text: str, *, script: int | None = None, server: str | None = None
@@ -268,20 +264,20 @@ class JournalWriter:
 
         Raises UnusableJournal.
         """
-        self._number += 1
         shown = text if len(text) <= _TEXT_CHARACTERS_MAX else text[:_TEXT_CHARACTERS_MAX] + "…"
-        event = ProcedureEvent(self._number, datetime.now(UTC), kind, script, server, shown)
+        at = datetime.now(UTC)
         level = "NORMAL" if kind is EventKind.SENT else "FULL"
         self._execute(f"PRAGMA synchronous = {level}")
-        self._execute(
+        number = self._execute(
             "INSERT INTO event (procedure, number, at, kind, script, server, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            " SELECT ?, coalesce(max(number), 0) + 1, ?, ?, ?, ?, ? FROM event WHERE procedure = ?"
+            " RETURNING number",
             (
-                *(self.procedure_id, event.number, time_to_text(event.at), kind.value),
-                *(script, server, shown),
+                *(self.procedure_id, time_to_text(at), kind.value, script, server, shown),
+                self.procedure_id,
             ),
-        )
-        return event
+        ).fetchall()[0][0]
+        return ProcedureEvent(number, at, kind, script, server, shown)
 
     def enter(
         self,
@@ -303,6 +299,14 @@ class JournalWriter:
                 *(done, state.is_going_on, self.procedure_id),
             ),
         )
+
+    def has_sent(self, script: int) -> bool:
+        """Return whether any statement of a script was sent. Raises UnusableJournal."""
+        found = self._execute(
+            "SELECT count(*) FROM event WHERE procedure = ? AND kind = ? AND script = ?",
+            (self.procedure_id, EventKind.SENT.value, script),
+        ).fetchone()
+        return bool(found[0])
 
     @property
     def is_stop_requested(self) -> bool:

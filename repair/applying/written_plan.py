@@ -36,6 +36,7 @@ class PlannedScript:
     """A script, in the order of the plan: a check of a server, or the change of a step."""
 
     number: int
+    step: int  # the number of the step that it changes, or checks
     server: str
     file_name: str
     sha256: str
@@ -58,12 +59,26 @@ class WrittenPlan:
     command: tuple[str, ...]  # that made the plan, word by word
     servers: tuple[PlannedServer, ...]
     scripts: tuple[PlannedScript, ...]
-    announced: frozenset[str]  # the findings that an audit may show after the plan, by id
+    # The findings that an audit may show after the plan, by id, with their transactions.
+    announced: Mapping[str, GtidSet]
     warnings: tuple[str, ...]
 
     def server(self, name: str) -> PlannedServer:
         """Return a server of the plan."""
         return next(each for each in self.servers if each.name == name)
+
+    def begin_again(self, done: int) -> int:
+        """Return with how many scripts done a run begins, after `done` of them.
+
+        A check is about the moment before its step: it counts as done only together with it.
+        """
+        while done and done < len(self.scripts) and self.scripts[done - 1].is_check:
+            done -= 1
+        return done
+
+    def checks_of(self, script: PlannedScript) -> tuple[PlannedScript, ...]:
+        """Return the checks that run directly before the script of a step."""
+        return tuple(each for each in self.scripts if each.step == script.step and each.is_check)
 
     def states_after(
         self, script: PlannedScript, server: str
@@ -102,14 +117,16 @@ def read_plan(text: str) -> WrittenPlan:
 
 
 def _plan(document: Mapping[str, Any]) -> WrittenPlan:
-    afterwards = [*document["afterwards"], *document["not_planned"]]
+    afterwards = [*document["not_planned"], *document["afterwards"]]
     return WrittenPlan(
         id=_text(document["id"]),
         cluster=_text(document["cluster"]),
         command=tuple(shlex.split(_text(document["command"]))),
         servers=tuple(map(_server, document["assumed"])),
         scripts=tuple(_scripts(document["steps"], document["digests"])),
-        announced=frozenset(_text(each["finding_id"]) for each in afterwards),
+        announced={
+            _text(each["finding_id"]): GtidSet.parse(_text(each["gtids"])) for each in afterwards
+        },
         warnings=tuple(map(_text, document["warnings"])),
     )
 
@@ -129,6 +146,7 @@ def _scripts(steps: list[Mapping[str, Any]], digests: Mapping[str, str]) -> Iter
             server = _text(check["server"])
             yield PlannedScript(
                 number=number - len(checks) + at,
+                step=number,
                 server=server,
                 file_name=name,
                 sha256=_text(digests[name]),
@@ -139,6 +157,7 @@ def _scripts(steps: list[Mapping[str, Any]], digests: Mapping[str, str]) -> Iter
         name = _file_name(step["script"])
         yield PlannedScript(
             number=number,
+            step=number,
             server=_text(step["server"]),
             file_name=name,
             sha256=_text(digests[name]),

@@ -18,8 +18,8 @@ import pytest
 from compose import faults
 from compose.native.shapes import Pair
 from gtid_audit.cli import run
-from repair.adapters.journal import Journal
-from repair.applying.procedures_applied import ProcedureState
+from repair.adapters.journal import Journal, JournalWriter, UnusableJournal
+from repair.applying.procedures_applied import EventKind, ProcedureEvent, ProcedureState
 from repair.render import PLAN
 from tests.repair.live import executed, wait_until
 
@@ -230,6 +230,32 @@ def test_a_repair_goes_on_in_the_background(
     assert executed(pair97.a) == executed(pair97.b)
 
 
+def test_a_journal_that_is_lost_ends_the_run_as_failed(
+    pair97: Pair,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plan = planned(pair97, tmp_path)
+    write = JournalWriter.write
+
+    def full(self: JournalWriter, kind: EventKind, text: str, **where: Any) -> ProcedureEvent:
+        if kind is EventKind.ANSWERED:
+            raise UnusableJournal("journal.sqlite: database or disk is full")
+        return write(self, kind, text, **where)
+
+    monkeypatch.setattr(JournalWriter, "write", full)
+    capsys.readouterr()
+    assert run(["repair", "apply", str(plan), "--yes"]) == 2
+    shown = capsys.readouterr()
+    assert "disk is full. The run has ended, and the servers may be between two" in shown.err
+    procedure = shown.out.split()[1]
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert run(["repair", "resume", procedure, "--yes"]) == 0
+    assert executed(pair97.a) == executed(pair97.b)
+
+
 @pytest.fixture
 def held(pair97: Pair, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Provide a process that applies a plan and has begun its first script."""
@@ -243,8 +269,11 @@ def held(pair97: Pair, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], 
             for line in process.stdout:
                 event = json.loads(line)
                 if (event["event"], event["script"]) == ("script", 1):
-                    yield process, event["procedure"]
-                    return
+                    break
+            else:
+                assert process.stderr is not None
+                pytest.fail(f"the first script did not begin: {process.stderr.read()}")
+            yield process, event["procedure"]
         finally:
             process.kill()
 
@@ -259,7 +288,7 @@ def test_a_signal_stops_it_between_two_scripts(
     process, procedure = held
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
-    assert f"{number.name}: stops after the present script" in errors
+    assert f"{number.name}: stops after the present step" in errors
     assert process.returncode == 1
     capsys.readouterr()
     assert run(["repair", "state", procedure]) == 1

@@ -47,6 +47,7 @@ def crash_without_loss(pair: Pair) -> None:
     pair.settle()
 
 
+@pytest.mark.slow
 def test_only_reuse_is_found_and_it_is_found_with_both_contents(
     pair97: Pair, capsys: pytest.CaptureFixture[str]
 ) -> None:

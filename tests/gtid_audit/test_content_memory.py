@@ -385,6 +385,7 @@ def test_a_gtid_made_by_hand_is_compared_once_its_origin_has_reached_it(
         assert "proved by an earlier audit" in json.dumps(finding["evidence"])
 
 
+@pytest.mark.slow
 def test_a_restart_since_the_last_audit_is_looked_behind_and_then_no_more(
     pair97: Pair,
     tmp_path: Path,

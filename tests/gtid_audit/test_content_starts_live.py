@@ -5,6 +5,7 @@ from contextlib import closing
 from typing import Any
 from uuid import UUID
 
+import pytest
 from pymysql.connections import Connection
 
 from binlog.adapters.compare_server import ComparedServer, ServerCompared, Since
@@ -16,6 +17,8 @@ from gtid import GtidSet
 from tests.gtid_audit.build import run_cli
 from topology.adapters.mysql import connect
 from topology.readings.target import ServerTarget
+
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
 
 
 def audited(pair: Pair) -> dict[str, Any]:

@@ -148,6 +148,7 @@ def received(pair: Pair) -> None:
     raise AssertionError("b did not receive it")
 
 
+@pytest.mark.slow
 @MOSTLY_97
 def test_ddl_behind_a_stopped_applier_is_a7_and_not_s1(pair: Pair) -> None:
     stop_applier(pair.b)
@@ -158,6 +159,7 @@ def test_ddl_behind_a_stopped_applier_is_a7_and_not_s1(pair: Pair) -> None:
     assert len(of_code(found, "A7")) == 1
 
 
+@pytest.mark.slow
 @MOSTLY_97
 def test_an_error_that_drift_causes_is_reported_with_it(pair: Pair) -> None:
     not_logged(pair.b, "DROP TABLE app.t")
@@ -217,6 +219,7 @@ def test_a_filter_makes_it_info(pair97: Pair) -> None:
     assert "a replication filter leaves out changes of this object" in s2["explanation"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local"])
 def test_a_stored_run_reports_the_same(pair97: Pair, tmp_path: Path, engine: str) -> None:
     pair97.a.execute("CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY, a INT)")

@@ -240,6 +240,7 @@ def test_each_class_is_found_and_repaired_on_9_7(pair97: Pair) -> None:
     check_each_class(pair97)
 
 
+@pytest.mark.slow
 def test_each_class_is_found_and_repaired_on_5_6(pair56: Pair) -> None:
     check_each_class(pair56)
 
@@ -261,6 +262,7 @@ def test_the_text_shows_the_difference_and_the_statement(pair97: Pair) -> None:
     assert "schema gone" not in done.stdout
 
 
+@pytest.mark.slow
 def test_the_applier_stops_where_the_text_says_so(pair97: Pair) -> None:
     """The prediction and the server agree: 1677 is 13146 in the status of 9.7."""
     with_drift(pair97)
@@ -414,6 +416,7 @@ def test_servers_without_a_channel_are_compared(pair97: Pair) -> None:
     assert (pair["has_channel"], len(pair["differences"])) == (False, 1)
 
 
+@pytest.mark.slow
 def test_a_chain_compares_each_replica_with_its_source(installation97: Installation) -> None:
     plan = TopologyPlan(("a", "b", "c"), (Link("a", "b"), Link("b", "c")))
     with running(installation97, plan) as chain:

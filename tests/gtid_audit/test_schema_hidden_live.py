@@ -12,6 +12,8 @@ from tests.gtid_audit.test_schema_drift_live import (
     versions,
 )
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 SAME = (
     "CREATE DATABASE app",
     "CREATE TABLE app.t (a INT)",

@@ -15,6 +15,8 @@ from tests.gtid_audit.test_schema_drift_live import (
 )
 from topology.definitions.drift_statements import NOT_LOGGED
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 EVENT = "CREATE EVENT app.e ON SCHEDULE EVERY 1 SECOND DO INSERT INTO app.log VALUES ()"
 STATUS = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_NAME = 'e'"
 

@@ -176,6 +176,22 @@ def test_a_stop_is_honoured_between_scripts(pair97: Pair, tmp_path: Path) -> Non
     hold(applying)
 
 
+def test_a_check_runs_again_with_its_step(pair97: Pair, tmp_path: Path) -> None:
+    """What it found may have changed between the two runs."""
+    applying = Applying.of(pair97, a_hole(pair97), tmp_path)
+
+    def die() -> None:
+        raise Killed
+
+    applying.at[EventKind.ANSWERED, 2] = die
+    with pytest.raises(Killed):
+        applying.run()
+    hold(applying)
+    begun = [each.partition(":")[0] for each in applying.events(EventKind.SCRIPT)]
+    check, change = "check a before step 3", "switch b to auto-position"
+    assert begun == ["commit 3 empty transactions on b", check, check, change]
+
+
 def test_one_repair_at_a_time_is_at_work_on_a_server(pair97: Pair, tmp_path: Path) -> None:
     applying = Applying.of(pair97, a_hole(pair97), tmp_path)
     target, before = targets_of(pair97)["b"], executed(pair97.b)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
+from gtid import GtidSet
 from repair.applying.audit_afterwards import compare_with_plan
 from repair.applying.written_plan import WrittenPlan, read_plan
 from repair.render import PLAN, render_files
@@ -16,9 +16,10 @@ from topology.catalogue.findings import ClusterAudit, Severity, Unknown, Verdict
 ABOVE_INFO = (Severity.WARNING, Severity.CRITICAL)
 
 
-def plan(*announced: str) -> WrittenPlan:
-    found = read_plan(json.dumps(json.loads(render_files(full_plan(steps()))[PLAN])))
-    return replace(found, announced=frozenset(announced))
+def plan(*announced: str, gtids: GtidSet | None = None) -> WrittenPlan:
+    found = read_plan(render_files(full_plan(steps()))[PLAN])
+    known = finding().gtid_set if gtids is None else gtids
+    return replace(found, announced=dict.fromkeys(announced, known))
 
 
 def audit(severity: Severity, *, is_unread: bool = False) -> ClusterAudit:
@@ -43,6 +44,17 @@ def test_what_was_announced_does_not(severity: Severity) -> None:
     assert text.startswith(f"the audit afterwards: {audit(severity).verdict.value}. ")
     assert text.endswith(f"the plan announced: {finding().code}")
     assert "did not announce" not in text
+
+
+@pytest.mark.parametrize(("code", "counts"), [("E1", True), ("H1", True), ("A7", False)])
+def test_one_transaction_more_is_another_fault(code: str, *, counts: bool) -> None:
+    """What is errant or missing grows by faults; what a stopped channel holds back, by itself."""
+    grown = replace(audit(Severity.CRITICAL).findings[0], code=code)
+    assert grown.gtid_set
+    found = replace(audit(Severity.CRITICAL), findings=(grown,))
+    verdict, _ = compare_with_plan(found, plan(grown.id, gtids=GtidSet()))
+    assert (verdict is Verdict.CRITICAL) is counts
+    assert compare_with_plan(found, plan(grown.id))[0] is Verdict.OK
 
 
 def test_info_needs_no_announcement() -> None:

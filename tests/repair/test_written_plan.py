@@ -40,9 +40,21 @@ def test_every_step_and_check_is_read_with_its_states() -> None:
     assert checks, "the plan has checks"
     assert all(not each.before and each.proves.startswith("go on with step") for each in checks)
     left = {each.finding_id for each in plan.not_planned}
-    assert {each.finding_id for each in plan.afterwards} | left == read.announced
+    assert {each.finding_id for each in plan.afterwards} | left == read.announced.keys()
     assert [each.name for each in read.servers] == [each.server for each in plan.assumed]
     assert read.server(read.servers[0].name) is read.servers[0]
+
+
+def test_a_check_counts_as_done_only_together_with_its_step() -> None:
+    read = read_plan(written())
+    for done, script in enumerate(read.scripts, start=1):
+        again = read.begin_again(done)
+        if script.is_check:
+            assert read.scripts[again] == read.checks_of(script)[0]
+        else:
+            assert again == done
+    assert read.begin_again(0) == 0
+    assert read.begin_again(len(read.scripts)) == len(read.scripts)
 
 
 def test_the_states_after_later_scripts_are_those_of_the_same_server() -> None:

@@ -273,6 +273,7 @@ def long_statement(topology: Pair) -> str:
     return str(a.value("@@GLOBAL.gtid_executed"))
 
 
+@pytest.mark.slow
 def test_an_applier_at_one_statement_for_long_is_a8(pair97: Pair) -> None:
     held = long_statement(pair97)
     time.sleep(LONGER_SECONDS)
@@ -338,6 +339,7 @@ def test_an_account_that_cannot_see_the_workers_of_5_6_knows_nothing_of_them(
 # -- reads nothing --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_applier_whose_relay_log_file_is_gone_is_a8(pair97: Pair) -> None:
     fault = faults.relay_log_gone(pair97)
     _await_worker_seconds(fault.replica, SOON.stall_seconds_max + 1)

@@ -109,6 +109,7 @@ def test_a_source_that_is_down_is_a_server_that_was_not_read(topology: Topology)
     assert {each["server"] for each in found["unknown"]} >= {f"{c.host}:{c.port}"}
 
 
+@pytest.mark.slow
 def test_members_of_a_group_lead_to_each_other(installation97: Installation) -> None:
     with group_and_replica(installation97) as group:
         for name in ("m2", "r"):

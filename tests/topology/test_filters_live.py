@@ -24,6 +24,7 @@ def await_database(server: Server, name: str) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.mysql
 def test_a_binary_log_filter_counts_only_where_a_server_has_replicas(chain97: Topology) -> None:
     restart_with(chain97["last"], "--binlog-ignore-db=filtered")
@@ -71,6 +72,7 @@ def test_ignored_server_ids_are_named_as_the_cause(pair56: Pair) -> None:
     assert not examine(pair56).plan().steps
 
 
+@pytest.mark.slow
 @pytest.mark.mysql
 def test_a_source_that_does_not_log_what_it_receives_is_the_cause_of_p1(chain97: Topology) -> None:
     faults_filters.without_logged_updates(chain97, on="last")

@@ -90,6 +90,7 @@ def test_what_5_6_does_not_show_is_unknown(pair56: Pair, lock: str) -> None:
         assert len(wait["sql"]) == (0 if is_hidden else 1)
 
 
+@pytest.mark.slow
 def test_a_chain_ends_with_the_idle_session(pair97: Pair) -> None:
     """A SELECT waits behind the ALTER of the applier, which waits for an idle transaction."""
     with held_up(pair97, "metadata lock") as held, ThreadPoolExecutor(1) as pool:

@@ -11,6 +11,8 @@ from compose.native.shapes import Pair, await_uptime, wait_for
 from tests.repair.live import examine, executed, rows
 from topology.catalogue.findings import Grade
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 _KEPT = (
     "CREATE DATABASE d",
     "CREATE TABLE d.t (id INT PRIMARY KEY)",

@@ -182,7 +182,7 @@ class Journal:
             return tuple(map(_event, found))
 
     def request_stop(self, procedure_id: str) -> None:
-        """Request that the process at work stops before the next script. Raises UnusableJournal."""
+        """Request that the process at work stops before the next step. Raises UnusableJournal."""
         with self._open() as database:
             database.execute(
                 "UPDATE procedure SET is_stop_requested = 1 WHERE id = ?", (procedure_id,)

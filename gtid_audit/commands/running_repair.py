@@ -70,7 +70,10 @@ def run(
             if not options.step:
                 return True
             line.clear()
-            return typer.confirm(f"Run {_with_checks(script, repair)}?", err=True)
+            try:
+                return typer.confirm(f"Run {_with_checks(script, repair)}?", err=True)
+            except typer.Abort:  # the terminal is gone, or Ctrl-C: stop here, as for "no"
+                return False
 
         application = Application(
             journal=journal,

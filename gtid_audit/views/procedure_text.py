@@ -23,6 +23,7 @@ from repair.applying.procedures_applied import (
 from repair.applying.script_reader import ScriptReader
 from repair.applying.written_plan import WrittenPlan
 from topology.documents.records import time_to_text
+from topology.readings.hidden_passwords import without_secrets
 
 PROCEDURES_SHOWN_MAX: Final = 50
 _ID_CHARACTERS: Final = 8
@@ -80,10 +81,13 @@ def show_what_is_sent(plan: WrittenPlan, texts: Mapping[str, str], *, as_json: b
 
 
 def _statements(text: str) -> list[str]:
-    """Return the statements of a script; its sessions have NO_BACKSLASH_ESCAPES from the start."""
+    """Return the statements of a script, without passwords and their hashes.
+
+    Its sessions have NO_BACKSLASH_ESCAPES from the start.
+    """
     reader, found = ScriptReader(text), []
     while (statement := reader.next(backslash_escapes=False)) is not None:
-        found.append(statement)
+        found.append(without_secrets(statement))
     return found
 
 
@@ -130,7 +134,7 @@ def _end(procedure: AppliedProcedure) -> list[RenderableType]:
     parts: list[RenderableType] = [
         state.append(f": {printable(procedure.message)}" if procedure.message else "", style="")
     ]
-    if procedure.is_stop_requested:
+    if procedure.is_stop_requested and procedure.state.is_going_on:
         parts.append(Text("It stops before its next step.", style="yellow"))
     if procedure.state.is_going_on or procedure.verdict is not None:
         return parts

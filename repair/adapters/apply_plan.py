@@ -93,7 +93,7 @@ class PlanApplier:
                 if done and not self._may_have_changed(done):
                     self._compare(self.plan.scripts[done - 1])
                 for at, script in enumerate(self.plan.scripts[done:], start=done + 1):
-                    self._run(script, locks[script.server], at)
+                    self._run(script, locks, at)
         except _Ended as ended:
             self._write(ended.kind, ended.end.message)
             self.writer.enter(ended.end.state, ended.end.message)
@@ -133,15 +133,15 @@ class PlanApplier:
             locks[name] = lock
         return locks
 
-    def _run(self, script: PlannedScript, lock: ServerLock, at: int) -> None:
+    def _run(self, script: PlannedScript, locks: Mapping[str, ServerLock], at: int) -> None:
         """Run one script, and compare its servers. Raises _Ended."""
         if script in (*self.plan.checks_of(script), script)[:1]:
             self._stop_if_requested(script)
-        if not lock.is_held:
+        if lost := [name for name, lock in locks.items() if not lock.is_held]:
             raise _Ended(
                 EventKind.STOPPED,
                 ProcedureState.STOPPED,
-                f"stopped before {script.file_name}: the lock of {script.server} was lost, as by"
+                f"stopped before {script.file_name}: the lock of {', '.join(lost)} was lost, as by"
                 " a restart of the server or KILL. Resume, or audit and plan again",
             )
         self._write(EventKind.SCRIPT, script.title, script)

@@ -202,6 +202,10 @@ class Journal:
             except BlockingIOError:
                 raise AtWork(f"another process is at work on procedure {procedure_id}") from None
             with self._open() as database:
+                # A stop that was requested of a process that has ended since is not for this one.
+                database.execute(
+                    "UPDATE procedure SET is_stop_requested = 0 WHERE id = ?", (procedure_id,)
+                )
                 yield JournalWriter(self, database, procedure_id)
         finally:
             os.close(descriptor)  # the file stays: removing it would let two processes lock

@@ -11,9 +11,11 @@ from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 NAME = r"(?:`(?:[^`]|``)+`|[0-9A-Za-z_$]+)"
+# What follows belongs to another name: "…" is one under ANSI_QUOTES.
+NAME_ENDS = r"(?![\w$\"]|\s*\.)"
 _CREATE = re.compile(
     r"\s*CREATE\s+(?:(?P<database>DATABASE|SCHEMA)|TABLE)\s+(?:IF\s+NOT\s+EXISTS\s+)?"
-    rf"(?P<first>{NAME})(?:\s*\.\s*(?P<second>{NAME}))?",
+    rf"(?P<first>{NAME})(?:\s*\.\s*(?P<second>{NAME}))?{NAME_ENDS}",
     re.IGNORECASE,
 )
 
@@ -29,7 +31,9 @@ def created_by(schema: str, sql: str) -> Created | None:
     first, second = plain(found["first"]), found["second"]
     if found["database"]:
         return None if second else (first, "")
-    return (first, plain(second)) if second else (schema, first)
+    if second:
+        return first, plain(second)
+    return (schema, first) if schema else None
 
 
 def is_new(schema: str, table: str, created: Collection[Created]) -> bool:

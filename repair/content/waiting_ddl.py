@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gtid import Gtid
-from repair.content.created_tables import NAME, Created, created_by, plain
+from repair.content.created_tables import NAME, NAME_ENDS, Created, created_by, plain
 
-_ENTRY: Final = rf"{NAME}(?:\s*\.\s*{NAME})?"
+_ENTRY: Final = rf"{NAME}(?:\s*\.\s*{NAME})?{NAME_ENDS}"
 _COMMENTS: Final = re.compile(r"(?:\s+|/\*(?!!).*?\*/|(?:#|-- )[^\n]*(?:\n|\Z))+", re.DOTALL)
 _TEMPORARY: Final = re.compile(r"/\*!\d*\s*(TEMPORARY)\s*\*/", re.IGNORECASE)
 _DROP: Final = re.compile(
     r"DROP\s+(?P<temporary>TEMPORARY\s+)?(?:(?P<database>DATABASE|SCHEMA)|TABLES?)\s+"
-    rf"(?P<lenient>IF\s+EXISTS\s+)?(?P<names>{_ENTRY}(?:\s*,\s*{_ENTRY})*)",
+    rf"(?P<lenient>IF\s+EXISTS\s+)?(?P<names>{_ENTRY}(?:\s*,\s*{_ENTRY})*)(?!\s*,)",
     re.IGNORECASE,
 )
 _TRUNCATE: Final = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?(?P<names>{_ENTRY})", re.IGNORECASE)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compose import faults
+from compose import faults, faults_after_plan
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from repair import Plan
@@ -192,6 +192,37 @@ def test_a_check_runs_again_with_its_step(pair97: Pair, tmp_path: Path) -> None:
     assert begun == ["commit 3 empty transactions on b", check, check, change]
 
 
+def test_rows_that_arrived_elsewhere_meanwhile_are_not_undone(pair97: Pair, tmp_path: Path) -> None:
+    """The run ends between the check of a and the undo on b. Then a receives the transactions."""
+    a, b = pair97.a, pair97.b
+    a.execute(
+        "CREATE DATABASE own",
+        "CREATE TABLE own.t (id INT PRIMARY KEY, v INT)",
+        "INSERT INTO own.t VALUES (1, 1), (2, 2)",
+    )
+    pair97.settle()
+    faults_after_plan.remove_channel(a)
+    b.execute("INSERT INTO own.t VALUES (5, 5)", "UPDATE own.t SET v = 9 WHERE id = 1")
+    plan = examine(pair97).plan({"E1": "undo_on_replica"})
+    [undo, *_] = plan.steps
+    assert (undo.server, [each.server for each in undo.checks]) == ("b", ["a"])
+    applying = Applying.of(pair97, plan, tmp_path)
+
+    def die() -> None:
+        raise Killed
+
+    applying.at[EventKind.ANSWERED, len(undo.checks)] = die
+    with pytest.raises(Killed):
+        applying.run()
+    faults_after_plan.add_channel(a, b)
+    a.execute(a.dialect.start_replica)
+    wait_until(lambda: executed(a) == executed(b))
+    state, message = ended(applying)
+    assert state is ProcedureState.FAILED
+    assert message.startswith("01-a.sql on a: a condition of the script is false")
+    assert rows(a, "own.t") == rows(b, "own.t") == [(1, 9), (2, 2), (5, 5)]
+
+
 def test_one_repair_at_a_time_is_at_work_on_a_server(pair97: Pair, tmp_path: Path) -> None:
     applying = Applying.of(pair97, a_hole(pair97), tmp_path)
     target, before = targets_of(pair97)["b"], executed(pair97.b)
@@ -206,12 +237,13 @@ def test_one_repair_at_a_time_is_at_work_on_a_server(pair97: Pair, tmp_path: Pat
     hold(applying)
 
 
-def test_a_repair_that_lost_its_lock_stops(pair97: Pair, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_repair_that_lost_a_lock_stops(name: str, pair97: Pair, tmp_path: Path) -> None:
     applying = Applying.of(pair97, a_hole(pair97), tmp_path)
-    applying.at[EventKind.ANSWERED, 2] = lambda: _kill_lock(pair97.b)
+    applying.at[EventKind.ANSWERED, 2] = lambda: _kill_lock(pair97[name])
     state, message = ended(applying)
     assert state is ProcedureState.STOPPED
-    assert message.startswith("stopped before 03-b.sql: the lock of b was lost")
+    assert message.startswith(f"stopped before 03-b.sql: the lock of {name} was lost")
     hold(applying)
 
 

@@ -129,6 +129,27 @@ def test_a_stop_is_requested_from_elsewhere_and_ends_with_the_run(journal: Journ
     assert not journal.find(procedure.id).is_stop_requested, "it would stop the resumed run"
 
 
+def test_a_stop_is_not_for_a_later_process(
+    journal: Journal, holder: tuple[AppliedProcedure, subprocess.Popen[str]]
+) -> None:
+    procedure, process = holder
+    journal.request_stop(procedure.id)
+    process.kill()
+    process.wait(timeout=30)
+    with journal.at_work(procedure.id) as writer:
+        assert not writer.is_stop_requested
+
+
+def test_two_writers_that_lost_their_lock_file_overwrite_nothing(journal: Journal) -> None:
+    procedure = begun(journal)
+    with journal.at_work(procedure.id) as one:
+        next(journal.path.parent.glob("*.lock")).unlink()
+        with journal.at_work(procedure.id) as other:
+            for writer in (one, other, one):
+                writer.write(EventKind.SENT, "COMMIT")
+    assert [each.number for each in journal.events(procedure.id)] == [1, 2, 3]
+
+
 def test_one_process_is_at_work_on_a_procedure(
     journal: Journal, holder: tuple[AppliedProcedure, subprocess.Popen[str]]
 ) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gtid import Gtid
+from repair.content.created_tables import created_by
 from repair.content.transaction_content import RowsOn, RowState
 from repair.content.waiting_ddl import Ddl, ddl_of, demands
 from repair.strategies.conflicts import resolve_conflict
@@ -28,6 +29,31 @@ T = ("d", "t")
 def asked(*statements: str) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     found = demands(ddl_of(GTID, "d", each, each) for each in statements)
     return set(found.there), set(found.absent)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'CREATE TABLE e."q2" (id INT)',
+        'CREATE TABLE "q2" (id INT)',
+        "CREATE TABLE eé (id INT)",
+        'DROP TABLE e."q2"',
+        'DROP TABLE t, e."q2"',
+        'TRUNCATE e."q2"',
+        'ALTER TABLE e."q2" ADD a INT',
+    ],
+)
+def test_a_name_in_other_quotes_is_not_taken_for_its_beginning(sql: str) -> None:
+    """ANSI_QUOTES: "q2" is a name. What is not understood is other DDL."""
+    found = ddl_of(GTID, "e", sql, sql)
+    assert (found.creates, found.drops, found.uses, found.alters) == (None, (), (), None)
+    assert found.is_other
+
+
+def test_a_table_without_a_database_is_not_known() -> None:
+    assert created_by("", "CREATE TABLE t (id INT)") is None
+    assert created_by("", "CREATE TABLE d.t (id INT)") == ("d", "t")
+    assert created_by("", "CREATE DATABASE d") == ("d", "")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,13 @@ def compiler_for(log_bytes: int) -> Compile | None:
 
 
 def compiled(program: RowProgram) -> WriteImages | None:
-    """Compile a program; None if a column has a type that the kernel does not write."""
+    """Compile a program; None if a column has a type that the kernel does not write.
+
+    Also None if no statement has a column's value (it is generated): the kernel would not notice
+    that it is damaged.
+    """
+    if {each.place for each in program.pieces} < {*range(len(program.columns))}:
+        return None
     import numpy as np
 
     from binlog.kernels import row_text as kernel

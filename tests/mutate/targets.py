@@ -254,6 +254,7 @@ TARGETS: Sequence[Target] = (
         (
             *("tests/repair/test_reached_state.py", "tests/repair/test_written_plan.py"),
             *("tests/repair/test_script_reader.py", "tests/repair/test_audit_afterwards.py"),
+            "tests/repair/test_journal.py",
         ),
     ),
     Target(
@@ -425,7 +426,7 @@ TARGETS: Sequence[Target] = (
             *("repair/sql/event_texts.py", "repair/sql/value_texts.py"),
             *("repair/sql/written_rows.py", "binlog/rows/split_images.py"),
         ),
-        ("tests/repair/test_event_texts.py",),
+        ("tests/repair/test_event_texts.py", "tests/repair/test_script_lines.py"),
         compiles=True,
     ),
     Target(

@@ -47,6 +47,7 @@ OTHERWISE: dict[str, Any] = {
     "ddl_wait_seconds_max": 1,
     "definitions": True,
     "levels": (("C5", "warning"),),
+    "reconcile": ("refetch",),
     "external_sources": frozenset({"elsewhere.example:3306"}),
     "accepted": (REPAIR,),
     "accepted_findings": (HOLE,),

@@ -69,6 +69,7 @@ def stored(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_the_document_has_the_history_that_was_kept(
     stored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

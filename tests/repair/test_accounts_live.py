@@ -12,6 +12,8 @@ from repair import Plan
 from repair.render import render_files
 from tests.repair.live import examine, executed, run_step
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 ACCOUNT = "repairer@'%'"
 ODD_MODE = "PAD_CHAR_TO_FULL_LENGTH,ANSI,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE"
 

@@ -60,6 +60,7 @@ def test_another_server_that_answers_is_noticed(
     assert not pair97.b.query("SHOW DATABASES LIKE 'elsewhere'")
 
 
+@pytest.mark.slow
 def test_a_source_that_does_not_answer_leaves_the_channel_as_it_was(
     pair97: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,8 +78,8 @@ def test_a_finished_plan_changes_nothing_when_it_is_applied_again(
     assert {name: executed(server) for name, server in pair97.servers.items()} == before
 
 
-def interrupted_everywhere(applying: Applying) -> None:
-    """Kill the process before each statement, and resume each time."""
+def interrupted(applying: Applying, *, every: int) -> None:
+    """Kill the process before each statement, or before every so many; resume each time."""
     applying.kill_after = 0
     killed = 0
     while True:
@@ -88,9 +88,7 @@ def interrupted_everywhere(applying: Applying) -> None:
         except Killed:
             assert applying.now.state is ProcedureState.INTERRUPTED
             killed += 1
-            applying.kill_after += 1
-            if applying.now.scripts_done > 0 and applying.kill_after > STATEMENTS_MAX:
-                applying.kill_after = 0
+            applying.kill_after += every
             continue
         assert end.state is ProcedureState.DONE, end.message
         break
@@ -99,17 +97,21 @@ def interrupted_everywhere(applying: Applying) -> None:
     assert executed(applying.topology["a"]) == executed(applying.topology["b"])
 
 
-STATEMENTS_MAX = 200
+EVERY = [11, pytest.param(1, marks=pytest.mark.slow)]
 
 
+@pytest.mark.parametrize("every", EVERY)
 def test_a_plan_that_is_interrupted_before_every_statement_reaches_its_end(
-    pair97: Pair, tmp_path: Path
+    every: int, pair97: Pair, tmp_path: Path
 ) -> None:
-    interrupted_everywhere(Applying.of(pair97, a_hole(pair97), tmp_path))
+    interrupted(Applying.of(pair97, a_hole(pair97), tmp_path), every=every)
 
 
-def test_a_move_past_an_event_that_is_interrupted_everywhere(pair56: Pair, tmp_path: Path) -> None:
-    interrupted_everywhere(Applying.of(pair56, past_an_event(pair56), tmp_path))
+@pytest.mark.parametrize("every", EVERY)
+def test_a_move_past_an_event_that_is_interrupted_everywhere(
+    every: int, pair56: Pair, tmp_path: Path
+) -> None:
+    interrupted(Applying.of(pair56, past_an_event(pair56), tmp_path), every=every)
 
 
 @pytest.mark.parametrize("statement", [5, 14])

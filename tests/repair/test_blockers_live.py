@@ -22,6 +22,8 @@ from topology.catalogue.findings import Finding
 from topology.facts.gtid_waits import owning_channel
 from topology.policy import Policy
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 # Who holds what, as the instruction names the tables: a lock that is granted to a client's session.
 HOLDER = (
     "SELECT DISTINCT t.PROCESSLIST_ID FROM performance_schema.metadata_locks AS l"

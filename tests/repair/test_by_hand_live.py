@@ -29,6 +29,8 @@ from tests.repair.live import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 
 def _instruction(plan: Plan, code: str, strategy: str) -> str:
     [left] = [each for each in plan.not_planned if each.code == code]

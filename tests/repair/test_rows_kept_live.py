@@ -15,6 +15,8 @@ from gtid import GtidSet
 from tests.repair.live import examine, run_plan
 from topology.catalogue.findings import Grade
 
+pytestmark = pytest.mark.slow  # a rare shape: make nightly
+
 
 def lose_the_end_of_the_log(source: Server, replica: Server, changes: list[str]) -> str:
     """Commit, then cut exactly that off the binary log, as power loss does with sync_binlog=0."""

@@ -251,6 +251,7 @@ def healthy(audit: ClusterAudit) -> bool:
     return (audit.verdict, audit.findings, audit.unknown) == (Verdict.OK, (), ())
 
 
+@pytest.mark.slow
 def test_a_replicas_work_declared_on_its_source(star97: Topology) -> None:
     fault = faults_history.declared_on_source(star97)
     # What the others do not have is errant for them: declared there as well.

@@ -96,7 +96,7 @@ app.add_typer(server_schemas.commands(PLAIN), name="schema")
 app.command("explain", cls=FastCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(repair.commands(PLAIN), name="repair")
-app.add_typer(reconcile.commands(PLAIN), name="reconcile")
+app.command("reconcile")(reconcile.reconcile)
 app.command("serve")(serve.serve)
 app.add_typer(spark.commands(PLAIN), name="spark")
 

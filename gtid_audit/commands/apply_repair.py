@@ -57,7 +57,8 @@ def apply(
     ] = None,
     step: StepByStep = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print exactly what would be sent, and send nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print every statement that would be sent, and send none."),
     ] = False,
     detach: Detached = False,
     journal: JournalFile = None,
@@ -88,7 +89,8 @@ def apply(
     _refuse_two_ways(step=step, detach=detach)
     named = PlanServers(
         tuple(dsns or ()), None if fleet is None else str(fleet), cluster, admin, ask_password
-    ).or_of_plan(plan)
+    )
+    named = named.or_of_plan(plan).from_anywhere()
     targets = named.targets(plan)
     if not (yes or approve is not None):
         _ask(plan, directory)
@@ -96,9 +98,7 @@ def apply(
     procedure = begin(kept, plan, directory, named.words)
     from gtid_audit.commands.running_repair import RunOptions, run
 
-    options = RunOptions(
-        step=step, detach=detach, json_lines=json_lines, as_json=as_json, named=named
-    )
+    options = RunOptions(step, detach, json_lines, as_json, asks_password=named.ask)
     return run(kept, procedure, PreparedRepair(plan, texts, targets), options)
 
 
@@ -139,9 +139,7 @@ def resume(
         _ask(plan, directory, after=procedure)
     from gtid_audit.commands.running_repair import RunOptions, run
 
-    options = RunOptions(
-        step=step, detach=detach, json_lines=json_lines, as_json=as_json, named=named
-    )
+    options = RunOptions(step, detach, json_lines, as_json, asks_password=named.ask)
     return run(kept, procedure, PreparedRepair(plan, texts, targets), options)
 
 

@@ -13,7 +13,6 @@ import typer
 
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
-from gtid_audit.operands.plan_servers import PlanServers
 from gtid_audit.output import progress, warn, write_json, write_line
 from gtid_audit.tasks.applied_repair import Application, JournalLost, PreparedRepair
 from gtid_audit.tasks.background_repair import start_in_background
@@ -40,7 +39,7 @@ class RunOptions:
     detach: bool
     json_lines: bool
     as_json: bool
-    named: PlanServers
+    asks_password: bool
 
 
 def run(
@@ -128,7 +127,7 @@ def _stopping() -> Iterator[threading.Event]:
 
 def _detach(journal: Path, procedure: AppliedProcedure, options: RunOptions) -> int:
     """Start a process that resumes the procedure, and print the id."""
-    if options.named.ask:
+    if options.asks_password:
         raise UsageProblem("--detach: a process in the background cannot ask for a password")
     log = start_in_background(journal, procedure)
     if options.as_json or options.json_lines:
@@ -136,4 +135,5 @@ def _detach(journal: Path, procedure: AppliedProcedure, options: RunOptions) -> 
     else:
         write_line(f"procedure {procedure.id}")
         write_line(f"gtid-audit repair state {procedure.id} shows how far it is")
+        write_line(f"its events and errors: {log}")
     return exits.OK

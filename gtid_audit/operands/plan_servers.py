@@ -6,9 +6,10 @@
 3. The words that name the servers are recorded in the journal, to resume. They hold no password.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.prompt import ask_password
@@ -18,6 +19,9 @@ from repair.applying.written_plan import UnusablePlan, WrittenPlan
 from topology.adapters.inventory.secrets import account_from_option_file, environment
 from topology.adapters.inventory.targets import Accounts, targets_of
 from topology.readings.target import NO_PASSWORD, ServerTarget
+
+_WITH_VALUE: Final = ("--fleet", "--cluster", "--admin", "--again")
+_PLANNING: Final = ("gtid-audit", "repair", "plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +36,33 @@ class PlanServers:
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> "PlanServers":
-        """Return what `words` wrote, or what the command line of a plan names."""
+        """Return what `words` wrote: DSNs, and options that name servers.
+
+        Other options are left out. Raises UsageProblem if an option has no value.
+        """
         dsns: list[str] = []
         found: dict[str, str] = {}
-        ask = False
-        rest = list(words)
-        while rest:
-            word = rest.pop(0)
+        rest = iter(words)
+        for word in rest:
             name, equals, value = word.partition("=")
-            if word == "--ask-password":
-                ask = True
-            elif word == "--pair":
-                dsns += [rest.pop(0), rest.pop(0)]
-            elif name in ("--fleet", "--cluster", "--admin", "--again", "--timeout"):
-                found[name] = value if equals else rest.pop(0)
-            elif not word.startswith("-") and "://" in word:
+            if word == "--pair":
+                dsns += (_value(word, rest), _value(word, rest))
+            elif name in _WITH_VALUE:
+                found[name] = value if equals else _value(word, rest)
+            elif not word.startswith("-"):
                 dsns.append(word)
         return cls(
-            tuple(dsns), found.get("--fleet"), found.get("--cluster"), found.get("--admin"), ask
+            tuple(dsns),
+            found.get("--fleet"),
+            found.get("--cluster"),
+            found.get("--admin"),
+            ask="--ask-password" in words,
         )
+
+    @classmethod
+    def of_plan(cls, plan: WrittenPlan) -> "PlanServers":
+        """Return how the command that made a plan named its servers. Raises UsageProblem."""
+        return cls.of_words(plan.command[len(_PLANNING) :])
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -66,8 +78,12 @@ class PlanServers:
         """Return these servers, or those of the plan's command if none were named."""
         if self.dsns or self.fleet is not None:
             return self
-        of_plan = PlanServers.of_words(plan.command)
+        of_plan = PlanServers.of_plan(plan)
         return replace(of_plan, admin=self.admin, ask=self.ask or of_plan.ask)
+
+    def from_anywhere(self) -> "PlanServers":
+        """Return these servers with absolute paths: a procedure may be resumed elsewhere."""
+        return replace(self, fleet=_absolute(self.fleet), admin=_absolute(self.admin))
 
     def targets(self, plan: WrittenPlan) -> dict[str, ServerTarget]:
         """Return every server of the plan by its name there. Raises UsageProblem."""
@@ -90,6 +106,18 @@ class PlanServers:
             raise UsageProblem("the plan does not name its servers: give a DSN for each")
         typed = ask_password() if self.ask and self.admin is None else None
         return targets_of(self.dsns, Accounts(environment(), warn, typed))
+
+
+def _value(option: str, rest: Iterator[str]) -> str:
+    value = next(rest, None)
+    if value is None:
+        raise UsageProblem(f"{option} has no value in the words that name the servers")
+    return value
+
+
+def _absolute(path: str | None) -> str | None:
+    """Return an absolute path; one that begins with ~ is absolute already."""
+    return path if path is None or path.startswith("~") else str(Path(path).absolute())
 
 
 def _with_account(targets: Sequence[ServerTarget], path: str) -> tuple[ServerTarget, ...]:

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from gtid_audit.exits import UsageProblem
-from gtid_audit.tasks.audit_after_repair import audit_after
+from gtid_audit.tasks.audit_after_repair import AuditAfter
 from gtid_audit.tasks.procedure_journal import operator
 from repair.adapters.apply_plan import PlanApplier
 from repair.adapters.journal import AtWork, Journal, JournalWriter
@@ -20,10 +19,7 @@ from repair.applying.procedures_applied import (
 )
 from repair.applying.written_plan import PlannedScript, UnusablePlan, WrittenPlan
 from topology.adapters.sqlite_files import UnusableFile
-from topology.catalogue.findings import ClusterAudit
 from topology.readings.target import ServerTarget
-
-_ACCEPTED: Final = "--accepted="
 
 
 def load_directory(directory: Path) -> tuple[WrittenPlan, Mapping[str, str]]:
@@ -62,14 +58,15 @@ class Application:
         """Run what is not done, audit the servers, and return the procedure as it ended.
 
         Raises:
-            UsageProblem: nothing was sent.
+            UsageProblem, InventoryProblem: nothing was sent.
             JournalLost: the journal could not be written while the plan was being applied.
         """
         is_begun = False
+        audit = AuditAfter.of(self.repair.plan, self.procedure, self.repair.targets)
         try:
             with self.journal.at_work(self.procedure.id) as writer:
                 is_begun = True
-                self._run(writer)
+                self._run(writer, audit)
             return self.journal.find(self.procedure.id)
         except AtWork as problem:
             raise UsageProblem(str(problem)) from problem
@@ -78,12 +75,12 @@ class Application:
                 raise JournalLost(str(problem)) from problem
             raise UsageProblem(str(problem)) from problem
 
-    def _run(self, writer: JournalWriter) -> None:
-        done = self.procedure.scripts_done
+    def _run(self, writer: JournalWriter, audit: AuditAfter) -> None:
+        plan, done = self.repair.plan, self.procedure.scripts_done
         what = f"resumed after script {done}" if done else "begun"
-        self._write(writer, EventKind.BEGUN, f"plan {self.repair.plan.id} {what} by {operator()}")
+        self._write(writer, EventKind.BEGUN, f"plan {plan.id} {what} by {operator()}")
         applier = PlanApplier(
-            plan=self.repair.plan,
+            plan=plan,
             texts=self.repair.texts,
             targets=self.repair.targets,
             writer=writer,
@@ -92,15 +89,10 @@ class Application:
             say=self.say,
         )
         if applier.run(done=done).state is ProcedureState.DONE:
-            verdict, text = compare_with_plan(self._audited(), self.repair.plan)
+            verdict, text = compare_with_plan(audit.run(), plan)
             self._write(writer, EventKind.AUDITED, text)
-            self._write(
-                writer, EventKind.DONE, f"all {len(self.repair.plan.scripts)} scripts are done"
-            )
+            self._write(writer, EventKind.DONE, f"all {len(plan.scripts)} scripts are done")
             writer.enter(ProcedureState.DONE, text, verdict=verdict)
 
     def _write(self, writer: JournalWriter, kind: EventKind, text: str) -> None:
         self.say(writer.write(kind, text))
-
-    def _audited(self) -> ClusterAudit:
-        return audit_after(self.repair.plan, self.procedure, self.repair.targets)

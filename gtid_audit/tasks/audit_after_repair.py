@@ -1,7 +1,7 @@
 """Audits the servers of a plan that was applied, as the command did that made the plan."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,25 +20,38 @@ _ACCEPTED: Final = "--accepted="
 _CONTENT: Final = {"--content": True, "--no-content": False}
 
 
-def audit_after(
-    plan: WrittenPlan, procedure: AppliedProcedure, targets: Mapping[str, ServerTarget]
-) -> ClusterAudit:
-    """Audit the servers of a plan, which accepts what the plan left out.
+@dataclass(frozen=True, slots=True)
+class AuditAfter:
+    """The audit after a plan. It is made before the plan runs, so that what it needs is there."""
 
-    Raises UsageProblem, InventoryProblem.
-    """
-    words = plan.command
-    earlier = [Path(each.removeprefix(_ACCEPTED)) for each in words if each.startswith(_ACCEPTED)]
-    policy = _policy(procedure)
-    accepted = read_accepted([*earlier, Path(procedure.directory)])
-    cluster = ClusterToRead(
-        name=plan.cluster,
-        targets=tuple(targets.values()),
-        limits=CollectLimits(),
-        policy=replace(policy, accepted=(*policy.accepted, *accepted)),
-    )
-    content = next((_CONTENT[each] for each in words if each in _CONTENT), None)
-    return read_and_audit(cluster, content=content, say=lambda _text: None).audit
+    cluster: ClusterToRead
+    content: bool | None
+
+    @classmethod
+    def of(
+        cls, plan: WrittenPlan, procedure: AppliedProcedure, targets: Mapping[str, ServerTarget]
+    ) -> "AuditAfter":
+        """Return the audit of a plan's servers, which accepts what the plan leaves out.
+
+        Raises UsageProblem, InventoryProblem.
+        """
+        words = plan.command
+        earlier = [
+            Path(each.removeprefix(_ACCEPTED)) for each in words if each.startswith(_ACCEPTED)
+        ]
+        policy = _policy(procedure)
+        accepted = read_accepted([*earlier, Path(procedure.directory)])
+        cluster = ClusterToRead(
+            name=plan.cluster,
+            targets=tuple(targets.values()),
+            limits=CollectLimits(),
+            policy=replace(policy, accepted=(*policy.accepted, *accepted)),
+        )
+        return cls(cluster, next((_CONTENT[each] for each in words if each in _CONTENT), None))
+
+    def run(self) -> ClusterAudit:
+        """Read the servers and evaluate them. They are different ones: their UUIDs were matched."""
+        return read_and_audit(self.cluster, content=self.content, say=lambda _text: None).audit
 
 
 def _policy(procedure: AppliedProcedure) -> Policy:

@@ -1,15 +1,17 @@
 """Reconciles a cluster: audits it, plans its repair, and applies what the policy permits.
 
-What is applied without an operator must pass three tests:
+What is applied without an operator must pass four tests:
 
 1. The plan takes the strategy by default. Then it has read what it needs to lose no data.
 2. The policy of the fleet file lists the strategy (`policy.reconcile`).
 3. Everything was read. What was not read may be what makes the repair wrong.
+4. The plan warns of nothing about these servers: a warning is for an operator to read. What holds
+   for every plan, that servers outside the audit are not considered, is no such warning.
 
 Everything else stays a plan in its directory, for an operator to read and apply.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +26,8 @@ from gtid_audit.tasks.planning import Planned, make_plan
 from gtid_audit.tasks.procedure_journal import begin
 from gtid_audit.views.reconciled import Reconciled, WrittenRepair
 from repair.adapters.journal import Journal
-from topology.catalogue.findings import Finding, Severity
+from repair.plan_parts import UNSEEN
+from topology.catalogue.findings import Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +53,18 @@ class Reconciling:
         unread = tuple(f"{each.server}, {each.fact}: {each.reason}" for each in read.audit.unknown)
         if not found:
             return Reconciled(name, read.audit.verdict, (), (), unread=unread)
-        planned = self._plan(read, [each.id for each in found])
+        ids = [each.id for each in found]
+        planned = self._plan(read, ids)
         why, automatic = self._automatic(read, planned)
+        applied, left = None, found
         if automatic is not None:
             applied = self._apply(name, automatic, read)
             # Without steps of its own, a finding is answered by the steps of another one.
             done = {each.finding_id for each in automatic.plan.answered}
             left = tuple(each for each in found if each.id not in done)
-            kept = self._write(name, planned, read, found) if left and planned.plan.steps else None
-            return Reconciled(
-                name, read.audit.verdict, found, left, applied, kept, why, unread=unread
-            )
-        kept = self._write(name, planned, read, found) if planned.plan.steps else None
-        return Reconciled(name, read.audit.verdict, found, found, None, kept, why, unread)
+        keeps = bool(left and planned.plan.steps)
+        kept = self._written(name, planned, read, ids) if keeps else None
+        return Reconciled(name, read.audit.verdict, found, left, applied, kept, why, unread)
 
     def _plan(self, read: AuditedCluster, finding_ids: list[str]) -> Planned:
         return make_plan(read, choices={}, finding_ids=finding_ids, say=self.say)
@@ -80,23 +82,18 @@ class Reconciling:
         wanted = [each.finding_id for each in steps if each.strategy in permitted]
         if not wanted:
             return why or "no step is planned by default", None
-        if not others:
-            return "", planned
-        only = self._plan(read, wanted)
+        only = self._plan(read, wanted) if others else planned
         if any(each.steps and each.strategy not in permitted for each in only.plan.answered):
             return f"{why}, and the other steps need it", None
+        if warned := [each for each in only.plan.warnings if each != UNSEEN]:
+            return f"the plan warns: {warned[0]}", None
         return why, only if only.plan.steps else None
 
-    def _write(
-        self, cluster: str, planned: Planned, read: AuditedCluster, found: tuple[Finding, ...]
-    ) -> WrittenRepair:
-        wanted = PlanRequest(only=tuple(each.id for each in found))
-        return self._written(cluster, planned, read, wanted)
-
     def _written(
-        self, cluster: str, planned: Planned, read: AuditedCluster, wanted: PlanRequest
+        self, cluster: str, planned: Planned, read: AuditedCluster, finding_ids: Iterable[str]
     ) -> WrittenRepair:
         """Write a plan under its id: a second run with the same result writes nothing new."""
+        wanted = PlanRequest(only=tuple(finding_ids))
         directory = self.plans / f"{cluster.replace('/', '_')}-{planned.plan.id}"
         command = command_line(None, self.fleet, cluster, wanted, flags=(), out=directory)
         plan = repeatable(planned.plan, wanted, command, read.targets)
@@ -106,12 +103,13 @@ class Reconciling:
 
     def _apply(self, cluster: str, planned: Planned, read: AuditedCluster) -> WrittenRepair:
         """Write the plan, record a procedure, and start it in the background."""
-        ids = tuple(each.finding_id for each in planned.plan.answered)
-        written = self._written(cluster, planned, read, PlanRequest(only=ids))
+        ids = (each.finding_id for each in planned.plan.answered)
+        written = self._written(cluster, planned, read, ids)
         plan, _ = load_directory(written.directory)
         if plan.id != written.plan:
             raise UsageProblem(f"{written.directory}: another process wrote another plan there")
-        named = PlanServers(fleet=str(self.fleet), cluster=cluster, admin=self.admin)
+        fleet = str(self.fleet)
+        named = PlanServers(fleet=fleet, cluster=cluster, admin=self.admin).from_anywhere()
         named.targets(plan)  # accounts and servers are checked before anything is recorded
         procedure = begin(self.journal, plan, written.directory, named.words)
         start_in_background(self.journal.path, procedure)

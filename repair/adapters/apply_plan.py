@@ -135,7 +135,8 @@ class PlanApplier:
 
     def _run(self, script: PlannedScript, locks: Mapping[str, ServerLock], at: int) -> None:
         """Run one script, and compare its servers. Raises _Ended."""
-        if script in (*self.plan.checks_of(script), script)[:1]:
+        first, *_ = (*self.plan.checks_of(script), script)
+        if script == first:
             self._stop_if_requested(script)
         if lost := [name for name, lock in locks.items() if not lock.is_held]:
             raise _Ended(
@@ -170,9 +171,7 @@ class PlanApplier:
         return _Ended(EventKind.ERROR, ProcedureState.FAILED, message)
 
     def _stop_if_requested(self, script: PlannedScript) -> None:
-        change = next(
-            each for each in self.plan.scripts if each.number == script.step and not each.is_check
-        )
+        change = self.plan.change_of(script)
         if self.is_stopping() or self.writer.is_stop_requested or not self.may_run(change):
             raise _Ended(
                 EventKind.STOPPED,

@@ -77,8 +77,12 @@ class WrittenPlan:
         return done
 
     def checks_of(self, script: PlannedScript) -> tuple[PlannedScript, ...]:
-        """Return the checks that run directly before the script of a step."""
+        """Return the checks of a script's step, which run directly before its change."""
         return tuple(each for each in self.scripts if each.step == script.step and each.is_check)
+
+    def change_of(self, script: PlannedScript) -> PlannedScript:
+        """Return the script that changes something in a script's step."""
+        return next(each for each in self.scripts if each.number == script.step)
 
     def states_after(
         self, script: PlannedScript, server: str

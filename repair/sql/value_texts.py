@@ -88,7 +88,7 @@ def _without_nulls(cells: Iterable[Cell]) -> list[str | Cell]:
 
 def _each(write: _WriteCell) -> WriteCells:
     return lambda cells: [
-        "NULL" if cell is None else write(cell)  # type: ignore[arg-type]
+        "NULL" if cell is None else write(cell)  # type: ignore[arg-type]  # bytes, by cell_format
         for cell in cells
     ]
 

@@ -127,6 +127,24 @@ def test_data_is_never_left_out_by_a_policy(
     assert executed(pair97.a) == before
 
 
+def test_a_plan_that_warns_is_for_an_operator(
+    pair97: Pair, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The waiting rows have no key, so that nobody can see whether they are there already."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.keyless (v INT)")
+    pair97.settle()
+    b.execute(f"{b.dialect.stop_replica} SQL_THREAD")
+    a.execute("INSERT INTO d.keyless VALUES (1)")
+    file = fleet(pair97, state, "start_channel")
+    wait_until(lambda: "A7" in examine(pair97).codes)
+    found = reconciled(capsys, "cluster", "orders", "--fleet", str(file), "--yes", status=1)
+    assert found["applied"] is None
+    assert found["why_kept"].startswith("the plan warns: not all rows of ")
+    assert found["kept"]["strategies"] == ["start_channel"]
+    assert rows(b, "d.keyless") == []
+
+
 def test_an_empty_errant_transaction_is_left_out(
     pair97: Pair, state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +174,10 @@ def test_a_server_that_is_not_read_lets_nothing_be_applied(
     [
         (["cluster", "nowhere"], "no cluster with that name in the fleet file"),
         (["server", "x"], "x is a server of 0 clusters"),
+        (["fleet", "x"], "reconcile needs: server NAME, cluster NAME, or fleet"),
+        (["cluster"], "reconcile needs: server NAME, cluster NAME, or fleet"),
+        (["cluster", "a", "--cluster", "a"], "--cluster is for reconcile server"),
+        (["table", "d.t"], "'table' is not one of 'server', 'cluster', 'fleet'"),
     ],
 )
 def test_an_unknown_name_is_refused(

@@ -6,6 +6,7 @@ Each pair of tests holds what looks the same: a cause that clears by itself, and
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -309,13 +310,15 @@ QUEUE = (
 )
 
 
-def with_queue(code: str, *more: object, **changed: object) -> tuple[Promotion, ClusterSnapshot]:
+def with_queue(
+    code: str, *more: ServerSnapshot, **changed: Any
+) -> tuple[Promotion, ClusterSnapshot]:
     """Return the promotion of b where its queue has this finding."""
-    snapshot = a_cluster("cluster", *QUEUE, *more)  # type: ignore[arg-type]
+    snapshot = a_cluster("cluster", *QUEUE, *more)
     audit: ClusterAudit = audit_cluster(snapshot)
     [queued] = (each for each in audit.findings if each.code == "T2")
     assert queued.channel == GROUP_APPLIER
-    found: Finding = replace(queued, code=code, strategies=(), **changed)  # type: ignore[arg-type]
+    found: Finding = replace(queued, code=code, strategies=(), **changed)
     audit = replace(audit, findings=(found,))
     return promotion_of(handshake_matrix(snapshot, audit, Policy()), "b"), snapshot
 
@@ -374,8 +377,8 @@ def test_a_blocked_queue_of_another_member_does_not_count() -> None:
     snapshot = a_cluster("cluster", *QUEUE)
     audit = audit_cluster(snapshot)
     [queued] = (each for each in audit.findings if each.code == "T2")
-    for change in ({"replica": "a"}, {"channel": ""}):
-        other = replace(queued, code="A5", strategies=(), **change)  # type: ignore[arg-type]
+    blocked = replace(queued, code="A5", strategies=())
+    for other in (replace(blocked, replica="a"), replace(blocked, channel="")):
         found = handshake_matrix(snapshot, replace(audit, findings=(other,)), Policy())
         assert found.queues == ()
     waiting = replace(queued, severity=Severity.INFO)

@@ -36,7 +36,7 @@ without losing or hiding anything, then the one that misses the fewest transacti
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from gtid import GtidSet
@@ -55,7 +55,7 @@ class Obstacle:
 
     answer: SourceAnswer
     donor: str | None = None  # it serves the server until the candidate can
-    beyond: GtidSet = GtidSet()  # noqa: RUF009 - immutable; a rebuild of the server would lose it
+    beyond: GtidSet = field(default_factory=GtidSet)  # a rebuild of the server would lose it
 
     def is_cleared_by(self, fetched: GtidSet) -> bool:
         """Return whether a donor, or what the candidate fetches first, removes it."""

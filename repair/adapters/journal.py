@@ -145,7 +145,7 @@ class Journal:
         marks = ", ".join("?" * len(_COLUMNS))
         with self._open() as database:
             database.execute(
-                f"INSERT INTO procedure ({', '.join(_COLUMNS)}) VALUES ({marks})",  # noqa: S608
+                f"INSERT INTO procedure ({', '.join(_COLUMNS)}) VALUES ({marks})",  # noqa: S608 - names of columns
                 _row(procedure),
             )
         return procedure

@@ -311,7 +311,7 @@ class _Shape:
             elif self.table.columns[at].type_code in SELF_SETTING:
                 settings.append(f"{name} = {name}")
         table = _escaped(table_name(self.table))
-        self._settings[changed] = made = f"UPDATE {table} SET {', '.join(settings)}"  # noqa: S608
+        self._settings[changed] = made = f"UPDATE {table} SET {', '.join(settings)}"  # noqa: S608 - quoted
         return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -254,6 +255,35 @@ def test_a_journal_that_is_lost_ends_the_run_as_failed(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert run(["repair", "resume", procedure, "--yes"]) == 0
     assert executed(pair97.a) == executed(pair97.b)
+
+
+@pytest.mark.parametrize(("answer", "options"), [("y", ()), ("n", ()), ("y", ("--step",))])
+def test_it_asks_on_a_terminal(
+    answer: str, options: tuple[str, ...], pair97: Pair, tmp_path: Path
+) -> None:
+    """It shows what it would run; with --step it asks before each of the two steps as well."""
+    plan, before = planned(pair97, tmp_path), executed(pair97.b)
+    ours, theirs = pty.openpty()
+    os.write(ours, f"{answer}\n".encode() * (3 if options else 1))
+    try:
+        done = subprocess.run(
+            [str(_PROGRAM), "repair", "apply", str(plan), *options],
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    shown = " ".join(done.stdout.split())
+    assert "3 scripts to run" in shown
+    assert "the content of these transactions will never be applied here" in shown
+    assert "Apply it? [y/N]" in done.stderr
+    assert done.stderr.count("after its checks 02-") == len(options)
+    assert done.returncode == (0 if answer == "y" else 130), done.stderr
+    assert (executed(pair97.b) == before) is (answer == "n")
 
 
 @pytest.fixture

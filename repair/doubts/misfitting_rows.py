@@ -44,8 +44,8 @@ def misfit(
         if not must_fit:
             return None
         return (
-            f"rows of {arriving.shortened()} were not compared on {server.name}: {state.why}. If"
-            f" they do not fit, the applier of {server.name} may stop"
+            f"rows of {arriving.shortened()} may not fit: they were not compared on {server.name}"
+            f" ({state.why}). If they do not fit, {_stops_or_doubles(server)}"
         )
     return _changed_since(arriving, server, state.why)
 
@@ -167,8 +167,15 @@ def _not_in_order(content: TransactionContent, server: ModelServer, arriving: Gt
     return (
         f"rows of {arriving.shortened()} may not fit: the changes in the log of"
         f" {content.read_from} do not follow from each other, as after changes with"
-        f" sql_log_bin=0{why}: the applier of {server.name} may stop. If {server.name} lost GTIDs"
-        " (RESET BINARY LOGS AND GTIDS), it applied these before, and may apply rows a second time"
+        f" sql_log_bin=0{why}: {_stops_or_doubles(server)}"
+    )
+
+
+def _stops_or_doubles(server: ModelServer) -> str:
+    """Return what rows that do not fit lead to, as the end of a sentence."""
+    return (
+        f"the applier of {server.name} may stop. If {server.name} lost GTIDs (RESET BINARY LOGS AND"
+        " GTIDS), it applied these before, and may apply rows a second time"
     )
 
 

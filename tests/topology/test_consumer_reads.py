@@ -151,8 +151,8 @@ def test_a_command_that_fails_is_a_reason(source: ConsumerSource, reason: str) -
 def test_a_command_that_hangs_costs_its_time_and_is_ended(text: str, tmp_path: Path) -> None:
     begun = time.monotonic()
     shown = tmp_path / "pid"
-    found = reason_of(shell(f"echo $$ > {shown}; {text}"), seconds=0.4)
-    assert found == "the command sh: no answer within 0.4 seconds"
+    found = reason_of(shell(f"echo $$ > {shown}; {text}"), seconds=2)
+    assert found == "the command sh: no answer within 2 seconds"
     assert time.monotonic() - begun < SECONDS
     group = int(shown.read_text())
     deadline = time.monotonic() + SECONDS

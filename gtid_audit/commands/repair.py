@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from gtid_audit.commands import apply_repair, follow_repair, plan
+from gtid_audit.commands import apply_repair, data_check, follow_repair, plan
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
@@ -12,6 +12,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     family = typer.Typer(help="Plan repairs, and apply them.", no_args_is_help=False, **settings)
     family.callback()(_repair)
     family.command("plan")(plan.plan)
+    family.command("check-data")(data_check.check_data)
     family.command("apply")(apply_repair.apply)
     family.command("resume")(apply_repair.resume)
     family.command("state")(follow_repair.state)

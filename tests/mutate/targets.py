@@ -37,6 +37,14 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
+        "data check",
+        (
+            *("repair/data_check/checked_tables.py", "repair/data_check/part_comparison.py"),
+            *("repair/data_check/part_queries.py", "repair/data_check/checked_data.py"),
+        ),
+        ("tests/repair/test_data_check.py",),
+    ),
+    Target(
         "listed servers",
         (
             "topology/adapters/inventory/listed_servers.py",

@@ -174,8 +174,8 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
         " here, and replicas that need them get error 1236",
         warnings=(
             (
-                f"run this only if the DATA is known to be equal: compare the tables of {name}"
-                " with its source first (a checksum tool, or mysqldump and diff)"
+                "THE DATA WAS NOT CHECKED: run this only if it is known to be equal. Compare the"
+                f" tables of {name} with its source first (`gtid-audit repair check-data`)"
             ),
             f"first, stop all writes to {name} and to its sources, and copy its binary logs",
             (

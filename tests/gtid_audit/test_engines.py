@@ -7,7 +7,7 @@ import pytest
 
 from gtid_audit import optional_packages
 from gtid_audit.cli import run
-from gtid_audit.commands.audit import SPARK_CLUSTERS_MIN, engine_of
+from gtid_audit.commands.audit_fleets import SPARK_CLUSTERS_MIN, engine_of
 from gtid_audit.commands.options import EngineChoice
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks import fleet_contents as content_fleet

@@ -11,13 +11,13 @@ import re
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import chain, islice
 from typing import Any
 
+from gtid_audit import clock
 from gtid_audit.global_options import GLOBAL_OPTIONS
 from topology.documents.document_version import versioned
 
@@ -168,7 +168,7 @@ class Progress:
         """Show the current step."""
         if self._is_shown:
             with self._lock:
-                self._text, self._began = printable(text), time.monotonic()
+                self._text, self._began = printable(text), clock.monotonic_seconds()
                 self._draw()
 
     def clear(self) -> None:
@@ -185,25 +185,33 @@ class Progress:
             sys.stderr.flush()
 
     def _draw(self) -> None:
-        seconds = int(time.monotonic() - self._began)
+        seconds = int(clock.monotonic_seconds() - self._began)
         waited = f" … {seconds} s" if self._text and seconds >= _SECONDS_UNSHOWN else ""
         room = max(shutil.get_terminal_size().columns - len(waited) - 1, 1)
         sys.stderr.write(f"{_ERASE}{self._text[:room]}{waited}")
         sys.stderr.flush()
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Draw the step again, if one lasts, with its seconds."""
+        with self._lock:
+            if self._text:
+                self._draw()
+
+    def _redraw(self) -> None:
         while not self._ended.wait(_TICK_SECONDS):
-            with self._lock:
-                if self._text and not self._ended.is_set():
-                    self._draw()
+            self.tick()
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """Redraw the line while the context lasts, and clear it at the end."""
+    def running(self, text: str) -> Iterator[None]:
+        """Redraw the line while the context lasts, and clear it at the end.
+
+        The first step is shown only after a tick: a fast command shows nothing.
+        """
         if not self._is_shown:
             yield
             return
-        ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
+        self._text, self._began = printable(text), clock.monotonic_seconds()
+        ticker = threading.Thread(target=self._redraw, name="progress", daemon=True)
         ticker.start()
         _running.append(self)
         try:
@@ -223,8 +231,7 @@ def progress(text: str = "working") -> Iterator[Progress]:
     """
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     line = Progress(is_shown=is_terminal and not GLOBAL_OPTIONS.is_quiet)
-    with line.running():
-        line.say(text)
+    with line.running(text):
         yield line
 
 

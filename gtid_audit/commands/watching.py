@@ -7,10 +7,10 @@
 3. Ctrl-C ends with the exit status of the last audit that was shown.
 """
 
-import shutil
 import sys
-import time
 from collections.abc import Callable
+from shutil import get_terminal_size
+from time import sleep
 from typing import Final, TypeAlias
 
 from gtid_audit import exits
@@ -67,7 +67,7 @@ def _watched(audit: AuditOnce, say: Say, *, seconds: float, form: OutputForm) ->
                     write("\n")
                 now = _one(audit, say, is_first=status is None)
             status = now
-            time.sleep(seconds)
+            sleep(seconds)
     except KeyboardInterrupt:
         return exits.INTERRUPTED if status is None else status
 
@@ -99,7 +99,7 @@ def _failed(reason: str) -> VerdictAnswer:
 
 def _paint(text: str, footer: str, *, is_first: bool) -> None:
     """Replace what the terminal shows. Lines that do not fit are counted."""
-    height = shutil.get_terminal_size().lines
+    height = get_terminal_size().lines
     lines = text.splitlines()
     room = max(height - 2, 1)
     if len(lines) > room:

@@ -8,7 +8,7 @@
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from shutil import get_terminal_size
 from time import sleep
 from typing import Final, TypeAlias
@@ -99,11 +99,21 @@ def _failed(reason: str) -> VerdictAnswer:
 
 def _paint(text: str, footer: str, *, is_first: bool) -> None:
     """Replace what the terminal shows. Lines that do not fit are counted."""
-    height = get_terminal_size().lines
+    columns, height = get_terminal_size()
     lines = text.splitlines()
-    room = max(height - 2, 1)
-    if len(lines) > room:
-        footer = f"… {len(lines) - room:,} more lines; {footer}"
-    shown = [*lines[:room], footer]
-    painted = "".join(f"{line}{_CLEAR_LINE}\n" for line in shown)
+    shown = lines[: _count_that_fits(lines, columns=columns, rows=max(height - 2, 1))]
+    if len(shown) < len(lines):
+        footer = f"… {len(lines) - len(shown):,} more lines; {footer}"
+    painted = "".join(f"{line}{_CLEAR_LINE}\n" for line in (*shown, footer))
     write((_CLEAR if is_first else "") + _HOME + painted + _CLEAR_BELOW)
+
+
+def _count_that_fits(lines: Sequence[str], *, columns: int, rows: int) -> int:
+    """Return how many lines fit; a terminal wraps one that is longer than it has columns."""
+    from rich.text import Text
+
+    for count, line in enumerate(lines):
+        rows -= max(-(-Text.from_ansi(line).cell_len // columns), 1)
+        if rows < 0:
+            return count
+    return len(lines)

@@ -116,6 +116,16 @@ def test_a_terminal_is_repainted(
     assert re.search(r"… \d+ more lines; every 5 s, Ctrl-C ends", pages[0])
 
 
+def test_a_line_that_the_terminal_wraps_needs_more_rows() -> None:
+    colored = f"\x1b[1;31m{'x' * 20}\x1b[0m"
+    fits = watching._count_that_fits
+    assert fits(["a", "", "b"], columns=10, rows=3) == 3
+    assert fits(["a", "", "b"], columns=10, rows=2) == 2
+    assert fits([colored, "a", "b"], columns=10, rows=3) == 2
+    assert fits([colored, "a", "b"], columns=9, rows=3) == 1
+    assert fits([colored], columns=10, rows=1) == 0
+
+
 @pytest.mark.parametrize("seconds", ["0", "nan", "x", "90000"])
 def test_a_wrong_interval_is_64(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(("pair", *DEAD, "--watch", seconds)) == 64

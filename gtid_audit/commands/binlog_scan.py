@@ -9,6 +9,7 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
+from gtid_audit.global_options import GLOBAL_OPTIONS
 from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
@@ -96,6 +97,8 @@ def scan(
         name, written = ", ".join(each.name for each in operands), out
         if chosen is OutputForm.JSON:
             write_json(ledger_text.document_of(summary, source=name, out=written))
+        elif chosen is OutputForm.TEXT and GLOBAL_OPTIONS.is_quiet:
+            ledger_text.show_verdict(summary, source=name)
         elif chosen is OutputForm.TEXT:
             ledger_text.show_summary(summary, source=name, out=written)
         else:

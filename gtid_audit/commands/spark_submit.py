@@ -221,8 +221,11 @@ def submit(asked: Submission) -> int:
     beside, document = _parted(text)
     sys.stderr.write(beside)
     status = _status_of(said.returncode, document)
-    if asked.as_json and document and status != exits.DEFECT:
-        write_json(json.loads(document))
+    if asked.as_json and document and status in map(exits.status_of, Verdict):
+        from spark_audit.summary import FleetSummary
+
+        verdict = FleetSummary.from_text(document).verdict
+        write_json({"verdict": verdict.value, **json.loads(document)})
     else:
         write(document)
     return status

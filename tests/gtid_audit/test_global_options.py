@@ -10,8 +10,11 @@ import pytest
 from gtid_audit import __version__, clock, output
 from gtid_audit.cli import run
 from gtid_audit.global_options import GLOBAL_OPTIONS
+from gtid_audit.views.reconcile_text import show_reconciled
+from gtid_audit.views.reconciled import Reconciled
 from tests.gtid_audit.build import run_cli
 from tests.topology.pasted_texts import pair
+from topology.catalogue.findings import Verdict
 
 NOON = datetime(2026, 1, 2, 12, 1, tzinfo=UTC)
 
@@ -48,6 +51,14 @@ def test_quiet_leaves_a_document_complete(folder: str, capsys: pytest.CaptureFix
         assert run(("audit", "--offline", folder, "--json", *options)) == 2
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
+
+
+def test_quiet_of_a_reconciled_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    found = Reconciled("orders", Verdict.UNKNOWN, (), (), unread=("db1 did not answer",))
+    show_reconciled(found)
+    whole = capsys.readouterr().out
+    show_reconciled(found, is_short=True)
+    assert capsys.readouterr().out == whole.splitlines(keepends=True)[0] == " UNKNOWN  orders\n"
 
 
 def test_quiet_leaves_errors(capsys: pytest.CaptureFixture[str]) -> None:

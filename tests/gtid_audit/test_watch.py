@@ -21,6 +21,7 @@ from gtid_audit.views.audit_results import InMemory
 from gtid_audit.views.report import Engine, report_of
 from tests.gtid_audit.build import GTID_AUDIT, healthy, holed
 from topology.audit_cluster import audit_cluster
+from topology.readings.target import Secret
 
 DEAD = ("mysql://root@127.0.0.1:1/", "mysql://root@127.0.0.1:2/")
 HOLED = InMemory(report_of(Engine.LOCAL, [audit_cluster(holed())]))
@@ -124,6 +125,28 @@ def test_a_line_that_the_terminal_wraps_needs_more_rows() -> None:
     assert fits([colored, "a", "b"], columns=10, rows=3) == 2
     assert fits([colored, "a", "b"], columns=9, rows=3) == 1
     assert fits([colored], columns=10, rows=1) == 0
+
+
+@pytest.mark.parametrize("command", [("pair",), ("audit",), ("audit", "--discover")])
+def test_a_password_is_asked_for_once(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompts, pauses = [], iter((None, None))
+
+    def prompt() -> Secret:
+        prompts.append(1)
+        return Secret("hunter2")
+
+    def pause(_seconds: float) -> None:
+        if next(pauses, 1):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("gtid_audit.operands.cluster_of_dsns.ask_password", prompt)
+    monkeypatch.setattr(watching, "sleep", pause)
+    options = ("--ask-password", "--timeout", "1", "--watch", "9", "--format", "plugin")
+    assert run((*command, *DEAD, *options)) == 3
+    assert capsys.readouterr().out.count("GTID UNKNOWN") == 3
+    assert prompts == [1]
 
 
 @pytest.mark.parametrize("seconds", ["0", "nan", "x", "90000"])

@@ -8,8 +8,7 @@
 """
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +22,7 @@ from gtid_audit.commands import (
     handshake,
     history,
     locks,
+    manual,
     reconcile,
     repair,
     serve,
@@ -32,7 +32,9 @@ from gtid_audit.commands import (
     store_snapshot,
     trace,
 )
-from gtid_audit.commands.fast_start import FastCommand, FastGroup
+from gtid_audit.commands.plain_commands import PlainCommand, PlainGroup, environment_notes
+from gtid_audit.global_options import GLOBAL_OPTIONS
+from gtid_audit.optional_packages import AUDIT_NEEDS, NEEDS_COLUMNS
 from gtid_audit.output import ReaderGone, speak_utf8, warn, without_credentials, write_line
 
 # Typer would import Rich for help and errors. Plain output needs no import.
@@ -40,27 +42,23 @@ PLAIN: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
-    "cls": FastGroup,
+    "cls": PlainGroup,
 }
 
 
 _NO_COMMAND = "Missing command."
-
-
-@dataclass(slots=True)
-class _Run:
-    """The options before the command."""
-
-    debug: bool = False
+PROGRAM = "gtid-audit"
 
 
 app = typer.Typer(
     name="gtid-audit",
     help="Finds where MySQL servers disagree about GTIDs, proves why, and writes the repair.",
-    epilog="Exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 64 wrong usage, 70 a defect.",
+    epilog="Exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 64 wrong usage, 70 a defect."
+    " Every option can be set in the environment: --timeout by GTID_AUDIT_TIMEOUT, or by"
+    " GTID_AUDIT_PAIR_TIMEOUT for `pair` alone.",
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    **PLAIN,
+    **(PLAIN | {"add_completion": True}),
 )
 
 
@@ -70,35 +68,76 @@ def _show_version(value: bool) -> None:
         raise typer.Exit(exits.OK)
 
 
+def _be_quiet(value: bool) -> None:
+    GLOBAL_OPTIONS.is_quiet |= value
+
+
+def _use_no_color(value: bool) -> None:
+    GLOBAL_OPTIONS.has_color &= not value
+
+
+def _debug(value: bool) -> None:
+    GLOBAL_OPTIONS.is_debug |= value
+
+
+# The callbacks of the options do all the work: they also run for an option after the command.
 @app.callback()
 def _options(
-    context: typer.Context,
     *,
-    version: Annotated[  # noqa: ARG001 - its callback handles it
+    version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", "-V", callback=_show_version, is_eager=True, help="Show the version."
+        ),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a defect.")] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            callback=_be_quiet,
+            expose_value=False,
+            help="Show no progress and no hints, and of a verdict only its line.",
+        ),
+    ] = False,
+    no_color: Annotated[
+        bool,
+        typer.Option(
+            "--no-color",
+            callback=_use_no_color,
+            expose_value=False,
+            help="Write no colors, like NO_COLOR in the environment.",
+        ),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            callback=_debug,
+            expose_value=False,
+            help="Show the traceback of a defect.",
+        ),
+    ] = False,
 ) -> None:
-    if isinstance(context.obj, _Run):
-        context.obj.debug = debug
+    pass
 
 
 app.add_typer(sets.commands(PLAIN), name="sets")
-app.command("pair", cls=FastCommand)(audit_pair.pair)
-app.command("audit")(audit.audit)
-app.command("snapshot")(store_snapshot.snapshot)
-app.command("handshake")(handshake.handshake)
-app.command("history", cls=FastCommand)(history.history)
-app.command("locks")(locks.locks)
-app.command("trace", cls=FastCommand)(trace.trace)
+app.command("pair", cls=PlainCommand)(audit_pair.pair)
+app.command("audit", cls=PlainCommand, epilog=AUDIT_NEEDS)(audit.audit)
+app.command("snapshot", cls=PlainCommand, epilog=NEEDS_COLUMNS)(store_snapshot.snapshot)
+app.command("handshake", cls=PlainCommand)(handshake.handshake)
+app.command("history", cls=PlainCommand)(history.history)
+app.command("locks", cls=PlainCommand)(locks.locks)
+app.command("trace", cls=PlainCommand)(trace.trace)
 app.add_typer(server_schemas.commands(PLAIN), name="schema")
-app.command("explain", cls=FastCommand)(explain.explain)
+app.command("explain", cls=PlainCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(repair.commands(PLAIN), name="repair")
-app.command("reconcile")(reconcile.reconcile)
-app.command("serve")(serve.serve)
+app.command("reconcile", cls=PlainCommand)(reconcile.reconcile)
+app.command("serve", cls=PlainCommand)(serve.serve)
 app.add_typer(spark.commands(PLAIN), name="spark")
+app.command("completion", cls=PlainCommand)(manual.completion)
+app.command("man", cls=PlainCommand)(manual.man)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -109,26 +148,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status. Report errors on standard error."""
-    options = _Run()
+    GLOBAL_OPTIONS.reset()
     command = typer.main.get_command(app)
     try:
-        status = command.main(
-            args=list(arguments), prog_name="gtid-audit", standalone_mode=False, obj=options
-        )
+        status = command.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.TyperException as mistake:
         return _say_usage(mistake)
     except exits.USAGE_PROBLEMS as problem:
-        for line in problem.problems:
-            warn(without_credentials(line))
-        return exits.USAGE
+        return _warn_of([*problem.problems, *getattr(problem, "__notes__", ())])
     except ReaderGone:
         return exits.BROKEN_PIPE
     except (KeyboardInterrupt, typer.Abort):
         warn("interrupted")
         return exits.INTERRUPTED
     except Exception as defect:  # noqa: BLE001 - every other exception is a defect; see exits.py
-        return _say_defect(defect, debug=options.debug)
+        return _say_defect(defect)
     return status if isinstance(status, int) else exits.OK
+
+
+def _warn_of(lines: Iterable[str]) -> int:
+    for line in lines:
+        warn(without_credentials(line))
+    return exits.USAGE
 
 
 def _say_usage(mistake: typer.TyperException) -> int:
@@ -137,13 +178,14 @@ def _say_usage(mistake: typer.TyperException) -> int:
     if context is not None and message == _NO_COMMAND:
         sys.stderr.write(context.get_help() + "\n")
         return exits.USAGE
-    warn(without_credentials(message))
+    _warn_of([message, *(environment_notes(context) if context is not None else ())])
     if context is not None:
         sys.stderr.write(f"{context.get_usage()}\nTry '{context.command_path} --help'.\n")
     return exits.USAGE
 
 
-def _say_defect(defect: Exception, *, debug: bool) -> int:
+def _say_defect(defect: Exception) -> int:
+    debug = GLOBAL_OPTIONS.is_debug
     if debug:
         import traceback
 

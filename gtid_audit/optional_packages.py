@@ -1,6 +1,7 @@
 """Checks whether the packages of an extra are installed before a command needs them.
 
-An error states the command that installs them.
+An error states the command that installs the smallest extra with them. `--help` of a command states
+what it needs: the texts are here, too.
 """
 
 from importlib.util import find_spec
@@ -8,28 +9,37 @@ from typing import Final
 
 from gtid_audit.exits import UsageProblem
 
+INSTALL_COLUMNS: Final = "pip install 'gtid-audit[columns]'"
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
+NEEDS_COLUMNS: Final = f"Needs the extra [columns]: {INSTALL_COLUMNS}"
+FILES_NEED_COLUMNS: Final = f"Log files need the extra [columns]: {INSTALL_COLUMNS}"
+DDL_NEEDS_COLUMNS: Final = f"To find DDL in logs: {INSTALL_COLUMNS}"
+NEEDS_SPARK: Final = f"Needs the extra [spark], and Java: {INSTALL_SPARK}"
+AUDIT_NEEDS: Final = (
+    "--snapshots needs the extra [columns]; --out and --engine spark need the extra [spark]:"
+    f" {INSTALL_SPARK}"
+)
+SUBMIT_NEEDS: Final = (
+    f"Needs Java, and Spark: that of SPARK_HOME, spark-submit in PATH, or {INSTALL_SPARK}"
+)
 
 
 def require_columns() -> None:
     """Raise UsageProblem if this installation cannot make ledgers."""
-    missing = [name for name in ("numpy", "numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageProblem(
-            f"reading files needs {', '.join(missing)}: pip install 'gtid-audit[columns]'"
-        )
+    _require("reading log files needs", ("numpy", "numba", "pyarrow"), INSTALL_COLUMNS)
 
 
 def require_parquet() -> None:
     """Raise UsageProblem if this installation cannot read or write stored snapshots."""
-    if find_spec("pyarrow") is None:
-        raise UsageProblem(
-            f"stored snapshots need PyArrow, which is not installed: {INSTALL_SPARK}"
-        )
+    _require("stored snapshots need", ("pyarrow",), INSTALL_COLUMNS)
 
 
 def require_spark() -> None:
     """Raise UsageProblem if PySpark is not installed."""
-    if find_spec("pyspark") is None:
-        need = "--engine spark, and --out of any engine, need PySpark"
-        raise UsageProblem(f"{need}, which is not installed: {INSTALL_SPARK}")
+    _require("--engine spark, and --out of any engine, need", ("pyspark",), INSTALL_SPARK)
+
+
+def _require(needs: str, packages: tuple[str, ...], install: str) -> None:
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise UsageProblem(f"{needs} {', '.join(missing)}, not installed here: {install}")

@@ -8,19 +8,30 @@
 import json
 import os
 import re
+import shutil
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import chain, islice
 from typing import Any
 
+from gtid_audit import clock
+from gtid_audit.global_options import GLOBAL_OPTIONS
 from topology.documents.document_version import versioned
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_ERASE = "\r\x1b[K"
+_TICK_SECONDS = 0.5
+_SECONDS_UNSHOWN = 2  # a step that is shorter does not need a clock
 _SPOOLED_BYTES = 64 * 1024**2
 _PART_CHARACTERS = 1024**2
 _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'\"]*:[^\s'\"]*@")
+
+_held: list[list[str]] = []  # what waits until held_output ends
+
+_running: "list[Progress]" = []  # the line that the terminal shows, if any
 
 
 class ReaderGone(Exception):
@@ -36,7 +47,12 @@ def speak_utf8() -> None:
 
 def write_json(document: Mapping[str, Any]) -> None:
     """Write one JSON document, with its schema_version."""
-    write(json.dumps(versioned(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    write(json_text(document))
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Return one JSON document as text, with its schema_version."""
+    return json.dumps(versioned(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 class StreamedList(list[Any]):
@@ -83,6 +99,11 @@ def write_line(text: str) -> None:
 
 def write(text: str) -> None:
     """Write a part of the answer unchanged. Raises ReaderGone."""
+    if _held:
+        _held[-1].append(text)
+        return
+    if _running:
+        _running[-1].erase()
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -92,9 +113,27 @@ def write(text: str) -> None:
         raise ReaderGone from None
 
 
+@contextmanager
+def held_output() -> Iterator[list[str]]:
+    """Collect what `write` gets, instead of writing it. Colours are as if it were written."""
+    _held.append([])
+    try:
+        yield _held[-1]
+    finally:
+        _held.pop()
+
+
 def warn(text: str) -> None:
     """Print a line on standard error."""
+    if _running:
+        _running[-1].erase()
     sys.stderr.write(f"gtid-audit: {printable(text)}\n")
+
+
+def hint(text: str) -> None:
+    """Print a line on standard error that only explains; none with --quiet."""
+    if not GLOBAL_OPTIONS.is_quiet:
+        warn(text)
 
 
 def printable(text: str) -> str:
@@ -111,32 +150,89 @@ def without_credentials(text: str) -> str:
 
 
 class Progress:
-    """One line on standard error that is overwritten, or no output."""
+    """One line on standard error that is overwritten, or no output.
+
+    A thread adds the seconds since the step began, so that a long step (numba compiles kernels,
+    Java starts) does not look like a stopped program. `clear` ends the step: a caller
+    that prompts the operator, or writes the answer, calls it first.
+    """
 
     def __init__(self, *, is_shown: bool) -> None:
         self._is_shown = is_shown
+        self._lock = threading.Lock()
+        self._text = ""  # the current step; empty: nothing is shown
+        self._began = 0.0
+        self._ended = threading.Event()
 
     def say(self, text: str) -> None:
         """Show the current step."""
         if self._is_shown:
-            sys.stderr.write(f"\r\x1b[K{printable(text)}")
-            sys.stderr.flush()
+            with self._lock:
+                self._text, self._began = printable(text), clock.monotonic_seconds()
+                self._draw()
 
     def clear(self) -> None:
         """Clear the line."""
         if self._is_shown:
-            sys.stderr.write("\r\x1b[K")
+            with self._lock:
+                self._text = ""
+                self._draw()
+
+    def erase(self) -> None:
+        """Make room for output. The line is drawn again later, if the step still lasts then."""
+        with self._lock:
+            sys.stderr.write(_ERASE)
             sys.stderr.flush()
+
+    def _draw(self) -> None:
+        seconds = int(clock.monotonic_seconds() - self._began)
+        waited = f" … {seconds} s" if self._text and seconds >= _SECONDS_UNSHOWN else ""
+        room = max(shutil.get_terminal_size().columns - len(waited) - 1, 1)
+        sys.stderr.write(f"{_ERASE}{self._text[:room]}{waited}")
+        sys.stderr.flush()
+
+    def tick(self) -> None:
+        """Draw the step again, if one lasts, with its seconds."""
+        with self._lock:
+            if self._text:
+                self._draw()
+
+    def _redraw(self) -> None:
+        while not self._ended.wait(_TICK_SECONDS):
+            self.tick()
+
+    @contextmanager
+    def running(self, text: str) -> Iterator[None]:
+        """Redraw the line while the context lasts, and clear it at the end.
+
+        The first step is shown only after a tick: a fast command shows nothing.
+        """
+        if not self._is_shown:
+            yield
+            return
+        self._text, self._began = printable(text), clock.monotonic_seconds()
+        ticker = threading.Thread(target=self._redraw, name="progress", daemon=True)
+        ticker.start()
+        _running.append(self)
+        try:
+            yield
+        finally:
+            _running.remove(self)
+            self._ended.set()
+            ticker.join()
+            self.clear()
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
-    """Provide a progress line, and clear it at the end."""
-    line = Progress(is_shown=sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
-    try:
+def progress(text: str = "working") -> Iterator[Progress]:
+    """Provide a progress line that begins with a step, and clear it at the end.
+
+    It is shown if standard error is a terminal, and not with --quiet.
+    """
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    line = Progress(is_shown=is_terminal and not GLOBAL_OPTIONS.is_quiet)
+    with line.running(text):
         yield line
-    finally:
-        line.clear()
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,10 +12,11 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import max_age_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import write
+from gtid_audit.output import write, write_json
+from gtid_audit.output_form import OutputForm
 
 if TYPE_CHECKING:
-    from gtid_audit.views.audit_results import AuditOutcome
+    from gtid_audit.views.verdict_answers import VerdictAnswer
 
 Offline: TypeAlias = Annotated[
     Path | None,
@@ -31,8 +32,10 @@ Questions: TypeAlias = Annotated[
 ]
 
 
-def print_questions(text: str, offline: Path | None) -> int:
-    """Print the statements for --offline, for one version."""
+def print_questions(text: str, offline: Path | None, form: OutputForm) -> int:
+    """Print the statements for --offline, for one version, as a script or a JSON document."""
+    if form not in (OutputForm.TEXT, OutputForm.JSON):
+        raise UsageProblem(f"--questions has no verdict: --format {form.value} is for audits")
     if offline is not None:
         raise UsageProblem("--questions prints the statements for --offline: give one of them")
     from topology.adapters.offline.statements_to_paste import script_for
@@ -42,7 +45,11 @@ def print_questions(text: str, offline: Path | None) -> int:
         version = ServerVersion.parse(text)
     except UnreadableVersion as problem:
         raise UsageProblem(f"--questions: {problem}") from None
-    write(script_for(version))
+    script = script_for(version)
+    if form is OutputForm.JSON:
+        write_json({"version": str(version), "script": script})
+    else:
+        write(script)
     return exits.OK
 
 
@@ -53,7 +60,7 @@ def audit_offline(
     accepted: Sequence[str],
     max_age: str,
     content: bool | None,
-) -> "AuditOutcome":
+) -> "VerdictAnswer":
     """Evaluate pasted output. Raises UsageProblem, InventoryProblem."""
     from gtid_audit import clock
     from gtid_audit.operands.cluster_of_dsns import policy_of

@@ -5,13 +5,10 @@ Modules that only this form needs are imported where they are used.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gtid_audit.commands.options import seconds_of
-from gtid_audit.output import progress, warn
-
-if TYPE_CHECKING:
-    from gtid_audit.views.audit_results import AuditOutcome
+from gtid_audit.commands.watching import AuditOnce, Say
+from gtid_audit.output import hint, progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +42,13 @@ class NamedServers:
         return self.ask_password or bool(self.timeout or self.allow_uuid or self.accepted)
 
 
-def audit_named(
+def named_audit(
     named: NamedServers, *, content: bool | None, definitions: bool, history: Path | None
-) -> "AuditOutcome":
-    """Read the servers and evaluate them as one cluster. Raises UsageProblem."""
+) -> AuditOnce:
+    """Return the audit of the servers as one cluster. It asks for a password once.
+
+    Raises UsageProblem.
+    """
     from gtid_audit.operands.cluster_of_dsns import found_from, policy_of, servers_to_read
     from gtid_audit.tasks.kept_history import history_at
     from gtid_audit.tasks.named_servers import answer_of_servers
@@ -56,26 +56,26 @@ def audit_named(
 
     seconds, policy = seconds_of(named.timeout), policy_of(named.allow_uuid, named.accepted)
     kept = history_at(history, of_servers=True)
-    ask, unknown = named.ask_password, tuple[Unknown, ...]()
-    with progress() as line:
-        if named.discover is None:
-            to_read = servers_to_read(named.dsns, ask=ask, seconds_max=seconds, policy=policy)
-        else:
-            starts = (named.discover, *named.dsns)
-            to_read, found = found_from(
-                starts, ask=ask, seconds_max=seconds, policy=policy, say=line.say
+    dsns = named.dsns if named.discover is None else (named.discover, *named.dsns)
+    given = servers_to_read(dsns, ask=named.ask_password, seconds_max=seconds, policy=policy)
+
+    def audit(say: Say) -> int:
+        to_read, unknown = given, tuple[Unknown, ...]()
+        with progress() as line:
+            if named.discover is not None:
+                to_read, found = found_from(given, say=line.say)
+                unknown = found.unknown(to_read.name)
+                line.clear()
+                for text in found.lines:
+                    hint(text)
+            answer = answer_of_servers(
+                to_read,
+                content=content,
+                definitions=definitions,
+                say=line.say,
+                also_unknown=unknown,
+                history=kept,
             )
-            unknown = found.unknown(to_read.name)
-            line.clear()
-            for text in found.lines:
-                warn(text)
-        answer = answer_of_servers(
-            to_read,
-            content=content,
-            definitions=definitions,
-            say=line.say,
-            also_unknown=unknown,
-            history=kept,
-        )
-        line.clear()
-    return answer
+        return say(answer)
+
+    return audit

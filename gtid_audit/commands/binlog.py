@@ -16,18 +16,19 @@ from gtid_audit.commands import (
     binlog_schema,
     binlog_show,
 )
-from gtid_audit.commands.fast_start import FastCommand
+from gtid_audit.commands.plain_commands import PlainCommand
+from gtid_audit.optional_packages import FILES_NEED_COLUMNS, NEEDS_COLUMNS
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
     """Return the command family."""
     family = typer.Typer(no_args_is_help=False, **settings)
     family.callback()(_binlog)
-    family.command("scan", cls=FastCommand)(binlog_scan.scan)
-    family.command("locate", cls=FastCommand)(binlog_locate.locate)
-    family.command("cover", cls=FastCommand)(binlog_cover.cover)
-    family.command("show", cls=FastCommand)(binlog_show.show)
-    family.command("compare", cls=FastCommand)(binlog_compare.compare)
+    family.command("scan", cls=PlainCommand, epilog=NEEDS_COLUMNS)(binlog_scan.scan)
+    family.command("locate", cls=PlainCommand, epilog=FILES_NEED_COLUMNS)(binlog_locate.locate)
+    family.command("cover", cls=PlainCommand, epilog=NEEDS_COLUMNS)(binlog_cover.cover)
+    family.command("show", cls=PlainCommand)(binlog_show.show)
+    family.command("compare", cls=PlainCommand, epilog=FILES_NEED_COLUMNS)(binlog_compare.compare)
     family.add_typer(binlog_schema.commands(settings), name="schema")
     return family
 

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from gtid_audit import exits
-from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.commands.options import AsJson, AskPassword, Format, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
@@ -15,7 +14,8 @@ from gtid_audit.operands.logs_from_operands import (
 )
 from gtid_audit.operands.sets_from_operands import read_operands
 from gtid_audit.optional_packages import require_columns
-from gtid_audit.output import progress, write_json
+from gtid_audit.output import progress
+from gtid_audit.output_form import form_of
 
 Left = Annotated[
     str, typer.Argument(metavar="A", help="Its logs: a directory, file, glob, or DSN.")
@@ -39,6 +39,7 @@ def compare(
         str | None, typer.Option("--only", metavar="SET", help="Compare only these GTIDs.")
     ] = None,
     as_json: AsJson = False,
+    form: Format = None,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
@@ -52,6 +53,7 @@ def compare(
     was applied to other rows; 2 different; 3 not compared: unread, not comparable, or no GTID in
     common.
     """
+    chosen = form_of(form, as_json=as_json)
     if everywhere and only is not None:
         raise UsageProblem("use --everywhere or --only, not both")
     gtids = None if only is None else read_operands((only,))[0]
@@ -62,15 +64,24 @@ def compare(
 
     def work() -> int:
         from gtid_audit.tasks.comparing import compare_logs
-        from gtid_audit.views.compare_text import document_of, show_comparison
+        from gtid_audit.views.compare_text import compare_headline, document_of, show_comparison
+        from gtid_audit.views.verdict_answers import DocumentAnswer, write_answer
 
         with progress() as line:
             line.say("comparing")
             done = compare_logs(*operands, everywhere=everywhere, only=gtids, seconds_max=seconds)
-        if as_json:
-            write_json(document_of(done))
-        else:
-            show_comparison(done, left=operands[0].name, right=operands[1].name)
-        return exits.status_of(done.verdict)
+        left_name, right_name = (each.name for each in operands)
+        answer = DocumentAnswer(
+            done.verdict,
+            compare_headline(done, left=left_name, right=right_name),
+            lambda: document_of(done),
+            lambda: show_comparison(done, left=left_name, right=right_name),
+            {
+                "compared": done.compared.gtids.gtid_count,
+                "differences": len(done.reading.differences),
+                "unknown": len(done.unknown),
+            },
+        )
+        return write_answer(answer, chosen)
 
     return said_if_unread(work)

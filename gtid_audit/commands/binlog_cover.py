@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gtid_audit import exits
-from gtid_audit.commands.options import AsJson
+from gtid_audit.commands.options import AsJson, Format
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.logs_from_operands import (
     LogServer,
@@ -15,7 +14,8 @@ from gtid_audit.operands.logs_from_operands import (
 )
 from gtid_audit.operands.sets_from_operands import read_operands
 from gtid_audit.optional_packages import require_columns
-from gtid_audit.output import progress, write_json
+from gtid_audit.output import progress
+from gtid_audit.output_form import form_of
 
 if TYPE_CHECKING:
     from binlog.locating.cover import ArchiveCover
@@ -33,12 +33,13 @@ Archive = Annotated[
 ]
 
 
-def cover(paths: Archive, *, start: Start, as_json: AsJson = False) -> int:
+def cover(paths: Archive, *, start: Start, as_json: AsJson = False, form: Format = None) -> int:
     """Show whether an archive of binary logs is complete from a GTID set on, else the hole.
 
     Exit status: 0 it is complete; 1 it is, but the set has GTIDs that the archive does not know;
     2 there is a hole; 3 a file could not be read to its end, or has transactions without a GTID.
     """
+    chosen = form_of(form, as_json=as_json)
     [gtids] = read_operands((start,))
     operands = read_log_operands(paths)
     if any(isinstance(each, LogServer) for each in operands):
@@ -56,13 +57,21 @@ def cover(paths: Archive, *, start: Start, as_json: AsJson = False) -> int:
             return cover_of(gtids, tuple(archived_logs(files, say=line.say)))
 
     def work() -> int:
-        from gtid_audit.views.cover_text import document_of, show_cover, verdict_of
+        from gtid_audit.views.cover_text import cover_headline, document_of, show_cover, verdict_of
+        from gtid_audit.views.verdict_answers import DocumentAnswer, write_answer
 
         found = covered()
-        if as_json:
-            write_json(document_of(found))
-        else:
-            show_cover(found)
-        return exits.status_of(verdict_of(found))
+        answer = DocumentAnswer(
+            verdict_of(found),
+            cover_headline(found),
+            lambda: document_of(found),
+            lambda: show_cover(found),
+            {
+                "hole": found.hole.gtid_count,
+                "unread": len(found.unread),
+                "files": len(found.files),
+            },
+        )
+        return write_answer(answer, chosen)
 
     return said_if_unread(work)

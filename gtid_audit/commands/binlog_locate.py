@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from gtid_audit import exits
 from gtid_audit.commands.log_options import LogSources, WantedSet
-from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.commands.options import AsJson, AskPassword, Format, ServerSeconds, seconds_of
 from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
@@ -14,7 +13,8 @@ from gtid_audit.operands.logs_from_operands import (
 )
 from gtid_audit.operands.sets_from_operands import read_operands
 from gtid_audit.optional_packages import require_columns
-from gtid_audit.output import progress, write_json
+from gtid_audit.output import progress
+from gtid_audit.output_form import form_of
 
 if TYPE_CHECKING:
     from binlog.locating.places import Located
@@ -25,6 +25,7 @@ def locate(
     sources: LogSources,
     *,
     as_json: AsJson = False,
+    form: Format = None,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
@@ -32,6 +33,7 @@ def locate(
 
     Exit status: 0 all are in the logs; 1 some are not; 3 something could not be read.
     """
+    chosen = form_of(form, as_json=as_json)
     [gtids] = read_operands((wanted,))
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
     operands = read_log_operands(sources, ask=ask_password)
@@ -50,14 +52,27 @@ def locate(
             return locate_in_files(source, gtids, say=lambda name: line.say(f"reading {name}"))
 
     def work() -> int:
-        from gtid_audit.views.locate_text import document_of, show_located, verdict_of
+        from gtid_audit.views.locate_text import (
+            document_of,
+            locate_headline,
+            show_located,
+            verdict_of,
+        )
+        from gtid_audit.views.verdict_answers import DocumentAnswer, write_answer
 
         found = located()
         name = ", ".join(each.name for each in operands)
-        if as_json:
-            write_json(document_of(found, source=name))
-        else:
-            show_located(found, source=name)
-        return exits.status_of(verdict_of(found))
+        answer = DocumentAnswer(
+            verdict_of(found),
+            locate_headline(found, name),
+            lambda: document_of(found, source=name),
+            lambda: show_located(found, source=name),
+            {
+                "wanted": found.wanted.gtid_count,
+                "located": found.found.gtid_count,
+                "files": found.file_count,
+            },
+        )
+        return write_answer(answer, chosen)
 
     return said_if_unread(work)

@@ -9,6 +9,7 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
+from gtid_audit.global_options import GLOBAL_OPTIONS
 from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
@@ -18,11 +19,12 @@ from gtid_audit.operands.logs_from_operands import (
 )
 from gtid_audit.optional_packages import require_columns
 from gtid_audit.output import progress, write, write_json
+from gtid_audit.output_form import OutputForm, form_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TEXT, JSON, JSONL = FORMATS = ("text", "json", "jsonl")
+FORMS: Final = (OutputForm.TEXT, OutputForm.JSON, OutputForm.JSONL)
 _PARQUET: Final = ".parquet"
 
 Sources = Annotated[
@@ -32,7 +34,10 @@ Sources = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="FORMAT", help="text and json: a summary; jsonl: one line per row."
+        "--format",
+        metavar="FORMAT",
+        help="text and json: a summary; jsonl: one line per row.",
+        autocompletion=lambda: [each.value for each in FORMS],
     ),
 ]
 Out = Annotated[
@@ -66,7 +71,7 @@ def scan(
     If a file is damaged, the transactions before the damage are read, and the place is reported.
     Exit status: 0 all was read; 3 something was not.
     """
-    form = _form_of(form, as_json=as_json)
+    chosen = form_of(form, as_json=as_json, forms=FORMS)
     target = _parquet_path(out)
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
     operands = read_log_operands(sources, ask=ask_password)
@@ -77,12 +82,12 @@ def scan(
     from gtid_audit.tasks import ledger_scan
     from gtid_audit.views import ledger_text
 
-    if not isinstance(source, LogServer) and (target is not None or form == JSONL):
+    if not isinstance(source, LogServer) and (target is not None or chosen is OutputForm.JSONL):
         _refuse_same_names(ledger_scan.same_names(source))
     wanted = LedgerRequest(verify=verify, details=details, digests=digests)
 
     def work() -> int:
-        takers: list[ledger_scan.Rows] = [_write_lines] if form == JSONL else []
+        takers: list[ledger_scan.Rows] = [_write_lines] if chosen is OutputForm.JSONL else []
         with ExitStack() as opened:
             line = opened.enter_context(progress())
             if target is not None:
@@ -90,23 +95,17 @@ def scan(
                 takers.append(opened.enter_context(file))
             summary = ledger_scan.scan(source, wanted, rows=takers, line=line, seconds_max=seconds)
         name, written = ", ".join(each.name for each in operands), out
-        if form == JSON:
+        if chosen is OutputForm.JSON:
             write_json(ledger_text.document_of(summary, source=name, out=written))
-        elif form == TEXT:
+        elif chosen is OutputForm.TEXT and GLOBAL_OPTIONS.is_quiet:
+            ledger_text.show_verdict(summary, source=name)
+        elif chosen is OutputForm.TEXT:
             ledger_text.show_summary(summary, source=name, out=written)
         else:
             ledger_text.warn_of_errors(summary)
         return exits.status_of(ledger_text.verdict_of(summary))
 
     return said_if_unread(work)
-
-
-def _form_of(form: str | None, *, as_json: bool) -> str:
-    if form is not None and form not in FORMATS:
-        raise UsageProblem(f"--format: expected one of {', '.join(FORMATS)}")
-    if as_json and form not in (None, JSON):
-        raise UsageProblem(f"--json means --format json, which contradicts --format {form}")
-    return JSON if as_json else form or TEXT
 
 
 def _parquet_path(out: str | None) -> Path | None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gtid_audit import exits
-from gtid_audit.commands.fast_start import FastCommand
 from gtid_audit.commands.log_options import LogSources, TrackedServer
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.commands.plain_commands import PlainCommand
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.logs_from_operands import (
     SECONDS_DEFAULT,
@@ -22,7 +22,7 @@ from gtid_audit.operands.logs_from_operands import (
     read_log_operands,
     said_if_unread,
 )
-from gtid_audit.output import write_json, write_line
+from gtid_audit.output import progress, write_json, write_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     family = typer.Typer(no_args_is_help=False, **settings)
     family.callback()(_schema)
     for command in (follow, list_, update, delete, compare):
-        family.command(command.__name__.rstrip("_"), cls=FastCommand)(command)
+        family.command(command.__name__.rstrip("_"), cls=PlainCommand)(command)
     return family
 
 
@@ -309,7 +309,8 @@ def _run(work: "Callable[[], int]") -> int:
 
     def guarded() -> int:
         try:
-            return work()
+            with progress("reading definitions"):
+                return work()
         except (StoreProblem, CannotFollow) as problem:
             raise UsageProblem(str(problem)) from problem
 

@@ -17,6 +17,7 @@ from gtid_audit.operands.logs_from_operands import (
     said_if_unread,
 )
 from gtid_audit.operands.sets_from_operands import read_operands
+from gtid_audit.output import progress
 
 if TYPE_CHECKING:
     from gtid_audit.tasks.requested_transactions import RequestedTransactions
@@ -93,9 +94,10 @@ def _show(run: RequestedTransactions, *, as_json: bool) -> int:
         from gtid_audit.output import write_streamed_json
         from gtid_audit.views.transactions_json import show_document
 
-        write_streamed_json(
-            show_document(run.wanted, run.contents(), lambda: run.missing, lambda: run.misfits)
-        )
+        with progress("reading logs"):
+            write_streamed_json(
+                show_document(run.wanted, run.contents(), lambda: run.missing, lambda: run.misfits)
+            )
         return run.status()
     from rich.text import Text
 
@@ -106,13 +108,14 @@ def _show(run: RequestedTransactions, *, as_json: bool) -> int:
 
     notes: set[str] = set()
     hidden = 0
-    for number, (group, items) in enumerate(run.contents()):
-        if number >= TRANSACTIONS_SHOWN_MAX:
-            hidden += 1
-            continue
-        for part in transaction_parts(group, items, notes=notes):
-            show_parts(part)
-        show_parts(Text())
+    with progress("reading logs"):
+        for number, (group, items) in enumerate(run.contents()):
+            if number >= TRANSACTIONS_SHOWN_MAX:
+                hidden += 1
+                continue
+            for part in transaction_parts(group, items, notes=notes):
+                show_parts(part)
+            show_parts(Text())
     if hidden:
         more = counted(hidden, "more transaction")
         show_parts(Text(f"… and {more}; --json has all", style=QUIET))

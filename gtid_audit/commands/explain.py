@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from gtid_audit import exits
+from gtid_audit.commands.completing import codes
 from gtid_audit.commands.options import AsJson
 from gtid_audit.output import write_json
 from topology.catalogue.findings import Verdict
@@ -14,7 +15,11 @@ from topology.catalogue.findings import Verdict
 def explain(
     text: Annotated[
         list[str],
-        typer.Argument(metavar="TEXT|CODE", help="A MySQL error text, or a code: H1, E3, …"),
+        typer.Argument(
+            metavar="TEXT|CODE",
+            help="A MySQL error text, or a code: H1, E3, …",
+            autocompletion=codes,
+        ),
     ],
     *,
     as_json: AsJson = False,

@@ -4,19 +4,22 @@ from typing import Annotated
 
 import typer
 
-from gtid_audit import exits
 from gtid_audit.commands.options import (
+    Accepted,
+    AllowedUuids,
     AsJson,
     AskPassword,
     CompareContent,
     Dsns,
+    Format,
     OneCluster,
     OptionalFleetFile,
     ServerSeconds,
     seconds_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, write_json
+from gtid_audit.output import progress
+from gtid_audit.output_form import form_of
 
 Offered = Annotated[
     str | None,
@@ -51,8 +54,11 @@ def handshake(
     consumer: ConsumerName = None,
     promote: Promote = None,
     as_json: AsJson = False,
+    form: Format = None,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
+    allow_uuid: AllowedUuids = None,
+    accepted: Accepted = None,
     content: CompareContent = None,
 ) -> int:
     """Show which server could replicate from which one now, and what would be hidden.
@@ -66,7 +72,9 @@ def handshake(
     from gtid_audit.operands.offered_set import read_offered
     from gtid_audit.tasks.audited_cluster import read_and_audit
     from gtid_audit.views.handshakes import handshakes_of, handshakes_of_consumer
+    from gtid_audit.views.verdict_answers import DocumentAnswer, write_answer
 
+    chosen = form_of(form, as_json=as_json)
     questions = {"--offered": offered, "--consumer": consumer, "--promote": promote}
     given = tuple(name for name, value in questions.items() if value is not None)
     _check(dsns or [], given, has_fleet=fleet is not None, has_cluster=cluster is not None)
@@ -74,11 +82,14 @@ def handshake(
     if fleet is not None and cluster is not None:
         from gtid_audit.operands.load_fleet import cluster_to_read
 
-        if ask_password or timeout is not None:
-            raise UsageProblem("--ask-password and --timeout are set in the fleet file")
+        if ask_password or timeout is not None or allow_uuid or accepted:
+            raise UsageProblem(
+                "--ask-password, --timeout, --allow-uuid and --accepted are for DSNs; set them in"
+                " the fleet file"
+            )
         to_read = cluster_to_read(fleet, cluster)
     else:
-        seconds, policy = seconds_of(timeout), policy_of((), ())
+        seconds, policy = seconds_of(timeout), policy_of(allow_uuid or (), accepted or ())
         to_read = servers_to_read(dsns or [], ask=ask_password, seconds_max=seconds, policy=policy)
     if consumer is not None:
         _check_consumer(consumer, [each.name for each in to_read.consumers])
@@ -90,13 +101,16 @@ def handshake(
         shown = handshakes_of_consumer(snapshot, read.audit, read.policy, found)
     else:
         shown = handshakes_of(snapshot, read.audit, read.policy, offered=asked, promote=promote)
-    if as_json:
-        write_json(shown.document())
-    else:
-        from gtid_audit.views.handshake_text import show_handshakes
+    from gtid_audit.views.handshake_text import handshake_summary, outcome_counts, show_handshakes
 
-        show_handshakes(shown)
-    return exits.status_of(shown.verdict)
+    answer = DocumentAnswer(
+        shown.verdict,
+        handshake_summary(shown),
+        shown.document,
+        lambda: show_handshakes(shown),
+        outcome_counts(shown),
+    )
+    return write_answer(answer, chosen)
 
 
 def _check(

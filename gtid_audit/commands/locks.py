@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from gtid_audit import exits
-from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
-from gtid_audit.output import progress, write_json
+from gtid_audit.commands.options import AsJson, AskPassword, Format, ServerSeconds, seconds_of
+from gtid_audit.output import counted, progress
+from gtid_audit.output_form import form_of
 
 Dsns = Annotated[
     list[str],
@@ -19,6 +19,7 @@ def locks(
     dsns: Dsns,
     *,
     as_json: AsJson = False,
+    form: Format = None,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
@@ -29,14 +30,16 @@ def locks(
     """
     from gtid_audit.operands.cluster_of_dsns import policy_of, servers_to_read
     from gtid_audit.views.server_locks import locks_document, locks_of, verdict_of_locks
+    from gtid_audit.views.verdict_answers import DocumentAnswer, write_answer
     from topology.adapters.lock_reads import read_locks
 
+    chosen = form_of(form, as_json=as_json)
     to_read = servers_to_read(
         dsns, ask=ask_password, seconds_max=seconds_of(timeout), policy=policy_of((), ())
     )
     seconds = to_read.limits.server_seconds_max
     with progress() as line, ThreadPoolExecutor(len(to_read.targets)) as pool:
-        line.say(f"reading locks of {len(to_read.targets)} servers")
+        line.say(f"reading locks of {counted(len(to_read.targets), 'server')}")
         readings = list(
             pool.map(lambda each: read_locks(each, seconds_max=seconds), to_read.targets)
         )
@@ -44,10 +47,18 @@ def locks(
         locks_of(target.name, reading, unread)
         for target, (reading, unread) in zip(to_read.targets, readings, strict=True)
     ]
-    if as_json:
-        write_json(locks_document(found))
-    else:
-        from gtid_audit.views.locks_text import show_locks
+    from gtid_audit.views.locks_text import locks_headline, show_locks
 
-        show_locks(found)
-    return exits.status_of(verdict_of_locks(found))
+    answer = DocumentAnswer(
+        verdict_of_locks(found),
+        locks_headline(found),
+        lambda: locks_document(found),
+        lambda: show_locks(found),
+        {
+            "waits": sum(len(each.waits) for each in found),
+            "unknown": sum(len(each.unread) for each in found),
+            "servers": len(found),
+        },
+        warns=frozenset({"waits"}),
+    )
+    return write_answer(answer, chosen)

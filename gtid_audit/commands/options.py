@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from gtid_audit.exits import UsageProblem
+from gtid_audit.output_form import OutputForm
 from topology.documents.run_record import age_from_text
 
 _SECONDS_MIN = 0.1
@@ -27,6 +28,24 @@ Dsns: TypeAlias = Annotated[
     typer.Argument(metavar="DSN...", help="Servers: mysql://user@host:port/?option=value"),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]
+Format: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="text, json (one document), jsonl (one object per line), plugin (one line for Nagios"
+        " or Icinga).",
+        autocompletion=lambda: [each.value for each in OutputForm],
+    ),
+]
+Watch: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--watch",
+        metavar="SECONDS",
+        help="Audit again SECONDS after each audit, until Ctrl-C.",
+    ),
+]
 AskPassword: TypeAlias = Annotated[
     bool, typer.Option("--ask-password", help="Ask for the password on the terminal.")
 ]

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from gtid_audit.commands.completing import strategies
 from gtid_audit.commands.options import (
     Accepted,
+    AllowedUuids,
     AsJson,
     AskPassword,
     CompareContent,
@@ -23,6 +25,15 @@ Dsns = Annotated[
     tuple[str, str] | None,
     typer.Option("--pair", metavar="DSN_A DSN_B", help="Plan repairs of these two servers."),
 ]
+ChosenStrategies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strategy",
+        metavar="CODE_OR_ID=NAME",
+        help="Choose a repair strategy.",
+        autocompletion=strategies,
+    ),
+]
 
 
 def plan(
@@ -36,10 +47,7 @@ def plan(
     finding: Annotated[
         list[str] | None, typer.Option("--finding", metavar="ID", help="Plan only this finding.")
     ] = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option("--strategy", metavar="CODE_OR_ID=NAME", help="Choose a repair strategy."),
-    ] = None,
+    strategy: ChosenStrategies = None,
     again: Annotated[
         Path | None,
         typer.Option(
@@ -49,6 +57,7 @@ def plan(
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
+    allow_uuid: AllowedUuids = None,
     accepted: Accepted = None,
     content: CompareContent = None,
 ) -> int:
@@ -64,22 +73,22 @@ def plan(
 
     choices = _choices(strategy or ())
     earlier = wanted_by(again) if again is not None else PlanRequest()
-    _check(pair, fleet, cluster, is_of_pair=bool(ask_password or timeout is not None or accepted))
-    with progress() as line:
-        if pair is not None:
-            seconds, policy = seconds_of(timeout), policy_of((), accepted or ())
-            to_read = pair_to_read(*pair, ask=ask_password, seconds_max=seconds, policy=policy)
-        else:
-            assert fleet is not None, "one of the two was given"
-            assert cluster is not None, "given with the fleet file"
-            from gtid_audit.operands.load_fleet import cluster_to_read
+    flags = _flags(ask_password, timeout, content, allow_uuid, accepted)
+    _check(pair, fleet, cluster, is_of_pair=any(not each.endswith("content") for each in flags))
+    if pair is not None:
+        seconds, policy = seconds_of(timeout), policy_of(allow_uuid or (), accepted or ())
+        to_read = pair_to_read(*pair, ask=ask_password, seconds_max=seconds, policy=policy)
+    else:
+        assert fleet is not None, "one of the two was given"
+        assert cluster is not None, "given with the fleet file"
+        from gtid_audit.operands.load_fleet import cluster_to_read
 
-            to_read = cluster_to_read(fleet, cluster)
+        to_read = cluster_to_read(fleet, cluster)
+    with progress() as line:
         read = read_and_audit(to_read, content=content, say=line.say)
         still = earlier.still(read.audit, choices, read.compared)
         wanted = still.and_typed(choices, finding)
         planned = make_plan(read, choices=wanted.choices, finding_ids=wanted.only, say=line.say)
-    flags = _flags(ask_password, timeout, content, accepted)
     command = command_line(pair, fleet, cluster, wanted, flags=flags, out=out)
     plan = repeatable(planned.plan, wanted, command, read.targets)
     planned = replace(planned, plan=plan)
@@ -105,12 +114,17 @@ def _check(
         raise UsageProblem("--fleet and --cluster must be used together: a plan is for one cluster")
     if fleet is not None and is_of_pair:
         raise UsageProblem(
-            "--ask-password, --timeout and --accepted are for --pair; set them in the fleet file"
+            "--ask-password, --timeout, --allow-uuid and --accepted are for --pair; set them in the"
+            " fleet file"
         )
 
 
 def _flags(
-    ask_password: bool, timeout: str | None, content: bool | None, accepted: list[str] | None
+    ask_password: bool,
+    timeout: str | None,
+    content: bool | None,
+    allowed: list[str] | None,
+    accepted: list[str] | None,
 ) -> list[str]:
     """Return the options that determine what is read and what is accepted."""
     flags = ["--ask-password"] if ask_password else []
@@ -118,6 +132,7 @@ def _flags(
         flags.append(f"--timeout={timeout}")
     if content is not None:
         flags.append("--content" if content else "--no-content")
+    flags += [f"--allow-uuid={each}" for each in allowed or ()]
     flags += [f"--accepted={each}" for each in accepted or ()]
     return flags
 

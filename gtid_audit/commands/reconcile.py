@@ -10,6 +10,7 @@ from gtid_audit import exits
 from gtid_audit.commands.apply_repair import Admin, JournalFile
 from gtid_audit.commands.options import AsJson, CompareContent, FleetFile, OneCluster
 from gtid_audit.exits import UsageProblem
+from gtid_audit.global_options import GLOBAL_OPTIONS
 from gtid_audit.output import progress, write_json
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def reconcile(
             found = reconciling.cluster(each, server=name if scope is Scope.SERVER else None)
             line.clear()
             if not as_json:
-                show_reconciled(found)
+                show_reconciled(found, is_short=GLOBAL_OPTIONS.is_quiet)
             results.append(found)
     if as_json:
         write_json(reconcile_document(results))

@@ -5,17 +5,20 @@ from typing import Annotated, Any, Final
 import typer
 
 from gtid_audit import exits
-from gtid_audit.commands.fast_start import FastCommand
 from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
     Dsns,
+    Format,
     OneCluster,
     OptionalFleetFile,
     ServerSeconds,
     seconds_of,
 )
-from gtid_audit.output import progress, warn, write_json
+from gtid_audit.commands.plain_commands import PlainCommand
+from gtid_audit.optional_packages import DDL_NEEDS_COLUMNS, NEEDS_COLUMNS, require_columns
+from gtid_audit.output import hint, progress
+from gtid_audit.output_form import form_of
 
 Schemas = Annotated[
     list[str] | None,
@@ -28,8 +31,8 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     """Return the command family."""
     family = typer.Typer(no_args_is_help=False, **settings)
     family.callback()(_schema)
-    family.command("versions", cls=FastCommand)(versions)
-    family.command("drift", cls=FastCommand)(drift)
+    family.command("versions", cls=PlainCommand, epilog=NEEDS_COLUMNS)(versions)
+    family.command("drift", cls=PlainCommand, epilog=DDL_NEEDS_COLUMNS)(drift)
     return family
 
 
@@ -44,6 +47,7 @@ def versions(
     cluster: OneCluster = None,
     schema: Schemas = None,
     as_json: AsJson = False,
+    form: Format = None,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
@@ -53,12 +57,12 @@ def versions(
     1 they differ; 3 something could not be read, or the account may not see all definitions.
     """
     from gtid_audit.operands.clusters_of_operands import clusters_of_operands
-    from gtid_audit.optional_packages import require_columns
     from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX
     from gtid_audit.tasks.version_reading import read_versions
-    from gtid_audit.views.versions_document import versions_document
-    from topology.catalogue.findings import worst_verdict
+    from gtid_audit.views.verdict_answers import write_answer
+    from gtid_audit.views.versions_text import versions_answer
 
+    chosen_form = form_of(form, as_json=as_json)
     require_columns()
     seconds = seconds_of(timeout)
     chosen = clusters_of_operands(
@@ -77,13 +81,7 @@ def versions(
             )
             for each in chosen
         ]
-    if as_json:
-        write_json(versions_document(found))
-    else:
-        from gtid_audit.views.versions_text import show_versions
-
-        show_versions(found)
-    return exits.status_of(worst_verdict(each.verdict for _, each in found))
+    return write_answer(versions_answer(found), chosen_form)
 
 
 def drift(
@@ -93,6 +91,7 @@ def drift(
     cluster: OneCluster = None,
     schema: Schemas = None,
     as_json: AsJson = False,
+    form: Format = None,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
@@ -105,9 +104,10 @@ def drift(
     from gtid_audit.operands.clusters_of_operands import clusters_of_operands
     from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX
     from gtid_audit.tasks.drift_comparison import compare_cluster
-    from gtid_audit.views.drift_document import drift_document
-    from topology.catalogue.findings import worst_verdict
+    from gtid_audit.views.drift_text import drift_answer
+    from gtid_audit.views.verdict_answers import write_answer
 
+    chosen_form = form_of(form, as_json=as_json)
     if dsns is not None and len(dsns) < _SERVERS_MIN:
         raise exits.UsageProblem("schema drift compares servers: give at least two DSNs")
     seconds = seconds_of(timeout)
@@ -116,7 +116,7 @@ def drift(
     )
     for each in chosen:
         if len(each.targets) < _SERVERS_MIN:
-            warn(f"cluster {each.name!r} has one server: nothing to compare")
+            hint(f"cluster {each.name!r} has one server: nothing to compare")
     with progress() as line:
         found = [
             compare_cluster(
@@ -127,10 +127,4 @@ def drift(
             )
             for each in chosen
         ]
-    if as_json:
-        write_json(drift_document(found))
-    else:
-        from gtid_audit.views.drift_text import show_drift
-
-        show_drift(found)
-    return exits.status_of(worst_verdict(each.verdict for each in found))
+    return write_answer(drift_answer(found), chosen_form)

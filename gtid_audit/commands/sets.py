@@ -5,7 +5,9 @@ it. `diff` and `holes --by-uuid` print a form for operators.
 """
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -13,10 +15,10 @@ import typer
 
 from gtid import GtidSet, relate
 from gtid_audit import exits
-from gtid_audit.commands.fast_start import FastCommand
 from gtid_audit.commands.options import AsJson
+from gtid_audit.commands.plain_commands import PlainCommand
 from gtid_audit.operands.sets_from_operands import read_operands
-from gtid_audit.output import write, write_line
+from gtid_audit.output import progress, write, write_line
 from topology.documents.document_version import versioned
 
 Result = GtidSet | bool | int
@@ -62,33 +64,39 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     """Return the command family."""
     family = typer.Typer(help="Calculate with GTID sets, offline.", **settings)
     for operation in OF_TWO:
-        family.command(operation.name, cls=FastCommand, help=operation.help)(_of_two(operation))
+        family.command(operation.name, cls=PlainCommand, help=operation.help)(_of_two(operation))
     for operation in OF_ONE:
-        family.command(operation.name, cls=FastCommand, help=operation.help)(_of_one(operation))
-    family.command("holes", cls=FastCommand)(holes)
-    family.command("diff", cls=FastCommand)(diff)
+        family.command(operation.name, cls=PlainCommand, help=operation.help)(_of_one(operation))
+    family.command("holes", cls=PlainCommand)(holes)
+    family.command("diff", cls=PlainCommand)(diff)
     return family
 
 
 def _of_two(operation: Operation) -> Callable[..., int]:
     def command(a: SetA, b: SetB, *, as_json: AsJson = False) -> int:
-        return _answer(operation, operation.compute(*read_operands((a, b))), as_json=as_json)
+        with _calculating():
+            result = operation.compute(*read_operands((a, b)))
+        return _answer(operation, result, as_json=as_json)
 
     return command
 
 
 def _of_one(operation: Operation) -> Callable[..., int]:
     def command(a: SetA, *, as_json: AsJson = False) -> int:
-        return _answer(operation, operation.compute(*read_operands((a,))), as_json=as_json)
+        with _calculating():
+            result = operation.compute(*read_operands((a,)))
+        return _answer(operation, result, as_json=as_json)
 
     return command
 
 
 def holes(a: SetA, *, by_uuid: ByUuid = False, as_json: AsJson = False) -> int:
     """Show the missing GTIDs between the first and the last of each UUID (and tag)."""
-    [held] = read_operands((a,))
+    with _calculating():
+        [held] = read_operands((a,))
+        found = HOLES.compute(held)
     if as_json or not by_uuid:
-        return _answer(HOLES, HOLES.compute(held), as_json=as_json)
+        return _answer(HOLES, found, as_json=as_json)
     from gtid_audit.views.sets_text import show_holes
 
     show_holes(held)
@@ -97,7 +105,8 @@ def holes(a: SetA, *, by_uuid: ByUuid = False, as_json: AsJson = False) -> int:
 
 def diff(a: SetA, b: SetB, *, as_json: AsJson = False) -> int:
     """Show what only A has, what only B has, and how A and B are related."""
-    left, right = read_operands((a, b))
+    with _calculating():
+        left, right = read_operands((a, b))
     if as_json:
         parts = {"only_a": left - right, "only_b": right - left, "both": left & right}
         document: dict[str, Any] = {"operation": "diff", "relation": relate(left, right).value}
@@ -108,6 +117,16 @@ def diff(a: SetA, b: SetB, *, as_json: AsJson = False) -> int:
 
     show_difference(left, right)
     return exits.OK
+
+
+@contextmanager
+def _calculating() -> Iterator[None]:
+    """Show progress, unless the operator types a set on this terminal."""
+    if sys.stdin.isatty():
+        yield
+        return
+    with progress("calculating"):
+        yield
 
 
 def _answer(operation: Operation, result: Result, *, as_json: bool) -> int:

@@ -8,7 +8,9 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands import spark_submit
 from gtid_audit.commands.options import AsJson
+from gtid_audit.commands.plain_commands import PlainCommand
 from gtid_audit.exits import UsageProblem
+from gtid_audit.optional_packages import NEEDS_SPARK, require_parquet, require_spark
 from gtid_audit.output import progress, write
 
 
@@ -21,7 +23,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     def _family() -> None:
         """Query the stored runs of a fleet with Spark."""
 
-    family.command("trends")(trends)
+    family.command("trends", cls=PlainCommand, epilog=NEEDS_SPARK)(trends)
     spark_submit.register(family)
     return family
 
@@ -47,8 +49,6 @@ def trends(
     as_json: AsJson = False,
 ) -> int:
     """Show trends over the stored runs: fragmentation, dead UUIDs, findings over time."""
-    from gtid_audit.optional_packages import require_parquet, require_spark
-
     require_parquet()
     require_spark()
     from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
@@ -60,7 +60,7 @@ def trends(
     where = None if results is None else str(results)
     try:
         with (
-            progress() as line,
+            progress("Java and Spark start") as line,
             local_session() as session,
             trends_of(
                 session, str(directory), results=where, policy=policy, runs_max=runs

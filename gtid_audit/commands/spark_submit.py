@@ -7,6 +7,7 @@
    here; they belong in spark-defaults.conf or in a credential provider.
 """
 
+import json
 import os
 import re
 import shlex
@@ -25,9 +26,11 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import typer
 
 from gtid_audit import exits
-from gtid_audit.commands.options import MaxAge, OptionalFleetFile, max_age_of
+from gtid_audit.commands.options import AsJson, MaxAge, OptionalFleetFile, max_age_of
+from gtid_audit.commands.plain_commands import PlainCommand
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import warn, write, write_line
+from gtid_audit.optional_packages import INSTALL_SPARK, SUBMIT_NEEDS
+from gtid_audit.output import progress, warn, write, write_json, write_line
 from topology.catalogue.findings import Verdict
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
@@ -101,6 +104,7 @@ class Submission:
     ] = None
 
     max_age: MaxAge = MAX_AGE_DEFAULT
+    as_json: AsJson = False
 
     @property
     def is_cluster(self) -> bool:
@@ -144,9 +148,9 @@ class Submission:
 
 def register(family: typer.Typer) -> None:
     """Add the commands to the family `spark`."""
-    family.command("package")(package)
-    family.command("command")(_about_one(command))
-    family.command("submit")(_about_one(submit))
+    family.command("package", cls=PlainCommand)(package)
+    family.command("command", cls=PlainCommand)(_about_one(command))
+    family.command("submit", cls=PlainCommand, epilog=SUBMIT_NEEDS)(_about_one(submit))
 
 
 def _about_one(act: Callable[[Submission], int]) -> Callable[..., int]:
@@ -167,16 +171,26 @@ def package(
         Path,
         typer.Option("--out", metavar="FILE", help="The zip; the program is written next to it."),
     ] = Path(PACKAGE),
+    as_json: AsJson = False,
 ) -> int:
     """Write gtid-audit as a zip for the executors, and the program that spark-submit runs."""
-    for each in _packed(out):
-        write_line(str(each))
+    with progress("packing"):
+        written = [str(each) for each in _packed(out)]
+    if as_json:
+        write_json({"files": written})
+    else:
+        for each in written:
+            write_line(each)
     return exits.OK
 
 
 def command(asked: Submission) -> int:
     """Print the spark-submit line of an audit, without running it."""
-    write_line(shlex.join(asked.line("spark-submit")))
+    words = asked.line("spark-submit")
+    if asked.as_json:
+        write_json({"command": words})
+    else:
+        write_line(shlex.join(words))
     return exits.OK
 
 
@@ -194,15 +208,27 @@ def submit(asked: Submission) -> int:
         line = replace(asked, package=asked.package or str(made)).line(program)
         if asked.package is None:
             _packed(made)
-        said = subprocess.run(line, stdout=subprocess.PIPE, check=False)  # noqa: S603 - made above
+        with progress("spark-submit runs the audit"):
+            # Its messages go to standard error.
+            said = subprocess.run(line, stdout=subprocess.PIPE, check=False)  # noqa: S603
     text = said.stdout.decode(errors="replace")
     if asked.is_cluster:
-        write(text)
+        if asked.as_json:
+            write_json({"spark_submit_status": said.returncode, "output": text})
+        else:
+            write(text)
         return exits.OK if said.returncode == 0 else exits.DEFECT
     beside, document = _parted(text)
     sys.stderr.write(beside)
-    write(document)
-    return _status_of(said.returncode, document)
+    status = _status_of(said.returncode, document)
+    if asked.as_json and document and status in map(exits.status_of, Verdict):
+        from spark_audit.summary import FleetSummary
+
+        verdict = FleetSummary.from_text(document).verdict
+        write_json({"verdict": verdict.value, **json.loads(document)})
+    else:
+        write(document)
+    return status
 
 
 def _packed(file: Path) -> Sequence[Path]:
@@ -305,7 +331,9 @@ def _spark_submit(environment: Mapping[str, str]) -> str:
         return found
     own = find_spec("pyspark")
     if own is None or own.origin is None:
-        raise UsageProblem("spark-submit was not found: set SPARK_HOME, or add it to PATH")
+        raise UsageProblem(
+            f"spark-submit was not found: set SPARK_HOME, add it to PATH, or {INSTALL_SPARK}"
+        )
     return str(Path(own.origin).parent / "bin" / "spark-submit")
 
 

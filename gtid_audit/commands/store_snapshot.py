@@ -13,7 +13,7 @@ from gtid_audit.commands.options import (
     FleetFile,
     OneCluster,
 )
-from gtid_audit.output import counted, progress, warn, write_json, write_line
+from gtid_audit.output import counted, hint, progress, warn, write_json, write_line
 
 
 def snapshot(
@@ -61,9 +61,9 @@ def snapshot(
     else:
         write_line(f"{run}")
         size = f"{counted(len(taken), 'cluster')}, {counted(servers, 'server')}"
-        warn(f"{size}, {counted(unread, 'fact')} not read")
+        (warn if unread else hint)(f"{size}, {counted(unread, 'fact')} not read")
         if settings.is_partial:
-            warn(
+            hint(
                 "this run has only the selected clusters: to audit it, give `audit --snapshots` the"
                 " path of the run itself"
             )

@@ -4,10 +4,10 @@ from typing import Annotated, Final
 
 import typer
 
-from gtid_audit import exits
-from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.commands.options import AsJson, AskPassword, Format, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, write_json
+from gtid_audit.output import progress
+from gtid_audit.output_form import form_of
 
 _WINDOW_SECONDS_MAX: Final = 3600
 _SEARCH_MIB_MAX: Final = 1_048_576
@@ -41,6 +41,7 @@ def trace(
     window: Window = "60",
     search: Search = "1024",
     as_json: AsJson = False,
+    form: Format = None,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
@@ -55,8 +56,10 @@ def trace(
     from gtid_audit.tasks.traced_errors import trace as trace_servers
     from gtid_audit.views.trace_document import trace_document
     from gtid_audit.views.trace_words import verdict_of_trace
+    from gtid_audit.views.verdict_answers import DocumentAnswer, write_answer
     from topology.adapters.change_searches import SearchLimits
 
+    chosen = form_of(form, as_json=as_json)
     window_seconds = _number("--window", window, most=_WINDOW_SECONDS_MAX)
     search_bytes = _number("--search", search, most=_SEARCH_MIB_MAX) * _MIB
     typed = read_trace_operands(operands)
@@ -73,13 +76,21 @@ def trace(
     with progress() as line:
         found = trace_servers(request, say=line.say)
     dsns = shown_dsns(typed.dsns, to_read.targets, [each.name for each in found.servers])
-    if as_json:
-        write_json(trace_document(found, dsns))
-    else:
-        from gtid_audit.views.trace_text import show_trace
+    from gtid_audit.views.trace_text import show_trace, trace_headline
 
-        show_trace(found, dsns)
-    return exits.status_of(verdict_of_trace(found))
+    answer = DocumentAnswer(
+        verdict_of_trace(found),
+        trace_headline(found),
+        lambda: trace_document(found, dsns),
+        lambda: show_trace(found, dsns),
+        {
+            "errors": len(found.failures),
+            "other_errors": len(found.others),
+            "unknown": sum(len(each.unread) for each in found.servers),
+            "servers": len(found.servers),
+        },
+    )
+    return write_answer(answer, chosen)
 
 
 def _number(option: str, text: str, *, most: int) -> int:

@@ -43,20 +43,11 @@ def servers_to_read(
 
 
 def found_from(
-    dsns: Sequence[str],
-    *,
-    ask: bool,
-    seconds_max: float | None,
-    policy: Policy,
-    say: Callable[[str], None],
+    starts: ClusterToRead, *, say: Callable[[str], None]
 ) -> "tuple[ClusterToRead, Discovery]":
-    """Return the servers of a topology, found from some of them, and how they were found.
-
-    Raises UsageProblem, InventoryProblem.
-    """
+    """Return the servers of a topology, found from some of them, and how they were found."""
     from topology.adapters.discover import discover, live_answers
 
-    starts = _to_read(SERVERS, targets_of(dsns, _accounts(ask=ask)), seconds_max, policy)
     ask_server = live_answers(starts.limits.server_seconds_max)
     found = discover(starts.targets, ask=ask_server, say=say)
     return replace(starts, targets=found.targets), found

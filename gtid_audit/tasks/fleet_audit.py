@@ -14,8 +14,9 @@ from gtid_audit.tasks.audit_engines import directory_or_scratch, results_on_spar
 from gtid_audit.tasks.compared_restarts import Memory
 from gtid_audit.tasks.fleet_reading import place_of, read_fleet
 from gtid_audit.tasks.kept_history import HISTORY, KeptHistory, history_at
-from gtid_audit.views.audit_results import AuditOutcome, InMemory, InResults
+from gtid_audit.views.audit_results import InMemory, InResults
 from gtid_audit.views.report import Engine, report_of
+from gtid_audit.views.verdict_answers import VerdictAnswer
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 
@@ -53,7 +54,7 @@ def answer_of_fleet(
     content: bool | None = None,
     definitions: bool | None = None,
     history: Path | None = None,
-) -> Iterator[AuditOutcome]:
+) -> Iterator[VerdictAnswer]:
     """Read a fleet and evaluate it. With `out`, store the snapshots and the findings there.
 
     `history` is a history file; with `out`, the default is a file beside the runs. Spark's results
@@ -86,6 +87,8 @@ def answer_of_fleet(
             report = kept.dated_report(report_of(engine, results.audits))
             yield InMemory(report, read.snapshots, read.contents, results.place, read.definitions)
             return
+        if say is not None:
+            say("Java and Spark start, and evaluate")
         with results_on_spark(read.run, place, fleet.policy) as on_spark:
             yield InResults(
                 on_spark,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import ReaderGone, warn, write_json
+from gtid_audit.output import ReaderGone, progress, warn, write_json
 from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def write_script(
     is_whole = bool(transactions) and not transactions.problems and not run.missing
     with closing(transactions), SpooledTemporaryFile(_SPOOLED_BYTES) as script:
         if is_whole:
-            _fill(script, script_lines(direction, transactions, caveats=run.definitions.caveats))
+            with progress("reading logs"):
+                _fill(
+                    script, script_lines(direction, transactions, caveats=run.definitions.caveats)
+                )
         problems = transactions.problems
         for label, problem in problems:
             warn(f"{label}: {direction.value} is not possible: {problem}")

@@ -15,8 +15,9 @@ from gtid_audit.tasks.audit_engines import (
 )
 from gtid_audit.tasks.stored_run import StoredQuestion, answer_if_refused, not_in_run
 from gtid_audit.tasks.written_run import PARTIAL
-from gtid_audit.views.audit_results import AuditOutcome, InResults
+from gtid_audit.views.audit_results import InResults
 from gtid_audit.views.report import Engine
+from gtid_audit.views.verdict_answers import VerdictAnswer
 
 _ROWS_OF_A_PAIR: Final = 4  # two servers, two readings
 
@@ -24,7 +25,7 @@ _ROWS_OF_A_PAIR: Final = 4  # two servers, two readings
 @contextmanager
 def answer_of_stored(
     asked: StoredQuestion, *, engine: Engine, out: Path | None = None
-) -> Iterator[AuditOutcome]:
+) -> Iterator[VerdictAnswer]:
     """Evaluate the latest stored snapshots below a directory. With `out`, store the findings there.
 
     A run that does not show the current state of the fleet is not evaluated: the answer is UNKNOWN.

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.views.audit_results import AuditOutcome, Refused
+from gtid_audit.views.audit_results import Refused
 from gtid_audit.views.report import Engine, report_of
+from gtid_audit.views.verdict_answers import VerdictAnswer
 from topology.adapters.inventory.fleet import Roster
 from topology.audit_cluster import EVERY_SERVER, not_evaluated
 from topology.catalogue.findings import ClusterAudit, Unknown
@@ -51,7 +52,7 @@ class NotInRun:
 NOTHING_ABSENT: Final = NotInRun()
 
 
-def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> AuditOutcome | None:
+def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> VerdictAnswer | None:
     """Return the answer for a run that must not be evaluated; None for any other run.
 
     Raises NoSnapshots and UnreadableSnapshots.

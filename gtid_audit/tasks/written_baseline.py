@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 from gtid_audit.exits import UsageProblem
-from gtid_audit.views.audit_results import AuditOutcome, InMemory
+from gtid_audit.views.audit_results import InMemory
 from gtid_audit.views.report import Engine
+from gtid_audit.views.verdict_answers import VerdictAnswer
 
 
 def require_new(path: Path | None, engine: Engine) -> None:
@@ -20,7 +21,7 @@ def require_new(path: Path | None, engine: Engine) -> None:
         raise UsageProblem(f"{path}: no such directory")
 
 
-def write_baseline(outcome: AuditOutcome, path: Path) -> int:
+def write_baseline(outcome: VerdictAnswer, path: Path) -> int:
     """Write the acceptable findings to a new file; return their number. Raises UsageProblem."""
     from gtid_audit.views.baseline import acceptable, baseline_text
 

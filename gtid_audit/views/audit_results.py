@@ -7,31 +7,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from gtid_audit.output import printable, write_line
+from gtid_audit.views.audit_counts import FINDINGS_NAMED_MAX, UNREAD_CODE, AuditCounts
 from gtid_audit.views.content_text import content_lines
 from gtid_audit.views.definition_text import Definitions, definition_lines
-from gtid_audit.views.report import AuditReport, Contents, Engine, document_pieces
-from topology.catalogue.findings import Verdict
+from gtid_audit.views.report import AuditReport, Contents, DocumentParts, Engine
+from topology.catalogue.findings import Severity, Verdict
 from topology.readings.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
     from gtid_audit.views.results_text import Page
-
-
-class AuditOutcome(Protocol):
-    """The outcome of one audit, of any number of clusters."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """Return the verdict over all clusters."""
-
-    def document(self) -> Iterator[str]:
-        """Return the JSON document of the contract, in pieces."""
-
-    def show(self) -> None:
-        """Show the outcome to the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +42,18 @@ class InMemory:
     def document(self) -> Iterator[str]:
         """Return the JSON document of the contract, in pieces."""
         return self.report.document_pieces(self.contents, self.definitions)
+
+    def lines(self) -> Iterator[str]:
+        """Return the JSON lines."""
+        return self.report.parts(self.contents, self.definitions).lines()
+
+    def plugin_line(self) -> str:
+        """Return the line of a monitoring plugin."""
+        return _plugin_line(self.report)
+
+    def show_verdict(self) -> None:
+        """Show only the first line."""
+        _show_verdict(self.report)
 
     def show(self) -> None:
         """Show the outcome to the operator."""
@@ -85,15 +84,34 @@ class InResults:
 
     def document(self) -> Iterator[str]:
         """Return the JSON document of the contract, in pieces."""
-        summary = self.results.summary
-        return document_pieces(
+        return self._parts().document()
+
+    def lines(self) -> Iterator[str]:
+        """Return the JSON lines."""
+        return self._parts().lines()
+
+    def plugin_line(self) -> str:
+        """Return the line of a monitoring plugin."""
+        counts = AuditCounts.of_summary(self.results.summary)
+        worst = self.results.worst_findings(FINDINGS_NAMED_MAX) if counts.loud_count else ()
+        return counts.plugin_line(self.verdict, worst)
+
+    def _parts(self) -> DocumentParts:
+        return DocumentParts(
             self.engine,
-            audited_at=summary.audited_at,
-            verdict=summary.verdict,
-            lists=self.results.report_items(),
+            audited_at=self.results.summary.audited_at,
+            verdict=self.verdict,
+            items=self.results.report_items(),
             contents=self.contents,
             definitions=self.definitions,
         )
+
+    def show_verdict(self) -> None:
+        """Show only the first line."""
+        from gtid_audit.views.report_text import show
+        from gtid_audit.views.results_text import verdict_line
+
+        show(verdict_line(self.results.summary))
 
     def show(self) -> None:
         """Show the outcome to the operator."""
@@ -120,12 +138,38 @@ class Refused:
         """Return the JSON document of the contract, in pieces."""
         return self.report.document_pieces(None)
 
+    def lines(self) -> Iterator[str]:
+        """Return the JSON lines."""
+        return self.report.parts().lines()
+
+    def plugin_line(self) -> str:
+        """Return the line of a monitoring plugin."""
+        counts = AuditCounts.of_report(self.report)
+        return counts.plugin_line(self.verdict, (), note=f"not evaluated: {self.reason}")
+
+    def show_verdict(self) -> None:
+        """Show only the first line."""
+        _show_verdict(self.report)
+
     def show(self) -> None:
         """Show the verdict and the reason."""
         from gtid_audit.views.report_parts import line_of
         from gtid_audit.views.report_text import show, verdict_line
 
         show(verdict_line(self.report), line_of(f"Not evaluated: {self.reason}."))
+
+
+def _show_verdict(report: AuditReport) -> None:
+    from gtid_audit.views.report_text import show, verdict_line
+
+    show(verdict_line(report))
+
+
+def _plugin_line(report: AuditReport) -> str:
+    loud = [each for each in report.findings if each.severity is not Severity.INFO]
+    loud = [each for each in loud if each.code != UNREAD_CODE]
+    loud.sort(key=lambda finding: finding.severity is not Severity.CRITICAL)
+    return AuditCounts.of_report(report).plugin_line(report.verdict, loud)
 
 
 def _show_definitions(definitions: Definitions) -> None:

@@ -12,7 +12,7 @@ from gtid_audit.output import counted
 from gtid_audit.views.content_text import content_record, remark_lines, result_of
 from gtid_audit.views.logs_compared import LogsCompared
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
-from gtid_audit.views.report_text import VERDICT_STYLE, show, unknown_parts
+from gtid_audit.views.report_text import headline, show, unknown_parts
 from repair.adapters.affected_rows import AffectedRow, AffectedRows, Row
 from topology.documents.records import finding_to_record, time_to_text, unknown_to_record
 from topology.readings.contents import ContentDifference, TransactionVersion
@@ -77,10 +77,8 @@ def _rows(rows: AffectedRows | None) -> dict[str, Any] | None:
 
 def show_comparison(done: LogsCompared, *, left: str, right: str) -> None:
     """Show the comparison to the operator."""
-    line = Text(f" {done.verdict.value} ", style=VERDICT_STYLE[done.verdict])
-    line.append(f"  {left} · {right} · ", style="default")
-    line.append(result_of(done.reading), style="default")
-    parts: list[RenderableType] = [line]
+    said = compare_headline(done, left=left, right=right)
+    parts: list[RenderableType] = [headline(done.verdict, said)]
     for finding in done.findings:
         title = f"{finding.code} {finding.name}, {finding.severity.value}, {finding.grade.value}"
         parts += [Text(), Text(title, style="bold"), line_of(finding.explanation)]
@@ -92,6 +90,11 @@ def show_comparison(done: LogsCompared, *, left: str, right: str) -> None:
     if not done.unknown:
         parts += [line_of(line) for line in remark_lines(done.reading)]
     show(*parts)
+
+
+def compare_headline(done: LogsCompared, *, left: str, right: str) -> str:
+    """Return what stands after the verdict."""
+    return f"{left} · {right} · {result_of(done.reading)}"
 
 
 def _shown_differences(done: LogsCompared) -> Iterator[RenderableType]:

@@ -13,7 +13,7 @@ from gtid import GtidSet
 from gtid_audit.output import counted, printable
 from gtid_audit.views.locate_text import error_document
 from gtid_audit.views.report_parts import line_of, rest_of
-from gtid_audit.views.report_text import VERDICT_STYLE, labelled, show
+from gtid_audit.views.report_text import headline, labelled, show
 from topology.catalogue.findings import Verdict
 from topology.documents.document_version import versioned
 
@@ -57,10 +57,8 @@ def _unread(log: ArchivedLog) -> dict[str, Any]:
 
 def show_cover(cover: ArchiveCover) -> None:
     """Show the result to the operator."""
-    verdict = verdict_of(cover)
-    line = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
     parts: list[RenderableType] = [
-        line.append(f"  {_headline(cover)}", style="default"),
+        headline(verdict_of(cover), cover_headline(cover)),
         Text(),
         labelled((name, line_of(text)) for name, text in _rows(cover)),
     ]
@@ -70,7 +68,8 @@ def show_cover(cover: ArchiveCover) -> None:
     show(*parts)
 
 
-def _headline(cover: ArchiveCover) -> str:
+def cover_headline(cover: ArchiveCover) -> str:
+    """Return what stands after the verdict."""
     files = counted(len(cover.files), "file")
     if cover.unread:
         return f"{files}, of which {len(cover.unread):,} could not be evaluated"

@@ -8,9 +8,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from gtid_audit.output import counted, printable
-from gtid_audit.views.drift_document import diff_lines
+from gtid_audit.views.drift_document import diff_lines, drift_document
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
-from gtid_audit.views.report_text import VERDICT_STYLE, labelled, moment_of, show
+from gtid_audit.views.report_text import headline, labelled, moment_of, show
+from gtid_audit.views.verdict_answers import DocumentAnswer
 from topology.catalogue.findings import Grade, Severity, worst_verdict
 from topology.definitions.drift_classes import DRIFT_CLASSES, words_of
 from topology.definitions.drift_statements import NOT_LOGGED
@@ -35,17 +36,7 @@ _NO_EVENT: Final = (
 def show_drift(clusters: Sequence[ClusterDrift]) -> None:
     """Show every difference, the most severe first in each pair."""
     verdict = worst_verdict(each.verdict for each in clusters)
-    pairs = [pair for each in clusters for pair in each.pairs]
-    differing = sum(len(pair.differences) for pair in pairs)
-    servers = sum(len(each.servers) for each in clusters)
-    head = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
-    said = f"{counted(differing, 'object')} {'differs' if differing == 1 else 'differ'}"
-    head.append(
-        f"  {counted(servers, 'server')} · {counted(len(pairs), 'pair')} ·"
-        f" {said if differing else 'no difference found'}",
-        "default",
-    )
-    parts: list[RenderableType] = [head]
+    parts: list[RenderableType] = [headline(verdict, drift_headline(clusters))]
     for cluster in clusters:
         for pair in cluster.pairs:
             parts += [Text(), line_of(_pair_line(cluster, pair, many=len(clusters) > 1))]
@@ -77,6 +68,34 @@ def _pair_line(cluster: ClusterDrift, pair: PairDrift, *, many: bool) -> str:
     way = pair.facts.way.gtids.gtid_count
     on_way = f"; {counted(way, 'transaction')} on the way" if way else ""
     return f"{named}{arrow}: {said}{differ}{on_way}"
+
+
+def drift_headline(clusters: Sequence[ClusterDrift]) -> str:
+    """Return what stands after the verdict."""
+    pairs = [pair for each in clusters for pair in each.pairs]
+    differing = sum(len(pair.differences) for pair in pairs)
+    servers = sum(len(each.servers) for each in clusters)
+    said = f"{counted(differing, 'object')} {'differs' if differing == 1 else 'differ'}"
+    return (
+        f"{counted(servers, 'server')} · {counted(len(pairs), 'pair')} ·"
+        f" {said if differing else 'no difference found'}"
+    )
+
+
+def drift_answer(clusters: Sequence[ClusterDrift]) -> DocumentAnswer:
+    """Return the answer of `schema drift`, in any form."""
+    pairs = [pair for each in clusters for pair in each.pairs]
+    return DocumentAnswer(
+        worst_verdict(each.verdict for each in clusters),
+        drift_headline(clusters),
+        lambda: drift_document(clusters),
+        lambda: show_drift(clusters),
+        {
+            "differences": sum(len(pair.differences) for pair in pairs),
+            "unknown": sum(len(each.unknown) for each in clusters),
+            "servers": sum(len(each.servers) for each in clusters),
+        },
+    )
 
 
 def _difference_parts(difference: ObjectDrift, pair: PairDrift) -> Iterator[RenderableType]:

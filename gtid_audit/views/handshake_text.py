@@ -16,7 +16,7 @@ from rich.text import Text
 from gtid_audit.output import counted, printable
 from gtid_audit.views.handshakes import Handshakes
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
-from gtid_audit.views.report_text import VERDICT_STYLE, labelled, moment_of, show
+from gtid_audit.views.report_text import headline, labelled, moment_of, show
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.rules.answering_sources import NOT_EVALUATED
 
@@ -47,7 +47,8 @@ _REFUSED: Final = {
 
 def show_handshakes(shown: Handshakes) -> None:
     """Show the verdict, the table, the explanations, and the steps of a promotion."""
-    parts: list[RenderableType] = [_verdict_line(shown), Text(), _table(shown)]
+    head = headline(shown.verdict, handshake_headline(shown))
+    parts: list[RenderableType] = [head, Text(), _table(shown)]
     parts += rest_of(len(_sources(shown)), SOURCES_SHOWN_MAX, "sources")
     for server, reason in shown.matrix.unread:
         parts.append(line_of(f"  {server} was not read: {reason}"))
@@ -66,8 +67,8 @@ def show_handshakes(shown: Handshakes) -> None:
     show(*parts)
 
 
-def _verdict_line(shown: Handshakes) -> Text:
-    line = Text(f" {shown.verdict.value} ", style=VERDICT_STYLE[shown.verdict])
+def handshake_headline(shown: Handshakes) -> str:
+    """Return what stands after the verdict."""
     about = [shown.matrix.cluster, counted(len(shown.matrix.servers), "server")]
     if shown.promotion is not None:
         about.append(f"promote {shown.promotion.candidate}")
@@ -75,7 +76,21 @@ def _verdict_line(shown: Handshakes) -> Text:
         about.append(f"offered: {counted(shown.offered.gtid_count, 'GTID')}")
     if shown.read_at is not None:
         about.append(f"read {moment_of(shown.read_at)}")
-    return line.append("  " + " · ".join(printable(each) for each in about), style="default")
+    return " · ".join(about)
+
+
+def handshake_summary(shown: Handshakes) -> str:
+    """Return the headline with the number of answers of each kind, for one line."""
+    counts = outcome_counts(shown)
+    said = [f"{count:,} {name}" for name, count in counts.items() if count]
+    return " · ".join([handshake_headline(shown), *said])
+
+
+def outcome_counts(shown: Handshakes) -> dict[str, int]:
+    """Return the number of answers of each kind, and of servers that were not read."""
+    outcomes = [each.outcome for each in shown.matrix.answers]
+    counts = {each.value: outcomes.count(each) for each in Outcome}
+    return counts | {"unread": len(shown.matrix.unread)}
 
 
 def _table(shown: Handshakes) -> RenderableType:

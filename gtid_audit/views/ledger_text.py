@@ -143,6 +143,11 @@ def warn_of_errors(summary: LedgerSummary) -> None:
         warn(str(error))
 
 
+def show_verdict(summary: LedgerSummary, *, source: str) -> None:
+    """Show only the first line."""
+    show(_headline(summary, source))
+
+
 def _headline(summary: LedgerSummary, source: str) -> Text:
     verdict = verdict_of(summary)
     line = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])

@@ -18,7 +18,7 @@ from binlog.locating.places import Absence, FilePlaces, Located, TransactionPlac
 from gtid import GtidSet
 from gtid_audit.output import counted
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
-from gtid_audit.views.report_text import VERDICT_STYLE, show
+from gtid_audit.views.report_text import headline, show
 from topology.catalogue.findings import Verdict
 
 FILES_SHOWN_MAX: Final = 20
@@ -88,7 +88,7 @@ def _file(each: FilePlaces) -> dict[str, Any]:
 
 def show_located(located: Located, *, source: str) -> None:
     """Show the result to the operator."""
-    parts: list[RenderableType] = [_headline(located, source)]
+    parts: list[RenderableType] = [headline(verdict_of(located), locate_headline(located, source))]
     for each in located.files[:FILES_SHOWN_MAX]:
         parts += _file_parts(each)
     parts += rest_of(len(located.files), FILES_SHOWN_MAX, "files")
@@ -98,17 +98,15 @@ def show_located(located: Located, *, source: str) -> None:
     show(*parts)
 
 
-def _headline(located: Located, source: str) -> Text:
-    verdict = verdict_of(located)
+def locate_headline(located: Located, source: str) -> str:
+    """Return what stands after the verdict."""
     found = located.found.gtid_count
-    line = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
     said = (
         f"{found:,} of {counted(located.wanted.gtid_count, 'GTID')} located",
         f"in {len(located.files):,} of {counted(located.file_count, 'file')}",
         f"{counted(located.heads_read, 'header')} read",
     )
-    line.append(f"  {' · '.join((source, *said))}", style="default")
-    return line
+    return " · ".join((source, *said))
 
 
 def _file_parts(each: FilePlaces) -> Iterator[RenderableType]:

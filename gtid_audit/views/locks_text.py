@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gtid_audit.output import counted
 from gtid_audit.views.report_parts import QUIET, line_of
-from gtid_audit.views.report_text import VERDICT_STYLE, labelled, show
+from gtid_audit.views.report_text import headline, labelled, show
 from gtid_audit.views.server_locks import ServerLocks, verdict_of_locks
 from topology.locks.lock_waits import LockSession, LockWait
 
@@ -41,14 +41,7 @@ _EACH_OTHER: Final = (
 
 def show_locks(servers: Sequence[ServerLocks]) -> None:
     """Show every wait of every server."""
-    verdict = verdict_of_locks(servers)
-    count = sum(len(each.waits) for each in servers)
-    said = f"{counted(count, 'session')} {'waits' if count == 1 else 'wait'} for a lock"
-    head = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
-    head.append(
-        f"  {counted(len(servers), 'server')} · {said if count else 'no lock wait'}", "default"
-    )
-    parts: list[RenderableType] = [head]
+    parts: list[RenderableType] = [headline(verdict_of_locks(servers), locks_headline(servers))]
     for server in servers:
         if server.waits or server.unread:
             parts += [Text(), line_of(server.server)]
@@ -62,6 +55,13 @@ def show_locks(servers: Sequence[ServerLocks]) -> None:
             for fact in server.unread
         ]
     show(*parts)
+
+
+def locks_headline(servers: Sequence[ServerLocks]) -> str:
+    """Return what stands after the verdict."""
+    count = sum(len(each.waits) for each in servers)
+    said = f"{counted(count, 'session')} {'waits' if count == 1 else 'wait'} for a lock"
+    return f"{counted(len(servers), 'server')} · {said if count else 'no lock wait'}"
 
 
 def _rows(server: ServerLocks, wait: LockWait) -> list[tuple[str, RenderableType]]:

@@ -31,6 +31,18 @@ class FromPastedOutput:
         """Return the JSON document of the contract, in pieces."""
         return self.outcome.document()
 
+    def lines(self) -> Iterator[str]:
+        """Return the JSON lines."""
+        return self.outcome.lines()
+
+    def plugin_line(self) -> str:
+        """Return the line of a monitoring plugin."""
+        return self.outcome.plugin_line()
+
+    def show_verdict(self) -> None:
+        """Show only the first line."""
+        self.outcome.show_verdict()
+
     def show(self) -> None:
         """Show the report, then what it does not cover."""
         self.outcome.show()

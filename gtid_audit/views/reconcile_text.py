@@ -1,6 +1,7 @@
 """Shows what `reconcile` found in a cluster, what it applies, and what it left to an operator."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from rich.console import RenderableType
@@ -12,9 +13,9 @@ from gtid_audit.views.report_text import VERDICT_STYLE, show
 from repair.plan_parts import about
 
 
-def show_reconciled(found: Reconciled) -> None:
-    """Show one cluster."""
-    show(*_parts(found))
+def show_reconciled(found: Reconciled, *, is_short: bool = False) -> None:
+    """Show one cluster; if `is_short`, only its verdict."""
+    show(*islice(_parts(found), 1 if is_short else None))
 
 
 def _parts(found: Reconciled) -> Iterator[RenderableType]:

@@ -4,16 +4,16 @@ Pure: the same audits give the same report and the same document. It reads no cl
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from enum import Enum
 from typing import TypeAlias
 
 from gtid_audit.views.content_text import content_records
 from gtid_audit.views.definition_text import Definitions, definition_records
+from gtid_audit.views.json_lines import lines_of_items
 from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
-from topology.documents import json_items
-from topology.documents.json_items import audit_items, item_text
+from topology.documents.json_items import audit_items, document_pieces, item_text
 from topology.documents.records import Record, time_to_text
 from topology.readings.contents import ContentReading
 
@@ -62,39 +62,62 @@ class AuditReport:
         """Return what was not read, cluster by cluster."""
         return tuple(unknown for audit in self.audits for unknown in audit.unknown)
 
-    def document_pieces(
-        self, contents: Contents = None, definitions: Definitions = None
-    ) -> Iterator[str]:
-        """Yield the JSON document of the contract in pieces, to be written one after another."""
-        return document_pieces(
+    def parts(self, contents: Contents = None, definitions: Definitions = None) -> "DocumentParts":
+        """Return the parts of the document, which any of its forms is made of."""
+        return DocumentParts(
             self.engine,
             audited_at=self.audited_at,
             verdict=self.verdict,
-            lists=audit_items(self.audits, self.findings),
+            items=audit_items(self.audits, self.findings),
             contents=contents,
             definitions=definitions,
         )
 
+    def document_pieces(
+        self, contents: Contents = None, definitions: Definitions = None
+    ) -> Iterator[str]:
+        """Yield the JSON document of the contract in pieces, to be written one after another."""
+        return self.parts(contents, definitions).document()
 
-def document_pieces(
-    engine: Engine,
-    *,
-    audited_at: datetime | None,
-    verdict: Verdict,
-    lists: Mapping[str, Iterable[str]],
-    contents: Contents,
-    definitions: Definitions,
-) -> Iterator[str]:
-    """Return the JSON document of an audit whose lists are texts already (json_items.py)."""
-    # Null if contents were not compared: equal sets may hide different transactions.
-    compared = None if contents is None else map(item_text, content_records(contents))
-    defined = None if definitions is None else map(item_text, definition_records(definitions))
-    head: Record = {
-        "audited_at": time_to_text(audited_at) if audited_at else None,
-        "engine": engine.value,
-        "verdict": verdict.value,
-    }
-    return json_items.document_pieces(head, {**lists, "contents": compared, "definitions": defined})
+
+@dataclass(frozen=True, slots=True)
+class DocumentParts:
+    """The parts of an audit's document. `items` are lists of texts (json_items.py), read once."""
+
+    engine: Engine
+    _: KW_ONLY
+    audited_at: datetime | None
+    verdict: Verdict
+    items: Mapping[str, Iterable[str]]
+    contents: Contents
+    definitions: Definitions
+
+    @property
+    def head(self) -> Record:
+        """Return the fields that are no lists."""
+        return {
+            "audited_at": time_to_text(self.audited_at) if self.audited_at else None,
+            "engine": self.engine.value,
+            "verdict": self.verdict.value,
+        }
+
+    @property
+    def lists(self) -> dict[str, Iterable[str] | None]:
+        """Return the lists. Null if contents were not compared: sets may hide a difference."""
+        compared, defined = self.contents, self.definitions
+        return {
+            **self.items,
+            "contents": None if compared is None else map(item_text, content_records(compared)),
+            "definitions": None if defined is None else map(item_text, definition_records(defined)),
+        }
+
+    def document(self) -> Iterator[str]:
+        """Yield the JSON document in pieces."""
+        return document_pieces(self.head, self.lists)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the JSON lines."""
+        return lines_of_items(self.head, self.lists)
 
 
 def report_of(engine: Engine, audits: Iterable[ClusterAudit]) -> AuditReport:

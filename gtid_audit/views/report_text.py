@@ -17,7 +17,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from gtid_audit.global_options import GLOBAL_OPTIONS
 from gtid_audit.output import counted, printable, write
+from gtid_audit.views.audit_counts import AuditCounts
 from gtid_audit.views.cluster_pictures import is_loud, picture_of, topology_parts
 from gtid_audit.views.report import AuditReport
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
@@ -62,6 +64,7 @@ def console() -> Console:
         markup=False,
         emoji=False,
         width=None if known else WIDTH_WITHOUT_TERMINAL,
+        no_color=None if GLOBAL_OPTIONS.has_color else True,
     )
 
 
@@ -102,25 +105,16 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
     show(*parts)
 
 
+def headline(verdict: Verdict, text: str) -> Text:
+    """Return the first line of an answer: its verdict, and a summary."""
+    line = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
+    return line.append(f"  {printable(text)}", style="default")
+
+
 def verdict_line(report: AuditReport) -> Text:
     """Return the verdict and its subject, on one line."""
-    line = Text(f" {report.verdict.value} ", style=VERDICT_STYLE[report.verdict])
-    servers = sum(len(audit.servers) for audit in report.audits)
-    about = [report.audits[0].cluster] if len(report.audits) == 1 else []
-    if len(report.audits) != 1:
-        about.append(counted(len(report.audits), "cluster"))
-    about.append(counted(servers, "server"))
-    for severity in (Severity.CRITICAL, Severity.WARNING):
-        number = sum(
-            finding.severity is severity and is_loud(finding) for finding in report.findings
-        )
-        if number:
-            about.append(f"{number:,} {severity.value}")
-    if report.unknown:
-        about.append(counted(len(report.unknown), "fact") + " not read")
-    about.append(f"read {moment_of(report.audited_at)}")
-    line.append("  " + " · ".join(printable(each) for each in about), style="default")
-    return line
+    said = [*AuditCounts.of_report(report).words(), f"read {moment_of(report.audited_at)}"]
+    return headline(report.verdict, " · ".join(said))
 
 
 def accepted_parts(findings: Sequence[Finding], *, count: int) -> list[RenderableType]:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from gtid_audit.output import counted, printable
 from gtid_audit.views import report_text
+from gtid_audit.views.audit_counts import AuditCounts
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from spark_audit.summary import FleetSummary, WorstCluster
 from topology.catalogue.findings import Finding, Severity, Unknown, Verdict
@@ -46,13 +47,14 @@ class Page(Protocol):
 def show_results(results: Page, *, kept: bool) -> None:
     """Show a results run, and its directory if it is stored."""
     summary = results.summary
-    parts: list[RenderableType] = [_verdict_line(summary)]
+    parts: list[RenderableType] = [verdict_line(summary)]
     if summary.worst:
         parts += [Text(), _clusters(summary)]
-    loud = results.worst_findings(report_text.FINDINGS_SHOWN_MAX) if _loud_count(summary) else ()
+    loud_count = AuditCounts.of_summary(summary).loud_count
+    loud = results.worst_findings(report_text.FINDINGS_SHOWN_MAX) if loud_count else ()
     for finding in loud:
         parts += report_text.finding_parts(finding, None, name_cluster=True)
-    parts += rest_of(_loud_count(summary), report_text.FINDINGS_SHOWN_MAX, "findings")
+    parts += rest_of(loud_count, report_text.FINDINGS_SHOWN_MAX, "findings")
     quiet = any(each.severity is Severity.INFO for each in summary.findings)
     accepted = results.accepted_findings(report_text.FINDINGS_SHOWN_MAX) if quiet else ()
     parts += report_text.accepted_parts(accepted, count=len(accepted))
@@ -70,32 +72,11 @@ def show_results(results: Page, *, kept: bool) -> None:
     report_text.show(*parts)
 
 
-def _loud_count(summary: FleetSummary) -> int:
-    return sum(
-        each.findings
-        for each in summary.findings
-        if each.severity is not Severity.INFO and each.code != "U1"
-    )
-
-
-def _verdict_line(summary: FleetSummary) -> Text:
-    line = Text(f" {summary.verdict.value} ", style=report_text.VERDICT_STYLE[summary.verdict])
-    about = [
-        counted(summary.cluster_count, "cluster"),
-        counted(summary.server_count, "server"),
-    ]
-    for severity in (Severity.CRITICAL, Severity.WARNING):
-        number = sum(
-            each.findings
-            for each in summary.findings
-            if each.severity is severity and each.code != "U1"
-        )
-        if number:
-            about.append(f"{number:,} {severity.value}")
-    if summary.unknown_count:
-        about.append(counted(summary.unknown_count, "fact") + " not read")
-    about.append(f"read {report_text.moment_of(summary.audited_at)}")
-    return line.append("  " + " · ".join(about), style="default")
+def verdict_line(summary: FleetSummary) -> Text:
+    """Return the verdict and the counts, on one line."""
+    read = f"read {report_text.moment_of(summary.audited_at)}"
+    said = [*AuditCounts.of_summary(summary).words(), read]
+    return report_text.headline(summary.verdict, " · ".join(said))
 
 
 def _clusters(summary: FleetSummary) -> RenderableType:

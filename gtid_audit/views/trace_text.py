@@ -13,7 +13,7 @@ from rich.text import Text
 
 from gtid_audit.output import counted, without_credentials
 from gtid_audit.views.report_parts import QUIET, line_of
-from gtid_audit.views.report_text import VERDICT_STYLE, labelled, show
+from gtid_audit.views.report_text import headline, labelled, show
 from gtid_audit.views.trace_words import (
     bounded,
     cause_words,
@@ -48,10 +48,7 @@ Row: TypeAlias = tuple[str, RenderableType]
 
 def show_trace(trace: Trace, dsns: Mapping[str, str]) -> None:
     """Show the page."""
-    verdict = verdict_of_trace(trace)
-    head = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
-    head.append(f"  {_headline(trace)}", "default")
-    parts: list[RenderableType] = [head]
+    parts: list[RenderableType] = [headline(verdict_of_trace(trace), trace_headline(trace))]
     if trace.wanted:
         parts += [Text(), line_of(str(trace.wanted)), labelled(_wanted(trace))]
     for traced in trace.failures:
@@ -85,7 +82,8 @@ def show_trace(trace: Trace, dsns: Mapping[str, str]) -> None:
     show(*parts)
 
 
-def _headline(trace: Trace) -> str:
+def trace_headline(trace: Trace) -> str:
+    """Return what stands after the verdict."""
     names = ", ".join(each.name for each in trace.servers if not each.is_found)
     if trace.failures:
         count = counted(len(trace.failures) + len(trace.others), "thread")

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from gtid_audit.output import counted, printable
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
-from gtid_audit.views.report_text import VERDICT_STYLE, labelled, moment_of, show
-from gtid_audit.views.versions_document import counts_of
+from gtid_audit.views.report_text import headline, labelled, moment_of, show
+from gtid_audit.views.verdict_answers import DocumentAnswer
+from gtid_audit.views.versions_document import counts_of, versions_document
 from topology.catalogue.findings import worst_verdict
 from topology.definitions.schema_versions import ClusterVersions, ServerSchemaVersion
 from topology.readings.logged_ddl import LoggedDdl
@@ -25,12 +26,8 @@ _NOT_READ: Final = "?"
 def show_versions(clusters: Sequence[tuple[str, ClusterVersions]]) -> None:
     """Show the servers of each cluster, and what they are apart by."""
     verdict = worst_verdict(each.verdict for _, each in clusters)
-    servers = sum(len(each.servers) for _, each in clusters)
-    head = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
     differ = any(each.digests_differ for _, each in clusters)
-    said = "definitions differ" if differ else "no difference of definitions"
-    head.append(f"  {counted(servers, 'server')} · {said}", "default")
-    parts: list[RenderableType] = [head]
+    parts: list[RenderableType] = [headline(verdict, versions_headline(clusters))]
     for name, cluster in clusters:
         parts += [Text()]
         if len(clusters) > 1:
@@ -42,6 +39,29 @@ def show_versions(clusters: Sequence[tuple[str, ClusterVersions]]) -> None:
     if differ:
         parts += [Text(), _next()]
     show(*parts)
+
+
+def versions_headline(clusters: Sequence[tuple[str, ClusterVersions]]) -> str:
+    """Return what stands after the verdict."""
+    servers = sum(len(each.servers) for _, each in clusters)
+    differ = any(each.digests_differ for _, each in clusters)
+    said = "definitions differ" if differ else "no difference of definitions"
+    return f"{counted(servers, 'server')} · {said}"
+
+
+def versions_answer(clusters: Sequence[tuple[str, ClusterVersions]]) -> DocumentAnswer:
+    """Return the answer of `schema versions`, in any form."""
+    return DocumentAnswer(
+        worst_verdict(each.verdict for _, each in clusters),
+        versions_headline(clusters),
+        lambda: versions_document(clusters),
+        lambda: show_versions(clusters),
+        {
+            "differing_clusters": sum(each.digests_differ for _, each in clusters),
+            "unknown": sum(len(each.unknown) for _, each in clusters),
+            "servers": sum(len(each.servers) for _, each in clusters),
+        },
+    )
 
 
 def _table(cluster: ClusterVersions) -> Table:

@@ -144,8 +144,8 @@ def _content_warnings(
     unread = wanted if content is None else wanted & content.of_class(ContentClass.UNREAD)
     if unread:
         yield (
-            f"THE DATA WAS NOT CHECKED: no log shows what {unread.shortened()} did. Compare the rows"
-            f" of {names} with a server that has it before you run this (`gtid-audit repair"
+            f"THE DATA WAS NOT CHECKED: no log shows what {unread.shortened()} did. Compare the"
+            f" rows of {names} with a server that has it before you run this (`gtid-audit repair"
             " check-data`)"
         )
     deliverable = deliverable_to(case, targets)

@@ -294,6 +294,13 @@ def test_rows_of_two_files_of_one_name_are_refused(logs: Path, capsys: Said) -> 
     assert [each["file"] for each in _json(capsys)["files"]] == list(both)
 
 
+def test_quiet_is_the_first_line(logs: Path, capsys: Said) -> None:
+    assert run(("binlog", "scan", str(logs))) == 0
+    whole = capsys.readouterr().out
+    assert run(("binlog", "scan", str(logs), "--quiet")) == 0
+    assert capsys.readouterr().out == whole.splitlines(keepends=True)[0]
+
+
 def test_a_server_that_is_not_there_is_unknown(capsys: Said) -> None:
     assert run(("binlog", "scan", "mysql://root@127.0.0.1:1/")) == 3
     assert "Can't connect" in capsys.readouterr().err

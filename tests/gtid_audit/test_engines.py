@@ -7,7 +7,7 @@ import pytest
 
 from gtid_audit import optional_packages
 from gtid_audit.cli import run
-from gtid_audit.commands.audit import SPARK_CLUSTERS_MIN, engine_of
+from gtid_audit.commands.audit_fleets import SPARK_CLUSTERS_MIN, engine_of
 from gtid_audit.commands.options import EngineChoice
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks import fleet_contents as content_fleet
@@ -118,12 +118,12 @@ def test_the_local_engine_needs_no_pyspark() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@pytest.mark.parametrize("module", ["pyarrow", "pyspark"])
+@pytest.mark.parametrize(("module", "extra"), [("pyarrow", "columns"), ("pyspark", "spark")])
 def test_what_is_missing_is_named_with_the_command(
-    module: str, monkeypatch: pytest.MonkeyPatch
+    module: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(optional_packages, "find_spec", lambda _name: None)
-    with pytest.raises(UsageProblem, match=r"pip install 'gtid-audit\[spark\]'"):
+    with pytest.raises(UsageProblem, match=rf"{module}.*pip install 'gtid-audit\[{extra}\]'"):
         optional_packages.require_parquet() if module == "pyarrow" else optional_packages.require_spark()
 
 

@@ -1,6 +1,14 @@
+import threading
+
 import pytest
 
+from gtid_audit import clock, output
 from gtid_audit.output import progress
+
+
+@pytest.fixture(autouse=True)
+def _no_tick_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_TICK_SECONDS", 3600)
 
 
 @pytest.mark.parametrize(
@@ -24,3 +32,63 @@ def test_progress_is_for_those_who_watch(
     with progress() as line:
         line.say("reading \x1b[1m")
     assert capsys.readouterr() == ("", shown)
+
+
+def test_a_step_that_lasts_shows_its_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    now = [0.0]
+    monkeypatch.setattr(clock, "monotonic_seconds", lambda: now[0])
+    line = output.Progress(is_shown=True)
+    line.say("compiling")
+    for moment in (1.9, 7.5):
+        now[0] = moment
+        line.tick()
+    line.say("reading")
+    line.clear()
+    line.tick()  # nothing lasts any more
+    drawn = capsys.readouterr().err.split("\r\x1b[K")
+    assert drawn == ["", "compiling", "compiling", "compiling … 7 s", "reading", ""]
+
+
+def test_a_long_first_step_is_shown_without_a_word_from_the_command(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The command does nothing here but wait: so does one whose kernels are compiled."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(output, "_TICK_SECONDS", 0.01)
+    drawn = threading.Event()
+    draw = output.Progress.tick
+
+    def noted(line: output.Progress) -> None:
+        draw(line)
+        drawn.set()
+
+    monkeypatch.setattr(output.Progress, "tick", noted)
+    with output.progress():
+        assert drawn.wait(60)
+    assert "working" in capfd.readouterr().err
+
+
+def test_output_is_not_written_into_the_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with output.progress("reading"):
+        output.write("answer\n")
+        assert capsys.readouterr() == ("answer\n", "\r\x1b[K")
+        output.warn("beware")
+        assert capsys.readouterr().err == "\r\x1b[Kgtid-audit: beware\n"
+
+
+def test_held_output_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with output.held_output() as pieces:
+        output.write("a")
+        output.write("b")
+    assert (pieces, capsys.readouterr().out) == (["a", "b"], "")
+    output.write("c")
+    assert capsys.readouterr().out == "c"

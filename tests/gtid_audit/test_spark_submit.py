@@ -5,6 +5,7 @@ import os
 import shlex
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,6 +210,38 @@ def test_a_summary_is_passed_on_with_its_verdict(
     assert told[-6:] == [*PLACES, "--max-age", "24h"]
     assert (spark_home / "sent.zip").read_bytes()[:2] == b"PK"
     assert not Path(told[told.index("--py-files") + 1]).exists()  # it was made for this
+
+
+def test_the_commands_have_json(
+    spark_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def document(*arguments: str, status: int = 0) -> dict[str, Any]:
+        assert cli.run(["spark", *arguments, "--json"]) == status
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        assert found.pop("schema_version") == 1
+        return found
+
+    stand_in(spark_home, status=2, says=a_summary(Verdict.CRITICAL).to_text())
+    found = document("submit", *HERE, status=2)
+    summary = json.loads(a_summary(Verdict.CRITICAL).to_text())
+    assert found == {"verdict": "CRITICAL", **summary}
+    on_cluster = ("--deploy-mode", "cluster", "--package", "hdfs://x/code.zip")
+    found = document("submit", *HERE, *on_cluster, status=exits.DEFECT)
+    assert found["spark_submit_status"] == 2
+    assert cli.run(["spark", "command", *HERE]) == 0
+    line = shlex.split(capsys.readouterr().out)
+    assert document("command", *HERE) == {"command": line}
+    written = tmp_path / "code.zip"
+    found = document("package", "--out", str(written))
+    assert found == {"files": [str(written), str(written.with_suffix(".py"))]}
+
+
+def test_a_malformed_summary_is_no_document(
+    spark_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(spark_home, status=2, says="\n{\n}\n")
+    assert cli.run(["spark", "submit", *HERE, "--json"]) == exits.DEFECT
+    assert "without a summary" in capsys.readouterr().err
 
 
 def test_what_the_driver_says_beside_its_summary_is_kept_apart(

@@ -45,6 +45,26 @@ TARGETS: Sequence[Target] = (
         ("tests/repair/test_data_check.py",),
     ),
     Target(
+        "forms of answers",
+        (
+            *("gtid_audit/output_form.py", "gtid_audit/views/plugin_line.py"),
+            *("gtid_audit/views/json_lines.py", "gtid_audit/views/audit_counts.py"),
+            "gtid_audit/commands/watching.py",
+        ),
+        (
+            *("tests/gtid_audit/test_formats.py", "tests/gtid_audit/test_watch.py"),
+            "tests/gtid_audit/test_report.py",
+        ),
+    ),
+    Target(
+        "options and their variables",
+        (
+            "gtid_audit/commands/environment_names.py",
+            "gtid_audit/commands/plain_commands.py",
+        ),
+        ("tests/gtid_audit/test_command_tree.py", "tests/gtid_audit/test_global_options.py"),
+    ),
+    Target(
         "listed servers",
         (
             "topology/adapters/inventory/listed_servers.py",

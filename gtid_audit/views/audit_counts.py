@@ -1,0 +1,102 @@
+"""The counts of an audit, for its first line and for monitoring. Pure; it imports no Rich."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gtid_audit.output import counted
+from gtid_audit.views.plugin_line import PerformanceCount, PluginLine
+from gtid_audit.views.report import AuditReport
+from topology.catalogue.findings import Finding, Severity, Verdict
+
+if TYPE_CHECKING:
+    from spark_audit.summary import FleetSummary
+
+UNREAD_CODE: Final = "U1"  # of unread facts, which have their own count
+FINDINGS_NAMED_MAX: Final = 3  # in the line of a plugin
+
+
+@dataclass(frozen=True, slots=True)
+class AuditCounts:
+    """What an audit found, in numbers. `severities` has every severity; accepted ones are info."""
+
+    subject: str
+    cluster_count: int
+    server_count: int
+    severities: dict[Severity, int]
+    unknown_count: int
+
+    @classmethod
+    def of_report(cls, report: AuditReport) -> "AuditCounts":
+        """Count the findings of a report."""
+        found = [each.severity for each in report.findings if each.code != UNREAD_CODE]
+        audits = report.audits
+        return cls(
+            subject=audits[0].cluster if len(audits) == 1 else counted(len(audits), "cluster"),
+            cluster_count=len(audits),
+            server_count=sum(len(audit.servers) for audit in audits),
+            severities={each: found.count(each) for each in Severity},
+            unknown_count=len(report.unknown),
+        )
+
+    @classmethod
+    def of_summary(cls, summary: "FleetSummary") -> "AuditCounts":
+        """Take the counts of results that are not in memory."""
+        severities = dict.fromkeys(Severity, 0)
+        for each in summary.findings:
+            if each.code != UNREAD_CODE:
+                severities[each.severity] += each.findings
+        return cls(
+            subject=counted(summary.cluster_count, "cluster"),
+            cluster_count=summary.cluster_count,
+            server_count=summary.server_count,
+            severities=severities,
+            unknown_count=summary.unknown_count,
+        )
+
+    @property
+    def loud_count(self) -> int:
+        """Return the number of findings above info."""
+        return sum(
+            count for severity, count in self.severities.items() if severity is not Severity.INFO
+        )
+
+    def words(self) -> list[str]:
+        """Return the parts of an audit's first line, without the time of its reading."""
+        said = [self.subject, counted(self.server_count, "server")]
+        said += [
+            f"{self.severities[each]:,} {each.value}"
+            for each in (Severity.CRITICAL, Severity.WARNING)
+            if self.severities[each]
+        ]
+        if self.unknown_count:
+            said.append(counted(self.unknown_count, "fact") + " not read")
+        return said
+
+    def plugin_line(self, verdict: Verdict, worst: Sequence[Finding], *, note: str = "") -> str:
+        """Return the line of a plugin. `worst` are the first findings above info, worst first."""
+        named = [_about(each) for each in worst[:FINDINGS_NAMED_MAX]]
+        rest = self.loud_count - len(named)
+        if rest > 0 and named:
+            named.append(f"{rest:,} more")
+        summary = "; ".join([", ".join(self.words()), *([note] if note else []), *named])
+        severities = self.severities
+        numbers = (
+            PerformanceCount("critical", severities[Severity.CRITICAL], critical=0),
+            PerformanceCount("warning", severities[Severity.WARNING], warning=0),
+            PerformanceCount("info", severities[Severity.INFO]),
+            PerformanceCount("unknown", self.unknown_count),
+            PerformanceCount("clusters", self.cluster_count),
+            PerformanceCount("servers", self.server_count),
+        )
+        return str(PluginLine(verdict, summary, numbers))
+
+
+def _about(finding: Finding) -> str:
+    ends = " → ".join(name for name in (finding.source, finding.replica) if name is not None)
+    said = [f"{finding.code} {finding.name}", ends or f"cluster {finding.cluster}"]
+    if finding.channel:
+        said.append(f"channel {finding.channel}")
+    if finding.gtid_set:
+        said.append(counted(finding.gtid_set.gtid_count, "transaction"))
+    return " ".join([said[0], f"({', '.join(said[1:])})"])

@@ -20,7 +20,12 @@ from topology.documents.document_version import versioned
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _SPOOLED_BYTES = 64 * 1024**2
 _PART_CHARACTERS = 1024**2
-_CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'\"]*:[^\s'\"]*@")
+# `scheme://user:password@`, or `user:password@` as a word.
+_CREDENTIALS = re.compile(
+    r"""([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'"]*:[^\s'"]*@
+      | (?<![^\s'"(=])[^\s'"(:@/]+:(?!//)[^\s'"]*@""",
+    re.VERBOSE,
+)
 
 
 class ReaderGone(Exception):
@@ -107,7 +112,7 @@ def printable(text: str) -> str:
 
 def without_credentials(text: str) -> str:
     """Remove account and password from every part of a text that looks like an address."""
-    return _CREDENTIALS.sub(r"\1…@", text)
+    return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}…@", text)
 
 
 class Progress:

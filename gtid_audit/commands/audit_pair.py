@@ -21,7 +21,10 @@ from gtid_audit.commands.options import (
 )
 from gtid_audit.output import progress, write
 
-DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
+DsnA = Annotated[
+    str,
+    typer.Argument(metavar="DSN_A", help="user@host:port or mysql://user@host:port/?option=value"),
+]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, in the same form.")]
 # As text: a command that takes only texts and flags starts faster (fast_start.py).
 HistoryPath = Annotated[

@@ -108,7 +108,9 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_a_dsn_without_its_scheme_is_not_shown(text: str) -> None:
-    with pytest.raises(UsageProblem, match=r"expected mysql://user@host") as problem:
+    with pytest.raises(
+        UsageProblem, match=r"expected user@host:port or mysql://user@host"
+    ) as problem:
         read_log_operands([text])
     assert "s3cr3t" not in str(problem.value)
 

@@ -56,7 +56,7 @@ NO_PASSWORD = Secret("")
 
 
 class SslMode(Enum):
-    """Whether a connection is encrypted and the server verified; the values of `--ssl-mode`.
+    """Whether a connection is encrypted and the server verified; the values of `ssl-mode`.
 
     The modes of the mysql client ("Command Options for Encrypted Connections"), weakest first:
 

@@ -7,6 +7,7 @@
    a fleet must not depend on who runs it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,11 +15,20 @@ from topology.adapters.inventory.account_files import AccountFiles
 from topology.adapters.inventory.dsn import Dsn
 from topology.adapters.inventory.option_meanings import NO_OPTIONS, ClientOptions
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.adapters.inventory.secrets import password_from_environment, password_from_variable
+from topology.adapters.inventory.secrets import (
+    Warn,
+    password_from_environment,
+    password_from_variable,
+)
 from topology.adapters.inventory.targets import target_of
 from topology.readings.target import NO_PASSWORD, Secret, ServerTarget
 
 NO_USER: Final = "no user, neither here nor in an option file nor in the defaults"
+
+
+def account_files(environment: Mapping[str, str], warn: Warn) -> AccountFiles:
+    """Return the files of one look-up, none of them read yet."""
+    return AccountFiles(environment, warn)
 
 
 class NoUser(InventoryProblem):

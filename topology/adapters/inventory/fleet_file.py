@@ -5,7 +5,7 @@
 3. It decides the source of every server's account. Later code does not choose between sources.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -30,7 +30,6 @@ from topology.adapters.inventory.fleet_settings import settings_of
 from topology.adapters.inventory.listed_clusters import ListedPlace, list_servers
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.problem_words import path_text, problems_of
-from topology.adapters.inventory.secrets import Warn
 from topology.adapters.inventory.server_sections import source_of, tls_of, with_defaults
 from topology.adapters.inventory.yaml_places import Path as Place
 from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
@@ -42,7 +41,11 @@ PROBLEMS_SHOWN_MAX: Final = 50
 
 
 def load_fleet(
-    path: Path, *, environment: Mapping[str, str], warn: Warn, cluster: str | None = None
+    path: Path,
+    *,
+    environment: Mapping[str, str],
+    warn: Callable[[str], None],
+    cluster: str | None = None,
 ) -> Fleet:
     """Read a fleet file, or one cluster of it, and run its commands that list servers.
 
@@ -56,7 +59,9 @@ def load_fleet(
     return replace(fleet, is_partial=is_partial, is_listed=bool(reading.listed))
 
 
-def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: Warn) -> Fleet:
+def parse_fleet(
+    text: str, *, name: str, environment: Mapping[str, str], warn: Callable[[str], None]
+) -> Fleet:
     """Read the text of a fleet file. Raises InventoryProblem with every problem in it."""
     reading, section = _begin(text, name)
     listed, _ = reading.with_listed(section, environment, None)
@@ -199,7 +204,9 @@ class _Reading:
             *settings,
         )
 
-    def fleet(self, section: FleetSection, environment: Mapping[str, str], warn: Warn) -> Fleet:
+    def fleet(
+        self, section: FleetSection, environment: Mapping[str, str], warn: Callable[[str], None]
+    ) -> Fleet:
         """Return the contents of the file with every account. Raises InventoryProblem."""
         clusters = self._clusters(section)
         files = AccountFiles(environment, warn)

@@ -36,7 +36,7 @@ def read_trace_operands(texts: Sequence[str]) -> TraceOperands:
     if not texts:
         raise UsageProblem(_EXPECTED)
     first, *others = texts
-    if is_dsn(first):
+    if is_dsn(first) or first.startswith("/"):  # a Unix socket
         return TraceOperands(GtidSet(), tuple(texts))
     if "@" in first or "://" in first:
         raise UsageProblem(f"{_EXPECTED} (not shown: the operand may contain a password)")

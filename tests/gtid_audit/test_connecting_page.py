@@ -81,7 +81,7 @@ def test_the_refusals_of_the_page(number: int) -> None:
         ("trace", "root:s3cr3t@db1"),
         ("binlog", "scan", "root:s3cr3t@db1"),
         ("handshake", "[::1]:3306", "root:s3cr3t@[::1]"),
-        ("schema", "diff", "root:s3cr3t@db1", "root@db2"),
+        ("schema", "drift", "root:s3cr3t@db1", "root@db2"),
         ("repair", "plan", "--pair", "root:s3cr3t@db1", "root@db2"),
     ],
 )

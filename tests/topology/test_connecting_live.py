@@ -8,11 +8,14 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from compose.native.installation import Clients
+from compose.native import shapes
+from compose.native.command import Settings
+from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from tests.certificates import Authority
 from tests.gtid_audit.build import run_cli
 from topology.adapters.connection import connect
+from topology.adapters.connection_errors import TlsTooOld
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.targets import Accounts
 from topology.readings.target import ServerTarget
@@ -162,6 +165,25 @@ def test_a_server_without_tls_is_refused_where_tls_is_required(
     ):
         file.write_text(f"[client]\n{lines}\n")
         assert ours(file, mysql56) == expected, lines
+
+
+def test_a_server_with_tls_that_is_too_old_is_read_without(
+    installation56: Installation, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path, is_rsa=True)
+    cert, key = authority.certify("server")
+    options = (f"--ssl-ca={authority.file}", f"--ssl-cert={cert}", f"--ssl-key={key}")
+    with shapes.single(installation56, settings=Settings(extra=options)) as server:
+        assert server.query("SELECT @@have_ssl") == [("YES",)]
+        account = f"root@{server.host}:{server.port}"
+        accounts = Accounts({}, pytest.fail)
+        for query in ("", "?ssl=required"):
+            with pytest.raises(TlsTooOld, match="ssl=disabled connects without TLS"):
+                connect(accounts.target(account + query), timeout_seconds_max=10.0)
+        assert encryption_of(accounts.target(f"{account}?ssl=disabled")) == PLAIN
+        done = run_cli("locks", f"{account}?ssl=preferred")
+        assert done.returncode == 3
+        assert "ssl=disabled" in done.stdout
 
 
 # -- the command ----------------------------------------------------------------------------------

@@ -50,8 +50,14 @@ from topology.adapters.connection_errors import (
     MalformedAnswer,
     NotMysql,
     PasswordNotSent,
+    TlsTooOld,
 )
-from topology.adapters.tls_contexts import optional_context, required_context, unverified_context
+from topology.adapters.tls_contexts import (
+    is_too_old,
+    optional_context,
+    required_context,
+    unverified_context,
+)
 from topology.readings.target import ServerTarget, SslMode
 
 Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
@@ -180,7 +186,9 @@ class _Connection(_Base):
         self._begin_answer(HANDSHAKE_BYTES_MAX)
         try:
             super().connect(sock)
-        except (pymysql.MySQLError, OSError, MemoryError):
+        except (pymysql.MySQLError, OSError, MemoryError) as error:
+            if is_too_old(error):
+                raise TlsTooOld from error
             raise
         except Exception as error:
             raise MalformedAnswer(error) from error

@@ -52,6 +52,13 @@ def unverified_context() -> ssl.SSLContext:
     return _new_context()
 
 
+def is_too_old(error: Exception) -> bool:
+    """Return whether a connection failed because both sides accept no common version of TLS."""
+    causes = (error, error.__cause__, error.__context__)
+    reasons = {each.reason for each in causes if isinstance(each, ssl.SSLError)}
+    return bool(reasons & {"UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION"})
+
+
 def trust(context: ssl.SSLContext, ca: str) -> None:
     """Load the authorities of a file into a context. Raises OSError."""
     context.load_verify_locations(cafile=ca)

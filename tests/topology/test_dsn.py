@@ -44,6 +44,7 @@ READ = {
     ),
     # The short forms.
     "db1:3307": Dsn("db1", 3307, None),
+    "db1:65535": Dsn("db1", 65535, None),
     "root@db1": Dsn("db1", 3306, "root"),
     "root@db1:3307": Dsn("db1", 3307, "root"),
     "[::1]": Dsn("::1", 3306, None),
@@ -108,6 +109,8 @@ REFUSED = {
     "mysql://root@h/?login_path=a&option_file=/b": "has both login_path and option_file",
     "root@/s?unix_socket=/t": "two unix sockets at character 6",
     "mysql://root@h/#x": "'#'",
+    "#u@h": "'#'; write it as %23 at character 1",
+    "mysql:///run/my.sock": "has a path",
     "mysql://" + "x" * 5000: "longer than",
 }
 

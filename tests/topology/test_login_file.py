@@ -9,11 +9,12 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from compose.native.installation import Clients
 from topology.adapters.inventory.account_files import AccountFiles
+from topology.adapters.inventory.fleet_file import parse_fleet
 from topology.adapters.inventory.login_file import login_file_path, read_login_file
 from topology.adapters.inventory.option_file import OptionFileProblem
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.targets import Accounts
-from topology.readings.target import Secret
+from topology.readings.target import NO_PASSWORD, Secret, SslMode
 
 PASSWORD = "p#w '\" \u00e0"
 
@@ -141,9 +142,33 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path) -> None:
         with pytest.raises(OptionFileProblem, match=r"damaged in line 1|before the first"):
             read_login_file(path)
     assert len(whole.lines) == 3
+    write_login_file(path, "[prod]\n", f"user={'u' * 4096}\n")
+    with pytest.raises(OptionFileProblem, match="damaged in line 2"):
+        read_login_file(path)
     path.write_bytes(content + b"\0" * (1 << 20))
     with pytest.raises(OptionFileProblem, match="larger than"):
         read_login_file(path)
+
+
+def test_a_fleet_file_takes_accounts_from_login_paths(tmp_path: Path) -> None:
+    write_login_file(tmp_path / "login", *LINES, "[own]\n", "user = own\n", "ssl-mode=REQUIRED\n")
+    text = """
+defaults: {password: {login_path: prod}}
+clusters: [{name: c, servers: [
+  {name: a, host: h}, {name: b, host: i, user: u, password: {login_path: own}},
+  {name: c, dsn: "mysql://j?login_path=own"}]}]
+"""
+    environment = {"MYSQL_TEST_LOGIN_FILE": str(tmp_path / "login")}
+    fleet = parse_fleet(text, name="f.yaml", environment=environment, warn=pytest.fail)
+    found = [(each.user, each.password, each.host) for each in fleet.clusters[0].targets]
+    # The fleet file has the addresses: the host of the login path does not count.
+    assert found == [
+        ("audit", Secret("a#b"), "h"),
+        ("u", NO_PASSWORD, "i"),
+        ("own", NO_PASSWORD, "j"),
+    ]
+    modes = [each.ssl_mode for each in fleet.clusters[0].targets]
+    assert modes == [SslMode.PREFERRED, SslMode.REQUIRED, SslMode.REQUIRED]
 
 
 def test_where_the_file_is() -> None:

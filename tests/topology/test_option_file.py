@@ -50,6 +50,8 @@ def options(tmp_path: Path, text: str, *groups: str) -> dict[str, str | None]:
         ("password = x=y", "x=y"),
         ("password =", ""),
         ("password = '", "'"),
+        ("password = 'ab", "'ab"),
+        ("password = 'ab\"", "'ab\""),
         ("password = x\\", "x\\"),
         ("password = one\npassword = two", "two"),
         ("password = \u00e0\u00a0", "\u00e0\u00a0"),

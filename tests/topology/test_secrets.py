@@ -71,6 +71,18 @@ def test_the_group_of_the_program_precedes_those_of_the_client(tmp_path: Path) -
     assert (found.user, found.password) == ("own", Secret("q"))
 
 
+def test_a_file_that_servers_share_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "my.cnf"
+    path.write_text("[client]\nuser=u\n[other]\nuser=v\n")
+    path.chmod(0o600)
+    read = AccountFiles({}, pytest.fail)
+    for group, user in ((None, "u"), ("other", "v")):
+        assert read.option_file(str(path), group=group).user == user
+    path.unlink()
+    for group, user in ((None, "u"), ("other", "v")):
+        assert read.option_file(str(path), group=group).user == user
+
+
 @pytest.mark.parametrize(
     ("content", "password"),
     [

@@ -144,6 +144,7 @@ def test_a_choice_is_completed_by_the_next_place() -> None:
     assert TlsChoice(DISABLED).over(file).settled() == TlsChoice(DISABLED)
     assert TlsChoice(REQUIRED).over(file).settled() == TlsChoice(REQUIRED, None, "/c", "/k")
     assert TlsChoice(VERIFY_IDENTITY).over(file).settled().ca == "/ca"
+    assert TlsChoice(cert="/own").over(file) == TlsChoice(VERIFY_CA, "/ca", "/own", None)
     assert TlsChoice(key="/own").over(file) == TlsChoice(VERIFY_CA, "/ca", None, "/own")
     # The client takes the key from the file of the certificate, and the other way round.
     assert TlsChoice(cert="/pem").settled() == TlsChoice(PREFERRED, None, "/pem", "/pem")

@@ -165,7 +165,7 @@ def _listed(found: OptionFile, what: str) -> str:
 
 
 def _try_certificates(choice: TlsChoice) -> None:
-    """Load the files as a connection would. Raises InventoryProblem."""
+    """Load the files of a settled choice as a connection would. Raises InventoryProblem."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for name, file in (("ssl_ca", choice.ca), ("ssl_cert", choice.cert), ("ssl_key", choice.key)):
         if file is not None:
@@ -175,7 +175,8 @@ def _try_certificates(choice: TlsChoice) -> None:
             trust(context, choice.ca)
         except ssl.SSLError:
             raise InventoryProblem(f"ssl_ca: {choice.ca}: contains no certificate (PEM)") from None
-    if choice.cert is not None and choice.key is not None:
+    if choice.cert is not None:
+        assert choice.key is not None, "a settled choice has both"
         try:
             show_certificate(context, cert=choice.cert, key=choice.key)
         except EncryptedKey as problem:

@@ -123,12 +123,14 @@ def test_the_password_is_that_of_the_first_place_that_has_one(
 
 def test_a_named_file_precedes_those_of_the_user_value_by_value(home: Home) -> None:
     home.my_cnf("[client]\nuser=u\nport=3307\npassword=p\nssl-mode=REQUIRED\n")
-    file = write(home.path / "named.cnf", "[client]\nuser=v\n[other]\nhost=db9\nuser=w\n")
+    file = write(
+        home.path / "named.cnf", "[client]\nuser=v\n[other]\nhost=db9\nuser=w\nport=3309\n"
+    )
     target = home.target(f"mysql://db1/?option_file={file}")
     assert (target.name, target.user, target.password) == ("db1:3307", "v", Secret("p"))
     assert target.ssl_mode is SslMode.REQUIRED
     target = home.target(f"mysql://?option_file={file}&group=other")
-    assert (target.name, target.user) == ("db9:3307", "w")
+    assert (target.name, target.user) == ("db9:3309", "w")
 
 
 def test_a_password_that_would_be_typed_is_a_problem_only_if_no_place_precedes(home: Home) -> None:

@@ -134,6 +134,13 @@ def test_a_password_is_refused_and_not_repeated(scheme: str, password: str, rest
     assert "12345" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("text", ["mysql://a@b:hunter2@h/", "a@b:hunter2@h", "a@b:hunter2@h:1"])
+def test_a_password_behind_a_second_at_sign_is_refused(text: str) -> None:
+    with pytest.raises(InventoryProblem, match="contains a password") as refusal:
+        parse_dsn(text)
+    assert "hunter2" not in str(refusal.value)
+
+
 @pytest.mark.parametrize("option", ["password", "passwd", "pwd", "PASSWORD"])
 def test_a_password_option_is_refused_and_not_repeated(option: str) -> None:
     with pytest.raises(InventoryProblem, match="contains a password") as refusal:

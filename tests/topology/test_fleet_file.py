@@ -263,6 +263,28 @@ clusters:
     assert "hidden" not in repr(read)
 
 
+def test_a_password_is_in_a_file_or_the_environment_or_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("filed\n")
+    (tmp_path / "secret").chmod(0o400)
+    text = f"""
+defaults: {{user: u}}
+clusters: [{{name: c, servers: [
+  {{name: a, host: h, password: {{password_file: {tmp_path}/secret}}}}, {{name: b, host: i}},
+  {{name: c, dsn: "v@j?password_file={tmp_path}/secret"}}]}}]
+"""
+    for environment, of_b in (({"MYSQL_PWD": "of all"}, "of all"), ({}, "")):
+        read = parse_fleet(text, name="f.yaml", environment=environment, warn=pytest.fail)
+        found = [each.password for each in read.clusters[0].targets]
+        assert found == [Secret("filed"), Secret(of_b), Secret("filed")]
+    (tmp_path / "secret").unlink()
+    with pytest.raises(InventoryProblem) as refusal:
+        parse_fleet(text, name="f.yaml", environment={}, warn=pytest.fail)
+    assert [each.replace(str(tmp_path), "") for each in refusal.value.problems] == [
+        "f.yaml, line 4: clusters[0].servers[0].password: /secret: No such file or directory",
+        "f.yaml, line 5: clusters[0].servers[2]: /secret: No such file or directory",
+    ]
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InventoryProblem, match="No such file"):
         load_fleet(tmp_path / "nowhere.yaml", environment={}, warn=pytest.fail)

@@ -14,7 +14,7 @@ from topology.adapters.inventory.login_file import login_file_path, read_login_f
 from topology.adapters.inventory.option_file import OptionFileProblem
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.targets import Accounts
-from topology.readings.target import NO_PASSWORD, Secret, SslMode
+from topology.readings.target import Secret, SslMode
 
 PASSWORD = "p#w '\" \u00e0"
 
@@ -98,7 +98,7 @@ def write_login_file(path: Path, *lines: str) -> bytes:
     return content
 
 
-LINES = ("[prod]\n", "user = audit\n", 'password = "a#b"\n', "host = db1 # no comment\n")
+LINES = ("\n", "[prod]\n", "user = audit\n", 'password = "a#b"\n', "host = db1 # no comment\n")
 
 
 def test_a_number_sign_begins_no_comment(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path) -> None:
         path.write_bytes(content[:length])
         if length in ends:
             number = ends.index(length)
-            assert len(read_login_file(path).lines) == max(number - 1, 0)
+            assert len(read_login_file(path).lines) == max(number - 2, 0)
             continue
         with pytest.raises(OptionFileProblem) as problem:
             read_login_file(path)
@@ -151,7 +151,15 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_fleet_file_takes_accounts_from_login_paths(tmp_path: Path) -> None:
-    write_login_file(tmp_path / "login", *LINES, "[own]\n", "user = own\n", "ssl-mode=REQUIRED\n")
+    write_login_file(
+        tmp_path / "login",
+        *LINES,
+        "[own]\n",
+        "user = own\n",
+        "ssl-mode=REQUIRED\n",
+        "[client]\n",
+        "password=c\n",
+    )
     text = """
 defaults: {password: {login_path: prod}}
 clusters: [{name: c, servers: [
@@ -163,9 +171,9 @@ clusters: [{name: c, servers: [
     found = [(each.user, each.password, each.host) for each in fleet.clusters[0].targets]
     # The fleet file has the addresses: the host of the login path does not count.
     assert found == [
-        ("audit", Secret("a#b"), "h"),
-        ("u", NO_PASSWORD, "i"),
-        ("own", NO_PASSWORD, "j"),
+        ("audit", Secret("c"), "h"),  # [client] comes later in the file
+        ("u", Secret("c"), "i"),
+        ("own", Secret("c"), "j"),
     ]
     modes = [each.ssl_mode for each in fleet.clusters[0].targets]
     assert modes == [SslMode.PREFERRED, SslMode.REQUIRED, SslMode.REQUIRED]

@@ -123,6 +123,17 @@ def test_what_cannot_be_read_is_said_with_its_place(tmp_path: Path, text: str, s
     assert "hunter2" not in str(problem.value)
 
 
+def test_ten_levels_of_includes_are_read(tmp_path: Path) -> None:
+    for level in range(11):
+        text = f"!include {level + 1}.cnf\n" if level < 10 else "[client]\nuser=deep\n"
+        (tmp_path / f"{level}.cnf").write_text(text)
+    [line] = read_option_file(tmp_path / "0.cnf", check=unchecked).lines
+    assert line.value == "deep"
+    (tmp_path / "top.cnf").write_text("!include 0.cnf\n")
+    with pytest.raises(OptionFileProblem, match=r"10\.cnf: includes are nested more than 10"):
+        read_option_file(tmp_path / "top.cnf", check=unchecked)
+
+
 def test_more_included_files_than_the_limit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.cnf").write_text("")
     lines = "!include empty.cnf\n" * (FILES_MAX - 1)

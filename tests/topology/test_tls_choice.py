@@ -79,6 +79,16 @@ def test_what_else_option_files_say(tmp_path: Path) -> None:
     assert dangerous == ClientOptions()
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["ssl-cipher", "ssl-crl", "ssl-crlpath", "ssl-fips-mode", "tls-ciphersuites", "tls-version"],
+)
+def test_options_that_restrict_tls_further_are_a_warning(tmp_path: Path, name: str) -> None:
+    said: list[str] = []
+    assert meaning(tmp_path, f"{name}=x", said=said) == ClientOptions()
+    assert said == [f"{tmp_path}/my.cnf, line 2: {name} is not supported, and has no effect here"]
+
+
 @pytest.mark.parametrize("mode", ["DISABLED", "PREFERRED", "REQUIRED"])
 def test_a_mode_that_does_not_use_its_authorities_is_a_warning(tmp_path: Path, mode: str) -> None:
     said: list[str] = []

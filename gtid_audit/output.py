@@ -27,7 +27,12 @@ _TICK_SECONDS = 0.5
 _SECONDS_UNSHOWN = 2  # a step that is shorter does not need a clock
 _SPOOLED_BYTES = 64 * 1024**2
 _PART_CHARACTERS = 1024**2
-_CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'\"]*:[^\s'\"]*@")
+# `scheme://user:password@`, or `user:password@` as a word.
+_CREDENTIALS = re.compile(
+    r"""([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'"]*:[^\s'"]*@
+      | (?<![^\s'"(=])[^\s'"(:@/]+:(?!//)[^\s'"]*@""",
+    re.VERBOSE,
+)
 
 _held: list[list[str]] = []  # what waits until held_output ends
 
@@ -146,7 +151,7 @@ def printable(text: str) -> str:
 
 def without_credentials(text: str) -> str:
     """Remove account and password from every part of a text that looks like an address."""
-    return _CREDENTIALS.sub(r"\1…@", text)
+    return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}…@", text)
 
 
 class Progress:

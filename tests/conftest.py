@@ -37,6 +37,9 @@ Found = TypeVar("Found")
 
 
 def pytest_configure() -> None:
+    # No test depends on the files of the user who runs it.
+    os.environ["GTID_AUDIT_DEFAULTS_FILE"] = ""
+    os.environ["MYSQL_TEST_LOGIN_FILE"] = "/nonexistent"
     if "GTID_AUDIT_RUNS" not in os.environ and _memory_is_enough():
         runs = _MEMORY / f"gtid-audit-{os.geteuid()}"
         runs.mkdir(mode=0o700, exist_ok=True)

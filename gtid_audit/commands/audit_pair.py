@@ -24,7 +24,10 @@ from gtid_audit.commands.watching import Say, audited
 from gtid_audit.output import progress
 from gtid_audit.output_form import form_of
 
-DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
+DsnA = Annotated[
+    str,
+    typer.Argument(metavar="DSN_A", help="user@host:port or mysql://user@host:port/?option=value"),
+]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, in the same form.")]
 
 

@@ -333,5 +333,5 @@ def _tables_of(server: LogServer, seconds: float) -> "ServerTables":
 def _server(dsn: str, seconds: float, *, ask: bool) -> "ServerTables":
     operand = read_log_operand(dsn, ask=ask)
     if not isinstance(operand, LogServer):
-        raise UsageProblem("expected mysql://user@host:port/")
+        raise UsageProblem("expected user@host:port")
     return _tables_of(operand, seconds)

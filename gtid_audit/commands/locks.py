@@ -11,7 +11,9 @@ from gtid_audit.output_form import form_of
 
 Dsns = Annotated[
     list[str],
-    typer.Argument(metavar="DSN...", help="Servers: mysql://user@host:port/?option=value"),
+    typer.Argument(
+        metavar="DSN...", help="Servers: user@host:port or mysql://user@host:port/?option=value"
+    ),
 ]
 
 

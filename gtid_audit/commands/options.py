@@ -25,7 +25,9 @@ class EngineChoice(Enum):
 
 Dsns: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(metavar="DSN...", help="Servers: mysql://user@host:port/?option=value"),
+    typer.Argument(
+        metavar="DSN...", help="Servers: user@host:port or mysql://user@host:port/?option=value"
+    ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]
 Format: TypeAlias = Annotated[

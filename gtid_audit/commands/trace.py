@@ -18,7 +18,7 @@ Operands = Annotated[
     list[str],
     typer.Argument(
         metavar="GTID|DSN DSN...",
-        help="A GTID and servers, or servers: mysql://user@host:port/?option=value",
+        help="A GTID and servers, or servers: user@host:port or mysql://user@host:port/?option=value",
     ),
 ]
 Window = Annotated[

@@ -8,12 +8,10 @@ from uuid import UUID
 
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.cluster_to_read import ClusterToRead
-from gtid_audit.operands.prompt import ask_password
-from gtid_audit.output import warn
+from gtid_audit.operands.user_accounts import accounts_of_user
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.accepted_plans import read_accepted
-from topology.adapters.inventory.secrets import environment
-from topology.adapters.inventory.targets import Accounts, pair_targets, targets_of
+from topology.adapters.inventory.targets import pair_targets, targets_of
 from topology.policy import Policy
 from topology.readings.target import ServerTarget
 
@@ -31,7 +29,7 @@ def pair_to_read(
 
     `seconds_max` is the requested time for one server; None: the defaults.
     """
-    targets = pair_targets(dsn_a, dsn_b, _accounts(ask=ask))
+    targets = pair_targets(dsn_a, dsn_b, accounts_of_user(ask=ask))
     return _to_read(CLUSTER, targets, seconds_max, policy)
 
 
@@ -39,7 +37,7 @@ def servers_to_read(
     dsns: Sequence[str], *, ask: bool, seconds_max: float | None, policy: Policy
 ) -> ClusterToRead:
     """Return the servers with their accounts. Raises UsageProblem, InventoryProblem."""
-    return _to_read(SERVERS, targets_of(dsns, _accounts(ask=ask)), seconds_max, policy)
+    return _to_read(SERVERS, targets_of(dsns, accounts_of_user(ask=ask)), seconds_max, policy)
 
 
 def found_from(
@@ -51,10 +49,6 @@ def found_from(
     ask_server = live_answers(starts.limits.server_seconds_max)
     found = discover(starts.targets, ask=ask_server, say=say)
     return replace(starts, targets=found.targets), found
-
-
-def _accounts(*, ask: bool) -> Accounts:
-    return Accounts(environment(), warn, ask_password() if ask else None)
 
 
 def _to_read(

@@ -67,7 +67,7 @@ def _now(dsn: str, source: LogServer | tuple[Path, ...], seconds: float, *, ask:
 
     server = read_log_operand(dsn, ask=ask)
     if not isinstance(server, LogServer):
-        raise UsageProblem(f"--schema-from: expected mysql://user@host:port/, not {dsn}")
+        raise UsageProblem(f"--schema-from: expected user@host:port, not {dsn}")
     warn(
         f"using the table definitions of {server.name} as they are now, except where these logs"
         " change a table after the transaction"

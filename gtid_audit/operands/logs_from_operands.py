@@ -1,11 +1,12 @@
 """Log operands: a file, a directory, an index, a glob, or the DSN of a server.
 
-1. A directory is read by its index if it has one (the server's own list, in the server's order).
+1. A file of a name precedes a server: `db1:3306` and `audit@db1` may be files.
+2. A directory is read by its index if it has one (the server's own list, in the server's order).
    Otherwise its numbered files are read, in the order of their numbers.
-2. This module decides whether a file exists; a missing one is a UsageProblem (exit status 64). The
+3. This module decides whether a file exists; a missing one is a UsageProblem (exit status 64). The
    code that reads a file finds out whether its bytes are a log.
-3. A server is looked up (account, password, TLS) as for `pair`. No connection is made yet.
-4. If reading fails later, because of the bytes, the server or the network, the error is reported
+4. A server is looked up (account, password, TLS) as for `pair`. No connection is made yet.
+5. If reading fails later, because of the bytes, the server or the network, the error is reported
    and the status is UNKNOWN: `said_if_unread`.
 """
 
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import warn, without_credentials
+from topology.adapters.inventory.dsn import EXPECTED, is_dsn
 from topology.catalogue.findings import Verdict
 from topology.readings.target import ServerTarget
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 INDEX_BYTES_MAX: Final = 64 * 1024**2
 FILES_MAX: Final = 1_000_000
 
-_DSN: Final = re.compile(r"mysql:/", re.IGNORECASE)
 # Perhaps a DSN whose scheme is missing or mistyped: no message may show its password.
 _LIKE_AN_ACCOUNT: Final = re.compile(r":.*@", re.DOTALL)
 # Log file names end in a number of six digits, or more above 999999 (MYSQL_BIN_LOG::new_file_impl).
@@ -91,13 +92,13 @@ def read_log_operands(texts: Sequence[str], *, ask: bool = False) -> tuple[LogOp
     Raises UsageProblem, InventoryProblem (both end in exit status 64).
     """
     if not texts:
-        raise UsageProblem("expected a file, a directory, a glob, or mysql://user@host:port/")
-    target_of = _accounts(ask=ask) if any(map(_DSN.match, texts)) else None
+        raise UsageProblem("expected a file, a directory, a glob, or user@host:port")
+    target_of = _accounts(ask=ask) if any(map(_is_server, texts)) else None
     if ask and target_of is None:
         raise UsageProblem("--ask-password: none of the logs is on a server")
     found: list[LogOperand] = []
     for text in texts:
-        if target_of is not None and _DSN.match(text):
+        if target_of is not None and _is_server(text):
             found.append(LogServer(target_of(text)))
         else:
             found.append(LogFiles(text, _files_of(text)))
@@ -161,18 +162,15 @@ def order_of(path: Path) -> tuple[str, int, str]:
 
 
 def _accounts(*, ask: bool) -> Callable[[str], ServerTarget]:
-    from gtid_audit.operands.prompt import ask_password
-    from topology.adapters.inventory.dsn import parse_dsn
-    from topology.adapters.inventory.secrets import environment
-    from topology.adapters.inventory.targets import Accounts
+    from gtid_audit.operands.user_accounts import accounts_of_user
 
-    accounts = Accounts(environment(), warn, ask_password() if ask else None)
+    return accounts_of_user(ask=ask).target
 
-    def target_of(text: str) -> ServerTarget:
-        dsn = parse_dsn(text)
-        return accounts.target(dsn.endpoint, dsn)
 
-    return target_of
+def _is_server(text: str) -> bool:
+    """Return whether an operand is a server. A Unix socket is one too."""
+    path = Path(text)
+    return path.is_socket() if _exists(path) else is_dsn(text)
 
 
 def _files_of(text: str) -> tuple[Path, ...]:
@@ -181,8 +179,8 @@ def _files_of(text: str) -> tuple[Path, ...]:
     path = Path(text).expanduser()
     if _LIKE_AN_ACCOUNT.search(text) and not _exists(path):
         raise UsageProblem(
-            "an operand with ':' and '@' is not a file and does not begin with mysql://; expected"
-            " mysql://user@host:port/?option=value (not shown: the operand may contain a password)"
+            f"an operand with ':' and '@' is neither a file nor a DSN; {EXPECTED} (not shown: the"
+            " operand may contain a password)"
         )
     try:
         if path.is_dir():

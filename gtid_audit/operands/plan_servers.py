@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from gtid_audit.exits import UsageProblem
-from gtid_audit.operands.prompt import ask_password
+from gtid_audit.operands.user_accounts import accounts_of_user
 from gtid_audit.output import warn
 from repair.adapters.matched_servers import match_servers
 from repair.applying.written_plan import UnusablePlan, WrittenPlan
-from topology.adapters.inventory.secrets import account_from_option_file, environment
-from topology.adapters.inventory.targets import Accounts, targets_of
+from topology.adapters.inventory.account_files import AccountFiles
+from topology.adapters.inventory.secrets import environment
+from topology.adapters.inventory.targets import targets_of
 from topology.readings.target import NO_PASSWORD, ServerTarget
 
 _WITH_VALUE: Final = ("--fleet", "--cluster", "--admin", "--again")
@@ -104,8 +105,7 @@ class PlanServers:
             return cluster_to_read(Path(self.fleet), self.cluster).targets
         if not self.dsns:
             raise UsageProblem("the plan does not name its servers: give a DSN for each")
-        typed = ask_password() if self.ask and self.admin is None else None
-        return targets_of(self.dsns, Accounts(environment(), warn, typed))
+        return targets_of(self.dsns, accounts_of_user(ask=self.ask and self.admin is None))
 
 
 def _value(option: str, rest: Iterator[str]) -> str:
@@ -122,7 +122,8 @@ def _absolute(path: str | None) -> str | None:
 
 def _with_account(targets: Sequence[ServerTarget], path: str) -> tuple[ServerTarget, ...]:
     """Return servers with the account of an option file."""
-    user, password = account_from_option_file(path, group=None, warn=warn)
-    if user is None:
+    found = AccountFiles(environment(), warn).option_file(path, group=None)
+    if found.user is None:
         raise UsageProblem(f"{path}: no user in this option file")
-    return tuple(replace(each, user=user, password=password or NO_PASSWORD) for each in targets)
+    password = found.password_or_problem() or NO_PASSWORD
+    return tuple(replace(each, user=found.user, password=password) for each in targets)

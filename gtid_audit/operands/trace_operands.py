@@ -10,15 +10,17 @@ from typing import Final
 
 from gtid import GtidError, GtidSet
 from gtid_audit.exits import UsageProblem
+from topology.adapters.inventory.dsn import is_dsn
 from topology.readings.target import ServerTarget
 
-_DSN: Final = re.compile(r"mysql:/", re.IGNORECASE)
-# DSN: scheme, `user@`, address, path, options. It contains no password (parse_dsn refuses one).
+# DSN: scheme, `user@`, address or socket, options. It contains no password (read_dsn refuses one).
 _PARTS: Final = re.compile(
-    r"mysql://(?P<user>[^@/?]*@)?[^/?]*/?(?:\?(?P<options>.*))?", re.IGNORECASE | re.DOTALL
+    r"(?:mysql://)?(?P<user>[^@/?]*@)?[^?]*(?:\?(?P<options>.*))?", re.IGNORECASE | re.DOTALL
 )
 _SHOWN_CHARACTERS_MAX: Final = 80
-_EXPECTED: Final = "expected a GTID (UUID:NUMBER) or mysql://user@host:port/?option=value"
+_EXPECTED: Final = (
+    "expected a GTID (UUID:NUMBER), user@host:port or mysql://user@host:port/?option=value"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ def read_trace_operands(texts: Sequence[str]) -> TraceOperands:
     if not texts:
         raise UsageProblem(_EXPECTED)
     first, *others = texts
-    if _DSN.match(first):
+    if is_dsn(first) or first.startswith("/"):  # a Unix socket
         return TraceOperands(GtidSet(), tuple(texts))
     if "@" in first or "://" in first:
         raise UsageProblem(f"{_EXPECTED} (not shown: the operand may contain a password)")

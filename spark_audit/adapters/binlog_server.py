@@ -30,7 +30,6 @@ from spark_audit.adapters.option_texts import Credentials
 from spark_audit.adapters.pickled_accounts import packed, unpacked
 from spark_audit.ledger_schema import LedgerRows
 from topology.adapters.connection import Connection
-from topology.adapters.inventory.dsn import parse_dsn
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts
 from topology.adapters.mysql import connect
@@ -117,8 +116,7 @@ def target_of(options: BinlogOptions) -> ServerTarget:
 
 
 def _target(server: str) -> ServerTarget:
-    dsn = parse_dsn(server)
-    return Accounts(environment(), _warn).target(dsn.endpoint, dsn)
+    return Accounts(environment(), _warn).target(server)
 
 
 class SetQueries:

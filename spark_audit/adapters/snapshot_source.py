@@ -33,10 +33,10 @@ from spark_audit.adapters.source_options import SourceOptions
 from spark_audit.schema import SNAPSHOTS
 from topology.adapters.collect import CollectLimits, OpenReader, Reader, live_readers
 from topology.adapters.collect_fleet import collect_fleet
-from topology.adapters.inventory.accounts import ServerEntry
+from topology.adapters.inventory.accounts import ServerEntry, account_files
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.adapters.inventory.secrets import WarnOnce, environment
+from topology.adapters.inventory.secrets import environment
 from topology.adapters.recorded_servers import MemoryReader, Prepared
 from topology.adapters.storable import rows_of
 from topology.readings.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
@@ -184,11 +184,11 @@ def _ready(part: Fleet | Roster) -> tuple[Fleet, Callable[[str, CollectLimits], 
     if isinstance(part, Fleet):
         return part, live_readers
     absent: dict[tuple[str, str], UnreadFact] = {}
-    warn = WarnOnce(_warn)
+    files = account_files(environment(), _warn)
 
     def target_of(cluster: ClusterEntry, server: ServerEntry) -> ServerTarget:
         try:
-            return server.target(environment=environment(), warn=warn)
+            return server.target(files)
         except InventoryProblem as problem:
             detail = f"no account on the executor: {problem}"
             absent[cluster.name, server.name] = UnreadFact(

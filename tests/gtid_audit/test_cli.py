@@ -109,7 +109,7 @@ def test_help(command: str) -> None:
         (("explain", "Z9"), "no catalogue entry"),
         (("explain",), "Missing argument"),
         (("trace",), "Missing argument"),
-        (("trace", "x"), "expected a GTID (UUID:NUMBER) or mysql://"),
+        (("trace", "x"), "expected a GTID (UUID:NUMBER), user@host:port or mysql://"),
         (("trace", DEAD, "--window", "-1"), "--window: expected a whole number from 0 to 3,600"),
         (("trace", DEAD, "--search", "much"), "--search: expected a whole number"),
         (("repair",), "Commands:"),

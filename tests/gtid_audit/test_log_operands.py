@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -108,9 +109,37 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_a_dsn_without_its_scheme_is_not_shown(text: str) -> None:
-    with pytest.raises(UsageProblem, match=r"expected mysql://user@host") as problem:
+    with pytest.raises(
+        UsageProblem, match=r"expected user@host:port or mysql://user@host"
+    ) as problem:
         read_log_operands([text])
     assert "s3cr3t" not in str(problem.value)
+
+
+def test_a_server_in_a_short_form_unless_a_file_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text, name in (
+        ("audit@db1", "db1:3306"),
+        ("audit@[::1]:3307", "[::1]:3307"),
+        ("audit@/run/my.sock", "/run/my.sock"),
+    ):
+        operand = read_log_operand(text)
+        assert isinstance(operand, LogServer)
+        assert operand.name == name
+    with pytest.raises(InventoryProblem, match="db1:3307: no user"):
+        read_log_operand("db1:3307")
+    assert "no such file" in _refusal("binlog.000001:4")
+    _folder(tmp_path, "audit@db1", "db1:3307")
+    for text in ("audit@db1", "db1:3307"):
+        assert _names(text) == [text]
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("my.sock")
+        with pytest.raises(InventoryProblem, match="single word"):
+            read_log_operand("my.sock")
+        with pytest.raises(InventoryProblem, match=r"my\.sock: no user"):
+            read_log_operand(str(tmp_path / "my.sock"))
 
 
 def test_a_file_may_have_such_a_name(tmp_path: Path) -> None:

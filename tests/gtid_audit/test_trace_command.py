@@ -69,6 +69,8 @@ def test_a_server_or_a_gtid_comes_first() -> None:
     assert not read_trace_operands([DSN_B]).wanted
     found = read_trace_operands([GTID.upper(), DSN_A])
     assert (str(found.wanted), found.dsns) == (GTID, (DSN_A,))
+    for short in ("a:3306", "audit@a", "[::1]:3306", "/run/a.sock", "audit@/run/a.sock"):
+        assert read_trace_operands([short, "b:3306"]).dsns == (short, "b:3306")
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,11 @@ def test_a_source_that_was_found_is_shown_like_its_replica() -> None:
         "a:3307": "mysql://audit@a:3307/?ssl=required&ssl_ca=/ca.pem",
     }
     assert shown_dsns(["mysql://b"], [target], ["a:3307"])["a:3307"] == "mysql://a:3307/"
+    for short in ("audit@b:3306?ssl=required", "audit@/run/b.sock?ssl=required"):
+        assert shown_dsns([short], [target], ["b:3306", "a:3307"]) == {
+            "b:3306": short,
+            "a:3307": "mysql://audit@a:3307/?ssl=required",
+        }
 
 
 # -- the verdict ----------------------------------------------------------------------------------

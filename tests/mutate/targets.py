@@ -73,6 +73,24 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_listed_servers.py", "tests/topology/test_fleet_file.py"),
     ),
     Target(
+        "accounts",
+        (
+            *("topology/adapters/inventory/dsn.py", "topology/adapters/inventory/targets.py"),
+            *("topology/adapters/inventory/option_file.py", "topology/adapters/tls_contexts.py"),
+            *("topology/adapters/inventory/login_file.py",),
+            "topology/adapters/inventory/option_meanings.py",
+            *("topology/adapters/inventory/secrets.py", "topology/adapters/inventory/accounts.py"),
+            "topology/adapters/inventory/account_files.py",
+            "topology/adapters/inventory/tls_choice.py",
+        ),
+        (
+            *("tests/topology/test_dsn.py", "tests/topology/test_secrets.py"),
+            *("tests/topology/test_tls_choice.py", "tests/topology/test_account_files.py"),
+            *("tests/topology/test_option_file.py", "tests/topology/test_fleet_file.py"),
+            "tests/topology/test_login_file.py",
+        ),
+    ),
+    Target(
         "vendors",
         (
             *("topology/readings/vendors.py", "topology/adapters/vendor_facts.py"),

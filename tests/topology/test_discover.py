@@ -26,10 +26,10 @@ from topology.adapters.neighbours import (
     sources_of,
 )
 from topology.readings.snapshot import ServerSnapshot, UnreadFact, UnreadReason
-from topology.readings.target import Secret, ServerTarget
+from topology.readings.target import Secret, ServerTarget, SslMode
 
 UUIDS = {"a": A, "b": B, "c": C, "d": UUID("d" * 8 + "-0000-0000-0000-000000000000")}
-START = ServerTarget("a:3306", "a", 3306, "auditor", Secret("hidden"), ssl_required=True)
+START = ServerTarget("a:3306", "a", 3306, "auditor", Secret("hidden"), ssl_mode=SslMode.REQUIRED)
 
 
 def address(name: str) -> ServerAddress:
@@ -98,7 +98,7 @@ def test_sources_and_replicas_are_followed_in_both_directions() -> None:
         "found d:3306: c:3306 names it as its replica",
     )
     assert all(
-        (each.user, each.password, each.ssl_required) == ("auditor", Secret("hidden"), True)
+        (each.user, each.password, each.ssl_mode) == ("auditor", Secret("hidden"), SslMode.REQUIRED)
         for each in found.targets
     )
 

@@ -2,11 +2,12 @@ from pathlib import Path
 
 import pytest
 
+from topology.adapters.inventory.account_files import AccountFiles
 from topology.adapters.inventory.accounts import AccountSource
 from topology.adapters.inventory.fleet import Fleet
 from topology.adapters.inventory.fleet_file import load_fleet, load_roster, parse_fleet
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.readings.target import Secret, ServerTarget
+from topology.readings.target import Secret, ServerTarget, SslMode
 
 EXAMPLE = """
 defaults:
@@ -65,10 +66,10 @@ def test_a_fleet_is_read_in_order_of_name() -> None:
     assert [cluster.name for cluster in read.clusters] == ["billing", "orders"]
     assert read.clusters[1].targets == (
         ServerTarget(
-            "one", "db1.example", 3306, "auditor", Secret("of the fleet"), ssl_required=True
+            "one", "db1.example", 3306, "auditor", Secret("of the fleet"), ssl_mode=SslMode.REQUIRED
         ),
         ServerTarget(
-            "two", "db2.example", 3306, "other", Secret("of the fleet"), ssl_required=True
+            "two", "db2.example", 3306, "other", Secret("of the fleet"), ssl_mode=SslMode.REQUIRED
         ),
     )
     assert read.clusters[0].targets[0].port == 3307
@@ -167,14 +168,14 @@ clusters:
         "line 6: clusters[0].servers[1]: has a dsn and also port",
         "line 7: clusters[0].servers[2].password: the environment variable NOT_SET is not set",
         "line 8: clusters[0].servers[3]: the same address in this file as on line 7",
-        "line 8: clusters[0].servers[3].password: requires exactly one of env and option_file",
+        "line 8: clusters[0].servers[3].password: requires exactly one of env, option_file, login_path",
         "line 9: clusters[1].name: the same cluster name as on line 3",
         "line 11: clusters[1].servers[0]: no user",
         "line 12: clusters[1].servers[1].port: a unix socket has no port",
         "line 13: clusters[1].servers[2]: requires exactly one of dsn, host and unix_socket",
         "line 14: clusters[1].servers[3]: requires exactly one of dsn, host and unix_socket",
         "line 15: clusters[1].servers[4].password: has a group without an option_file",
-        "line 16: clusters[1].servers[5].password: the dsn also has an option_file",
+        "line 16: clusters[1].servers[5].password: the dsn also has one",
         "line 17: clusters[1].servers[6]: has only one of ssl_cert and ssl_key",
     ):
         assert part in said
@@ -262,6 +263,28 @@ clusters:
     assert "hidden" not in repr(read)
 
 
+def test_a_password_is_in_a_file_or_the_environment_or_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("filed\n")
+    (tmp_path / "secret").chmod(0o400)
+    text = f"""
+defaults: {{user: u}}
+clusters: [{{name: c, servers: [
+  {{name: a, host: h, password: {{password_file: {tmp_path}/secret}}}}, {{name: b, host: i}},
+  {{name: c, dsn: "v@j?password_file={tmp_path}/secret"}}]}}]
+"""
+    for environment, of_b in (({"MYSQL_PWD": "of all"}, "of all"), ({}, "")):
+        read = parse_fleet(text, name="f.yaml", environment=environment, warn=pytest.fail)
+        found = [each.password for each in read.clusters[0].targets]
+        assert found == [Secret("filed"), Secret(of_b), Secret("filed")]
+    (tmp_path / "secret").unlink()
+    with pytest.raises(InventoryProblem) as refusal:
+        parse_fleet(text, name="f.yaml", environment={}, warn=pytest.fail)
+    assert [each.replace(str(tmp_path), "") for each in refusal.value.problems] == [
+        "f.yaml, line 4: clusters[0].servers[0].password: /secret: No such file or directory",
+        "f.yaml, line 5: clusters[0].servers[2]: /secret: No such file or directory",
+    ]
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InventoryProblem, match="No such file"):
         load_fleet(tmp_path / "nowhere.yaml", environment={}, warn=pytest.fail)
@@ -285,10 +308,10 @@ def test_a_roster_says_where_the_accounts_are_and_looks_up_none(tmp_path: Path) 
     assert roster.connections_max == read.connections_max
     for entries, cluster in zip(roster.clusters, read.clusters, strict=True):
         assert cluster.targets == tuple(
-            entry.target(environment=ENVIRONMENT, warn=pytest.fail) for entry in entries.servers
+            entry.target(AccountFiles(ENVIRONMENT, pytest.fail)) for entry in entries.servers
         )
     with pytest.raises(InventoryProblem, match="FLEET_PASSWORD is not set"):
-        one.target(environment={}, warn=pytest.fail)
+        one.target(AccountFiles({}, pytest.fail))
     assert one.target_without_account().user == ""
     path.write_text(EXAMPLE.replace("limits:", "limts:").replace("{name: two", "{nam: two"))
     with pytest.raises(InventoryProblem) as refusal:

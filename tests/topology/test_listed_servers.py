@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from gtid_audit.views.inventory_schema import inventory_schema, schema_text
+from tests.certificates import Authority
 from topology.adapters.inventory import listed_servers
 from topology.adapters.inventory.fleet import Fleet
 from topology.adapters.inventory.fleet_file import load_fleet, load_roster
@@ -448,7 +449,8 @@ def test_the_examples_of_the_page_are_what_commands_print(tmp_path: Path) -> Non
 def test_the_fleet_file_and_the_problem_of_the_page(tmp_path: Path) -> None:
     [text] = blocks("yaml")
     path = tmp_path / "fleet.yaml"
-    path.write_text(text)
+    ca = Authority(tmp_path).file
+    path.write_text(text.replace("/etc/ssl/mysql-ca.pem", str(ca)))
     scripts = {
         "orders-servers": '{"servers": [{"host": "a"}, {"host": "b"}, {"port": 1}]}',
         "rds-clusters": '{"clusters": [{"name": "x", "servers": [{"host": "c"}]}]}',

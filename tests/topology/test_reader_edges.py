@@ -25,7 +25,7 @@ from topology.adapters import mysql
 from topology.adapters.mysql import LostServer, MysqlReader, connect
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer, ServerSnapshot, UnreadFact, UnreadReason, as_read
-from topology.readings.target import ServerTarget
+from topology.readings.target import ServerTarget, SslMode
 from topology.readings.vendors import Vendor
 
 Answer = list[dict[str, Any]] | Exception
@@ -349,7 +349,8 @@ def test_what_is_lost_says_so_in_full() -> None:
 
 
 def test_a_certificate_that_is_not_there_is_unreachable_by_name() -> None:
-    target = ServerTarget(name="a", host="h", port=1, user="u", ssl_ca="/nowhere/ca.pem")
+    mode = SslMode.VERIFY_CA
+    target = ServerTarget("a", "h", 1, "u", ssl_mode=mode, ssl_ca="/nowhere/ca.pem")
     reading = MysqlReader(target, cluster="c", timeout_seconds_max=1.0).read(phase=1)
     (fact,) = reading.unread
     assert (fact.fact, fact.reason) == ("connection", UnreadReason.UNREACHABLE)
@@ -359,10 +360,10 @@ def test_a_certificate_that_is_not_there_is_unreachable_by_name() -> None:
 # -- on a real server -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("required", [True, False])
-def test_a_connection_is_encrypted_where_the_server_can(mysql97: Server, required: bool) -> None:
+@pytest.mark.parametrize("mode", [SslMode.REQUIRED, SslMode.PREFERRED])
+def test_a_connection_is_encrypted_where_the_server_can(mysql97: Server, mode: SslMode) -> None:
     target = ServerTarget(
-        name="a", host=mysql97.host, port=mysql97.port, user="root", ssl_required=required
+        name="a", host=mysql97.host, port=mysql97.port, user="root", ssl_mode=mode
     )
     connection = connect(target, timeout_seconds_max=5.0)
     try:

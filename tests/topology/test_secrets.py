@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from topology.adapters.inventory.option_file import OptionFileProblem, read_option_file
+from topology.adapters.inventory.account_files import AccountFiles
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.secrets import (
     WarnOnce,
-    account_from_option_file,
     password_from_environment,
+    password_from_file,
     password_from_variable,
 )
 from topology.adapters.inventory.targets import Accounts, pair_targets
@@ -18,116 +18,131 @@ from topology.readings.target import Secret
 SECRET = 's3cr;t # "it\'s" \\ x'
 
 
-def options(tmp_path: Path, text: str, *groups: str) -> dict[str, str]:
-    path = tmp_path / "my.cnf"
-    path.write_text(text)
-    return read_option_file(path, groups=groups or ("client",)).values
-
-
-@pytest.mark.parametrize(
-    ("line", "value"),
-    [
-        ("password=x", "x"),
-        ("  password  =  x  ", "x"),
-        ("password = 'x y'", "x y"),
-        ('password = "x#y"', "x#y"),
-        ("password = x#y", "x"),
-        ("password = 'x'y'", "x'y"),
-        (r"password = a\sb\tc\\d\qe", "a b\tc\\d\\qe"),
-        (r"password = 'it\'s'", "it's"),
-        (r'password = "a\"#b"', 'a"#b'),
-        ("loose_password = x", "x"),
-        ("password = x=y", "x=y"),
-        ("password =", ""),
-        ("password = '", "'"),
-        ("password = one\npassword = two", "two"),
-    ],
-)
-def test_values_are_read_as_the_servers_clients_read_them(
-    tmp_path: Path, line: str, value: str
-) -> None:
-    assert options(tmp_path, f"[client]\n{line}\n")["password"] == value
-
-
-def test_groups_comments_and_names(tmp_path: Path) -> None:
-    text = "# c\n; c\n\n[mysqld]\nuser=no\n[ client ]\nuser=yes\nssl_ca = /x\nquick\n"
-    assert options(tmp_path, text) == {"user": "yes", "ssl-ca": "/x", "quick": ""}
-
-
-def test_the_later_group_wins(tmp_path: Path) -> None:
-    text = "[gtid-audit]\nuser=b\n[client]\nuser=a\npassword=p\n"
-    assert options(tmp_path, text, "client", "gtid-audit") == {"user": "b", "password": "p"}
-
-
-def test_includes(tmp_path: Path) -> None:
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "2.cnf").write_text("[client]\nuser=two\n")
-    (tmp_path / "d" / "1.cnf").write_text("[client]\nuser=one\npassword=p\n")
-    (tmp_path / "d" / "3.txt").write_text("[client]\nuser=no\n")
-    (tmp_path / "e.cnf").write_text("[client]\nsocket=/s\n")
-    text = f"!include {tmp_path}/e.cnf\n!includedir d\n"
-    assert options(tmp_path, text) == {"socket": "/s", "user": "two", "password": "p"}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("password=hunter2", "line 1: an option before"),
-        ("[client\npassword=hunter2", r"line 1: expected \[group\]"),
-        ("[client]\npassword", "line 2: 'password' without a value"),
-        ("!includes x", "line 1: expected !include"),
-        ("!includedir /nowhere", "not a directory"),
-        ("!include my.cnf", "10 levels deep"),
-        ("!include nowhere.cnf", "No such file"),
-    ],
-)
-def test_what_cannot_be_read_is_said_with_its_place(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(OptionFileProblem, match=said) as problem:
-        options(tmp_path, text)
-    assert "hunter2" not in str(problem.value)
-
-
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
-    (tmp_path / "my.cnf").write_bytes(b"[client]\npassword=\xff")
-    with pytest.raises(OptionFileProblem, match="not UTF-8"):
-        read_option_file(tmp_path / "my.cnf", groups=("client",))
+def files(said: list[str], **environment: str) -> AccountFiles:
+    return AccountFiles(environment, said.append)
 
 
 def test_modes_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "my.cnf"
     path.write_text("[client]\nuser=u\npassword=p\n")
     said: list[str] = []
-    path.chmod(0o600)
-    assert account_from_option_file(str(path), group=None, warn=said.append) == ("u", Secret("p"))
-    assert said == []
+    for mode in (0o600, 0o640):
+        path.chmod(mode)
+        found = files(said).option_file(str(path), group=None)
+        assert (found.user, found.password) == ("u", Secret("p"))
+        assert said == []
     path.chmod(0o644)
-    account_from_option_file(str(path), group=None, warn=said.append)
+    both = files(said)
+    both.option_file(str(path), group=None)
+    both.option_file(str(path), group="client")
     assert len(said) == 1
     assert "can read it" in said[0]
     path.chmod(0o666)
     with pytest.raises(InventoryProblem, match="can change it"):
-        account_from_option_file(str(path), group=None, warn=said.append)
+        files(said).option_file(str(path), group=None)
     with pytest.raises(InventoryProblem, match="not a regular file"):
-        account_from_option_file(str(tmp_path), group=None, warn=said.append)
+        files(said).option_file(str(tmp_path), group=None)
+    path.chmod(0o600)
+    (tmp_path / "outer.cnf").write_text(f"!include {path}\n")
+    (tmp_path / "outer.cnf").chmod(0o600)
+    path.chmod(0o666)
+    with pytest.raises(InventoryProblem, match=r"my\.cnf: every user of this machine can change"):
+        files(said).option_file(str(tmp_path / "outer.cnf"), group=None)
 
 
 def test_a_named_group_must_be_there_and_is_the_only_one_read(tmp_path: Path) -> None:
     path = tmp_path / "my.cnf"
     path.write_text("[client]\nuser=u\npassword=p\n[audit]\npassword=q\n")
     path.chmod(0o600)
-    found = account_from_option_file(str(path), group="audit", warn=pytest.fail)
-    assert found == (None, Secret("q"))
+    read = AccountFiles({}, pytest.fail)
+    found = read.option_file(str(path), group="audit")
+    assert (found.user, found.password) == (None, Secret("q"))
     with pytest.raises(
         InventoryProblem, match=r"no group \[other\]; groups in the file: \[client\], \[audit\]"
     ):
-        account_from_option_file(str(path), group="other", warn=pytest.fail)
+        read.option_file(str(path), group="other")
+
+
+def test_the_group_of_the_program_precedes_those_of_the_client(tmp_path: Path) -> None:
+    path = tmp_path / "my.cnf"
+    path.write_text("[gtid-audit]\nuser=own\n[client]\nuser=a\npassword=p\n[mysql]\npassword=q\n")
+    path.chmod(0o600)
+    found = AccountFiles({}, pytest.fail).option_file(str(path), group=None)
+    assert (found.user, found.password) == ("own", Secret("q"))
+
+
+def test_a_file_that_servers_share_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "my.cnf"
+    path.write_text("[client]\nuser=u\n[other]\nuser=v\n")
+    path.chmod(0o600)
+    read = AccountFiles({}, pytest.fail)
+    for group, user in ((None, "u"), ("other", "v")):
+        assert read.option_file(str(path), group=group).user == user
+    path.unlink()
+    for group, user in ((None, "u"), ("other", "v")):
+        assert read.option_file(str(path), group=group).user == user
+
+
+@pytest.mark.parametrize(
+    ("content", "password"),
+    [
+        (b"secret", "secret"),
+        (b"secret\n", "secret"),
+        (b"secret\r\n", "secret"),
+        (b" s e#\\c'\n", " s e#\\c'"),
+        ("gehe\u00efm".encode(), "gehe\u00efm"),
+        (b"x" * 4096 + b"\n", "x" * 4096),
+    ],
+)
+def test_a_password_in_a_file_of_its_own(tmp_path: Path, content: bytes, password: str) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(content)
+    path.chmod(0o440)
+    assert password_from_file(str(path), warn=pytest.fail) == Secret(password)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\n", "is empty"),
+        (b"hunter2\n\n", "expected one line"),
+        (b"hunter2\nhunter2\n", "expected one line"),
+        (b"hunter2\0", "expected one line"),
+        (b"hunter2\xff", "not UTF-8"),
+        (b"x" * 4097, "longer than 4,096 bytes"),
+        (b"x" * 9000, "longer than 4,096 bytes"),
+    ],
+)
+def test_a_file_without_a_password_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(InventoryProblem, match=said) as problem:
+        password_from_file(str(path), warn=pytest.fail)
+    assert "hunter2" not in str(problem.value)
+
+
+def test_modes_of_a_password_file(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("p\n")
+    said: list[str] = []
+    path.chmod(0o444)
+    assert password_from_file(str(path), warn=said.append) == Secret("p")
+    assert [text.endswith("can read it; run `chmod 600` on it") for text in said] == [True]
+    path.chmod(0o602)
+    with pytest.raises(InventoryProblem, match="can change it"):
+        password_from_file(str(path), warn=said.append)
+    for other in (tmp_path, tmp_path / "none"):
+        with pytest.raises(InventoryProblem, match=r"not a regular file|No such file"):
+            password_from_file(str(other), warn=said.append)
 
 
 def test_environment() -> None:
     both = {"GTID_AUDIT_PASSWORD": "a", "MYSQL_PWD": "b"}
     assert password_from_environment(both) == Secret("a")
     assert password_from_environment({"MYSQL_PWD": "b"}) == Secret("b")
-    assert password_from_environment({}) == Secret("")
+    assert password_from_environment({}) is None
     assert password_from_variable("X", {"X": "x"}) == Secret("x")
     with pytest.raises(InventoryProblem, match="X is not set"):
         password_from_variable("X", {})
@@ -149,7 +164,7 @@ def test_what_is_typed_counts_before_the_option_file_before_the_environment(
 
 
 def test_a_pair_is_two_servers_with_users() -> None:
-    accounts = Accounts({}, pytest.fail)
+    accounts = Accounts({"HOME": "/root"}, pytest.fail)  # no file of the user is read
     with pytest.raises(InventoryProblem, match="same server"):
         pair_targets("mysql://u@h/", "mysql://v@h:3306/", accounts)
     with pytest.raises(InventoryProblem, match="no user"):
@@ -176,7 +191,7 @@ def test_a_process_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Path, "expanduser", homeless)
     with pytest.raises(InventoryProblem, match=r"~/x\.cnf: no home directory"):
-        account_from_option_file("~/x.cnf", group=None, warn=pytest.fail)
+        AccountFiles({}, pytest.fail).option_file("~/x.cnf", group=None)
 
 
 def test_a_warning_is_said_once() -> None:

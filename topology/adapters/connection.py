@@ -50,8 +50,15 @@ from topology.adapters.connection_errors import (
     MalformedAnswer,
     NotMysql,
     PasswordNotSent,
+    TlsTooOld,
 )
-from topology.readings.target import ServerTarget
+from topology.adapters.tls_contexts import (
+    is_too_old,
+    optional_context,
+    required_context,
+    unverified_context,
+)
+from topology.readings.target import ServerTarget, SslMode
 
 Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
 if TYPE_CHECKING:  # generic in the stubs, not at run time
@@ -113,13 +120,7 @@ def connect(
             or it would have received the password unprotected.
         OSError: an address cannot be resolved, or a certificate cannot be read.
     """
-    tls: ssl.SSLContext | None = None
-    if target.ssl_ca:
-        tls = ssl.create_default_context(cafile=target.ssl_ca)
-    elif target.ssl_required or target.ssl_cert:
-        tls = _unverified_tls()
-    if tls is not None and target.ssl_cert is not None:
-        tls.load_cert_chain(target.ssl_cert, target.ssl_key)
+    tls = required_context(target)
     connection = _Connection(
         host=target.host,
         port=target.port,
@@ -130,6 +131,7 @@ def connect(
         # UTF-8.
         password=target.password.reveal().encode(),
         ssl=tls,
+        ssl_disabled=target.ssl_mode is SslMode.DISABLED,
         connect_timeout=max(1, round(timeout_seconds_max)),
         read_timeout=timeout_seconds_max,
         write_timeout=timeout_seconds_max,
@@ -140,6 +142,8 @@ def connect(
         cursorclass=DictCursor,
         defer_connect=True,
     )
+    if tls is None and target.ssl_mode is SslMode.PREFERRED:
+        connection.ctx = optional_context(target)
     connection.may_send_cleartext = target.enable_cleartext_plugin
     connection.may_trust_public_key = target.get_server_public_key
     connection.connect()
@@ -150,19 +154,6 @@ def connect(
 def way_to(target: ServerTarget, *, seconds_max: float) -> Way:
     """Return the function that opens a new connection to a server."""
     return lambda: connect(target, timeout_seconds_max=seconds_max)
-
-
-def _unverified_tls() -> ssl.SSLContext:
-    """Return a context that accepts any certificate, as the mysql client without a CA."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-@lru_cache(maxsize=1)
-def _shared_tls() -> ssl.SSLContext:
-    return _unverified_tls()
 
 
 @lru_cache(maxsize=_COLUMNS_KEPT)
@@ -183,6 +174,7 @@ class _Connection(_Base):
     _is_greeted = False
     _public_key: bytes | None = None
     _stream: Any = None
+    ctx: ssl.SSLContext
     _received = b""  # from the stream, the first `_taken` bytes of it read by PyMySQL
     _taken = 0
     may_send_cleartext = False
@@ -194,7 +186,9 @@ class _Connection(_Base):
         self._begin_answer(HANDSHAKE_BYTES_MAX)
         try:
             super().connect(sock)
-        except (pymysql.MySQLError, OSError, MemoryError):
+        except (pymysql.MySQLError, OSError, MemoryError) as error:
+            if is_too_old(error):
+                raise TlsTooOld from error
             raise
         except Exception as error:
             raise MalformedAnswer(error) from error
@@ -380,7 +374,7 @@ class _Connection(_Base):
         if isinstance(options, ssl.SSLContext):
             return options
         assert options == {}, "only contexts are given, or nothing"
-        return _shared_tls()
+        return unverified_context()
 
 
 class _Result(_ResultBase):  # type: ignore[misc]  # the stubs name no method of it

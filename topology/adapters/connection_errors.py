@@ -30,6 +30,17 @@ class MalformedAnswer(pymysql.err.OperationalError):
         )
 
 
+class TlsTooOld(pymysql.err.OperationalError):
+    """The server offers TLS, but no version of it that this machine accepts."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            CR.CR_SSL_CONNECTION_ERROR,
+            "the server offers only old versions of TLS (1.0 or 1.1), which OpenSSL on this machine"
+            " refuses; ssl=disabled connects without TLS",
+        )
+
+
 class PasswordNotSent(pymysql.err.OperationalError):
     """The server requested the password itself, and the connection is not protected."""
 

@@ -8,6 +8,7 @@
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import NoReturn
 
 
@@ -54,6 +55,29 @@ class Secret:
 NO_PASSWORD = Secret("")
 
 
+class SslMode(Enum):
+    """Whether a connection is encrypted and the server verified; the values of `ssl-mode`.
+
+    The modes of the mysql client ("Command Options for Encrypted Connections"), weakest first:
+
+    * DISABLED never encrypts. PREFERRED encrypts if the server offers it.
+    * REQUIRED encrypts or fails. None of these three verifies the server.
+    * VERIFY_CA also verifies that a given authority signed the server's certificate, and
+      VERIFY_IDENTITY that the certificate has the name or address of the host.
+    """
+
+    DISABLED = "disabled"
+    PREFERRED = "preferred"
+    REQUIRED = "required"
+    VERIFY_CA = "verify_ca"
+    VERIFY_IDENTITY = "verify_identity"
+
+    @property
+    def verifies(self) -> bool:
+        """Return whether the server's certificate is verified."""
+        return self in (SslMode.VERIFY_CA, SslMode.VERIFY_IDENTITY)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerTarget:
     """One server to read: its name in the reports, its address, and the account."""
@@ -64,10 +88,10 @@ class ServerTarget:
     user: str
     password: Secret = NO_PASSWORD
     unix_socket: str | None = None
-    ssl_ca: str | None = None
-    ssl_cert: str | None = None
+    ssl_mode: SslMode = SslMode.PREFERRED
+    ssl_ca: str | None = None  # exactly if the mode verifies
+    ssl_cert: str | None = None  # both or neither
     ssl_key: str | None = None
-    ssl_required: bool = False
     # The mysql client's options of these names: what may be sent over TCP without TLS.
     enable_cleartext_plugin: bool = False
     get_server_public_key: bool = False
@@ -77,3 +101,5 @@ class ServerTarget:
             raise ValueError("a server needs a name")
         if not 0 < self.port < 1 << 16:
             raise ValueError(f"{self.name}: port {self.port} is not a TCP port")
+        if self.ssl_mode.verifies != (self.ssl_ca is not None):
+            raise ValueError(f"{self.name}: a file of authorities belongs to a mode that verifies")

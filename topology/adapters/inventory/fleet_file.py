@@ -5,7 +5,7 @@
 3. It decides the source of every server's account. Later code does not choose between sources.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from topology.adapters.consumer_source import ConsumerSource
-from topology.adapters.inventory.accounts import NO_USER, AccountSource, ServerEntry
+from topology.adapters.inventory.account_files import AccountFiles
+from topology.adapters.inventory.accounts import AccountSource, NoUser, ServerEntry, TlsProblem
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.fleet_consumers import consumers_of, refuse_open_commands
@@ -29,8 +30,7 @@ from topology.adapters.inventory.fleet_settings import settings_of
 from topology.adapters.inventory.listed_clusters import ListedPlace, list_servers
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.problem_words import path_text, problems_of
-from topology.adapters.inventory.secrets import Warn, WarnOnce
-from topology.adapters.inventory.targets import target_of
+from topology.adapters.inventory.server_sections import source_of, tls_of, with_defaults
 from topology.adapters.inventory.yaml_places import Path as Place
 from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
 from topology.documents.label_records import Labels
@@ -41,7 +41,11 @@ PROBLEMS_SHOWN_MAX: Final = 50
 
 
 def load_fleet(
-    path: Path, *, environment: Mapping[str, str], warn: Warn, cluster: str | None = None
+    path: Path,
+    *,
+    environment: Mapping[str, str],
+    warn: Callable[[str], None],
+    cluster: str | None = None,
 ) -> Fleet:
     """Read a fleet file, or one cluster of it, and run its commands that list servers.
 
@@ -55,7 +59,9 @@ def load_fleet(
     return replace(fleet, is_partial=is_partial, is_listed=bool(reading.listed))
 
 
-def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: Warn) -> Fleet:
+def parse_fleet(
+    text: str, *, name: str, environment: Mapping[str, str], warn: Callable[[str], None]
+) -> Fleet:
     """Read the text of a fleet file. Raises InventoryProblem with every problem in it."""
     reading, section = _begin(text, name)
     listed, _ = reading.with_listed(section, environment, None)
@@ -108,11 +114,12 @@ def _text_of(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A server, and the places in the file that define it and its password."""
+    """A server, and the places in the file that define it, its password and its TLS settings."""
 
     entry: ServerEntry
     place: Place
     password_place: Place
+    tls_place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +204,16 @@ class _Reading:
             *settings,
         )
 
-    def fleet(self, section: FleetSection, environment: Mapping[str, str], warn: Warn) -> Fleet:
+    def fleet(
+        self, section: FleetSection, environment: Mapping[str, str], warn: Callable[[str], None]
+    ) -> Fleet:
         """Return the contents of the file with every account. Raises InventoryProblem."""
         clusters = self._clusters(section)
-        once = WarnOnce(warn)
+        files = AccountFiles(environment, warn)
         found = tuple(
             Cluster(
                 each.name,
-                tuple(self._targets(each.servers, environment, once)),
+                tuple(self._targets(each.servers, files)),
                 each.consumers,
                 each.labels,
             )
@@ -214,20 +223,23 @@ class _Reading:
         self._raise_problems()
         return Fleet(found, *settings)
 
-    def _targets(
-        self, servers: Iterable[_Placed], environment: Mapping[str, str], warn: Warn
-    ) -> Iterator[ServerTarget]:
+    def _targets(self, servers: Iterable[_Placed], files: AccountFiles) -> Iterator[ServerTarget]:
         for each in servers:
-            account = each.entry.account
             try:
-                user, password = account.look_up(environment=environment, warn=warn)
+                yield each.entry.target(files)
+            except NoUser as problem:
+                self.note(each.place, str(problem))
+            except TlsProblem as problem:
+                self._note_once(each.tls_place, str(problem))
             except InventoryProblem as problem:
                 self.note(each.password_place, str(problem))
-                continue
-            if user is None:
-                self.note(each.place, NO_USER)
-                continue
-            yield target_of(each.entry.dsn, name=each.entry.name, user=user, password=password)
+
+    def _note_once(self, place: Place, problem: str) -> None:
+        """Note a problem of the defaults that all servers have."""
+        before = len(self.problems)
+        self.note(place, problem)
+        if self.problems[-1] in self.problems[:before]:
+            self.problems.pop()
 
     def _raise_problems(self) -> None:
         if self.problems:
@@ -236,6 +248,8 @@ class _Reading:
     def _clusters(self, section: FleetSection) -> list[_PlacedCluster]:
         """Return the clusters in order of name; record all but account problems."""
         self._password_source(section.defaults.password, ("defaults", "password"))
+        if contradiction := tls_of(section.defaults).contradiction:
+            self.note(("defaults",), contradiction)
         clusters: dict[str, Place] = {}
         endpoints: dict[str, Place] = {}
         found: list[_PlacedCluster] = []
@@ -280,7 +294,7 @@ class _Reading:
                 )
                 return None
             try:
-                return _with_defaults(parse_dsn(server.dsn), defaults)
+                return parse_dsn(server.dsn)
             except InventoryProblem as problem:
                 self.note((*place, "dsn"), str(problem))
                 return None
@@ -289,35 +303,33 @@ class _Reading:
             return None
         if server.unix_socket is not None and server.port is not None:
             self.note((*place, "port"), "a unix socket has no port")
-        dsn = Dsn(
+        return Dsn(
             host=server.host or "localhost",
             port=server.port or defaults.port or PORT_DEFAULT,
             user=server.user,
             unix_socket=server.unix_socket,
-            ssl_ca=server.ssl_ca,
-            ssl_cert=server.ssl_cert,
-            ssl_key=server.ssl_key,
-            ssl_required=server.ssl is not None,
+            tls=tls_of(server),
             enable_cleartext_plugin=server.enable_cleartext_plugin is not None,
             get_server_public_key=server.get_server_public_key is not None,
         )
-        return _with_defaults(dsn, defaults)
 
     def _placed(
         self, server: ServerSection, dsn: Dsn, defaults: Account, place: Place
     ) -> _Placed | None:
         """Return a server with the source of its account; its own settings precede the defaults."""
-        if (dsn.ssl_cert is None) != (dsn.ssl_key is None):
-            self.note(place, "has only one of ssl_cert and ssl_key; both are required")
+        complete = with_defaults(dsn, defaults)
+        if problem := dsn.tls.contradiction or complete.tls.half_certificate:
+            self.note(place, problem)
             return None
         own = server.password
         where: Place = (*place, "password")
-        if own is not None and dsn.option_file is not None:
-            self.note(where, "the dsn also has an option_file; use only one of the two")
+        of_dsn = source_of(dsn)
+        if own is not None and of_dsn is not None:
+            self.note(where, "the dsn also has one; use only one of the two")
             return None
         self._password_source(own, where)
-        if own is None and dsn.option_file is not None:
-            own, where = PasswordSource(option_file=dsn.option_file, group=dsn.group), place
+        if own is None and of_dsn is not None:
+            own, where = of_dsn, place
         if own is None:
             own, where = defaults.password, ("defaults", "password")
         own = own or PasswordSource()
@@ -327,14 +339,20 @@ class _Reading:
             env=own.env,
             option_file=own.option_file,
             group=own.group,
+            login_path=own.login_path,
+            password_file=own.password_file,
         )
-        return _Placed(ServerEntry(server.name, dsn, account), place, where)
+        tls_place: Place = ("defaults",) if dsn.tls.is_empty else place
+        return _Placed(ServerEntry(server.name, complete, account), place, where, tls_place)
 
     def _password_source(self, source: PasswordSource | None, place: Place) -> None:
         if source is None:
             return
-        if (source.env is None) == (source.option_file is None):
-            self.note(place, "requires exactly one of env and option_file")
+        sources = (source.env, source.option_file, source.login_path, source.password_file)
+        if sum(each is not None for each in sources) != 1:
+            self.note(
+                place, "requires exactly one of env, option_file, login_path and password_file"
+            )
         elif source.group is not None and source.option_file is None:
             self.note(place, "has a group without an option_file")
 
@@ -344,26 +362,3 @@ class _Reading:
                 ("limits", "servers_max"),
                 f"{count:,} servers are more than servers_max, {limits.servers_max:,}",
             )
-
-
-def _with_defaults(dsn: Dsn, defaults: Account) -> Dsn:
-    """Return a DSN completed from the defaults, except for the account."""
-    own_certificate = dsn.ssl_cert is not None or dsn.ssl_key is not None
-    return Dsn(
-        host=dsn.host,
-        port=dsn.port,
-        user=dsn.user,
-        unix_socket=dsn.unix_socket,
-        option_file=dsn.option_file,
-        group=dsn.group,
-        ssl_ca=dsn.ssl_ca or defaults.ssl_ca,
-        ssl_cert=dsn.ssl_cert if own_certificate else defaults.ssl_cert,
-        ssl_key=dsn.ssl_key if own_certificate else defaults.ssl_key,
-        ssl_required=dsn.ssl_required or defaults.ssl is not None,
-        enable_cleartext_plugin=(
-            dsn.enable_cleartext_plugin or defaults.enable_cleartext_plugin is not None
-        ),
-        get_server_public_key=(
-            dsn.get_server_public_key or defaults.get_server_public_key is not None
-        ),
-    )

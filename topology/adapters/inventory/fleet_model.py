@@ -39,11 +39,13 @@ class FileSection(BaseModel):
 
 
 class PasswordSource(FileSection):
-    """The source of a password: an environment variable, or an option file."""
+    """The source of a password: an environment variable, or a file of one of three kinds."""
 
     env: Text | None = None
     option_file: Text | None = None
     group: Text | None = None
+    login_path: Text | None = None
+    password_file: Text | None = None
 
 
 class Account(FileSection):
@@ -52,7 +54,7 @@ class Account(FileSection):
     user: Text | None = None
     password: PasswordSource | None = None
     port: Port | None = None
-    ssl: Literal["required"] | None = None
+    ssl: Literal["disabled", "preferred", "required", "verify_ca", "verify_identity"] | None = None
     ssl_ca: Text | None = None
     ssl_cert: Text | None = None
     ssl_key: Text | None = None

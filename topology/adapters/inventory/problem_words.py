@@ -59,8 +59,8 @@ def _in_words(error: Any, sections: Sections) -> str:  # noqa: ANN401 - a dict o
         )
     if key == "password" and error["type"] == "model_type":
         return (
-            "this file must not contain a password; configure its source: {env: NAME}, or"
-            " {option_file: FILE, group: NAME}"
+            "this file must not contain a password; configure its source: {env: NAME},"
+            " {password_file: FILE}, {option_file: FILE, group: NAME} or {login_path: NAME}"
         )
     if error["type"] in _WORDS:
         return _WORDS[error["type"]]

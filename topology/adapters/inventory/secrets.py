@@ -1,9 +1,7 @@
-"""Finds passwords: environment, option file, prompt. It returns each as a `Secret`.
+"""Finds passwords in the environment and in files of their own. It returns each as a `Secret`.
 
-1. The order is: the input at the prompt; the option file in the DSN or the configuration;
-   GTID_AUDIT_PASSWORD; MYSQL_PWD; the empty password.
-2. It reads only a file that the operator specified, never ~/.my.cnf.
-3. No message repeats a line of an option file.
+1. The order of all sources is that of targets.py (for a DSN) and accounts.py (for a fleet file).
+2. No message repeats a part of a file.
 """
 
 import os
@@ -12,15 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from topology.adapters.inventory.option_file import (
-    GROUPS_DEFAULT,
-    OptionFileProblem,
-    read_option_file,
-)
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.readings.target import NO_PASSWORD, Secret
+from topology.readings.target import Secret
 
 ENVIRONMENT: Final = ("GTID_AUDIT_PASSWORD", "MYSQL_PWD")
+PASSWORD_BYTES_MAX: Final = 4096
 
 Warn = Callable[[str], None]
 
@@ -39,12 +33,12 @@ class WarnOnce:
             self._warn(text)
 
 
-def password_from_environment(environment: Mapping[str, str]) -> Secret:
-    """Return the password of the environment; the empty one if no variable has it."""
+def password_from_environment(environment: Mapping[str, str]) -> Secret | None:
+    """Return the password of the environment; None if no variable has one."""
     for name in ENVIRONMENT:
         if name in environment:
             return Secret(environment[name])
-    return NO_PASSWORD
+    return None
 
 
 def password_from_variable(name: str, environment: Mapping[str, str]) -> Secret:
@@ -54,31 +48,33 @@ def password_from_variable(name: str, environment: Mapping[str, str]) -> Secret:
     return Secret(environment[name])
 
 
-def account_from_option_file(
-    file: str, *, group: str | None, warn: Warn
-) -> tuple[str | None, Secret | None]:
-    """Return user and password of an option file, None for what it does not contain.
+def password_from_file(file: str, *, warn: Warn) -> Secret:
+    """Return the password that is the content of a file, without the end of its line.
 
-    Without a group, [client] and then [gtid-audit] are read; with one, only that.
+    Such files are the secrets of Docker, Kubernetes and systemd. Blanks belong to the password.
 
     Raises:
-        InventoryProblem: the file cannot be read, is writable by any user, or has no such group.
+        InventoryProblem: the file cannot be read, is writable by any user, is empty, or has more
+            than one line.
     """
+    path = expanded(file)
+    look_at_mode(path, warn)
     try:
-        path = Path(file).expanduser()
-    except RuntimeError:  # a process without a home directory, as on a cluster's executors
-        raise InventoryProblem(f"{file}: no home directory is known to this process") from None
-    _look_at_mode(path, warn)
-    groups = (group,) if group is not None else GROUPS_DEFAULT
+        with path.open("rb") as opened:
+            content = opened.read(PASSWORD_BYTES_MAX + 2)
+    except OSError as error:
+        raise InventoryProblem(f"{path}: {error.strerror or error}") from error
+    line = content.removesuffix(b"\n").removesuffix(b"\r")
+    if len(line) > PASSWORD_BYTES_MAX:
+        raise InventoryProblem(f"{path}: longer than {PASSWORD_BYTES_MAX:,} bytes")
+    if not line:
+        raise InventoryProblem(f"{path}: is empty; expected a password")
+    if b"\n" in line or b"\0" in line:
+        raise InventoryProblem(f"{path}: expected one line with the password, and nothing else")
     try:
-        found = read_option_file(path, groups=groups)
-    except OptionFileProblem as problem:
-        raise InventoryProblem(str(problem)) from problem
-    if group is not None and group not in found.groups:
-        there = ", ".join(f"[{name}]" for name in found.groups) or "none"
-        raise InventoryProblem(f"{path}: no group [{group}]; groups in the file: {there}")
-    password = found.values.get("password")
-    return found.values.get("user"), None if password is None else Secret(password)
+        return Secret(line.decode())
+    except UnicodeDecodeError:
+        raise InventoryProblem(f"{path}: not UTF-8") from None
 
 
 def environment() -> Mapping[str, str]:
@@ -86,7 +82,20 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
-def _look_at_mode(path: Path, warn: Warn) -> None:
+def expanded(file: str) -> Path:
+    """Return a path in which `~` is the home directory. Raises InventoryProblem without one."""
+    try:
+        return Path(file).expanduser()
+    except RuntimeError:  # a process without a home directory, as on a cluster's executors
+        raise InventoryProblem(f"{file}: no home directory is known to this process") from None
+
+
+def look_at_mode(path: Path, warn: Warn) -> None:
+    """Refuse a file that any user can write, and warn of one that any user can read.
+
+    A group may read it: that is how Kubernetes (fsGroup) and systemd pass secrets to a user. Raises
+    InventoryProblem.
+    """
     try:
         mode = path.stat().st_mode
     except OSError as error:

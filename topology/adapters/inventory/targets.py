@@ -1,49 +1,125 @@
-"""Converts addresses to servers to which gtid-audit can connect: names, accounts, passwords.
+"""Converts DSNs to servers to which gtid-audit can connect: addresses, accounts, TLS.
 
-This module combines a `Dsn` with its secret. `pair` uses it; fleet_file.py does the same for a
-fleet.
+How it works
+------------
+Each value comes from the first place that has it:
+
+1. for the password: the prompt (--ask-password);
+2. the DSN, and the file that it names: option_file, login_path or password_file;
+3. for the password: GTID_AUDIT_PASSWORD, then MYSQL_PWD;
+4. the files of the user, as the mysql client reads them: ~/.mylogin.cnf, then ~/.my.cnf. Only
+   commands that a user runs read them (`reads_defaults`), not the data sources of Spark.
+
+The client ranks MYSQL_PWD below its files. Here it keeps the rank that it had before the files of
+the user were read: a service whose unit sets it must not change its account because of a file in a
+home directory.
+
+accounts.py does the same for the servers of a fleet file.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import quote
 
-from topology.adapters.inventory.dsn import SCHEME, Dsn, endpoint_of, parse_dsn
+from topology.adapters.inventory.account_files import AccountFiles
+from topology.adapters.inventory.dsn import SCHEME, Dsn, WrittenDsn, endpoint_of, read_dsn
+from topology.adapters.inventory.option_meanings import NO_OPTIONS, ClientOptions
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.adapters.inventory.secrets import (
-    Warn,
-    account_from_option_file,
-    password_from_environment,
-)
-from topology.readings.target import Secret, ServerTarget
+from topology.adapters.inventory.secrets import Warn, password_from_environment
+from topology.adapters.inventory.tls_choice import TlsChoice
+from topology.readings.target import NO_PASSWORD, Secret, ServerTarget, SslMode
 
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The sources of passwords in this run: see secrets.py for the order."""
+    """The sources of accounts in this run."""
 
     environment: Mapping[str, str]
     warn: Warn
     typed: Secret | None = None
+    reads_defaults: bool = False
+    files: AccountFiles = field(init=False, compare=False, repr=False)
 
-    def target(self, name: str, dsn: Dsn) -> ServerTarget:
-        """Return one address with its user and password. Raises InventoryProblem."""
-        user, password = dsn.user, None
-        if dsn.option_file is not None:
-            file_user, password = account_from_option_file(
-                dsn.option_file, group=dsn.group, warn=self.warn
-            )
-            user = user or file_user
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", AccountFiles(self.environment, self.warn))
+
+    def target(self, text: str) -> ServerTarget:
+        """Return the server of a DSN, with its address as its name. Raises InventoryProblem."""
+        return self.located(text).target()
+
+    def located(self, text: str) -> "LocatedServer":
+        """Return the address of a DSN, and what the files say about it. Raises InventoryProblem."""
+        written = read_dsn(text)
+        named = self._named(written)
+        options = named.over(self._defaults())
+        dsn = written.completed(
+            host=options.host, port=options.port, unix_socket=options.unix_socket
+        )
+        _refuse_file_as_socket(dsn)
+        return LocatedServer(self, dsn, named)
+
+    def password_of(self, dsn: Dsn, named: ClientOptions) -> Secret:
+        """Return the password of an address, the empty one if no source has one.
+
+        Raises InventoryProblem.
+        """
+        if self.typed is not None:
+            return self.typed
+        if dsn.password_file is not None:
+            return self.files.password(dsn.password_file)
+        return (
+            named.password_or_problem()
+            or password_from_environment(self.environment)
+            or self._defaults().password_or_problem()
+            or NO_PASSWORD
+        )
+
+    def options_over(self, named: ClientOptions) -> ClientOptions:
+        """Return the options of the file that a DSN names, completed by those of the user."""
+        return named.over(self._defaults())
+
+    def _named(self, written: WrittenDsn) -> ClientOptions:
+        options = written.options
+        if "option_file" in options:
+            return self.files.option_file(options["option_file"], group=options.get("group"))
+        if "login_path" in options:
+            return self.files.login_path(options["login_path"])
+        return NO_OPTIONS
+
+    def _defaults(self) -> ClientOptions:
+        return self.files.defaults() if self.reads_defaults else NO_OPTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedServer:
+    """The address of a DSN, before its account is looked up."""
+
+    accounts: Accounts
+    dsn: Dsn
+    named: ClientOptions
+
+    def target(self) -> ServerTarget:
+        """Return the server with its account. Raises InventoryProblem."""
+        endpoint = self.dsn.endpoint
+        options = self.accounts.options_over(self.named)
+        user = self.dsn.user or options.user
         if user is None:
             raise InventoryProblem(
-                f"{name}: no user: write mysql://user@… or 'user' in an option file"
+                f"{endpoint}: no user: write user@host, or 'user' in an option file (~/.my.cnf)"
             )
-        found = self.typed or password or password_from_environment(self.environment)
-        return target_of(dsn, name=name, user=user, password=found)
+        try:
+            tls = self.dsn.tls.with_mode().over(options.tls).settled()
+            self.accounts.files.check_tls(tls)
+        except InventoryProblem as problem:
+            raise InventoryProblem(f"{endpoint}: {problem}") from None
+        password = self.accounts.password_of(self.dsn, self.named)
+        return target_of(self.dsn, tls, name=endpoint, user=user, password=password)
 
 
-def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarget:
-    """Return the target of an address and an account."""
+def target_of(dsn: Dsn, tls: TlsChoice, *, name: str, user: str, password: Secret) -> ServerTarget:
+    """Return the target of an address and an account; `tls` is settled."""
+    assert tls.mode is not None, "it is settled"
     return ServerTarget(
         name=name,
         host=dsn.host,
@@ -51,10 +127,10 @@ def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarg
         user=user,
         password=password,
         unix_socket=dsn.unix_socket,
-        ssl_ca=dsn.ssl_ca,
-        ssl_cert=dsn.ssl_cert,
-        ssl_key=dsn.ssl_key,
-        ssl_required=dsn.ssl_required,
+        ssl_mode=tls.mode,
+        ssl_ca=tls.ca,
+        ssl_cert=tls.cert,
+        ssl_key=tls.key,
         enable_cleartext_plugin=dsn.enable_cleartext_plugin,
         get_server_public_key=dsn.get_server_public_key,
     )
@@ -62,9 +138,10 @@ def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarg
 
 def dsn_of(target: ServerTarget) -> str:
     """Return the DSN that leads to a target, without its password."""
+    is_default = target.ssl_mode is SslMode.PREFERRED and target.ssl_cert is None
     options = {
         "unix_socket": target.unix_socket,
-        "ssl": "required" if target.ssl_required else None,
+        "ssl": None if is_default else target.ssl_mode.value,
         "ssl_ca": target.ssl_ca,
         "ssl_cert": target.ssl_cert,
         "ssl_key": target.ssl_key,
@@ -78,25 +155,38 @@ def dsn_of(target: ServerTarget) -> str:
 
 def targets_of(dsns: Sequence[str], accounts: Accounts) -> tuple[ServerTarget, ...]:
     """Return servers with their addresses as names, in this order. Raises InventoryProblem."""
-    parsed = [_parsed(str(number), text) for number, text in enumerate(dsns, start=1)]
+    located = [_located(str(number), text, accounts) for number, text in enumerate(dsns, start=1)]
     seen: set[object] = set()
-    for each in parsed:
-        if each.identity in seen:
-            raise InventoryProblem(f"two DSNs refer to the same server: {each.endpoint}")
-        seen.add(each.identity)
-    return tuple(accounts.target(each.endpoint, each) for each in parsed)
+    for each in located:
+        if each.dsn.identity in seen:
+            raise InventoryProblem(f"two DSNs refer to the same server: {each.dsn.endpoint}")
+        seen.add(each.dsn.identity)
+    return tuple(each.target() for each in located)
 
 
 def pair_targets(dsn_a: str, dsn_b: str, accounts: Accounts) -> tuple[ServerTarget, ServerTarget]:
     """Return the two servers of a pair, with their addresses as names. Raises InventoryProblem."""
-    first, second = _parsed("A", dsn_a), _parsed("B", dsn_b)
-    if first.identity == second.identity:
+    first, second = _located("A", dsn_a, accounts), _located("B", dsn_b, accounts)
+    if first.dsn.identity == second.dsn.identity:
         raise InventoryProblem("both DSNs refer to the same server")
-    return accounts.target(first.endpoint, first), accounts.target(second.endpoint, second)
+    return first.target(), second.target()
 
 
-def _parsed(which: str, text: str) -> Dsn:
+def _located(which: str, text: str, accounts: Accounts) -> LocatedServer:
     try:
-        return parse_dsn(text)
+        return accounts.located(text)
     except InventoryProblem as problem:
         raise InventoryProblem(str(problem).replace("the DSN", f"DSN {which}", 1)) from None
+
+
+def _refuse_file_as_socket(dsn: Dsn) -> None:
+    """Refuse a path at which there is something else than a socket, such as a fleet file."""
+    if dsn.unix_socket is None:
+        return
+    path = Path(dsn.unix_socket)
+    try:
+        is_other = path.exists() and not path.is_socket()
+    except OSError:  # not accessible: connecting reports it
+        return
+    if is_other:
+        raise InventoryProblem(f"{path}: not a unix socket; a fleet file is given with --fleet")

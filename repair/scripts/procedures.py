@@ -9,6 +9,7 @@ from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
+    ChangeDefinition,
     InjectEmpty,
     MakeRowsAlike,
     MovePast,
@@ -25,6 +26,7 @@ from repair.scripts.channel_procedures import (
     start_channel,
     stop_channel,
 )
+from repair.scripts.definition_procedures import change_definition
 from repair.scripts.other_servers import checks_before
 from repair.scripts.procedure import Procedure, Setting
 from repair.scripts.replay_procedures import redo_transactions, undo_rows
@@ -48,6 +50,7 @@ _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
     MakeRowsAlike: make_rows_alike,
     UndoRows: undo_rows,
     RedoTransactions: redo_transactions,
+    ChangeDefinition: change_definition,
 }
 
 

@@ -16,6 +16,7 @@ from repair.strategies import manual_instructions as manual
 from repair.strategies.configuring import configure, raise_retention
 from repair.strategies.conflicts import resolve_conflict
 from repair.strategies.data_repair import data_repair
+from repair.strategies.definition_repair import repair_definition
 from repair.strategies.fetching_again import refetch
 from repair.strategies.instruction_context import Situation, Text, always
 from repair.strategies.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
@@ -85,11 +86,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
         "on both servers, compare the rows of the tables that the transactions changed"
         " (`gtid-audit binlog show` lists the tables and rows), then audit again"
     ),
-    "repair_definition": _noted(
-        "run `gtid-audit schema drift` for the two servers; on the replica, in a session with"
-        " `SET sql_log_bin = 0`, run the SQL that it prints for each object; then audit again with"
-        " --definitions"
-    ),
+    "repair_definition": _planned(repair_definition),
     "rebuild_position": _by_hand(manual.rebuild_position),
 }
 

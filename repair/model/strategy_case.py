@@ -77,6 +77,8 @@ class Proposal:
     actions: tuple[Action, ...]
     warnings: tuple[str, ...] = ()
     saved: tuple[SavedContent, ...] = ()
+    # What the finding is about and no action repairs, with the reason. It stays a finding.
+    stays: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

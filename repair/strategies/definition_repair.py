@@ -30,8 +30,6 @@ from repair.strategies.definition_scenarios import Handling
 from topology.catalogue.findings import Severity
 
 CHOICE: Final = "--strategy S2=repair_definition"
-# With this a warning begins that is about what a plan leaves, not about what it does.
-STAYS: Final = "stays as it is: "
 BY_HAND: Final = (
     "by hand: run `gtid-audit schema drift` for the two servers; on the replica, in a session with"
     " `SET sql_log_bin = 0`, run the SQL that it prints for each object; then audit again with"
@@ -80,7 +78,8 @@ def repair_definition(case: Case) -> Outcome:
         return Refusal(f"{_reasons(stays) or 'nothing differs now'}; {BY_HAND}")
     return Proposal(
         tuple(each.action for each in planned if each.action is not None),
-        (*_warnings(planned, unclear), *(f"{STAYS}{_reason(each)}" for each in stays)),
+        tuple(_warnings(planned, unclear)),
+        stays=tuple(map(_reason, stays)),
     )
 
 

@@ -25,8 +25,9 @@ from typing import Final
 from repair.content.definition_parts import DefinitionsRead
 from repair.model.replication_model import below
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
-from repair.strategies.definition_changes import Change, Ends, changes_of
+from repair.strategies.definition_changes import changes_of
 from repair.strategies.definition_scenarios import Handling
+from repair.strategies.planned_definition import Change, Ends
 from topology.catalogue.findings import Severity
 
 CHOICE: Final = "--strategy S2=repair_definition"

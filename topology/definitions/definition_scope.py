@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from binlog.quoting import quote_identifier
 from topology.definitions.canonical import CanonicalDefinition
 from topology.definitions.ddl_searches import concerns, names_of, triggered_tables
 from topology.definitions.schema_objects import ObjectKey, ObjectKind
@@ -16,7 +17,13 @@ class DefinitionScope:
     table: str = ""
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.table}" if self.table else self.schema
+        """Return the name as an operand is written: with backquotes where it needs them."""
+        if not self.table:
+            return self.schema
+        return ".".join(
+            quote_identifier(each) if {".", "`"} & {*each} else each
+            for each in (self.schema, self.table)
+        )
 
     def includes(self, key: ObjectKey, *definitions: CanonicalDefinition | None) -> bool:
         """Return whether an object is in scope; of a trigger, its table decides."""

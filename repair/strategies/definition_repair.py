@@ -69,10 +69,8 @@ def repair_definition(case: Case) -> Outcome:
         if each.drift.severity is not Severity.INFO
         for change in changes_of(each, ends)
     ]
-    if any(
-        each.is_of_table and not _is_planned(each, is_chosen=case.is_chosen) for each in changes
-    ):
-        changes = [_after_tables(each) for each in changes]
+    if not all(_is_planned(each, is_chosen=case.is_chosen) for each in changes):
+        changes = [_after_others(each) for each in changes]
     planned = [each for each in changes if _is_planned(each, is_chosen=case.is_chosen)]
     stays = [each for each in changes if each not in planned]
     if not planned:
@@ -96,11 +94,11 @@ def _unclear(case: Case, read: DefinitionsRead) -> str:
     return ""
 
 
-def _after_tables(change: Change) -> Change:
+def _after_others(change: Change) -> Change:
     """Return a change that is not automatic if it is of a view: what it uses may be missing."""
     if change.is_of_table or change.action is None:
         return change
-    why = "a table that it may use stays different"
+    why = "a table, view or function that it may use stays different"
     return replace(change, handling=Handling.SELECTED, why=why, warning=why)
 
 

@@ -25,8 +25,9 @@ from repair.repair_plan import (
     content_shown,
     differing_rows,
 )
+from repair.strategies.done_by_hand import by_hand
 from repair.strategies.refused_before import fits_by_now
-from repair.strategies.strategy_registry import PLANNERS, by_hand
+from repair.strategies.strategy_registry import PLANNERS
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
 from topology.catalogue.strategy_table import STRATEGIES, is_only_selected, variants_of
 from topology.readings.snapshot import ReadServer

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from topology.definitions.compared_pairs import ComparedPair
     from topology.definitions.definition_scope import DefinitionScope
     from topology.definitions.object_drift import ObjectDrift, PairDrift
-    from topology.definitions.schema_objects import ObjectKey
 
 READINGS_MAX: Final = 2  # of a pair: DDL that is then still on its way is S1
 CHANGES_MAX: Final = 6  # changed clauses that are kept of an object
@@ -186,7 +185,7 @@ class _Looked:
             ):
                 continue
             is_more = all(one.value.endswith(" more") for one in each.classes)
-            if is_more and any(_has(one, each.key) or self._drops(one, each) for one in sources):
+            if is_more and any(one.has(each.key) or self._drops(one, each) for one in sources):
                 continue  # another source of the replica has it, or has just dropped it
             yield _in_short(
                 each,
@@ -222,16 +221,6 @@ class _Looked:
         names = (self.pair.source, self.pair.replica)
         modes = [self.servers[name].reader.settings.get("gtid_mode") for name in names]
         return all(mode == "ON" for mode in modes)
-
-
-def _has(server: "DefinitionServer", key: "ObjectKey") -> bool:
-    """Return whether a server has an object. Names are compared as the replica compares them."""
-    objects = server.objects
-    if objects is None:
-        return False
-    return key in objects.objects or (
-        objects.folds_names and key.folded() in {each.folded() for each in objects.objects}
-    )
 
 
 def _in_short(

@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from gtid_audit.exits import UsageProblem
-from gtid_audit.operands.cluster_of_dsns import pair_to_read
-from gtid_audit.operands.load_fleet import cluster_to_read
 from gtid_audit.operands.plan_servers import PlanServers
 from gtid_audit.operands.scope_of_definitions import flags_of
 from gtid_audit.tasks.applied_repair import load_directory
@@ -33,7 +31,6 @@ from repair.adapters.journal import Journal
 from repair.plan_parts import STAYS, UNSEEN
 from topology.catalogue.findings import Severity
 from topology.definitions.definition_scope import DefinitionScope
-from topology.policy import Policy
 
 _OF_DEFINITIONS: Final = ("S1", "S2")
 
@@ -87,12 +84,7 @@ class Reconciling:
 
     def _read(self, name: str) -> AuditedCluster:
         """Read and audit a cluster, or only the definitions of the scope."""
-        dsns, fleet = self.servers.dsns, self.servers.fleet
-        if fleet is None:
-            pair = dsns[0], dsns[1]
-            to_read = pair_to_read(*pair, ask=False, seconds_max=None, policy=Policy())
-        else:
-            to_read = cluster_to_read(Path(fleet), name)
+        to_read = self.servers.to_read(name)
         # The content of transactions is another question than definitions.
         content = self.content if self.scope is None else bool(self.content)
         return read_and_audit(

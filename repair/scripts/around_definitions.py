@@ -24,4 +24,4 @@ def around_definition(action: ChangeDefinition, setting: Setting) -> Iterator[Ch
         for each in action.parts
     )
     why = f"{action.server} gets this definition"
-    yield check_of(setting, action.source, guards, why=why, reads_rows=True)
+    yield check_of(setting, action.source, guards, why=why)

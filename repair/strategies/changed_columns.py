@@ -13,7 +13,7 @@ from repair.strategies.added_columns import is_added_at_end, only_default_or_com
 from repair.strategies.definition_scenarios import SCENARIOS, Handling
 from repair.strategies.planned_definition import (
     UNCLEAR,
-    Change,
+    DefinitionChange,
     Ends,
     action_of,
     by_hand,
@@ -52,7 +52,9 @@ def is_of_columns(change: ClauseChange) -> bool:
     return is_column and change.drift_class in {*_COLUMN_CLASSES, DriftClass.CHARSET}
 
 
-def changed_columns(each: DifferingDefinition, changes: list[ClauseChange], ends: Ends) -> Change:
+def changed_columns(
+    each: DifferingDefinition, changes: list[ClauseChange], ends: Ends
+) -> DefinitionChange:
     """Return one ALTER TABLE for all columns: only together they are as on the source."""
     drift = each.drift
     if not ends.print_alike:
@@ -88,7 +90,7 @@ def changed_columns(each: DifferingDefinition, changes: list[ClauseChange], ends
         blocks_writes=slowest == "COPY",
     )
     warning = "; ".join(dict.fromkeys(one.why for one in found if one.why))
-    return Change(label_of(drift, *changes), worst.handling, action, worst.why, warning)
+    return DefinitionChange(label_of(drift, *changes), worst.handling, action, worst.why, warning)
 
 
 def _are_shown(each: DifferingDefinition, ends: Ends) -> bool:

@@ -34,7 +34,7 @@ from repair.strategies.changed_columns import changed_columns, in_order, is_of_c
 from repair.strategies.definition_scenarios import SCENARIOS, Handling
 from repair.strategies.planned_definition import (
     UNCLEAR,
-    Change,
+    DefinitionChange,
     Ends,
     action_of,
     by_hand,
@@ -53,7 +53,7 @@ _RENAMED: Final = ServerVersion(8, 0, 30)  # utf8_ collations are printed as utf
 _ONLINE: Final = "ALGORITHM=INPLACE, LOCK=NONE"
 
 
-def changes_of(each: DifferingDefinition, ends: Ends) -> tuple[Change, ...]:
+def changes_of(each: DifferingDefinition, ends: Ends) -> tuple[DefinitionChange, ...]:
     """Return what repairs one object, in order; a reason for each part that nothing repairs."""
     drift = each.drift
     if each.unread or drift.causes or drift.pending:
@@ -71,7 +71,7 @@ def changes_of(each: DifferingDefinition, ends: Ends) -> tuple[Change, ...]:
     return tuple(_of_table(each, ends))
 
 
-def _of_table(each: DifferingDefinition, ends: Ends) -> Iterator[Change]:
+def _of_table(each: DifferingDefinition, ends: Ends) -> Iterator[DefinitionChange]:
     columns = in_order(each.drift, filter(is_of_columns, each.drift.changes))
     there = True
     if columns:
@@ -96,7 +96,7 @@ def _of_table(each: DifferingDefinition, ends: Ends) -> Iterator[Change]:
 # -- indexes ---------------------------------------------------------------------------------------
 
 
-def _index_fewer(each: DifferingDefinition, change: ClauseChange, ends: Ends) -> Change:
+def _index_fewer(each: DifferingDefinition, change: ClauseChange, ends: Ends) -> DefinitionChange:
     own = change.source
     assert own is not None, "the source has it"
     why = _odd_index(own)
@@ -110,11 +110,11 @@ def _index_fewer(each: DifferingDefinition, change: ClauseChange, ends: Ends) ->
     label = label_of(each.drift, change)
     if own.raw.startswith("UNIQUE") and not ends.has_one_source:
         why = f"rows of other sources of {ends.replica} may have equal values"
-        return Change(label, Handling.SELECTED, action, why, why)
-    return Change(label, Handling.AUTOMATIC, action)
+        return DefinitionChange(label, Handling.SELECTED, action, why, why)
+    return DefinitionChange(label, Handling.AUTOMATIC, action)
 
 
-def _index_more(each: DifferingDefinition, change: ClauseChange, ends: Ends) -> Change:
+def _index_more(each: DifferingDefinition, change: ClauseChange, ends: Ends) -> DefinitionChange:
     clause = change.replica
     assert clause is not None, "the replica has it"
     if clause.name == "PRIMARY":
@@ -124,7 +124,9 @@ def _index_more(each: DifferingDefinition, change: ClauseChange, ends: Ends) -> 
     return _selected_index(each, change, ends, clauses, undo=undo)
 
 
-def _index_different(each: DifferingDefinition, change: ClauseChange, ends: Ends) -> Change:
+def _index_different(
+    each: DifferingDefinition, change: ClauseChange, ends: Ends
+) -> DefinitionChange:
     own, other = change.source, change.replica
     assert own is not None, "both servers have it"
     assert other is not None, "both servers have it"
@@ -139,12 +141,12 @@ def _index_different(each: DifferingDefinition, change: ClauseChange, ends: Ends
 
 def _selected_index(
     each: DifferingDefinition, change: ClauseChange, ends: Ends, clauses: str, *, undo: str
-) -> Change:
+) -> DefinitionChange:
     action = _of_index(each, change, ends, clauses, undo=undo)
     if action is None:
         return by_hand(each.drift, UNCLEAR, change)
     why = f"it may be intended: reports on {ends.replica} may use it"
-    return Change(label_of(each.drift, change), Handling.SELECTED, action, why, why)
+    return DefinitionChange(label_of(each.drift, change), Handling.SELECTED, action, why, why)
 
 
 def _of_index(
@@ -163,7 +165,7 @@ def _odd_index(index: Clause) -> str:
 
 
 _INDEXES: Final[
-    Mapping[DriftClass, Callable[[DifferingDefinition, ClauseChange, Ends], Change]]
+    Mapping[DriftClass, Callable[[DifferingDefinition, ClauseChange, Ends], DefinitionChange]]
 ] = {
     DriftClass.INDEX_FEWER: _index_fewer,
     DriftClass.INDEX_MORE: _index_more,
@@ -174,7 +176,9 @@ _INDEXES: Final[
 # -- the rest --------------------------------------------------------------------------------------
 
 
-def _default_collation(each: DifferingDefinition, change: ClauseChange, ends: Ends) -> Change:
+def _default_collation(
+    each: DifferingDefinition, change: ClauseChange, ends: Ends
+) -> DefinitionChange:
     assert each.drift.source is not None, "both servers have the table"
     if not ends.print_alike:
         return by_hand(each.drift, "the servers name collations differently", change)
@@ -188,14 +192,14 @@ def _default_collation(each: DifferingDefinition, change: ClauseChange, ends: En
     action = action_of(each, ends, [change], clauses, part, undo=f"{table} {old}")
     if action is None:
         return by_hand(each.drift, UNCLEAR, change)
-    return Change(label_of(each.drift, change), Handling.AUTOMATIC, action)
+    return DefinitionChange(label_of(each.drift, change), Handling.AUTOMATIC, action)
 
 
 def _collation(name: str, version: ServerVersion) -> str:
     return name if version >= _RENAMED else name.replace("utf8mb3_", "utf8_")
 
 
-def _view(each: DifferingDefinition, ends: Ends) -> Change:
+def _view(each: DifferingDefinition, ends: Ends) -> DefinitionChange:
     view = each.drift.source
     assert view is not None, "the source has it"
     if not ends.print_alike:
@@ -221,7 +225,7 @@ def _view(each: DifferingDefinition, ends: Ends) -> Change:
         undo=f"DROP VIEW {qualified(each.drift.key)}",
         session=(f"SET SESSION collation_connection = {collation};",),
     )
-    return Change(label_of(each.drift), Handling.AUTOMATIC, action)
+    return DefinitionChange(label_of(each.drift), Handling.AUTOMATIC, action)
 
 
 _SESSION: Final = ("character_set_client", "collation_connection")
@@ -232,5 +236,7 @@ def _options(drift: ObjectDrift) -> str:
     return " ".join(f" {each.raw}" for each in drift.replica.of(ClauseKind.OPTIONS))
 
 
-def _by_class(drift: ObjectDrift, drift_class: DriftClass, *changes: ClauseChange) -> Change:
+def _by_class(
+    drift: ObjectDrift, drift_class: DriftClass, *changes: ClauseChange
+) -> DefinitionChange:
     return by_hand(drift, SCENARIOS[drift_class].user, *changes)

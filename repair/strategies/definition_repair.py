@@ -27,7 +27,7 @@ from repair.model.replication_model import below
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.strategies.definition_changes import changes_of
 from repair.strategies.definition_scenarios import Handling
-from repair.strategies.planned_definition import Change, Ends
+from repair.strategies.planned_definition import DefinitionChange, Ends
 from topology.catalogue.findings import Severity
 
 CHOICE: Final = "--strategy S2=repair_definition"
@@ -94,7 +94,7 @@ def _unclear(case: Case, read: DefinitionsRead) -> str:
     return ""
 
 
-def _after_others(change: Change) -> Change:
+def _after_others(change: DefinitionChange) -> DefinitionChange:
     """Return a change that is not automatic if it is of a view: what it uses may be missing."""
     if change.is_of_table or change.action is None:
         return change
@@ -102,13 +102,13 @@ def _after_others(change: Change) -> Change:
     return replace(change, handling=Handling.SELECTED, why=why, warning=why)
 
 
-def _is_planned(change: Change, *, is_chosen: bool) -> bool:
+def _is_planned(change: DefinitionChange, *, is_chosen: bool) -> bool:
     if change.action is None:
         return False
     return change.handling is Handling.AUTOMATIC or is_chosen
 
 
-def _warnings(planned: list[Change], unclear: str) -> Iterator[str]:
+def _warnings(planned: list[DefinitionChange], unclear: str) -> Iterator[str]:
     if unclear:
         yield unclear
     for each in planned:
@@ -116,10 +116,10 @@ def _warnings(planned: list[Change], unclear: str) -> Iterator[str]:
             yield f"{each.label}: {each.warning}"
 
 
-def _reasons(stays: list[Change]) -> str:
+def _reasons(stays: list[DefinitionChange]) -> str:
     return "; ".join(map(_reason, stays))
 
 
-def _reason(change: Change) -> str:
+def _reason(change: DefinitionChange) -> str:
     select = f"; {CHOICE} does it" if change.handling is Handling.SELECTED else ""
     return f"{change.label}: {change.why}{select}"

@@ -46,7 +46,7 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DefinitionChange:
     """One statement, or the reason why there is none."""
 
     label: str  # the object, and what differs
@@ -104,9 +104,9 @@ def has_one_default(drift: ObjectDrift) -> bool:
     return drift.source.collation == drift.replica.collation
 
 
-def by_hand(drift: ObjectDrift, why: str, *changes: ClauseChange) -> Change:
+def by_hand(drift: ObjectDrift, why: str, *changes: ClauseChange) -> DefinitionChange:
     """Return that no statement is planned, with the reason."""
-    return Change(label_of(drift, *changes), Handling.BY_HAND, why=why)
+    return DefinitionChange(label_of(drift, *changes), Handling.BY_HAND, why=why)
 
 
 def label_of(drift: ObjectDrift, *changes: ClauseChange) -> str:

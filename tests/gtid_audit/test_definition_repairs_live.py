@@ -382,7 +382,9 @@ def test_what_may_lose_or_change_rows_stays_with_its_reason(top: Topology) -> No
 def test_values_that_the_replica_dropped_are_not_hidden(top: Topology) -> None:
     """The rows of the source have a value in the column, or get one after the plan was made."""
     a, b = top["a"], top["b"]
-    a.execute("CREATE TABLE app.t (id INT PRIMARY KEY, v INT)", "INSERT INTO app.t VALUES (1, NULL)")
+    a.execute(
+        "CREATE TABLE app.t (id INT PRIMARY KEY, v INT)", "INSERT INTO app.t VALUES (1, NULL)"
+    )
     settle(top)
     not_logged(b, "ALTER TABLE app.t DROP COLUMN v")
     plan = planned(top)

@@ -8,7 +8,8 @@ import pytest
 
 from repair.model.replication_model import Model
 from repair.strategies.configuring import SETTINGS
-from repair.strategies.strategy_registry import PLANNERS, by_hand
+from repair.strategies.done_by_hand import by_hand
+from repair.strategies.strategy_registry import PLANNERS
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Evidence, Finding

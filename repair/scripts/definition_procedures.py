@@ -83,8 +83,13 @@ def _is_writable(name: str, version: ServerVersion) -> Iterator[Guard]:
 
 def _statements(action: ChangeDefinition) -> Iterator[str]:
     is_locked = action.rows_at is not None
-    if is_locked:
-        yield f"LOCK TABLES {_quoted(action)} WRITE;"
+    if is_locked:  # if the client goes on after errors (--force), the condition ends the script
+        yield from Guard(
+            "@@SESSION.error_count = 0",
+            f"{action.server}: {action.schema}.{action.name} could not be locked; nothing was"
+            " changed; run this again",
+            tries=(f"LOCK TABLES {_quoted(action)} WRITE;",),
+        ).statements()
     reached = " AND ".join(_is_goal(each) for each in action.parts)
     yield f"SET @done = IFNULL(({reached}), FALSE);"
     if action.rows_at is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from repair.model.actions import ChangeDefinition
 from repair.plan_parts import STAYS
 from repair.render import render_files
 from tests.gtid_audit.test_schema_drift_live import executed, not_logged
+from tests.repair.applying import Applying, Killed
 from tests.repair.live import rows, targets_of, wait_until
 from topology.adapters.collect import CollectLimits
 from topology.definitions.definition_scope import DefinitionScope
@@ -215,6 +217,7 @@ def effects(plan: Plan) -> list[ChangeDefinition]:
     return [each for each in found if isinstance(each, ChangeDefinition)]
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_view_is_created_if_no_table_stays_different(top: Topology) -> None:
     top["a"].execute("CREATE TABLE app.t (id INT PRIMARY KEY, v INT)")
@@ -405,6 +408,7 @@ def test_values_that_the_replica_dropped_are_not_hidden(top: Topology) -> None:
     assert rows(b, "app.t") == [(1, None), (2, None)], "the value is lost: the warning said it"
 
 
+@pytest.mark.slow
 @BOTH
 def test_ddl_on_its_way_is_no_drift(top: Topology) -> None:
     a, b = top["a"], top["b"]
@@ -417,6 +421,7 @@ def test_ddl_on_its_way_is_no_drift(top: Topology) -> None:
     settle(top)
 
 
+@pytest.mark.slow
 @BOTH
 def test_selected_changes_are_made_and_can_be_taken_back(top: Topology) -> None:
     names = ("wider", "renamed", "index_more", "index_other")
@@ -433,6 +438,7 @@ def test_selected_changes_are_made_and_can_be_taken_back(top: Topology) -> None:
     assert {name: create_of(top["b"], f"app.{name}") for name in names} == before
 
 
+@pytest.mark.slow
 @ONLY_97
 def test_a_definition_that_changed_since_is_left_alone(top: Topology) -> None:
     a, b = top["a"], top["b"]
@@ -454,19 +460,66 @@ def test_a_definition_that_changed_since_is_left_alone(top: Topology) -> None:
 
 
 @ONLY_97
+@pytest.mark.slow
 def test_a_lock_that_a_session_keeps_ends_the_script(top: Topology) -> None:
+    """Also if the client goes on after the error: the table is not changed without its lock."""
     a, b = top["a"], top["b"]
-    a.execute("CREATE TABLE app.t (id INT PRIMARY KEY, v INT, KEY kv (v))")
+    a.execute("CREATE TABLE app.t (id INT PRIMARY KEY, v INT, w INT, KEY kv (v))")
     settle(top)
-    not_logged(b, "ALTER TABLE app.t DROP KEY kv")
+    not_logged(b, "ALTER TABLE app.t DROP KEY kv, DROP COLUMN w")
     plan = planned(top)
+    before = create_of(b, "app.t")
     with b.connect() as held, held.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("SELECT * FROM app.t")
-        done = b.client(scripts(plan)[1][1])
-    assert "1205" in done.stderr
+        for number in (1, 3):
+            text = scripts(plan)[number][1]
+            assert "1205" in b.client(text).stderr
+            assert "NOT done" in b.client(text, "--force").stdout
+        assert create_of(b, "app.t") == before
     run_all(top, plan)
     assert objects_left(top) == []
+
+
+@ONLY_97
+@pytest.mark.slow
+def test_rows_that_violate_a_unique_index_end_the_script(top: Topology) -> None:
+    a, b = top["a"], top["b"]
+    a.execute("CREATE TABLE app.t (id INT PRIMARY KEY, v INT, UNIQUE KEY kv (v))")
+    settle(top)
+    not_logged(b, "ALTER TABLE app.t DROP KEY kv", "INSERT INTO app.t VALUES (8, 1), (9, 1)")
+    before = create_of(b, "app.t")
+    done = b.client(scripts(planned(top))[1][1])
+    assert "1062" in done.stderr
+    assert create_of(b, "app.t") == before
+    not_logged(b, "DELETE FROM app.t")
+
+
+@ONLY_97
+@pytest.mark.slow
+def test_an_applying_process_may_be_killed_anywhere(top: Topology, tmp_path: Path) -> None:
+    a, b = top["a"], top["b"]
+    a.execute("CREATE TABLE app.t (id INT PRIMARY KEY, v INT, w INT, KEY kv (v))")
+    settle(top)
+    not_logged(b, "ALTER TABLE app.t DROP KEY kv, DROP COLUMN w")
+    plan = planned(top)
+    wanted = create_of(a, "app.t")
+    for number in range(0, 400, 3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        applying = Applying.of(top, plan, folder)
+        applying.kill_after = number
+        try:
+            end = applying.run()
+        except Killed:
+            end = replace(applying, kill_after=None).run()
+            assert end.state is ProcedureState.DONE, end.message
+            assert create_of(b, "app.t") == wanted
+            not_logged(b, "ALTER TABLE app.t DROP KEY kv, DROP COLUMN w")
+        else:
+            break
+    assert number > 60, "it was killed in the middle"
+    assert end.state is ProcedureState.DONE
 
 
 # -- the commands ----------------------------------------------------------------------------------
@@ -521,6 +574,7 @@ def test_reconcile_repairs_one_table_and_then_the_schema(
     is_repaired(top)
 
 
+@pytest.mark.slow
 @ONLY_97
 def test_what_is_not_safe_stays_a_plan_and_the_rest_is_applied(
     top: Topology, state: Path, capsys: pytest.CaptureFixture[str]
@@ -550,6 +604,7 @@ def test_what_is_not_safe_stays_a_plan_and_the_rest_is_applied(
     assert "no server shows a table or view of this name" in found["unread"][0]
 
 
+@pytest.mark.slow
 @BOTH
 def test_two_servers_without_a_fleet_file_get_a_plan(
     top: Topology, state: Path, capsys: pytest.CaptureFixture[str]
@@ -567,6 +622,7 @@ def test_two_servers_without_a_fleet_file_get_a_plan(
     assert "--table=app.t" in command
 
 
+@pytest.mark.slow
 def test_each_of_a_dual_primary_pair_may_be_right(pair97: Pair) -> None:
     a, b = pair97.a, pair97.b
     a.execute("CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY, v INT, KEY kv (v))")
@@ -579,6 +635,7 @@ def test_each_of_a_dual_primary_pair_may_be_right(pair97: Pair) -> None:
     assert objects_left(pair97) == []
 
 
+@pytest.mark.slow
 def test_a_column_of_a_server_between_is_selected_from_the_top_down(
     chain97: Topology,
 ) -> None:

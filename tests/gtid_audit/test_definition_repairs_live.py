@@ -101,14 +101,11 @@ def objects_left(top: Topology) -> list[str]:
 def scripts(plan: Plan) -> list[tuple[str, str]]:
     """Return the scripts of a plan in order, with their servers."""
     files = render_files(plan)
-    return [
-        (one.server, files[name])
-        for step in plan.steps
-        for one, name in (
-            *((check, step.check_name(check)) for check in step.checks),
-            (step, step.file_name),
-        )
-    ]
+    found = []
+    for step in plan.steps:
+        found += [(each.server, files[step.check_name(each)]) for each in step.checks]
+        found.append((step.server, files[step.file_name]))
+    return found
 
 
 def run_all(top: Topology, plan: Plan) -> None:

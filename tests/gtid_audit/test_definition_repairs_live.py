@@ -519,6 +519,36 @@ def test_an_applying_process_may_be_killed_anywhere(top: Topology, tmp_path: Pat
     assert end.state is ProcedureState.DONE
 
 
+@pytest.mark.slow
+@ONLY_97
+def test_an_account_with_the_listed_privileges_is_enough(top: Topology) -> None:
+    """The replica is read-only: that needs one more, as the page says."""
+    a, b = top["a"], top["b"]
+    a.execute("CREATE TABLE app.t (id INT PRIMARY KEY, v INT, w INT, KEY kv (v))")
+    settle(top)
+    not_logged(b, "ALTER TABLE app.t DROP KEY kv, DROP COLUMN w")
+    plan = planned(top)
+    not_logged(
+        b,
+        "DROP USER IF EXISTS fixer",
+        "CREATE USER fixer",
+        "GRANT SESSION_VARIABLES_ADMIN ON *.* TO fixer",
+        "GRANT SELECT ON performance_schema.* TO fixer",
+        "GRANT ALTER, CREATE, INDEX, INSERT, LOCK TABLES, SELECT ON app.* TO fixer",
+    )
+    listed = {each for step in plan.steps for each in step.privileges}
+    assert any("SESSION_VARIABLES_ADMIN" in each for each in listed)
+    assert {f"{each} on the table" for each in ("ALTER", "CREATE", "INDEX", "INSERT")} <= listed
+    change = [text for server, text in scripts(plan) if server == "b"]
+    assert "1290" in b.client(change[0], "--user=fixer").stderr
+    not_logged(b, "GRANT CONNECTION_ADMIN ON *.* TO fixer")
+    for text in change:
+        done = b.client(text, "--user=fixer")
+        assert done.returncode == 0, done.stderr
+    not_logged(b, "DROP USER fixer")
+    assert objects_left(top) == []
+
+
 # -- the commands ----------------------------------------------------------------------------------
 
 

@@ -62,7 +62,10 @@ TARGETS: Sequence[Target] = (
                 "topology/definitions/definition_scope.py",
             ),
         ),
-        ("tests/repair/test_definition_changes.py", "tests/repair/test_definition_repair.py"),
+        (
+            *("tests/repair/test_definition_changes.py", "tests/repair/test_definition_views.py"),
+            "tests/repair/test_definition_repair.py",
+        ),
     ),
     Target(
         "history and acceptance",

@@ -6,6 +6,7 @@ The page is generated: do not edit it by hand. A test compares it with the catal
 import sys
 from collections.abc import Iterator
 
+from repair.strategies.definition_scenarios import SCENARIOS, Scenario
 from topology.catalogue.strategy_table import RECONCILABLE
 from topology.catalogue.verdict_table import CATALOGUE, FAMILIES, CatalogueEntry
 
@@ -19,6 +20,19 @@ _HEAD = (
     "* **by policy**: may be listed in `policy.reconcile`.",
     "* **by an operator**: the plan shows what to decide; select it with `--strategy`, or follow",
     "  the instruction of the plan.",
+)
+
+
+_DEFINITIONS = (
+    "",
+    "### Differences of S2",
+    "",
+    "Words are seen from the replica. *yes*: planned by default, and applied if `policy.reconcile`",
+    "lists `repair_definition`. *if selected*: a script does it after `--strategy`. *no*: there is",
+    "no script. The conditions of each row: [repair-definitions.md](repair-definitions.md).",
+    "",
+    "| code | the replica has | automatic | statement on the replica | what the user does |",
+    "|---|---|---|---|---|",
 )
 
 
@@ -41,6 +55,9 @@ def _lines() -> Iterator[str]:
         yield "| finding | by policy | by an operator |"
         yield "|---|---|---|"
         yield from map(_row, entries)
+        if family == "S":
+            yield from _DEFINITIONS
+            yield from (_definition(each.value, row) for each, row in SCENARIOS.items())
 
 
 def _row(entry: CatalogueEntry) -> str:
@@ -48,6 +65,12 @@ def _row(entry: CatalogueEntry) -> str:
     by_policy = [each for each in names if each in RECONCILABLE]
     by_operator = [each for each in names if each not in RECONCILABLE]
     return f"| {entry.code} {entry.name} | {_listed(by_policy)} | {_listed(by_operator)} |"
+
+
+def _definition(difference: str, row: Scenario) -> str:
+    words = difference.replace("other", "view, trigger, routine or event")
+    cells = (row.code, words, row.handling.value, row.statement or "none", row.user)
+    return f"| {' | '.join(cells)} |"
 
 
 def _listed(names: list[str]) -> str:

@@ -10,7 +10,8 @@ from itertools import combinations
 from repair.model.replication_model import Model
 from repair.model.strategy_case import is_seen_in_part
 from repair.plan_parts import about
-from repair.strategies.strategy_registry import PLANNERS, by_hand
+from repair.strategies.done_by_hand import by_hand
+from repair.strategies.strategy_registry import PLANNERS
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.catalogue.strategy_table import STRATEGIES, strategies_for
 from topology.catalogue.verdict_table import CATALOGUE

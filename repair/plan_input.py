@@ -104,6 +104,7 @@ class PlanInput:
             at_start={name: each.executed for name, each in self.started.servers.items()},
             rows=self.evidence.rows.get(finding.id),
             content=self.evidence.contents.get(finding.id),
+            definitions=self.evidence.definitions.get(finding.id),
             waiting=self.waiting,
             arrivals=self.evidence.arrivals,
             holes=tuple(self._holes(finding)),

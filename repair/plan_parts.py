@@ -1,6 +1,6 @@
 """Converts findings and readings to the text parts of a plan: what it answers and what not."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gtid import GtidSet
 from repair.doubts.undecided import ONLY_SELECTED
@@ -25,8 +25,9 @@ from repair.repair_plan import (
     content_shown,
     differing_rows,
 )
+from repair.strategies.done_by_hand import by_hand
 from repair.strategies.refused_before import fits_by_now
-from repair.strategies.strategy_registry import PLANNERS, by_hand
+from repair.strategies.strategy_registry import PLANNERS
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
 from topology.catalogue.strategy_table import STRATEGIES, is_only_selected, variants_of
 from topology.readings.snapshot import ReadServer
@@ -41,8 +42,10 @@ ORDER = (
     *("E3", "H7", "E1", "E2", "J3", "C3", "E4"),
 )
 _LEAVES_OUT = "inject_empty"
+_UNSEEN = ("E4", "S2")  # the model does not show them
 
-
+# So begins a warning about what a plan leaves, not about what its steps do.
+STAYS = "stays as it is: "
 UNSEEN = (
     "replicas that are not in this snapshot are not considered. What reaches them through these"
     " steps may stop their appliers, or replace rows that were changed there or are newer. After"
@@ -69,15 +72,19 @@ def may_not_arrive(finding: Finding) -> bool:
 
 
 def afterwards(
-    audit: ClusterAudit, outlook: ClusterAudit, done: Iterable[Answered]
+    audit: ClusterAudit,
+    outlook: ClusterAudit,
+    done: Iterable[Answered],
+    in_part: Collection[str] = (),
 ) -> Iterator[Afterwards]:
     """Yield what the audit will report above info after the plan.
 
-    The rules do not see compared contents in the model, so an E4 that no step repairs stays.
+    The rules do not see compared contents and definitions in the model, so an E4 or S2 that no step
+    repairs stays. `in_part` are answered findings of which steps repair only a part.
     """
     before = {finding.id for finding in audit.findings}
-    repaired = {each.finding_id for each in done}
-    unseen = [each for each in audit.findings if each.code == "E4" and each.id not in repaired]
+    repaired = {each.finding_id for each in done} - {*in_part}
+    unseen = [each for each in audit.findings if each.code in _UNSEEN and each.id not in repaired]
     for finding in sorted((*outlook.findings, *unseen), key=lambda each: each.order):
         if finding.severity is not Severity.INFO:
             yield Afterwards(

@@ -10,7 +10,7 @@
 4. Pure: the same snapshot, audit, choices and evidence give the same plan, byte for byte.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gtid import GtidSet
@@ -20,6 +20,7 @@ from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, LogEvidence, Refusal, SavedContent
 from repair.plan_input import PlanInput
 from repair.plan_parts import (
+    STAYS,
     UNSEEN,
     afterwards,
     answered,
@@ -30,7 +31,7 @@ from repair.plan_parts import (
     phase,
     rows_shown,
 )
-from repair.repair_plan import Answered, NotChosen, Plan
+from repair.repair_plan import Afterwards, Answered, NotChosen, Plan
 from repair.scripts.procedures import make_step
 from repair.scripts.steps import Step
 from repair.simulated_proposal import Simulated, try_strategy
@@ -104,6 +105,7 @@ class _Work:
     declared: dict[str, GtidSet] = field(default_factory=dict)
     saved: dict[str, SavedContent] = field(default_factory=dict)
     refusals: dict[str, dict[str, str]] = field(default_factory=dict)
+    stays: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by finding: what is left
 
     def __post_init__(self) -> None:
         self.model = self.given.started
@@ -163,11 +165,11 @@ class _Work:
             not_planned=tuple(
                 not_planned(finding, self.refusals[finding.id], self.model) for finding in ordered
             ),
-            warnings=(*dict.fromkeys(self.warnings), *self._blind_spots()),
+            warnings=(*dict.fromkeys(self.warnings), *self._blind_spots(), *self._left()),
             rows=tuple(rows_shown(self.given.audit, self.given.evidence)),
             contents=tuple(contents_shown(self.given.audit, self.given.evidence)),
             saved=tuple(self.saved.values()),
-            afterwards=tuple(afterwards(self.given.audit, self.outlook, self.answered)),
+            afterwards=tuple(self._afterwards()),
         )
 
     def _candidates(self, finding: Finding) -> list[str]:
@@ -194,6 +196,7 @@ class _Work:
         self.model, self.outlook = simulated.model, simulated.outlook
         if simulated.settings:
             self.warnings.extend((*seen_in_part(finding), *simulated.proposal.warnings))
+            self.stays[finding.id] = simulated.proposal.stays
             self.saved |= {each.file_name: each for each in simulated.proposal.saved}
         numbers = tuple(step.number for step in self.steps[first:])
         self.answered.append(answered(finding, name, numbers))
@@ -204,6 +207,13 @@ class _Work:
                     strategy.name, finding, self.model, chosen=name
                 )
                 self.not_chosen.append(NotChosen(finding.id, strategy.name, why))
+
+    def _afterwards(self) -> Iterator[Afterwards]:
+        in_part = [name for name, stays in self.stays.items() if stays]
+        return afterwards(self.given.audit, self.outlook, self.answered, in_part)
+
+    def _left(self) -> Iterator[str]:
+        return (f"{STAYS}{each}" for stays in self.stays.values() for each in stays)
 
     def _blind_spots(self) -> tuple[str, ...]:
         if not self.steps:

@@ -13,6 +13,7 @@ from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
     CompareContent,
+    CompareDefinitions,
     OneCluster,
     OptionalFleetFile,
     ServerSeconds,
@@ -33,6 +34,14 @@ ChosenStrategies = Annotated[
         help="Choose a repair strategy.",
         autocompletion=strategies,
     ),
+]
+OneTable = Annotated[
+    str | None,
+    typer.Option("--table", metavar="SCHEMA.TABLE", help="Read definitions, of this table only."),
+]
+OneDatabase = Annotated[
+    str | None,
+    typer.Option("--database", metavar="NAME", help="Read definitions, of this schema only."),
 ]
 
 
@@ -60,6 +69,9 @@ def plan(
     allow_uuid: AllowedUuids = None,
     accepted: Accepted = None,
     content: CompareContent = None,
+    definitions: CompareDefinitions = None,
+    table: OneTable = None,
+    database: OneDatabase = None,
 ) -> int:
     """Plan the repair of one cluster, as SQL scripts for the mysql client and a runbook.
 
@@ -67,6 +79,8 @@ def plan(
     --finding), or there is none; 1 at least one has no steps; 3 something could not be read.
     """
     from gtid_audit.operands.cluster_of_dsns import pair_to_read, policy_of
+    from gtid_audit.operands.load_fleet import cluster_to_read
+    from gtid_audit.operands.scope_of_definitions import flags_of, scope_of
     from gtid_audit.tasks.audited_cluster import read_and_audit
     from gtid_audit.tasks.plan_again import PlanRequest, command_line, repeatable, wanted_by
     from gtid_audit.tasks.planning import make_plan
@@ -81,14 +95,17 @@ def plan(
     else:
         assert fleet is not None, "one of the two was given"
         assert cluster is not None, "given with the fleet file"
-        from gtid_audit.operands.load_fleet import cluster_to_read
-
         to_read = cluster_to_read(fleet, cluster)
     with progress() as line:
-        read = read_and_audit(to_read, content=content, say=line.say)
+        is_wanted = to_read.policy.definitions if definitions is None else definitions
+        scope = scope_of(table, database)
+        read = read_and_audit(
+            to_read, content=content, definitions=is_wanted, scope=scope, say=line.say
+        )
         still = earlier.still(read.audit, choices, read.compared)
         wanted = still.and_typed(choices, finding)
         planned = make_plan(read, choices=wanted.choices, finding_ids=wanted.only, say=line.say)
+    flags += flags_of(definitions, table, database)
     command = command_line(pair, fleet, cluster, wanted, flags=flags, out=out)
     plan = repeatable(planned.plan, wanted, command, read.targets)
     planned = replace(planned, plan=plan)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.operands.user_accounts import accounts_of_user
 from gtid_audit.output import warn
 from repair.adapters.matched_servers import match_servers
@@ -19,6 +20,7 @@ from repair.applying.written_plan import UnusablePlan, WrittenPlan
 from topology.adapters.inventory.account_files import AccountFiles
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import targets_of
+from topology.policy import Policy
 from topology.readings.target import NO_PASSWORD, ServerTarget
 
 _WITH_VALUE: Final = ("--fleet", "--cluster", "--admin", "--again")
@@ -85,6 +87,20 @@ class PlanServers:
     def from_anywhere(self) -> "PlanServers":
         """Return these servers with absolute paths: a procedure may be resumed elsewhere."""
         return replace(self, fleet=_absolute(self.fleet), admin=_absolute(self.admin))
+
+    def to_read(self, cluster: str) -> ClusterToRead:
+        """Return the cluster to audit: one of the fleet file, or two servers without a policy.
+
+        Raises UsageProblem, InventoryProblem.
+        """
+        if self.fleet is None:
+            from gtid_audit.operands.cluster_of_dsns import pair_to_read
+
+            first, second = self.dsns
+            return pair_to_read(first, second, ask=self.ask, seconds_max=None, policy=Policy())
+        from gtid_audit.operands.load_fleet import cluster_to_read
+
+        return cluster_to_read(Path(self.fleet), cluster)
 
     def targets(self, plan: WrittenPlan) -> dict[str, ServerTarget]:
         """Return every server of the plan by its name there. Raises UsageProblem."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
@@ -17,6 +18,9 @@ from topology.readings.definition_reading import DefinitionReading
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
 
+if TYPE_CHECKING:
+    from topology.definitions.definition_scope import DefinitionScope
+
 
 @dataclass(frozen=True, slots=True)
 class AuditedCluster:
@@ -28,6 +32,7 @@ class AuditedCluster:
     policy: Policy = field(default_factory=Policy)
     contents: ContentReading | None = None  # None: the content of transactions was not compared
     definitions: DefinitionReading | None = None  # None: definitions were not compared
+    scope: "DefinitionScope | None" = None  # the only objects that were compared; None: all
 
     @property
     def compared(self) -> tuple[tuple[str, str], ...]:
@@ -43,12 +48,14 @@ def read_and_audit(
     content: bool | None,
     say: Callable[[str], None],
     definitions: bool = False,
+    scope: "DefinitionScope | None" = None,
     offered: GtidSet | None = None,
 ) -> AuditedCluster:
     """Read every server of a cluster and evaluate it. Raises UsageProblem.
 
     `content`: compare the content of transactions, or not; None compares after a recent restart.
-    `definitions`: compare the definitions of the servers (cluster_definitions.py).
+    `definitions`: compare the definitions of the servers (cluster_definitions.py), `scope` only
+    those of one schema or table.
     `offered`: also read until when each server could serve this set.
     """
     policy = cluster.policy
@@ -70,7 +77,9 @@ def read_and_audit(
         accepted=policy.accepted,
         seconds_max=cluster.query_seconds_max,
     ).reading
-    compared = look_at_definitions(snapshot, cluster, say=say) if definitions else None
+    compared = None
+    if definitions or scope is not None:
+        compared = look_at_definitions(snapshot, cluster, say=say, scope=scope)
     whole = snapshot.with_contents(contents).with_definitions(compared)
     audit = audit_cluster(whole, policy)
-    return AuditedCluster(snapshot, audit, cluster.targets, policy, contents, compared)
+    return AuditedCluster(snapshot, audit, cluster.targets, policy, contents, compared, scope)

@@ -12,7 +12,7 @@
    is searched. A healthy channel leaves nothing of it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -27,15 +27,15 @@ from topology.readings.definition_reading import (
     UnreadDefinitions,
 )
 from topology.readings.logged_ddl import LoggedDdl
-from topology.readings.snapshot import ClusterSnapshot, UnreadFact
+from topology.readings.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
 from topology.rules.definition_causes import applier_errors, error_of
 
 if TYPE_CHECKING:
     from gtid_audit.tasks.definition_servers import DefinitionServer
     from topology.adapters.ddl_reads import DdlSearchLimits
     from topology.definitions.compared_pairs import ComparedPair
+    from topology.definitions.definition_scope import DefinitionScope
     from topology.definitions.object_drift import ObjectDrift, PairDrift
-    from topology.definitions.schema_objects import ObjectKey
 
 READINGS_MAX: Final = 2  # of a pair: DDL that is then still on its way is S1
 CHANGES_MAX: Final = 6  # changed clauses that are kept of an object
@@ -44,9 +44,16 @@ _NO_GTIDS: Final = "gtid_mode is not ON: DDL on its way is not known"
 
 
 def look_at_definitions(
-    snapshot: ClusterSnapshot, cluster: ClusterToRead, *, say: Callable[[str], None]
+    snapshot: ClusterSnapshot,
+    cluster: ClusterToRead,
+    *,
+    say: Callable[[str], None],
+    scope: "DefinitionScope | None" = None,
 ) -> DefinitionReading:
-    """Read and compare the definitions of the servers of a cluster that was just read."""
+    """Read and compare the definitions of the servers of a cluster that was just read.
+
+    `scope`: only the objects of one schema, or of one table.
+    """
     from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX, definition_servers
     from gtid_audit.tasks.drift_comparison import compare_pair, compare_servers
     from topology.adapters.ddl_reads import DdlSearchLimits
@@ -54,7 +61,7 @@ def look_at_definitions(
     limits = DdlSearchLimits(DEFINITION_SECONDS_MAX)
     with definition_servers(
         cluster,
-        (),
+        () if scope is None else (scope.schema,),
         seconds_max=DEFINITION_SECONDS_MAX,
         say=say,
         states=snapshot.last_read,
@@ -65,18 +72,31 @@ def look_at_definitions(
             servers, limits=limits, say=say, readings_max=READINGS_MAX
         ):
             unread += drift.unknown
-            looked = [_Looked(snapshot, pair, drift, by_name, limits)]
+            looked = [_Looked(snapshot, pair, drift, by_name, limits, scope)]
             if pair.is_mutual and drift.differences:
                 back = replace(pair, source=pair.replica, replica=pair.source)
                 drift_back = compare_pair(back, servers, limits=limits, readings_max=READINGS_MAX)
                 unread += drift_back.unknown
-                looked.append(_Looked(snapshot, back, drift_back, by_name, limits))
+                looked.append(_Looked(snapshot, back, drift_back, by_name, limits, scope))
             pairs.append(max(looked, key=_Looked.weight).compared())
+        unread += [] if scope is None else _absent(scope, servers)
     return DefinitionReading(
         read_at=datetime.now(UTC),
         pairs=tuple(pairs),
         unread=tuple(sorted({_unread(server, fact) for server, fact in unread})),
     )
+
+
+def _absent(
+    scope: "DefinitionScope", servers: "Sequence[DefinitionServer]"
+) -> list[tuple[str, UnreadFact]]:
+    """Return that no server shows the table of a scope: a wrong name would be alike everywhere."""
+    read = [each for each in servers if each.objects is not None]
+    shown = (key for each in read if each.objects is not None for key in each.objects.objects)
+    if not scope.table or not read or any(key.name and scope.includes(key) for key in shown):
+        return []
+    why = "no server shows a table or view of this name"
+    return [(read[0].name, UnreadFact(f"table {scope}", UnreadReason.ERROR, why))]
 
 
 def _unread(server: str, fact: UnreadFact) -> UnreadDefinitions:
@@ -93,6 +113,7 @@ class _Looked:
     drift: "PairDrift"
     servers: "Mapping[str, DefinitionServer]"
     limits: "DdlSearchLimits"
+    scope: "DefinitionScope | None"
 
     def weight(self) -> tuple[bool, bool]:
         """Return whether the difference stopped an applier in this direction, or can.
@@ -151,13 +172,20 @@ class _Looked:
         why = "" if wanted <= search.searched else search.why_unread
         if unread:
             why = why or f"the content of {unread.shortened()} could not be read"
-        return tuple(sorted((each for each in found if each.defines), key=_age)), why
+        scope = self.scope
+        defining = (each for each in found if each.defines)
+        wanted_ddl = (each for each in defining if scope is None or scope.concerns(each))
+        return tuple(sorted(wanted_ddl, key=_age)), why
 
     def _differing(self) -> Iterator[DifferingObject]:
         sources = self._other_sources()
         for each in self.drift.differences:
+            if self.scope is not None and not self.scope.includes(
+                each.key, each.source, each.replica
+            ):
+                continue
             is_more = all(one.value.endswith(" more") for one in each.classes)
-            if is_more and any(_has(one, each.key) or self._drops(one, each) for one in sources):
+            if is_more and any(one.has(each.key) or self._drops(one, each) for one in sources):
                 continue  # another source of the replica has it, or has just dropped it
             yield _in_short(
                 each,
@@ -193,16 +221,6 @@ class _Looked:
         names = (self.pair.source, self.pair.replica)
         modes = [self.servers[name].reader.settings.get("gtid_mode") for name in names]
         return all(mode == "ON" for mode in modes)
-
-
-def _has(server: "DefinitionServer", key: "ObjectKey") -> bool:
-    """Return whether a server has an object. Names are compared as the replica compares them."""
-    objects = server.objects
-    if objects is None:
-        return False
-    return key in objects.objects or (
-        objects.folds_names and key.folded() in {each.folded() for each in objects.objects}
-    )
 
 
 def _in_short(

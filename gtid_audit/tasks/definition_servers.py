@@ -17,7 +17,7 @@ from topology.adapters.definition_reads import DefinitionReader
 from topology.adapters.mysql import MysqlReader
 from topology.definitions.compared_pairs import ConnectedServer
 from topology.definitions.event_statements import event_status_on
-from topology.definitions.schema_objects import ServerObjects
+from topology.definitions.schema_objects import ObjectKey, ServerObjects
 from topology.readings.snapshot import ReadServer, UnreadFact, UnreadReason, as_read
 from topology.readings.target import ServerTarget
 
@@ -50,6 +50,15 @@ class DefinitionServer:
         if self.objects is not None:
             executed |= self.objects.sets.after
         return executed - self.state.gtid_purged
+
+    def has(self, key: ObjectKey) -> bool:
+        """Return whether it has an object. Names are compared as this server compares them."""
+        if self.objects is None:
+            return False
+        return key in self.objects.objects or (
+            self.objects.folds_names
+            and key.folded() in {each.folded() for each in self.objects.objects}
+        )
 
     def connected(self) -> ConnectedServer:
         """Return the server with its channels."""

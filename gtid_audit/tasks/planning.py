@@ -11,6 +11,7 @@ from gtid_audit.tasks.audited_cluster import AuditedCluster
 from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
+from repair.content.definition_parts import DefinitionsRead
 from repair.content.row_versions import RowsRead
 from repair.content.side_effects import SideEffects
 from topology.catalogue.findings import ClusterAudit, Severity, Verdict
@@ -67,7 +68,11 @@ def make_plan(
     found = _transactions(read, targets)
     rows = {**found.rows, **_rows(read.audit, targets)}
     evidence = replace(found, events=events.events, rows=rows)
-    evidence = replace(evidence, side_effects=_side_effects(evidence, read, targets))
+    evidence = replace(
+        evidence,
+        side_effects=_side_effects(evidence, read, targets),
+        definitions=_definitions(read, say=say),
+    )
     try:
         plan = plan_repair(
             read.snapshot,
@@ -104,6 +109,17 @@ def _side_effects(
     from repair.adapters.side_effects_there import read_side_effects
 
     return read_side_effects(evidence, read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
+
+
+def _definitions(
+    read: AuditedCluster, *, say: Callable[[str], None]
+) -> Mapping[str, DefinitionsRead]:
+    """Read the definitions behind S2 in full; import the module only if there are some."""
+    if not any(each.code == "S2" and each.strategies for each in read.audit.findings):
+        return {}
+    from gtid_audit.tasks.definitions_for_plan import read_definitions
+
+    return read_definitions(read, say=say)
 
 
 def _rows(audit: ClusterAudit, targets: Mapping[str, ServerTarget]) -> dict[str, RowsRead]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from gtid import GtidSet
+from repair.content.definition_parts import DefinitionPart
 from repair.content.failing_event import FailingEvent
 from repair.content.row_versions import RowVersions
 from repair.content.transaction_content import NetRow
@@ -216,6 +217,38 @@ class RedoTransactions:
         return server.with_executed(self.gtids, purged=not server.has_log)
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeDefinition:
+    """Run one DDL statement on a replica, without logging it: its definition becomes the source's.
+
+    The statement is one that the server executes completely or not at all. Each of `parts` is as
+    the plan read it, or already as on the source; otherwise the script changes nothing.
+    """
+
+    server: str
+    source: str
+    schema: str
+    name: str
+    title: str
+    statement: str
+    parts: tuple[DefinitionPart, ...]
+    undo: str  # the statement that takes it back
+    # The replica has executed nothing that is not in this set when it gets a column: the rows of
+    # the source, of which none has a value in it, contain all of it. None: rows do not matter.
+    rows_at: GtidSet | None = None
+    session: tuple[str, ...] = ()  # settings that the statement needs
+    data_bytes: int = 0  # of the table
+    blocks_writes: bool = False  # appliers wait while it runs
+
+    def __post_init__(self) -> None:
+        assert self.parts, "the goal of a statement is checked"
+        assert all(each.seen != each.goal for each in self.parts), "an action does something"
+
+    def effect(self, server: ModelServer) -> ModelServer:
+        """Return the server after the action."""
+        return server  # not logged: no set and no channel shows it
+
+
 Action: TypeAlias = (
     InjectEmpty
     | AppendPurged
@@ -227,6 +260,7 @@ Action: TypeAlias = (
     | MakeRowsAlike
     | UndoRows
     | RedoTransactions
+    | ChangeDefinition
 )
 
 

@@ -48,6 +48,7 @@ from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
+    ChangeDefinition,
     InjectEmpty,
     MakeRowsAlike,
     MovePast,
@@ -320,7 +321,13 @@ def groups_are_left_alone(before: Model, _after: Model, action: Action) -> Itera
     """
     changes = isinstance(
         action,
-        InjectEmpty | AppendPurged | ResetAndPurge | RedoTransactions | UndoRows | MakeRowsAlike,
+        InjectEmpty
+        | AppendPurged
+        | ResetAndPurge
+        | RedoTransactions
+        | UndoRows
+        | MakeRowsAlike
+        | ChangeDefinition,
     )
     member = before[action.server]
     if changes and member.group_name is not None:

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from gtid import GtidSet
 from repair.content.content_questions import ContentQuestion
+from repair.content.definition_parts import DefinitionsRead
 from repair.content.failing_event import FailingEvent
 from repair.content.row_versions import RowsRead
 from repair.content.side_effects import SideEffects
@@ -51,6 +52,7 @@ class LogEvidence:
     without_gtid: Mapping[tuple[str, str], WithoutGtid] = field(default_factory=dict)
     # By server, for the tables of these transactions and rows.
     side_effects: Mapping[str, tuple[SideEffects, ...]] = field(default_factory=dict)
+    definitions: Mapping[str, DefinitionsRead] = field(default_factory=dict)  # that differ (S2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class Proposal:
     actions: tuple[Action, ...]
     warnings: tuple[str, ...] = ()
     saved: tuple[SavedContent, ...] = ()
+    # What the finding is about and no action repairs, with the reason. It stays a finding.
+    stays: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ class Case:
     written: frozenset[str] = frozenset()
     rows: RowsRead | None = None  # the rows of the finding, where they were read
     content: TransactionContent | None = None  # of its transactions; None: not read
+    definitions: DefinitionsRead | None = None  # of an S2, where they were read in full
     # What stopped channels would deliver, by server and channel: the question, and the answer.
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(default_factory=dict)
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)

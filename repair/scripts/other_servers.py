@@ -10,6 +10,7 @@ from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
+    ChangeDefinition,
     InjectEmpty,
     MovePast,
     RedoTransactions,
@@ -18,6 +19,7 @@ from repair.model.actions import (
     UndoRows,
 )
 from repair.scripts.around_channels import around_channel
+from repair.scripts.around_definitions import around_definition
 from repair.scripts.around_empty import around_empty
 from repair.scripts.around_rows import around_redo, around_undo
 from repair.scripts.procedure import Setting
@@ -39,3 +41,5 @@ def _conditions(action: Action, setting: Setting) -> Iterator[Check]:
         yield from around_redo(action, setting)
     elif isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
         yield from around_empty(action, setting)
+    elif isinstance(action, ChangeDefinition):
+        yield from around_definition(action, setting)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from binlog.quoting import quote_string
 from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
+    ChangeDefinition,
     InjectEmpty,
     MakeRowsAlike,
     MovePast,
@@ -25,6 +25,7 @@ from repair.scripts.channel_procedures import (
     start_channel,
     stop_channel,
 )
+from repair.scripts.definition_procedures import change_definition
 from repair.scripts.other_servers import checks_before
 from repair.scripts.procedure import Procedure, Setting
 from repair.scripts.replay_procedures import redo_transactions, undo_rows
@@ -32,9 +33,8 @@ from repair.scripts.row_procedures import make_rows_alike
 from repair.scripts.set_procedures import append_purged, inject_empty, reset_and_purge
 from repair.scripts.steps import ExpectedChannel, ExpectedState, Step
 from repair.sql.channel_queries import unseen_address
-from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind, privilege_guards, requirements, trial
-from repair.sql.script import address_of, same_channels
+from repair.sql.script import address_of, is_server, same_channels
 from topology.catalogue.findings import Finding
 
 _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
@@ -48,6 +48,7 @@ _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
     MakeRowsAlike: make_rows_alike,
     UndoRows: undo_rows,
     RedoTransactions: redo_transactions,
+    ChangeDefinition: change_definition,
 }
 
 
@@ -61,11 +62,7 @@ def describe(action: Action, setting: Setting) -> Procedure:
     server = setting.server
     name, version, needs = server.name, server.version, procedure.needs
     guards = [
-        Guard(
-            f"@@GLOBAL.server_uuid = {quote_string(str(server.server_uuid))}",
-            f"{name}: this is another server (expected server_uuid {server.server_uuid}); nothing"
-            " was changed",
-        ),
+        is_server(name, server.server_uuid),
         *privilege_guards(name, needs, version),
     ]
     warnings = procedure.warnings

@@ -46,6 +46,8 @@ class StatementKind(Enum):
     READ_CHANNELS = "read the state of channels"
     WRITE_ROWS = "read and write rows"
     READ_ROWS = "read rows"
+    CHANGE_DEFINITION = "change a table"
+    CREATE_VIEW = "create a view"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -106,6 +108,22 @@ def _write_rows(_version: ServerVersion) -> tuple[Requirement, ...]:
     return tuple(Requirement((name,), _TABLES_OF_ROWS) for name in names)
 
 
+def _change_definition(_version: ServerVersion) -> tuple[Requirement, ...]:
+    """Return what ALTER TABLE and LOCK TABLES need."""
+    names = ("ALTER", "CREATE", "INDEX", "INSERT", "LOCK TABLES", "SELECT")
+    return tuple(Requirement((name,), "the table") for name in names)
+
+
+def _create_view(version: ServerVersion) -> tuple[Requirement, ...]:
+    """Return what CREATE VIEW with the definer of the source needs; the guard is the statement."""
+    definer = ("SET_ANY_DEFINER", "SET_USER_ID", "SUPER") if version >= _ROLES else ("SUPER",)
+    return (
+        Requirement(("CREATE VIEW",), "the schema of the view"),
+        Requirement(("SELECT",), "the tables of the view"),
+        Requirement(definer, "the server, for another definer"),
+    )
+
+
 PRIVILEGES: Mapping[StatementKind, Callable[[ServerVersion], tuple[Requirement, ...]]] = {
     StatementKind.STEER_CHANNEL: _admin("REPLICATION_SLAVE_ADMIN"),
     StatementKind.SET_GTID_NEXT: _gtid_next,
@@ -117,6 +135,8 @@ PRIVILEGES: Mapping[StatementKind, Callable[[ServerVersion], tuple[Requirement, 
     StatementKind.SET_RESTRICTED: _session_variable,
     StatementKind.READ_CHANNELS: _read_channels,
     StatementKind.WRITE_ROWS: _write_rows,
+    StatementKind.CHANGE_DEFINITION: _change_definition,
+    StatementKind.CREATE_VIEW: _create_view,
     StatementKind.READ_ROWS: lambda _version: (Requirement(("SELECT",), _TABLES_OF_ROWS),),
 }
 assert set(PRIVILEGES) == set(StatementKind), "each kind has its row"

@@ -165,6 +165,14 @@ def address_of(channel: ChannelSnapshot) -> ChannelAddress:
     return ChannelAddress(channel.name, channel.source_host, channel.source_port)
 
 
+def is_server(name: str, server_uuid: UUID) -> Guard:
+    """Require that a script runs on the server of the plan."""
+    return Guard(
+        f"@@GLOBAL.server_uuid = {quote_string(str(server_uuid))}",
+        f"{name}: this is another server (expected server_uuid {server_uuid}); nothing was changed",
+    )
+
+
 def still_logs(name: str) -> Guard:
     """Require a binary log if the plan read one: without it no other server gets the changes.
 

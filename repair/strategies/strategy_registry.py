@@ -10,20 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Outcome
 from repair.strategies import manual_instructions as manual
 from repair.strategies.configuring import configure, raise_retention
 from repair.strategies.conflicts import resolve_conflict
 from repair.strategies.data_repair import data_repair
+from repair.strategies.definition_repair import repair_definition
 from repair.strategies.fetching_again import refetch
-from repair.strategies.instruction_context import Situation, Text, always
+from repair.strategies.instruction_context import Text, always
 from repair.strategies.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
 from repair.strategies.moving_past import position_bypass
 from repair.strategies.redo_on_source import redo_on_source
 from repair.strategies.refused_before import start_as_selected
 from repair.strategies.undo_on_replica import undo_on_replica
-from topology.catalogue.findings import Finding
 from topology.catalogue.strategy_table import STRATEGIES
 
 Planner: TypeAlias = Callable[[Case], Outcome]
@@ -85,11 +84,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
         "on both servers, compare the rows of the tables that the transactions changed"
         " (`gtid-audit binlog show` lists the tables and rows), then audit again"
     ),
-    "repair_definition": _noted(
-        "run `gtid-audit schema drift` for the two servers; on the replica, in a session with"
-        " `SET sql_log_bin = 0`, run the SQL that it prints for each object; then audit again with"
-        " --definitions"
-    ),
+    "repair_definition": _planned(repair_definition),
     "rebuild_position": _by_hand(manual.rebuild_position),
 }
 
@@ -99,10 +94,3 @@ PLANNERS: Mapping[str, Planner] = {
     name: each.plan for name, each in REPAIRS.items() if each.plan is not None
 }
 LEAVING_OUT = frozenset(name for name, each in REPAIRS.items() if each.leaves_out)
-
-
-def by_hand(name: str, finding: Finding, model: Model) -> str:
-    """Return the manual instruction for a strategy that has no script."""
-    instruction = REPAIRS[name].instruction
-    assert instruction is not None, f"{name} has a script"
-    return instruction(Situation(finding, model))

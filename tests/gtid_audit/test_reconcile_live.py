@@ -174,10 +174,18 @@ def test_a_server_that_is_not_read_lets_nothing_be_applied(
     [
         (["cluster", "nowhere"], "no cluster with that name in the fleet file"),
         (["server", "x"], "x is a server of 0 clusters"),
-        (["fleet", "x"], "reconcile needs: server NAME, cluster NAME, or fleet"),
-        (["cluster"], "reconcile needs: server NAME, cluster NAME, or fleet"),
-        (["cluster", "a", "--cluster", "a"], "--cluster is for reconcile server"),
-        (["table", "d.t"], "'table' is not one of 'server', 'cluster', 'fleet'"),
+        (["fleet", "x"], "reconcile needs: table SCHEMA.TABLE, database NAME, server NAME"),
+        (["cluster"], "reconcile needs: table SCHEMA.TABLE, database NAME, server NAME"),
+        (["cluster", "a", "--cluster", "a"], "--cluster is for reconcile table, database and"),
+        (["table", "t", "--cluster", "a"], "expected schema.table, not 't'"),
+        (["table", "d.t", "--cluster", "x"], "d.t is in one of 0 clusters"),
+        (["database"], "reconcile needs: table SCHEMA.TABLE, database NAME, server NAME"),
+        (["database", ""], "expected the name of a schema"),
+        (
+            ["database", "d", "mysql://u@h/"],
+            "needs either --fleet FILE or, for a table or database",
+        ),
+        (["schema", "d"], "'schema' is not one of 'table', 'database', 'server', 'cluster'"),
     ],
 )
 def test_an_unknown_name_is_refused(
@@ -199,7 +207,7 @@ def test_a_policy_permits_only_what_loses_no_data(
     )
     assert run(["reconcile", "fleet", "--fleet", str(file)]) == 64
     assert (
-        "is not one of auto_position_on, inject_empty, refetch, start_channel"
+        "is not one of auto_position_on, inject_empty, refetch, repair_definition, start_channel"
         in capsys.readouterr().err
     )
 
@@ -221,10 +229,14 @@ def test_the_commands_and_the_policy_of_the_page(
     Path("admin.cnf").write_text("[client]\nuser = root\n")
     Path("admin.cnf").chmod(0o600)
     assert set(policy.split(", ")) == set(RECONCILABLE)
+    pair97.a.execute("CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY)")
+    pair97.settle()
     a_hole_that_may_be_fetched(pair97)
     commands = re.findall(r"^gtid-audit (reconcile .*?)(?: +#.*)?$", PAGE, re.MULTILINE)
-    assert [each.split()[1] for each in commands] == ["cluster", "cluster", "server", "fleet"]
-    for command, status in zip(commands, (1, 0, 0, 0), strict=True):
+    assert [each.split()[1] for each in commands] == [
+        *("cluster", "cluster", "server", "fleet", "database", "table")
+    ]
+    for command, status in zip(commands, (1, 0, 0, 0, 0, 0), strict=True):
         capsys.readouterr()
         assert run(command.split()) == status, command
         started = re.search(r"procedure (\S+) applies", capsys.readouterr().out)

@@ -99,6 +99,21 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
     ),
     Target(
+        "repaired definitions",
+        (
+            *("repair/strategies/added_columns.py", "repair/strategies/changed_columns.py"),
+            *("repair/strategies/definition_changes.py", "repair/strategies/definition_repair.py"),
+            *(
+                "repair/strategies/planned_definition.py",
+                "topology/definitions/definition_scope.py",
+            ),
+        ),
+        (
+            *("tests/repair/test_definition_changes.py", "tests/repair/test_definition_views.py"),
+            "tests/repair/test_definition_repair.py",
+        ),
+    ),
+    Target(
         "history and acceptance",
         (
             *("topology/finding_history.py", "topology/adapters/history_file.py"),

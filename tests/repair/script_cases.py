@@ -16,6 +16,7 @@ from typing import Any
 from binlog.quoting import quote_string
 from gtid import Gtid, GtidSet
 from repair import FailingEvent, Plan
+from repair.content.definition_parts import DefinitionPart, columns_of, view_of
 from repair.content.row_versions import RowVersions
 from repair.content.transaction_content import NetRow
 from repair.model.action_content import action_content
@@ -23,6 +24,7 @@ from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
+    ChangeDefinition,
     InjectEmpty,
     MakeRowsAlike,
     MovePast,
@@ -56,6 +58,7 @@ from tests.digests import digest
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.test_data_repair import row
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
+from topology.definitions.schema_objects import ObjectKey, ObjectKind
 from topology.readings.snapshot import LogPosition
 from topology.readings.version import ServerVersion
 
@@ -178,6 +181,9 @@ def cases() -> Iterator[tuple[str, Model, Action]]:
     rows = (row((1, 5), (1, 6)), row(None, (2, 7)), row((3, 8), None))
     yield "rows made alike", pair(NEW), MakeRowsAlike("b", "a", rows)
     yield "rows undone", pair(NEW), UndoRows("b", gtids("b:1"), rows[:1])
+    for version in (OLD, NEW):
+        yield f"a column is added, {version}", pair(version), _added(version)
+    yield "a view is created", pair(NEW), _view()
     yield "rows that exchange values", pair(NEW), MakeRowsAlike("b", "a", _exchanging())
     yield "redone", pair(NEW), RedoTransactions("a", (_replayed(),))
     mixed = pair(ServerVersion(5, 6, 24))
@@ -190,6 +196,38 @@ def cases() -> Iterator[tuple[str, Model, Action]]:
         yield f"start, {name}", _waiting_above(), StartChannel("b", "", waiting=waiting, **facts)
     yield "redone, rows compared", _redone_above(), RedoTransactions("a", (_replayed(),), (one,))
     yield "redone, rows unread", _redone_above(), RedoTransactions("a", (_replayed(),), None)
+
+
+def _added(version: ServerVersion) -> ChangeDefinition:
+    """The table is locked: its rows were read when the source had executed this set."""
+    key = ObjectKey(ObjectKind.TABLE, "d", "t")
+    return ChangeDefinition(
+        server="b",
+        source="a",
+        schema="d",
+        name="t",
+        title="change table d.t (column fewer `c`)",
+        statement="ALTER TABLE `d`.`t` ADD COLUMN `c` int DEFAULT NULL, ALGORITHM=INPLACE",
+        parts=(DefinitionPart("the columns", columns_of(key, version), "seen", "goal"),),
+        undo="ALTER TABLE `d`.`t` DROP COLUMN `c`",
+        rows_at=gtids("a:1-9"),
+        data_bytes=100 << 20,
+    )
+
+
+def _view() -> ChangeDefinition:
+    key = ObjectKey(ObjectKind.VIEW, "d", "v")
+    return ChangeDefinition(
+        server="b",
+        source="a",
+        schema="d",
+        name="v",
+        title="create view d.v",
+        statement="CREATE VIEW `d`.`v` AS select 'a;b' AS `c`",
+        parts=(DefinitionPart("the view", view_of(key), "seen", "goal"),),
+        undo="DROP VIEW `d`.`v`",
+        session=("SET SESSION collation_connection = utf8mb4_general_ci;",),
+    )
 
 
 def _redone_above() -> Model:

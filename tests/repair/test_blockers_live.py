@@ -15,7 +15,7 @@ from compose.faults_applier import PREPARED_XA
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from repair.model.replication_model import Model
-from repair.strategies.strategy_registry import by_hand
+from repair.strategies.done_by_hand import by_hand
 from tests.repair.live import await_clean, examine, rows, statements_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding

@@ -8,7 +8,8 @@ import pytest
 
 from repair.model.replication_model import Model
 from repair.strategies.configuring import SETTINGS
-from repair.strategies.strategy_registry import PLANNERS, by_hand
+from repair.strategies.done_by_hand import by_hand
+from repair.strategies.strategy_registry import PLANNERS
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Evidence, Finding
@@ -264,9 +265,6 @@ EXECUTED = {
     "new_server_uuid": "test_by_hand_live.py::test_a_copied_server_gets_a_uuid_of_its_own",
     "raise_retention": "test_settings_live.py::test_logs_stay_while_a_repair_needs_them",
     "until_after_gaps": "test_by_hand_live.py::test_gaps_of_a_parallel_applier_are_closed",
-    "repair_definition": (
-        "../gtid_audit/test_schema_audit_live.py::test_drift_is_s2_until_it_is_repaired"
-    ),
     "rebuild_position": "test_by_hand_live.py::test_a_replica_follows_the_new_history_of_its_source",
     "reclone": "test_by_hand_live.py::test_a_server_is_replaced_by_a_copy_of_its_source",
 }

@@ -18,7 +18,7 @@ from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid_audit.cli import run
 from repair import Plan
 from repair.model.replication_model import Model
-from repair.strategies.strategy_registry import by_hand
+from repair.strategies.done_by_hand import by_hand
 from tests.repair.live import (
     await_clean,
     examine,

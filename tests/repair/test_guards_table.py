@@ -13,6 +13,7 @@ from repair.model.actions import (
     Action,
     AppendPurged,
     AutoPositionOn,
+    ChangeDefinition,
     InjectEmpty,
     MakeRowsAlike,
     MovePast,
@@ -59,6 +60,9 @@ HAS_LOG = r"^@@GLOBAL\.log_bin = 1$"
 SEES_TRIGGERS = r"schema_privileges|table_privileges|TRIGGER"
 NO_TRIGGERS = r"NOT EXISTS .*\btriggers\b|information_schema\.triggers"
 THERE = r"^EXISTS \(SELECT 1 FROM information_schema\.tables WHERE table_schema = 'd'"
+DEFINED = r"information_schema\.(?:columns|views) WHERE .* <=> 'seen' OR .* <=> 'goal'"
+AS_GOAL = r"^\(SELECT .*information_schema\.(?:columns|views) WHERE .* <=> 'goal'$"
+WRITABLE = r"^@@GLOBAL\.super_read_only = 0$"
 ROW = r"EXISTS \(SELECT 1 FROM `d`\.`t`"
 
 EVERY = (SERVER, PRIVILEGE)
@@ -77,6 +81,7 @@ MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
     StopChannel: (*CHANNEL, BY_SETS, HISTORY, KEEPS),
     MakeRowsAlike: ROWS,
     UndoRows: ROWS,
+    ChangeDefinition: (*EVERY, CHANNELS, UNLOGGED, WRITABLE, DEFINED),
     RedoTransactions: (
         *(*EVERY, CHANNELS, NOT_OWNED, NO_WAIT, LOGGED, HAS_LOG),
         *(SEES_TRIGGERS, NO_TRIGGERS),
@@ -93,6 +98,7 @@ GOALS: Mapping[type[Action], tuple[str, ...]] = {
     MakeRowsAlike: (ROW,),
     UndoRows: (ROW,),
     RedoTransactions: (FILLED,),
+    ChangeDefinition: (AS_GOAL,),
 }
 # Guards that depend on what the plan saw: the case, and what it must carry besides.
 SPECIAL: Mapping[str, tuple[str, ...]] = {
@@ -104,6 +110,7 @@ SPECIAL: Mapping[str, tuple[str, ...]] = {
     "start by file position": (BY_POSITION, HISTORY, KEEPS),
 }
 WITHOUT: Mapping[str, tuple[str, ...]] = {
+    "a column is added, 5.6.24": (WRITABLE,),  # super_read_only exists since 5.7.8
     "empty transactions, 5.6.24": (NONE_WAITS,),  # no table of 5.6 shows what was received
     "start an empty server": (HISTORY, KEEPS),  # it was empty when it was planned
     "start a channel from outside": (SOURCE,),
@@ -189,6 +196,8 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
         "redone, rows unread",
         "start, rows compared",
         "start, in order",
+        # The source still has the definition that its replica gets.
+        *("a column is added, 5.6.24", "a column is added, 9.7.4", "a view is created"),
         # The source must still have what is fetched, and what a deleted relay log held.
         *(name for name in checked if name.startswith(FETCH)),
     }

@@ -27,6 +27,8 @@ SHAPES: Mapping[StatementKind, str] = {
     StatementKind.SET_RESTRICTED: (
         r"sql_(?:require|generate_invisible)_primary_key = [01]|SET SESSION binlog_format"
     ),
+    StatementKind.CHANGE_DEFINITION: r"'ALTER TABLE .*ALGORITHM=",
+    StatementKind.CREATE_VIEW: r"'CREATE VIEW",
     StatementKind.WRITE_ROWS: r"(?:INSERT INTO|UPDATE|DELETE FROM) `",
 }
 VERSIONS = {str(each): each for each in (OLD, MIDDLE, ServerVersion(5, 7, 44))}

@@ -20,7 +20,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from gtid_audit.cli import run
-from repair.strategies.strategy_registry import by_hand
+from repair.strategies.done_by_hand import by_hand
 from tests.repair.build import model
 from tests.repair.live import await_clean, examine, executed, rows, statements_of, wait_until
 

@@ -22,6 +22,10 @@ BY_DEFAULT = {
 ELSEWHERE = {
     ("A3", "position_bypass"): ("test_by_hand_live.py::test_workers_that_report_nothing_but_1756"),
     ("A4", "start_channel"): "test_again_live.py::test_the_start_that_is_left_is_planned",
+    ("S2", "repair_definition"): (
+        "../gtid_audit/test_definition_repairs_live.py"
+        "::test_what_is_safe_is_planned_and_may_be_cut_anywhere"
+    ),
     ("E4", "data_repair"): "test_row_repairs_live.py::test_rows_are_made_alike_on_9_7",
 }
 

@@ -112,6 +112,7 @@ STRATEGY_ROWS = (
             "`gtid-audit schema drift` prints both definitions and the SQL that repairs each",
         ),
         answers="S2",
+        by_policy=True,
     ),
     StrategyRow(
         Strategy(

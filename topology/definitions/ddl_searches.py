@@ -121,8 +121,14 @@ def names_of(key: ObjectKey, definitions: Iterable[CanonicalDefinition]) -> froz
         for clause in definition.of(ClauseKind.FOREIGN_KEY):
             names |= {each.replace("``", "`") for each in _REFERENCES.findall(clause.raw)}
         if key.kind is ObjectKind.TRIGGER:
-            names |= {each.replace("``", "`") for each in _TRIGGER_ON.findall(definition.create)}
+            names |= triggered_tables(definition)
     return frozenset(names)
+
+
+def triggered_tables(trigger: CanonicalDefinition) -> frozenset[str]:
+    """Return the table of a trigger, and what else in its text looks like one."""
+    found = _TRIGGER_ON.findall(trigger.create)
+    return frozenset(each.replace("``", "`") for each in found)
 
 
 def concerns(ddl: LoggedDdl, key: ObjectKey, names: frozenset[str]) -> bool:

@@ -33,3 +33,10 @@ def require_spark() -> None:
     if find_spec("pyspark") is None:
         need = "--engine spark, and --out of any engine, need PySpark"
         raise UsageProblem(f"{need}, which is not installed: {INSTALL_SPARK}")
+
+
+def require_serve() -> None:
+    """Raise UsageProblem if this installation has no web server."""
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise UsageProblem(f"serve needs {', '.join(missing)}: pip install 'gtid-audit[serve]'")

@@ -26,7 +26,7 @@ def seconds_until_stale(interval_seconds: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedAudit:
     """The end of the last audit that ended well."""
 
     audited: AuditedNow
@@ -52,7 +52,7 @@ class ClusterResult:
     servers: tuple[str, ...]  # in the fleet file, in order of name
     labels: Labels
     since_monotonic_seconds: float  # when the cluster joined the fleet of this process
-    ended: Ended | None = None  # None before the first audit
+    ended: EndedAudit | None = None  # None before the first audit
     audits_total: int = 0
     failures_total: int = 0
     failure: str | None = None  # why the last attempt failed; None if it did not
@@ -67,7 +67,7 @@ class ClusterResult:
         since = self.since_monotonic_seconds if self.ended is None else self.ended.monotonic_seconds
         return now_monotonic_seconds - since
 
-    def with_end(self, ended: Ended) -> "ClusterResult":
+    def with_end(self, ended: EndedAudit) -> "ClusterResult":
         """Return the result after an audit that ended well."""
         return replace(self, ended=ended, audits_total=self.audits_total + 1, failure=None)
 

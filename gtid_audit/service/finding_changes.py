@@ -83,7 +83,7 @@ class FindingChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedAudit:
     """An audit compared with what was open before: dated, with its changes and what is open now."""
 
     audit: ClusterAudit
@@ -91,13 +91,13 @@ class Compared:
     changes: tuple[FindingChange, ...]
 
 
-def compared_with(audit: ClusterAudit, known: Sequence[OpenFinding]) -> Compared:
+def compared_with(audit: ClusterAudit, known: Sequence[OpenFinding]) -> ComparedAudit:
     """Compare an audit with the findings that were open before it.
 
     An audit of which no server was read has no time. It disproves nothing and changes nothing.
     """
     if audit.read_at is None:
-        return Compared(audit, tuple(known), ())
+        return ComparedAudit(audit, tuple(known), ())
     [dated], carried = with_history([audit], known=known, run_at=audit.read_at)
     before = {each.id: each for each in known}
     now = {each.id for each in dated.findings} | {each.id for each in carried}
@@ -105,7 +105,7 @@ def compared_with(audit: ClusterAudit, known: Sequence[OpenFinding]) -> Compared
         *_of_findings(dated.findings, before),
         *(FindingChange(ChangeKind.GONE, each) for each in known if each.id not in now),
     )
-    return Compared(dated, (*dated.findings, *carried), changes)
+    return ComparedAudit(dated, (*dated.findings, *carried), changes)
 
 
 def _of_findings(

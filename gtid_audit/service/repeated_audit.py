@@ -20,7 +20,7 @@ from gtid_audit.service.audit_schedule import AuditSchedule
 from gtid_audit.service.cluster_results import (
     ClusterResult,
     ConfigurationState,
-    Ended,
+    EndedAudit,
     ServiceResults,
     seconds_until_stale,
 )
@@ -51,7 +51,7 @@ class Health:
 
 
 class Watcher(Protocol):
-    """Is told what the service does: it writes the log."""
+    """What is called after each audit: it writes the log."""
 
     def audited(self, result: ClusterResult, changes: Sequence[FindingChange]) -> None:
         """Take over the result of an audit that ended well, and what it changed."""
@@ -184,7 +184,7 @@ class AuditService:
                 if compared is None:
                     result = result.with_failure(failure)
                 else:
-                    result = result.with_end(Ended(audited, at, now, took))
+                    result = result.with_end(EndedAudit(audited, at, now, took))
                     self._open[turn.cluster] = compared.open
                 self._results[turn.cluster] = result
             self._changed.notify_all()

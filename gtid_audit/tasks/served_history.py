@@ -21,7 +21,7 @@ from gtid_audit.tasks.compared_restarts import (
 )
 from gtid_audit.tasks.kept_history import KeptHistory
 from topology.adapters.history_file import Episode, UnusableHistory
-from topology.adapters.remembered_entries import Entry, read_entries, write_entries
+from topology.adapters.remembered_entries import RememberedEntry, read_entries, write_entries
 from topology.catalogue.findings import ClusterAudit
 from topology.documents.records import time_from_text, time_to_text
 from topology.questions.contents_to_compare import Remembered
@@ -110,10 +110,15 @@ class ServedHistory:
     def store(self, now: Remembered, *, gone_suspects: Iterable[str], gone: Iterable[str]) -> None:
         """Store entries beside the others, and remove those of clusters. Raises UsageProblem."""
         entries = [
-            *(Entry(_LOOK, str(uuid), time_to_text(at)) for uuid, at in now.looks.items()),
-            *(Entry(_SUSPECTS, name, str(gtids)) for name, gtids in now.suspects.items()),
             *(
-                Entry(_DIFFERENCES, name, json.dumps([difference_to_plain(one) for one in found]))
+                RememberedEntry(_LOOK, str(uuid), time_to_text(at))
+                for uuid, at in now.looks.items()
+            ),
+            *(RememberedEntry(_SUSPECTS, name, str(gtids)) for name, gtids in now.suspects.items()),
+            *(
+                RememberedEntry(
+                    _DIFFERENCES, name, json.dumps([difference_to_plain(one) for one in found])
+                )
                 for name, found in now.differences.items()
             ),
         ]
@@ -128,5 +133,5 @@ class ServedHistory:
             raise UsageProblem(str(problem)) from problem
 
 
-def _of(entries: Iterable[Entry], kind: str) -> list[Entry]:
+def _of(entries: Iterable[RememberedEntry], kind: str) -> list[RememberedEntry]:
     return [each for each in entries if each.kind == kind]

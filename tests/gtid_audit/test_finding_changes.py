@@ -2,7 +2,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from gtid import GtidSet
-from gtid_audit.service.finding_changes import ChangeKind, Compared, compared_with
+from gtid_audit.service.finding_changes import ChangeKind, ComparedAudit, compared_with
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import NOON, A
 from topology.audit_cluster import audit_cluster
@@ -19,7 +19,7 @@ def audit_of(snapshot: ClusterSnapshot, minutes: int = 0) -> ClusterAudit:
     return replace(audit, read_at=moment, findings=findings)
 
 
-def kinds(compared: Compared) -> list[tuple[str, str]]:
+def kinds(compared: ComparedAudit) -> list[tuple[str, str]]:
     return sorted((each.kind.value, each.finding.code) for each in compared.changes)
 
 

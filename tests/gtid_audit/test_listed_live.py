@@ -62,8 +62,8 @@ def test_the_service_lists_the_servers_again_before_each_audit(
 
 
 def await_failure(url: str) -> None:
-    """Wait until the last attempt failed because of the list."""
+    """Wait until the service shows that the list could not be read."""
     deadline = time.monotonic() + SOON
-    while "servers: is missing" not in (text := get(f"{url}/healthz")[1]):
+    while "servers: is missing" not in (text := get(f"{url}/readyz")[1]):
         assert time.monotonic() < deadline, text
         time.sleep(0.05)

@@ -166,7 +166,7 @@ class HistoryFile:
             return tuple(_open_in(database, scope))
 
     @contextmanager
-    def transaction(self, access: "Access") -> Iterator[sqlite3.Connection]:
+    def transaction(self, access: "FileAccess") -> Iterator[sqlite3.Connection]:
         """Provide the file in one transaction, which ends with the context.
 
         Raises UnusableHistory.
@@ -188,15 +188,15 @@ class HistoryFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class FileAccess:
     """How a transaction opens the file."""
 
     mode: str  # of SQLite's URI
     begin: str
 
 
-WRITE: Final = Access("rw", "BEGIN IMMEDIATE")
-READ: Final = Access("ro", "BEGIN")
+WRITE: Final = FileAccess("rw", "BEGIN IMMEDIATE")
+READ: Final = FileAccess("ro", "BEGIN")
 
 
 def _open_in(database: sqlite3.Connection, scope: str) -> list[Episode]:

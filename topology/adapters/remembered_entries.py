@@ -18,7 +18,7 @@ _TABLE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RememberedEntry:
     """One text. `kind` and `key` identify it."""
 
     kind: str
@@ -26,18 +26,17 @@ class Entry:
     value: str
 
 
-def read_entries(file: HistoryFile) -> tuple[Entry, ...]:
+def read_entries(file: HistoryFile) -> tuple[RememberedEntry, ...]:
     """Return all entries, in order of kind and key. Raises UnusableHistory."""
     with file.transaction(READ) as database:
-        exists = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'remembered'"
-        if database.execute(exists).fetchone() is None:
-            return ()
+        if not database.execute("PRAGMA table_info(remembered)").fetchall():
+            return ()  # no service has used the file
         found = database.execute("SELECT kind, key, value FROM remembered ORDER BY kind, key")
-        return tuple(Entry(*map(str, row)) for row in found)
+        return tuple(RememberedEntry(*map(str, row)) for row in found)
 
 
 def write_entries(
-    file: HistoryFile, entries: Iterable[Entry], *, gone: Iterable[tuple[str, str]]
+    file: HistoryFile, entries: Iterable[RememberedEntry], *, gone: Iterable[tuple[str, str]]
 ) -> None:
     """Store entries, and remove those of a kind and a key. Raises UnusableHistory."""
     with file.transaction(WRITE) as database:

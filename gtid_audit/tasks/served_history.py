@@ -109,18 +109,18 @@ class ServedHistory:
 
     def store(self, now: Remembered, *, gone_suspects: Iterable[str], gone: Iterable[str]) -> None:
         """Store entries beside the others, and remove those of clusters. Raises UsageProblem."""
-        entries = [
-            *(
-                RememberedEntry(_LOOK, str(uuid), time_to_text(at))
-                for uuid, at in now.looks.items()
-            ),
-            *(RememberedEntry(_SUSPECTS, name, str(gtids)) for name, gtids in now.suspects.items()),
-            *(
-                RememberedEntry(
-                    _DIFFERENCES, name, json.dumps([difference_to_plain(one) for one in found])
-                )
+        texts = {
+            _LOOK: {str(uuid): time_to_text(at) for uuid, at in now.looks.items()},
+            _SUSPECTS: {name: str(gtids) for name, gtids in now.suspects.items()},
+            _DIFFERENCES: {
+                name: json.dumps([difference_to_plain(one) for one in found])
                 for name, found in now.differences.items()
-            ),
+            },
+        }
+        entries = [
+            RememberedEntry(kind, key, value)
+            for kind, values in texts.items()
+            for key, value in values.items()
         ]
         removed = [
             *((_SUSPECTS, name) for name in gone_suspects),

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -39,12 +40,14 @@ def api(server: WebServer) -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_url(f"{server.url}/api/v1/openapi.json", headers=HEADERS)
 
 
-def try_all(operation: schemathesis.APIOperation, mode: GenerationMode, examples: int) -> None:
+def try_all(
+    operation: schemathesis.APIOperation[Any, Any, Any, Any], mode: GenerationMode, examples: int
+) -> None:
     """Send requests that the document permits, or forbids, and check each answer against it."""
 
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
-    def check(case: schemathesis.Case) -> None:
+    def check(case: schemathesis.Case[Any]) -> None:
         answer = case.call(headers=HEADERS, timeout=SOON)
         # No schema can say what a cursor is: that of a page which the client has seen.
         of_cursor = answer.status_code == 400 and "cursor: " in answer.json()["detail"]

@@ -27,13 +27,11 @@ SUSPECT = GtidSet.parse(f"{A}:7")
 
 
 def known_difference() -> KnownDifference:
-    versions = [
+    a, b = (
         TransactionVersion(name, "binlog.000001:4", NOON, NOON, "insert into t") for name in "ab"
-    ]
-    gtid = Gtid.parse(f"{A}:1")
-    return KnownDifference(
-        ContentDifference(gtid, Difference.CONTENT, True, "", *versions), (ONE, TWO)
     )
+    gtid = Gtid.parse(f"{A}:1")
+    return KnownDifference(ContentDifference(gtid, Difference.CONTENT, True, "", a, b), (ONE, TWO))
 
 
 def test_audits_that_overlap_do_not_take_back_what_the_other_remembers() -> None:

@@ -52,6 +52,14 @@ WriteBaseline = Annotated[
         help="Write the findings above info there, as entries that the fleet file can accept.",
     ),
 ]
+WriteMetrics = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-metrics",
+        metavar="FILE",
+        help="Write the metrics there, for node_exporter's textfile collector.",
+    ),
+]
 Discover = Annotated[
     str | None,
     typer.Option("--discover", metavar="DSN", help="Find the other servers from this one."),
@@ -78,6 +86,7 @@ def audit(
     as_json: AsJson = False,
     history: KeepHistory = None,
     write_baseline: WriteBaseline = None,
+    write_metrics: WriteMetrics = None,
     content: CompareContent = None,
     definitions: CompareDefinitions = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
@@ -98,7 +107,11 @@ def audit(
         allow_uuid=tuple(allow_uuid or ()),
         accepted=tuple(accepted or ()),
     )
-    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age, history, write_baseline)
+    stored = _Fleets(
+        *(fleet, cluster, snapshots, out, engine, max_age, history),
+        baseline=write_baseline,
+        metrics=write_metrics,
+    )
     if questions is not None:
         return print_questions(questions, offline)
     if offline is not None:
@@ -147,6 +160,7 @@ class _Fleets:
     max_age: str
     history: Path | None
     baseline: Path | None
+    metrics: Path | None
 
     def given(self) -> dict[str, object]:
         """Return the options; None if one was not given."""
@@ -159,6 +173,7 @@ class _Fleets:
             "--engine spark": is_spark or None,
             "--max-age": is_aged or None,
             "--write-baseline": self.baseline,
+            "--write-metrics": self.metrics,
         }
 
 
@@ -177,6 +192,8 @@ def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int
         raise UsageProblem("--definitions is for live servers, not for --snapshots")
     if snapshots is not None and asked.baseline is not None:
         raise UsageProblem("--write-baseline is for live servers, not for --snapshots")
+    if snapshots is not None and asked.metrics is not None:
+        raise UsageProblem("--write-metrics is for live servers, not for --snapshots")
     if snapshots is not None and asked.history is not None:
         raise UsageProblem(
             "--history is for live servers; results of --snapshots keep their history with --out"
@@ -196,6 +213,10 @@ def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int
     settings = load(fleet, asked.cluster)
     chosen = engine_of(asked.engine, lambda: len(settings.clusters))
     require_new(asked.baseline, chosen)
+    if asked.metrics is not None:
+        from gtid_audit.service.metrics_file import require_metrics_file, write_metrics
+
+        require_metrics_file(asked.metrics, chosen)
     with (
         progress() as line,
         answer_of_fleet(
@@ -211,6 +232,8 @@ def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int
         line.clear()
         if asked.baseline is not None:
             _write_baseline(answer, asked.baseline)
+        if asked.metrics is not None:
+            write_metrics(answer, settings.policy, asked.metrics)
         return _say(answer, as_json=as_json)
 
 

@@ -25,6 +25,13 @@ def serve(
         ),
     ] = 60.0,
     history: KeepHistory = None,
+    zeros: Annotated[
+        bool,
+        typer.Option(
+            "--zeros/--no-zeros",
+            help="Export a findings series of value 0 for each code that was not found.",
+        ),
+    ] = True,
     as_json: AsJson = False,
 ) -> int:
     """Audit a fleet on a schedule and serve /metrics and /healthz until stopped."""
@@ -32,27 +39,28 @@ def serve(
     import threading
 
     from gtid_audit.operands.load_fleet import load
+    from gtid_audit.service.cluster_state import MeasuredAudit, measured_audits
     from gtid_audit.service.repeated_audit import AuditService
     from gtid_audit.service.web import WebServer, parse_address
     from gtid_audit.tasks.compared_restarts import ProcessMemory
     from gtid_audit.tasks.fleet_audit import audit_fleet
     from gtid_audit.tasks.kept_history import history_at
-    from gtid_audit.views.report import AuditReport
 
     address = parse_address(listen)
     settings = load(fleet, None)
 
     memory, kept = ProcessMemory(), history_at(history, of_servers=False)
 
-    def audit() -> AuditReport:
+    def audit() -> tuple[MeasuredAudit, ...]:
         # Commands of the fleet file are run again: they may list other servers now.
         now = load(fleet, None) if settings.is_listed else settings
-        return audit_fleet(now, memory=memory, history=kept).report
+        found = audit_fleet(now, memory=memory, history=kept)
+        return measured_audits(found.report.audits, found.snapshots, now.policy)
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")
     )
-    server = WebServer(address, service)
+    server = WebServer(address, service, zeros=zeros)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stop.set())

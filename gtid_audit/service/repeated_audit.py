@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from gtid_audit import clock
-from gtid_audit.views.report import AuditReport
+from gtid_audit.service.cluster_state import ClusterState, LatestAudit, MeasuredAudit, Schedule
 
 # Two intervals and a grace period: one audit may be slow, or fail, before an operator is paged.
 INTERVALS_UNTIL_STALE: Final = 2
@@ -22,9 +22,9 @@ GRACE_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """One finished audit."""
+    """One finished audit of all clusters."""
 
-    report: AuditReport
+    audits: tuple[MeasuredAudit, ...]
     ended_at: datetime
     ended_monotonic_seconds: float
     duration_seconds: float
@@ -43,7 +43,7 @@ class AuditService:
 
     def __init__(
         self,
-        audit: Callable[[], AuditReport],
+        audit: Callable[[], tuple[MeasuredAudit, ...]],
         *,
         interval_seconds: float,
         report_failure: Callable[[str], None] = lambda _text: None,
@@ -55,6 +55,7 @@ class AuditService:
         self._stop = threading.Event()
         self._latest: Finished | None = None
         self._failure: str | None = None
+        self._audits = self._failures = 0
         self._began = clock.monotonic_seconds()
         self._thread = threading.Thread(target=self._work, name="audits", daemon=True)
 
@@ -73,6 +74,22 @@ class AuditService:
         """Return the last finished audit; None before the first."""
         return self._latest
 
+    def states(self) -> tuple[ClusterState, ...]:
+        """Return what the metrics show of each cluster; nothing before the first audit."""
+        finished = self._latest
+        if finished is None:
+            return ()
+        schedule = Schedule(self._interval_seconds, self._audits, self._failures)
+        return tuple(
+            ClusterState(
+                each.audit.cluster,
+                each.audit.labels,
+                LatestAudit(each.audit, each.series, finished.ended_at, finished.duration_seconds),
+                schedule,
+            )
+            for each in finished.audits
+        )
+
     def health(self) -> Health:
         """Evaluate the age of the last finished audit."""
         finished, failure = self._latest, self._failure
@@ -88,17 +105,19 @@ class AuditService:
         return Health(is_well=True, reason=reason + failed)
 
     def audit_once(self) -> None:
-        """Run one audit and keep its report."""
+        """Run one audit and keep its result."""
         begun = clock.monotonic_seconds()
         try:
-            report = self._audit()
+            audits = self._audit()
         except Exception as defect:  # noqa: BLE001 - /healthz and the log report it; audits go on
+            self._failures += 1
             self._failure = f"{type(defect).__name__}: {defect}"
             self._report_failure(self._failure)
             return
         ended = clock.monotonic_seconds()
         self._failure = None
-        self._latest = Finished(report, clock.now(), ended, ended - begun)
+        self._audits += 1
+        self._latest = Finished(audits, clock.now(), ended, ended - begun)
 
     def _work(self) -> None:
         while not self._stop.is_set():

@@ -57,9 +57,9 @@ def parse_address(text: str) -> Address:
 class WebServer:
     """Listens as soon as it is created; responds while `serve` runs."""
 
-    def __init__(self, address: Address, service: AuditService) -> None:
+    def __init__(self, address: Address, service: AuditService, *, zeros: bool = True) -> None:
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(AuditCollector(service.latest))
+        registry.register(AuditCollector(service.states, zeros=zeros))
 
         def metrics(accept: str) -> WebResponse:
             encode, content_type = choose_encoder(accept)

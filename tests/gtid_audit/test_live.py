@@ -255,10 +255,10 @@ def await_metric(url: str, name: str, value: float, **labels: str) -> None:
 def test_the_service_sees_a_fault_come_and_ends_in_good_order(pair97: Pair, tmp_path: Path) -> None:
     fleet = fleet_file(tmp_path / "fleet.yaml", ("pair", [address(pair97.a), address(pair97.b)]))
     with serving(fleet) as (process, url):
-        await_metric(url, "mysql_gtid_verdict", 0, cluster="pair")
+        await_metric(url, "gtid_audit_verdict", 1, cluster="pair", verdict="OK")
         assert get(f"{url}/healthz")[0] == 200
         faults.position_bypass(pair97)
-        await_metric(url, "mysql_gtid_findings", 1, cluster="pair", code="H1")
+        await_metric(url, "gtid_audit_findings", 1, cluster="pair", code="H1")
         process.send_signal(signal.SIGTERM)
         assert process.wait(SOON) == 0
         assert process.stderr is not None

@@ -7,13 +7,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
+from gtid_audit.service.cluster_state import MeasuredAudit, Schedule, measured_audits
 from gtid_audit.service.metrics import METRICS
 from gtid_audit.service.repeated_audit import GRACE_SECONDS, AuditService
 from gtid_audit.service.web import Address, WebServer, parse_address
-from gtid_audit.views.report import AuditReport, Engine, report_of
 from tests.gtid_audit.build import healthy
 from tests.snapshots import NOON
 from topology.audit_cluster import audit_cluster
+from topology.policy import Policy
 
 SOON = 30.0
 
@@ -34,8 +35,8 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return own
 
 
-def report() -> AuditReport:
-    return report_of(Engine.LOCAL, [audit_cluster(healthy())])
+def report() -> tuple[MeasuredAudit, ...]:
+    return measured_audits([audit_cluster(healthy())], [healthy()], Policy())
 
 
 def test_health_follows_the_age_of_the_last_audit(ticks: Clock) -> None:
@@ -56,7 +57,7 @@ def test_a_failed_audit_keeps_the_last_report_and_is_told(ticks: Clock) -> None:
     fails = False
     said: list[str] = []
 
-    def audit() -> AuditReport:
+    def audit() -> tuple[MeasuredAudit, ...]:
         ticks.seconds += 2
         if fails:
             raise RuntimeError("boom")
@@ -73,6 +74,10 @@ def test_a_failed_audit_keeps_the_last_report_and_is_told(ticks: Clock) -> None:
     assert service.health().is_well
     assert "the last attempt failed: RuntimeError: boom" in service.health().reason
     assert said == ["RuntimeError: boom"]
+    [state] = service.states()
+    assert state.schedule == Schedule(interval_seconds=10, audits=1, failures=1)
+    assert state.latest is not None
+    assert (state.latest.finished_at, state.latest.duration_seconds) == (NOON, 2.0)
     fails = False
     service.audit_once()
     assert "failed" not in service.health().reason
@@ -82,7 +87,7 @@ def test_audits_follow_each_other_until_stopped() -> None:
     third = threading.Event()
     count = 0
 
-    def audit() -> AuditReport:
+    def audit() -> tuple[MeasuredAudit, ...]:
         nonlocal count
         count += 1
         if count == 3:
@@ -144,7 +149,10 @@ def ask(
 def test_metrics_and_health_over_http(served: tuple[AuditService, WebServer]) -> None:
     service, server = served
     assert ask(server, "/healthz")[0] == 503
-    assert ask(server, "/metrics")[2] == ""
+    body = ask(server, "/metrics")[2]
+    assert {family.name for family in text_string_to_metric_families(body)} == {
+        "gtid_audit_build_info"
+    }
     service.audit_once()
     status, _, body = ask(server, "/healthz")
     assert status == 200
@@ -152,7 +160,9 @@ def test_metrics_and_health_over_http(served: tuple[AuditService, WebServer]) ->
     status, headers, body = ask(server, "/metrics?x=1")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain")
-    assert {family.name for family in text_string_to_metric_families(body)} == set(METRICS)
+    found = {family.name for family in text_string_to_metric_families(body)}
+    of_findings = {name for name in METRICS if "finding_" in name or "hole_first" in name}
+    assert found == {name.removesuffix("_total") for name in METRICS} - of_findings
     assert "Python" not in headers["Server"]
 
 

@@ -61,6 +61,7 @@ contracts: .venv/.complete ## who may import whom
 docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.catalogue_page > docs/catalogue.md
 	@$(PY) -m gtid_audit.scenario_page > docs/reconcile-scenarios.md
+	@$(PY) -m gtid_audit.monitoring.monitoring_files > .venv/monitoring.txt
 	@$(PY) -m gtid_audit.views.document_schema > docs/reference/audit.schema.json
 	@$(PY) -m gtid_audit.views.trace_schema > docs/reference/trace.schema.json
 	@$(PY) -m gtid_audit.views.schema_documents versions > docs/reference/schema-versions.schema.json

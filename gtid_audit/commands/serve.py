@@ -34,7 +34,7 @@ def serve(
     ] = True,
     as_json: AsJson = False,
 ) -> int:
-    """Audit a fleet on a schedule and serve /metrics and /healthz until stopped."""
+    """Audit a fleet on a schedule and serve /metrics, /runbook and /healthz until stopped."""
     import signal
     import threading
 

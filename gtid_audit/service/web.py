@@ -1,4 +1,4 @@
-"""The HTTP side of `serve`: /metrics and /healthz, read-only.
+"""The HTTP side of `serve`: /metrics, /runbook and /healthz, read-only.
 
 1. One thread per request, and a time limit per client: a slow client delays no other.
 2. Responses come from memory. No request reaches a MySQL server.
@@ -15,11 +15,13 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from gtid_audit.exits import UsageProblem
+from gtid_audit.monitoring.runbook_page import runbook_page
 from gtid_audit.service.metrics import AuditCollector
 from gtid_audit.service.repeated_audit import AuditService
 
 CLIENT_SECONDS_MAX: Final = 10.0
 PLAIN: Final = "text/plain; charset=utf-8"
+HTML: Final = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,15 @@ class WebServer:
             status = HTTPStatus.OK if health.is_well else HTTPStatus.SERVICE_UNAVAILABLE
             return WebResponse(status, PLAIN, f"{health.reason}\n".encode())
 
+        page = runbook_page().encode()
+
+        def runbook(_accept: str) -> WebResponse:
+            return WebResponse(HTTPStatus.OK, HTML, page)
+
         class Handler(_Handler):
             routes: ClassVar[dict[str, Callable[[str], WebResponse]]] = {
                 "/metrics": metrics,
+                "/runbook": runbook,
                 "/healthz": healthz,
             }
 

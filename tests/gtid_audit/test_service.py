@@ -177,7 +177,7 @@ def test_openmetrics_is_spoken_to_those_who_ask(served: tuple[AuditService, WebS
 def test_other_paths_and_methods(served: tuple[AuditService, WebServer]) -> None:
     _, server = served
     assert ask(server, "/")[0] == 404
-    assert "/metrics, /healthz" in ask(server, "/")[2]
+    assert "/metrics, /runbook, /healthz" in ask(server, "/")[2]
     assert ask(server, "/metrics", method="HEAD")[2] == ""
     assert ask(server, "/metrics", method="POST")[0] == 501
 

@@ -32,7 +32,7 @@ from gtid_audit.commands.options import (
     max_age_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import counted, progress, warn, write
+from gtid_audit.output import progress, write
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
@@ -44,6 +44,14 @@ if TYPE_CHECKING:
 SPARK_CLUSTERS_MIN: Final = 200_000
 
 
+Snapshots = Annotated[
+    Path | None,
+    typer.Option("--snapshots", metavar="DIR", help="Evaluate stored snapshots."),
+]
+StoreIn = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
+]
 WriteBaseline = Annotated[
     Path | None,
     typer.Option(
@@ -72,17 +80,11 @@ def audit(
     discover: Discover = None,
     fleet: OptionalFleetFile = None,
     cluster: OneCluster = None,
-    snapshots: Annotated[
-        Path | None,
-        typer.Option("--snapshots", metavar="DIR", help="Evaluate stored snapshots."),
-    ] = None,
+    snapshots: Snapshots = None,
     offline: Offline = None,
     questions: Questions = None,
     engine: EngineOption = EngineChoice.AUTO,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
-    ] = None,
+    out: StoreIn = None,
     as_json: AsJson = False,
     history: KeepHistory = None,
     write_baseline: WriteBaseline = None,
@@ -206,17 +208,14 @@ def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int
         with answer_of_stored(question, engine=chosen, out=asked.out) as answer:
             return _say(answer, as_json=as_json)
     assert fleet is not None, "one of the two was given"
+    from gtid_audit.commands.audit_outputs import AuditOutputs
     from gtid_audit.operands.load_fleet import load
     from gtid_audit.tasks.fleet_audit import answer_of_fleet
-    from gtid_audit.tasks.written_baseline import require_new
 
     settings = load(fleet, asked.cluster)
     chosen = engine_of(asked.engine, lambda: len(settings.clusters))
-    require_new(asked.baseline, chosen)
-    if asked.metrics is not None:
-        from gtid_audit.service.metrics_file import require_metrics_file, write_metrics
-
-        require_metrics_file(asked.metrics, chosen)
+    outputs = AuditOutputs(asked.baseline, asked.metrics)
+    outputs.require(chosen)
     with (
         progress() as line,
         answer_of_fleet(
@@ -230,21 +229,8 @@ def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int
         ) as answer,
     ):
         line.clear()
-        if asked.baseline is not None:
-            _write_baseline(answer, asked.baseline)
-        if asked.metrics is not None:
-            write_metrics(answer, settings.policy, asked.metrics)
+        outputs.write(answer, settings.policy)
         return _say(answer, as_json=as_json)
-
-
-def _write_baseline(answer: "AuditOutcome", path: Path) -> None:
-    from gtid_audit.tasks.written_baseline import write_baseline
-
-    count = write_baseline(answer, path)
-    warn(
-        f"{path}: {counted(count, 'finding')} written. Delete what is to be repaired, add reasons"
-        " and last days, and copy the entries to their clusters in the fleet file"
-    )
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

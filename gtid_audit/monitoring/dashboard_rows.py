@@ -38,12 +38,11 @@ _TO_CLUSTER: Final = (
 _VERDICT_COLORS: Final = (
     ("OK", GREEN), ("WARNING", YELLOW), ("CRITICAL", RED), ("UNKNOWN", PURPLE)
 )  # fmt: skip
+_SEVERITY_COLORS: Final = (("info", BLUE), ("warning", YELLOW), ("critical", RED))
 _SEVERITIES: Final = value_mapping(
     {"1": ("info", BLUE), "2": ("warning", YELLOW), "3": ("critical", RED)}
 )
-_SEVERITY_NAMES: Final = value_mapping(
-    {"info": ("info", BLUE), "warning": ("warning", YELLOW), "critical": ("critical", RED)}
-)
+_SEVERITY_NAMES: Final = value_mapping({name: (name, color) for name, color in _SEVERITY_COLORS})
 _ANSWERS: Final = value_mapping({"0": ("no answer", RED), "1": ("answers", GREEN)})
 _VERDICTS: Final = PanelField(mappings=verdict_mappings())
 _TIME_LEFT: Final = ((None, RED), (4 * 3600, YELLOW), (86_400, GREEN))
@@ -118,7 +117,12 @@ def fleet_rows(runbook: str) -> tuple[PanelRow, ...]:
         state_timeline(
             "Verdict over time", PanelQuery(_VERDICT, _CLUSTER), width=12, values=_VERDICTS
         ),
-        timeseries("Findings by severity", PanelQuery(by_severity, "{{severity}}"), width=12),
+        timeseries(
+            "Findings by severity",
+            PanelQuery(by_severity, "{{severity}}"),
+            width=12,
+            values=PanelField(colors=_SEVERITY_COLORS),
+        ),
     )
     return (PanelRow("Now", now), PanelRow("Over time", later))
 

@@ -6,6 +6,7 @@ texts and colors of the panel; it is no copy of Grafana.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -69,6 +70,8 @@ def _shown(defaults: Mapping[str, Any], value: float | str) -> tuple[str, str]:
 def _number(value: float, unit: str) -> str:
     if math.isnan(value) or math.isinf(value):
         return f"{value}"
+    if unit.startswith("dateTime"):
+        return f"{datetime.fromtimestamp(value / 1000, UTC):%Y-%m-%d %H:%M:%S}"
     if unit == "s":
         return f"{value / 86400:.1f} d" if abs(value) > 86400 else f"{value:.1f} s"
     return f"{value:,.6g}"

@@ -7,7 +7,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gtid_audit.cli import run
-from gtid_audit.service import metrics_file
 from gtid_audit.tasks import fleet_reading
 from tests.gtid_audit.build import half_read, holed
 from tests.gtid_audit.test_labels import FLEET
@@ -56,7 +55,7 @@ def test_a_file_that_cannot_be_replaced_stays(
     def full(_number: int) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(metrics_file.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     assert run(("audit", "--fleet", fleet, "--write-metrics", str(file))) == 64
     assert "No space left on device" in capsys.readouterr().err
     assert file.read_text() == "from before"

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from gtid_audit.cli import run
-from gtid_audit.monitoring.alert_rules import rules_file
-from gtid_audit.monitoring.alert_table import alerts
+from gtid_audit.monitoring.alert_rules import RECORDED, rules_file
+from gtid_audit.monitoring.alert_table import OF_THE_AUDIT, alerts, name_of
 from gtid_audit.monitoring.monitoring_files import FILES, monitoring_files
 from gtid_audit.monitoring.runbook_page import runbook_page
 from gtid_audit.service.metrics import METRICS
+from topology.catalogue.verdict_table import CATALOGUE
 
 RULES = "prometheus/gtid-audit.rules.yml"
 
@@ -33,6 +34,22 @@ def test_alerts_use_metrics_and_labels_that_exist() -> None:
             assert set(re.findall(r"(\w+)!?=", braces)) <= set(METRICS[metric].labels), alert.name
         assert alert.severity in {"", "warning", "critical"}
         assert alert.to_do
+
+
+def test_the_page_has_every_alert_and_every_rule() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
+    rows = dict(re.findall(r"^\| `([\w:]+)`(.*)$", page, re.MULTILINE))
+    of_codes = {name_of(code) for code in CATALOGUE}
+    named = {alert.name for alert in OF_THE_AUDIT}
+    assert rows.keys() - of_codes - {"component"} == named | RECORDED.keys()
+    for alert in OF_THE_AUDIT:
+        after, severity = rows[alert.name].rstrip("| ").split(" | ")[-2:]
+        assert after == (alert.wait.replace("m", " minutes") or "at once").replace(
+            "1 minutes", "1 minute"
+        )
+        assert severity == alert.severity
+    for name in monitoring_files():
+        assert f"`{re.sub(r'/gtid-audit-.*json', '/*.json', name)}`" in page
 
 
 def test_every_alert_has_its_place_in_the_runbook() -> None:

@@ -22,6 +22,7 @@ help: ## list the targets
 
 servers: .venv/.complete ## fetch and cache real MySQL servers (9.7 and 5.6), without installing any
 	@$(PY) -m compose.native.provision
+	@$(PY) -m compose.native.monitoring_programs
 
 demo: .venv/.complete ## the main job: break three real pairs, find it, repair it, find nothing more
 	@$(PY) -m compose.demo

@@ -1,6 +1,7 @@
 """Alert rules, run by promtool: each fires, does not fire, and resolves. Routes, by amtool."""
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from compose.native.monitoring_programs import MonitoringPrograms
 from gtid_audit.monitoring.alert_rules import RECORDED, rules_file
 from gtid_audit.monitoring.alert_table import OF_THE_AUDIT, Alert, alerts
 from gtid_audit.monitoring.monitoring_files import FILES
+from tests.gtid_audit.build import half_read, healthy, holed
 from tests.gtid_audit.programs import free_port, output_of, programs_or_skip, running, with_share_of
+from tests.gtid_audit.scraped import states_of, text_of
 from topology.catalogue.verdict_table import CATALOGUE
 
 pytestmark = pytest.mark.long
@@ -270,6 +273,14 @@ def test_promtool_accepts_the_files(programs: MonitoringPrograms) -> None:
     output_of(
         *(programs, "promtool", "check", "config", "--syntax-only", "prometheus.yml"), cwd=compose
     )
+
+
+def test_promtool_accepts_the_metrics(programs: MonitoringPrograms, tmp_path: Path) -> None:
+    """Names, types and help texts follow the conventions of Prometheus."""
+    text = text_of(states_of(healthy("x"), holed("y"), half_read("z")))
+    command = [*programs.command("promtool"), "check", "metrics"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 ROUTES = "alertmanager/alertmanager.yml"

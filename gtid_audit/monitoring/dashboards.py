@@ -26,6 +26,9 @@ _ROWS: Final = {
 }
 HOME: Final = "gtid-audit-fleet.json"
 _ABOVE_INFO: Final = 'gtid_audit_finding_transactions{cluster=~"$cluster", severity!="info"}'
+_STEP: Final = "30s"  # the shortest distance of two values of a graph
+# One step of the graph earlier, however long it is: so no change falls between two steps.
+_BEFORE: Final = "offset $__interval"
 _BY_PLACE: Final = "count by (cluster, code, source, replica)"
 
 
@@ -62,8 +65,8 @@ def dashboards(runbook: str) -> dict[str, str]:
     return found
 
 
-_COME: Final = f"{_BY_PLACE} ({_ABOVE_INFO} unless gtid_audit_finding_transactions offset 1m)"
-_GONE: Final = f"{_BY_PLACE} ({_ABOVE_INFO} offset 1m unless gtid_audit_finding_transactions)"
+_COME: Final = f"{_BY_PLACE} ({_ABOVE_INFO} unless gtid_audit_finding_transactions {_BEFORE})"
+_GONE: Final = f"{_BY_PLACE} ({_ABOVE_INFO} {_BEFORE} unless gtid_audit_finding_transactions)"
 
 
 def _datasource_variable() -> Json:
@@ -79,7 +82,6 @@ def _datasource_variable() -> Json:
         "options": [],
         "regex": "",
         "skipUrlSync": False,
-        "current": {},
     }
 
 
@@ -102,7 +104,7 @@ def _cluster_variable(*, one: bool) -> Json:
         "skipUrlSync": False,
         "multi": not one,
         "includeAll": not one,
-        **({"current": {}} if one else {"allValue": ".*", "current": every}),
+        **({} if one else {"allValue": ".*", "current": every}),
     }
 
 
@@ -113,11 +115,10 @@ def _annotation(name: str, color: str, expr: str, what: str) -> Json:
         "enable": True,
         "hide": False,
         "iconColor": color,
-        "expr": expr,
+        "target": {"refId": "Anno", "expr": expr, "interval": _STEP},
         "titleFormat": f"{{{{code}}}} {what}",
         "textFormat": "{{cluster}}: {{source}} → {{replica}}",
         "tagKeys": "cluster,code",
-        "step": "30s",
         "useValueForTime": False,
     }
 

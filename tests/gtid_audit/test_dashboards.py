@@ -17,9 +17,10 @@ BOARDS: dict[str, Any] = {name: json.loads(text) for name, text in dashboards(RU
 # What the data source gives to a variable and to an annotation is in no schema of dashboards.
 OF_THE_DATASOURCE = {
     ("templating", "definition"),
+    *(("annotations", name) for name in ("expr", "interval", "refId")),  # of its query
     *(
         ("annotations", name)
-        for name in ("titleFormat", "textFormat", "tagKeys", "step", "useValueForTime")
+        for name in ("titleFormat", "textFormat", "tagKeys", "useValueForTime")
     ),
 }
 register_default_plugins()
@@ -84,7 +85,7 @@ def expressions(board: Any) -> dict[str, str]:
         for panel in board["panels"]
         for target in panel.get("targets", ())
     }
-    return found | {each["name"]: each["expr"] for each in board["annotations"]["list"]}
+    return found | {each["name"]: each["target"]["expr"] for each in board["annotations"]["list"]}
 
 
 @pytest.mark.parametrize("name", BOARDS)

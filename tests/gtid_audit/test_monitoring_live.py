@@ -25,7 +25,7 @@ from tests.gtid_audit.rendered_panels import Answer, page_of
 from tests.gtid_audit.test_live import address, fleet_file, serving
 
 # Scraping and auditing every second, a test of some seconds has the past that a query needs.
-FASTER = {"$__rate_interval": "5s", "offset 1m": "offset 2s", "[15m]": "[5s]", "$cluster": ".*"}
+FASTER = {"$__rate_interval": "5s", "$__interval": "2s", "[15m]": "[5s]", "$cluster": ".*"}
 BOARDS = {path.stem: json.loads(path.read_text()) for path in (FILES / DASHBOARDS).glob("*.json")}
 
 
@@ -104,7 +104,7 @@ def test_every_panel_and_every_alert_has_data(pair97: Pair, tmp_path: Path) -> N
                 "START REPLICA",
             )
             awaited(lambda: prometheus.answer(healthy, now=True))
-            gone = [board["annotations"]["list"][1]["expr"] for board in BOARDS.values()]
+            gone = [board["annotations"]["list"][1]["target"]["expr"] for board in BOARDS.values()]
             assert all(prometheus.answer(expr, now=False) for expr in gone)
 
 
@@ -115,7 +115,7 @@ def _check_panels(prometheus: Asked) -> None:
             for target in panel.get("targets", ()):
                 _await_data(prometheus, f"{name}: {panel['title']}", target)
         [come, _] = board["annotations"]["list"]
-        _await_data(prometheus, f"{name}: {come['name']}", {**come, "instant": False})
+        _await_data(prometheus, f"{name}: {come['name']}", {**come["target"], "instant": False})
         [variable] = board["templating"]["list"][1:]
         metric = variable["definition"].removeprefix("label_values(").partition(",")[0]
         assert prometheus.answer(metric, now=True)

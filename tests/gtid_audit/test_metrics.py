@@ -9,12 +9,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gtid import GNO_END, GtidSet
 from gtid_audit import __version__
-from gtid_audit.service.audit_series import HOLE_CODES, series_of
+from gtid_audit.service.audit_series import HOLE_CODES, _shorter, series_of
 from gtid_audit.service.cluster_state import ClusterState, Schedule, measured_audits
 from gtid_audit.service.metrics import METRICS
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.gtid_audit.scraped import scrape, states_of, text_of
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, an_unread, commits_of
+from tests.topology.test_runway import CLOSED, source, stopped
 from topology.adapters.inventory.fleet_model import RESERVED_LABELS
 from topology.audit_cluster import defect, not_evaluated
 from topology.catalogue.verdict_table import CATALOGUE
@@ -222,6 +223,34 @@ def test_the_runway_of_a_replica_that_needs_nothing(
         assert math.isnan(runway)
     else:
         assert runway == pytest.approx(seconds, abs=2)  # deadlines are in whole seconds
+
+
+def test_the_runway_of_a_stopped_replica_ends_with_the_log_that_it_needs() -> None:
+    found = scrape(states_of(a_cluster("x", source(), stopped())))
+    place = ("x", "a", "b", "")
+    # From the end of the reading, a second after noon, to the deletion of the log.
+    left = (CLOSED - NOON).total_seconds() + 7 * DAY - 1
+    assert found["gtid_audit_runway_seconds"][place] == pytest.approx(left, abs=2)
+    [deadline] = {*found["gtid_audit_finding_deadline_timestamp_seconds"].values()}
+    assert deadline == CLOSED.timestamp() + 7 * DAY
+    assert found["gtid_audit_missing_transactions"][place] == 6.0, "still to be sent"
+    assert found["gtid_audit_hole_transactions"][place] == 0.0
+
+
+def test_the_runway_of_a_log_that_was_not_read_is_not_known() -> None:
+    """The replica needs transactions, and until when they are kept could not be read."""
+    unread = source(history_evidence=None)
+    found = scrape(states_of(a_cluster("x", unread, stopped())))
+    assert math.isnan(found["gtid_audit_runway_seconds"]["x", "a", "b", ""])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shorter"),
+    [(1.0, 2.0, 1.0), (math.inf, 2.0, 2.0), (math.nan, 2.0, None), (1.0, math.nan, None)],
+)
+def test_of_two_needs_the_shorter_counts(one: float, other: float, shorter: float | None) -> None:
+    found = _shorter(one, other)
+    assert math.isnan(found) if shorter is None else found == shorter
 
 
 def test_a_cluster_on_which_the_auditor_failed_has_no_channels() -> None:

@@ -61,7 +61,7 @@ METRICS: Final[Mapping[str, MetricRow]] = {
         "Unix time of the first audit that found it; of the latest one without --history.", _FINDING
     ),
     "gtid_audit_finding_deadline_timestamp_seconds": MetricRow(
-        "Unix time from which it cannot be repaired from binary logs any more.", _FINDING
+        "Earliest Unix time at which a binary log that its repair needs can be deleted.", _FINDING
     ),
     "gtid_audit_missing_transactions": MetricRow(
         "Transactions that the source has and the replica has not executed.", _EDGE

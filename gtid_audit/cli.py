@@ -23,6 +23,7 @@ from gtid_audit.commands import (
     handshake,
     history,
     locks,
+    monitoring,
     reconcile,
     repair,
     serve,
@@ -98,6 +99,7 @@ app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(repair.commands(PLAIN), name="repair")
 app.command("reconcile")(reconcile.reconcile)
 app.command("serve")(serve.serve)
+app.command("monitoring", cls=FastCommand)(monitoring.monitoring)
 app.add_typer(spark.commands(PLAIN), name="spark")
 
 

@@ -32,7 +32,7 @@ from gtid_audit.commands.options import (
     max_age_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import counted, progress, warn, write
+from gtid_audit.output import progress, write
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
@@ -44,12 +44,28 @@ if TYPE_CHECKING:
 SPARK_CLUSTERS_MIN: Final = 200_000
 
 
+Snapshots = Annotated[
+    Path | None,
+    typer.Option("--snapshots", metavar="DIR", help="Evaluate stored snapshots."),
+]
+StoreIn = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
+]
 WriteBaseline = Annotated[
     Path | None,
     typer.Option(
         "--write-baseline",
         metavar="FILE",
         help="Write the findings above info there, as entries that the fleet file can accept.",
+    ),
+]
+WriteMetrics = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-metrics",
+        metavar="FILE",
+        help="Write the metrics there, for node_exporter's textfile collector.",
     ),
 ]
 Discover = Annotated[
@@ -64,20 +80,15 @@ def audit(
     discover: Discover = None,
     fleet: OptionalFleetFile = None,
     cluster: OneCluster = None,
-    snapshots: Annotated[
-        Path | None,
-        typer.Option("--snapshots", metavar="DIR", help="Evaluate stored snapshots."),
-    ] = None,
+    snapshots: Snapshots = None,
     offline: Offline = None,
     questions: Questions = None,
     engine: EngineOption = EngineChoice.AUTO,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
-    ] = None,
+    out: StoreIn = None,
     as_json: AsJson = False,
     history: KeepHistory = None,
     write_baseline: WriteBaseline = None,
+    write_metrics: WriteMetrics = None,
     content: CompareContent = None,
     definitions: CompareDefinitions = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
@@ -98,7 +109,11 @@ def audit(
         allow_uuid=tuple(allow_uuid or ()),
         accepted=tuple(accepted or ()),
     )
-    stored = _Fleets(fleet, cluster, snapshots, out, engine, max_age, history, write_baseline)
+    stored = _Fleets(
+        *(fleet, cluster, snapshots, out, engine, max_age, history),
+        baseline=write_baseline,
+        metrics=write_metrics,
+    )
     if questions is not None:
         return print_questions(questions, offline)
     if offline is not None:
@@ -147,6 +162,7 @@ class _Fleets:
     max_age: str
     history: Path | None
     baseline: Path | None
+    metrics: Path | None
 
     def given(self) -> dict[str, object]:
         """Return the options; None if one was not given."""
@@ -159,6 +175,7 @@ class _Fleets:
             "--engine spark": is_spark or None,
             "--max-age": is_aged or None,
             "--write-baseline": self.baseline,
+            "--write-metrics": self.metrics,
         }
 
 
@@ -177,6 +194,8 @@ def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int
         raise UsageProblem("--definitions is for live servers, not for --snapshots")
     if snapshots is not None and asked.baseline is not None:
         raise UsageProblem("--write-baseline is for live servers, not for --snapshots")
+    if snapshots is not None and asked.metrics is not None:
+        raise UsageProblem("--write-metrics is for live servers, not for --snapshots")
     if snapshots is not None and asked.history is not None:
         raise UsageProblem(
             "--history is for live servers; results of --snapshots keep their history with --out"
@@ -189,13 +208,14 @@ def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int
         with answer_of_stored(question, engine=chosen, out=asked.out) as answer:
             return _say(answer, as_json=as_json)
     assert fleet is not None, "one of the two was given"
+    from gtid_audit.commands.audit_outputs import AuditOutputs
     from gtid_audit.operands.load_fleet import load
     from gtid_audit.tasks.fleet_audit import answer_of_fleet
-    from gtid_audit.tasks.written_baseline import require_new
 
     settings = load(fleet, asked.cluster)
     chosen = engine_of(asked.engine, lambda: len(settings.clusters))
-    require_new(asked.baseline, chosen)
+    outputs = AuditOutputs(asked.baseline, asked.metrics)
+    outputs.require(chosen)
     with (
         progress() as line,
         answer_of_fleet(
@@ -209,19 +229,8 @@ def _audit_fleets(asked: _Fleets, compared: _Comparing, *, as_json: bool) -> int
         ) as answer,
     ):
         line.clear()
-        if asked.baseline is not None:
-            _write_baseline(answer, asked.baseline)
+        outputs.write(answer, settings.policy)
         return _say(answer, as_json=as_json)
-
-
-def _write_baseline(answer: "AuditOutcome", path: Path) -> None:
-    from gtid_audit.tasks.written_baseline import write_baseline
-
-    count = write_baseline(answer, path)
-    warn(
-        f"{path}: {counted(count, 'finding')} written. Delete what is to be repaired, add reasons"
-        " and last days, and copy the entries to their clusters in the fleet file"
-    )
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

@@ -59,6 +59,14 @@ LevelOfLog: TypeAlias = Annotated[
     ),
 ]
 
+Zeros: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--zeros/--no-zeros",
+        help="Export a findings series of value 0 for each code that was not found.",
+    ),
+]
+
 
 def serve(
     *,
@@ -72,6 +80,7 @@ def serve(
     tls_key: CertificateKey = None,
     log_format: FormOfLog = LogFormat.JSON,
     log_level: LevelOfLog = LogLevel.INFO,
+    zeros: Zeros = True,
     as_json: AsJson = False,
 ) -> int:
     """Audit a fleet on a schedule; serve metrics, a JSON API and a page until stopped.
@@ -95,6 +104,7 @@ def serve(
         place_of_journal(journal),
         token_file,
         CertificateFiles.of(tls_cert, tls_key),
+        zeros=zeros,
     )
     audited = served_audit(history)
     service = RunningService(

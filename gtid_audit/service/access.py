@@ -1,7 +1,7 @@
 """Who may read what: the optional token, and what is shown without one beyond this machine.
 
 1. Liveness and readiness never need a token: what restarts services has none. With a token, only
-   who presents it is shown the reasons.
+   who presents it is shown the reasons. The runbook has no fact of a fleet.
 2. Without a token, and at an address that other machines reach, only metrics, liveness and
    readiness are answered. Findings quote error texts of servers, and those quote rows.
 3. Tokens are compared by digest and in constant time. A token is never logged, and shown nowhere.
@@ -25,7 +25,7 @@ from gtid_audit.exits import UsageProblem
 TOKEN_VARIABLE: Final = "GTID_AUDIT_TOKEN"  # noqa: S105 - the name of a variable
 TOKEN_CHARACTERS_MIN: Final = 16
 _TOKEN_BYTES_MAX: Final = 64 * 1024
-OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/runbook"})
 NUMBERS_PATHS: Final = OPEN_PATHS | {"/metrics"}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from gtid_audit.service.audit_series import AuditSeries
 from gtid_audit.views.audited_now import AuditedNow
 from topology.catalogue.findings import ClusterAudit
 from topology.documents.label_records import Labels
@@ -30,6 +31,7 @@ class EndedAudit:
     """The end of the last audit that ended well."""
 
     audited: AuditedNow
+    series: AuditSeries  # what the metrics show of the sets: computed once, not in each scrape
     at: datetime  # by the wall clock, for readers
     monotonic_seconds: float  # for ages
     duration_seconds: float

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 from gtid_audit import clock
 from gtid_audit.service.audit_schedule import AuditSchedule
+from gtid_audit.service.audit_series import series_of
 from gtid_audit.service.cluster_results import (
     ClusterResult,
     ConfigurationState,
@@ -24,22 +25,12 @@ from gtid_audit.service.cluster_results import (
     ServiceResults,
     seconds_until_stale,
 )
+from gtid_audit.service.cluster_state import ClusterState, LatestAudit, Schedule
 from gtid_audit.service.finding_changes import FindingChange, OpenFinding, compared_with
 from gtid_audit.views.audited_now import AuditedNow
-from gtid_audit.views.report import AuditReport, Engine, report_of
 from topology.adapters.inventory.fleet import Cluster, Fleet
 
 _WAIT_SECONDS_MAX: Final = 1.0  # no wait without an end, whatever a clock or a notification does
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The last audits of all clusters together."""
-
-    report: AuditReport
-    ended_at: datetime
-    ended_monotonic_seconds: float
-    duration_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +161,7 @@ class AuditService:
             audited = self._audit(fleet, cluster)
             compared = compared_with(audited.audit, known)
             audited = replace(audited, audit=compared.audit)
+            series = series_of(audited.audit, audited.snapshot, audited.policy)
         except Exception as defect:  # noqa: BLE001 - the result and the log have it; audits go on
             failure = f"{type(defect).__name__}: {defect}"
             for target in cluster.targets:
@@ -184,7 +176,7 @@ class AuditService:
                 if compared is None:
                     result = result.with_failure(failure)
                 else:
-                    result = result.with_end(EndedAudit(audited, at, now, took))
+                    result = result.with_end(EndedAudit(audited, series, at, now, took))
                     self._open[turn.cluster] = compared.open
                 self._results[turn.cluster] = result
             self._changed.notify_all()
@@ -223,15 +215,10 @@ class AuditService:
                 clock.monotonic_seconds(),
             )
 
-    def latest(self) -> Finished | None:
-        """Return the last audits of all clusters together; None before the first."""
-        ended = [each.ended for each in self.results().clusters if each.ended is not None]
-        if not ended:
-            return None
-        last = max(ended, key=lambda each: each.monotonic_seconds)
-        report = report_of(Engine.LOCAL, [each.audit for each in ended])
-        longest = max(each.duration_seconds for each in ended)
-        return Finished(report, last.at, last.monotonic_seconds, longest)
+    def states(self) -> tuple[ClusterState, ...]:
+        """Return what the metrics show of each cluster, in order of name."""
+        results = self.results()
+        return tuple(_state(each, results.interval_seconds) for each in results.clusters)
 
     def health(self) -> Health:
         """Evaluate whether the process works: whether any audit has ended well lately."""
@@ -264,3 +251,14 @@ def _carried(before: ClusterResult | None, cluster: Cluster, now: float) -> Clus
     if before is None:
         return ClusterResult(cluster.name, servers, cluster.labels, now)
     return replace(before, servers=servers, labels=cluster.labels)
+
+
+def _state(result: ClusterResult, interval_seconds: float) -> ClusterState:
+    ended = result.ended
+    latest = (
+        None
+        if ended is None
+        else LatestAudit(ended.audit, ended.series, ended.at, ended.duration_seconds)
+    )
+    schedule = Schedule(interval_seconds, result.audits_total, result.failures_total)
+    return ClusterState(result.cluster, result.labels, latest, schedule)

@@ -36,6 +36,7 @@ class ServiceOptions:
     journal: Path | None
     token_file: Path | None
     certificate: CertificateFiles | None
+    zeros: bool = True  # metrics of findings that there are not
 
 
 class RunningService:
@@ -93,7 +94,7 @@ class RunningService:
 
     def _facts(self) -> ShownFacts:
         collectors = (
-            AuditCollector(self.audits.latest),
+            AuditCollector(self.audits.states, zeros=self._options.zeros),
             ServiceCollector(self._journal.latest, lambda: self.audits.results().configuration),
         )
         return ShownFacts(self.audits.results, self.audits.health, self._journal, collectors)

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from gtid_audit.monitoring.runbook_page import runbook_page
 from gtid_audit.service.access import OPEN_PATHS, Access, Permission
 from gtid_audit.service.api import Api, Problem, answer_problem, problem_response
 from gtid_audit.service.cluster_results import ServiceResults
@@ -121,7 +122,18 @@ def _routes(facts: ShownFacts) -> list[Route]:
     def metrics(_request: Request) -> Response:
         raise AssertionError("WebApp answers it")  # the route exists for other methods: 405
 
-    handlers = {"/healthz": healthz, "/readyz": readyz, "/": root, _METRICS: metrics}
+    shown_runbook = runbook_page()
+
+    def runbook(_request: Request) -> Response:
+        return HTMLResponse(shown_runbook)
+
+    handlers = {
+        "/healthz": healthz,
+        "/readyz": readyz,
+        "/runbook": runbook,
+        "/": root,
+        _METRICS: metrics,
+    }
     assert handlers.keys() >= OPEN_PATHS, "what needs no token exists"
     return [Route(path, each, methods=["GET"]) for path, each in handlers.items()]
 

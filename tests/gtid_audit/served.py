@@ -82,7 +82,7 @@ def web_server(
     source = ProcedureSource(journal)
     source.read()
     collectors = (
-        AuditCollector(service.latest),
+        AuditCollector(service.states),
         ServiceCollector(source.latest, lambda: service.results().configuration),
     )
     facts = ShownFacts(service.results, service.health, source, collectors)

@@ -257,11 +257,11 @@ def test_the_service_sees_a_fault_come_and_ends_in_good_order(pair97: Pair, tmp_
     servers = [address(pair97.a), address(pair97.b)]
     fleet = fleet_file(tmp_path / "fleet.yaml", ("pair", servers))
     with serving(fleet) as (process, url):
-        await_metric(url, "mysql_gtid_verdict", 0, cluster="pair")
+        await_metric(url, "gtid_audit_verdict", 1, cluster="pair", verdict="OK")
         assert get(f"{url}/healthz")[0] == 200
         assert get(f"{url}/readyz") == (200, "ready: 1 cluster\n")
         faults.position_bypass(pair97)
-        await_metric(url, "mysql_gtid_findings", 1, cluster="pair", code="H1")
+        await_metric(url, "gtid_audit_findings", 1, cluster="pair", code="H1")
         [hole] = json.loads(get(f"{url}/api/v1/findings?code=H1")[1])["findings"]
         process.send_signal(signal.SIGTERM)
         assert process.wait(SOON) == 0

@@ -8,6 +8,7 @@ import pytest
 
 from gtid_audit import clock
 from gtid_audit.service.cluster_results import GRACE_SECONDS, ClusterResult
+from gtid_audit.service.cluster_state import Schedule
 from gtid_audit.service.finding_changes import FindingChange
 from gtid_audit.service.repeated_audit import AuditService
 from gtid_audit.views.audited_now import AuditedNow
@@ -230,15 +231,18 @@ def test_an_audit_that_ends_after_its_cluster_left_leaves_nothing() -> None:
     assert seen.events == [("left", "pair")]
 
 
-def test_the_last_audits_together(ticks: Clock) -> None:
+def test_the_states_of_the_metrics(ticks: Clock) -> None:
     snapshots = {"a": holed("a"), "b": healthy("b")}
     fleet = a_fleet(a_cluster_to_read("a"), a_cluster_to_read("b"))
     service = AuditService(
         fleet, lambda _fleet, cluster: audited(snapshots[cluster.name]), interval_seconds=60
     )
-    assert service.latest() is None
+    assert [(each.cluster, each.latest) for each in service.states()] == [("a", None), ("b", None)]
     audit_all(service)
-    latest = service.latest()
-    assert latest is not None
-    assert latest.report.verdict is Verdict.CRITICAL
-    assert [each.cluster for each in latest.report.audits] == ["a", "b"]
+    a, b = service.states()
+    assert a.latest is not None
+    assert b.latest is not None
+    assert [each.latest.audit.verdict for each in (a, b) if each.latest is not None] == [
+        *(Verdict.CRITICAL, Verdict.OK)
+    ]
+    assert (a.latest.finished_at, a.schedule) == (NOON, Schedule(60, audits=1, failures=0))

@@ -84,7 +84,7 @@ def shown(what: str, seconds: list[float]) -> None:
 def test_scrapes_at_once_beside_slow_and_broken_clients(pair97: Pair, tmp_path: Path) -> None:
     fleet = fleet_file(tmp_path / "fleet.yaml", ("pair", [address(pair97.a), address(pair97.b)]))
     with serving(fleet) as (_, url):
-        await_metric(url, "mysql_gtid_verdict", 0, cluster="pair")
+        await_metric(url, "gtid_audit_verdict", 1, cluster="pair", verdict="OK")
         port = int(url.rpartition(":")[2])
         shown("one scrape after another", [asyncio.run(scraped(port)) for _ in range(200)])
         shown("200 scrapes at once", asyncio.run(together(port, SCRAPES_AT_ONCE)))

@@ -20,6 +20,7 @@ from gtid_audit.service.guarded_connections import (
 )
 from gtid_audit.service.log_watcher import LogWatcher
 from gtid_audit.service.log_words import LogFormat
+from gtid_audit.service.procedure_metrics import SERVICE_METRICS
 from gtid_audit.service.service_log import ServiceLog
 from tests.gtid_audit.build import healthy, holed
 from tests.gtid_audit.served import audit_all, service_of, web_server
@@ -73,6 +74,7 @@ def test_the_page_has_the_examples_and_every_path() -> None:
         row = re.search(rf"^\| `{re.escape(each.path)}` \| (.*) \|$", PAGE, re.MULTILINE)
         assert row is None or all(f"`{one.name}`" in row[1] for one in each.parameters)
     assert all(f"`{path}`" in PAGE for path in OPEN_PATHS)
+    assert all(f"| `{name}` | " in PAGE for name in SERVICE_METRICS)
     assert f"longer than {REQUEST_SECONDS_MAX:.0f} seconds" in " ".join(PAGE.split())
     assert f"does not read for {ANSWER_SECONDS_MAX:.0f}." in " ".join(PAGE.split())
     assert f"at most {CONNECTIONS_MAX} connections" in PAGE

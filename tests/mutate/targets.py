@@ -52,6 +52,11 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
+        "metrics",
+        ("gtid_audit/service/audit_series.py", "gtid_audit/service/metrics.py"),
+        ("tests/gtid_audit/test_metrics.py", "tests/gtid_audit/test_labels.py"),
+    ),
+    Target(
         "listed servers",
         (
             "topology/adapters/inventory/listed_servers.py",

@@ -3,6 +3,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -290,7 +291,7 @@ def test_every_part_of_what_is_missing_counts_once() -> None:
     delivered = ("applying_below", "applying_above", "queued_below", "queued_above", "expected")
     holes = ("purged", "bypassed", "passed", "ignored", "dropped_same_server_id")
     sizes = {name: 1 << number for number, name in enumerate((*delivered, *holes))}
-    sets = {name: GtidSet.parse(f"{A}:1-{size}") for name, size in sizes.items()}
+    sets: dict[str, Any] = {name: GtidSet.parse(f"{A}:1-{size}") for name, size in sizes.items()}
     edge = replace(facts.edges[0], **sets)
     assert _on_their_way(edge) == sum(sizes[name] for name in delivered)
     assert _not_delivered(edge) == sum(sizes[name] for name in holes)

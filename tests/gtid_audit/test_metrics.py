@@ -3,13 +3,21 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gtid import GNO_END, GtidSet
 from gtid_audit import __version__
-from gtid_audit.service.audit_series import HOLE_CODES, _shorter, series_of
+from gtid_audit.service import audit_series
+from gtid_audit.service.audit_series import (
+    HOLE_CODES,
+    _not_delivered,
+    _on_their_way,
+    _shorter,
+    series_of,
+)
 from gtid_audit.service.cluster_state import ClusterState, Schedule, measured_audits
 from gtid_audit.service.metrics import METRICS
 from tests.gtid_audit.build import half_read, healthy, holed
@@ -19,8 +27,11 @@ from tests.topology.test_runway import CLOSED, source, stopped
 from topology.adapters.inventory.fleet_model import RESERVED_LABELS
 from topology.audit_cluster import defect, not_evaluated
 from topology.catalogue.verdict_table import CATALOGUE
+from topology.facts.cluster_facts import gather_facts
+from topology.facts.runway import Need
 from topology.policy import Policy
 from topology.readings.snapshot import BinaryLog, ClusterSnapshot
+from topology.readings.vendors import Vendor
 
 DOCS = Path(__file__).parents[2] / "docs"
 OF_FINDINGS = {
@@ -45,6 +56,7 @@ def verdicts(found: dict[tuple[str, ...], float]) -> dict[str, str]:
 
 def test_before_any_cluster_is_known_there_is_the_version() -> None:
     assert scrape([]) == {"gtid_audit_build_info": {(__version__,): 1.0}}
+    assert text_of([]).count("# HELP") == 1
 
 
 def test_a_cluster_that_was_never_audited_has_its_counters_only() -> None:
@@ -75,6 +87,7 @@ def test_a_healthy_cluster_has_every_evaluated_code_at_zero() -> None:
     assert found["gtid_audit_interval_seconds"] == {("x",): 60.0}
     assert found["gtid_audit_audits_total"] == {("x",): 7.0}
     assert found["gtid_audit_audit_failures_total"] == {("x",): 1.0}
+    assert "# TYPE gtid_audit_audits_total counter" in text_of(states_of(healthy("x")))
 
 
 def test_zeros_are_left_out_on_request() -> None:
@@ -139,6 +152,7 @@ def test_errant_transactions_are_of_the_replica() -> None:
     assert found["gtid_audit_errant_transactions"] == {("x", "a", "b", ""): 2.0}
     assert found["gtid_audit_missing_transactions"] == {("x", "a", "b", ""): 0.0}
     assert found["gtid_audit_finding_transactions"]["x", "E1", "critical", "a", "b", ""] == 2.0
+    assert "gtid_audit_hole_first_seen_timestamp_seconds" not in found
 
 
 def test_what_is_not_known_is_nan_and_the_rest_is_known() -> None:
@@ -181,6 +195,10 @@ def test_an_unreachable_server_shows_beside_a_critical_finding() -> None:
     assert verdicts(found["gtid_audit_verdict"]) == {"y": "CRITICAL"}
     assert found["gtid_audit_server_up"]["y", "c"] == 0.0
     assert found["gtid_audit_unread_facts"]["y", "c"] >= 1.0
+    findings = found["gtid_audit_findings"]
+    assert findings["y", "H1", "critical"] == 1.0, "found, whatever else is not known"
+    assert math.isnan(findings["y", "H8", "critical"])
+    assert findings["y", "U2", "warning"] == 0.0, "that nothing was torn is known"
 
 
 def test_the_sets_of_a_server() -> None:
@@ -193,6 +211,9 @@ def test_the_sets_of_a_server() -> None:
     assert found["gtid_audit_server_executed_tsids"]["x", "a"] == 3.0
     headroom = found["gtid_audit_server_gno_headroom"]
     assert headroom == {("x", "a"): float(GNO_END - 1 - 20), ("x", "b"): float(GNO_END - 1)}
+    half = a_cluster("x", a_server("a", A, f"{A}:1-{GNO_END // 2}"))
+    found = scrape(states_of(half))
+    assert found["gtid_audit_server_gno_headroom"] == {("x", "a"): float(GNO_END // 2)}
 
 
 def kept(**facts: object) -> ClusterSnapshot:
@@ -213,6 +234,7 @@ def kept(**facts: object) -> ClusterSnapshot:
         ({"settings": (("binlog_expire_logs_seconds", "0"), *RETENTION[1:])}, math.inf),
         ({"settings": RETENTION[1:]}, math.nan),
         ({"binary_logs": None}, math.nan),
+        ({"vendor": Vendor.AURORA}, math.nan),
     ],
 )
 def test_the_runway_of_a_replica_that_needs_nothing(
@@ -253,6 +275,28 @@ def test_of_two_needs_the_shorter_counts(one: float, other: float, shorter: floa
     assert math.isnan(found) if shorter is None else found == shorter
 
 
+def test_two_needs_of_one_place_are_one_runway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until when the first is kept is not known, so the runway is not known."""
+    needs = [Need("a", "b", GtidSet.parse(f"{A}:1")), Need("a", "b", GtidSet.parse(f"{A}:5"))]
+    monkeypatch.setattr(audit_series, "needs_of", lambda _facts: iter(needs))
+    found = scrape(states_of(a_cluster("x", source(), stopped())))
+    assert math.isnan(found["gtid_audit_runway_seconds"]["x", "a", "b", ""])
+    needs.pop(0)
+    found = scrape(states_of(a_cluster("x", source(), stopped())))
+    assert found["gtid_audit_runway_seconds"]["x", "a", "b", ""] > 0
+
+
+def test_every_part_of_what_is_missing_counts_once() -> None:
+    facts = gather_facts(healthy("x"), Policy())
+    delivered = ("applying_below", "applying_above", "queued_below", "queued_above", "expected")
+    holes = ("purged", "bypassed", "passed", "ignored", "dropped_same_server_id")
+    sizes = {name: 1 << number for number, name in enumerate((*delivered, *holes))}
+    sets: dict[str, Any] = {name: GtidSet.parse(f"{A}:1-{size}") for name, size in sizes.items()}
+    edge = replace(facts.edges[0], **sets)
+    assert _on_their_way(edge) == sum(sizes[name] for name in delivered)
+    assert _not_delivered(edge) == sum(sizes[name] for name in holes)
+
+
 def test_a_cluster_on_which_the_auditor_failed_has_no_channels() -> None:
     [state] = states_of(healthy("x"))
     assert state.latest is not None
@@ -277,6 +321,9 @@ def test_two_findings_of_one_place_are_one_series() -> None:
         found, channel=other, first_seen=found.first_seen - timedelta(hours=1), deadline=until
     )
     audit = replace(state.latest.audit, findings=(found, twin))
+    other_channel = replace(audit, findings=(replace(found, channel="c2"),))
+    [labels] = series_of(other_channel, errant("x"), Policy())["gtid_audit_finding_transactions"]
+    assert labels[-1] == "c2"
     series = series_of(audit, errant("x"), Policy())
     place = ("x", "E1", "critical", "a", "b", "")
     assert series["gtid_audit_finding_transactions"] == {place: 4.0}

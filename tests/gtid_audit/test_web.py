@@ -395,6 +395,7 @@ def test_too_many_connections_end_the_one_that_waits_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(guarded_connections, "CONNECTIONS_MAX", 5)
+    monkeypatch.setattr(guarded_connections, "REQUEST_SECONDS_MAX", 10 * SOON)
     with web_server(service_of(healthy())) as (server, _):
         waiting = [connected(server) for _ in range(20)]
         assert ask(server, "/healthz")[0] == 200

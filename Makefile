@@ -22,6 +22,7 @@ help: ## list the targets
 
 servers: .venv/.complete ## fetch and cache real MySQL servers (9.7 and 5.6), without installing any
 	@$(PY) -m compose.native.provision
+	@$(PY) -m compose.native.monitoring_programs
 
 demo: .venv/.complete ## the main job: break three real pairs, find it, repair it, find nothing more
 	@$(PY) -m compose.demo
@@ -61,6 +62,7 @@ contracts: .venv/.complete ## who may import whom
 docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.catalogue_page > docs/catalogue.md
 	@$(PY) -m gtid_audit.scenario_page > docs/reconcile-scenarios.md
+	@$(PY) -m gtid_audit.monitoring.monitoring_files > .venv/monitoring.txt
 	@$(PY) -m gtid_audit.views.document_schema > docs/reference/audit.schema.json
 	@$(PY) -m gtid_audit.views.trace_schema > docs/reference/trace.schema.json
 	@$(PY) -m gtid_audit.views.schema_documents versions > docs/reference/schema-versions.schema.json

@@ -23,6 +23,7 @@ from gtid_audit.commands import (
     history,
     locks,
     manual,
+    monitoring,
     reconcile,
     repair,
     serve,
@@ -34,7 +35,7 @@ from gtid_audit.commands import (
 )
 from gtid_audit.commands.plain_commands import PlainCommand, PlainGroup, environment_notes
 from gtid_audit.global_options import GLOBAL_OPTIONS
-from gtid_audit.optional_packages import AUDIT_NEEDS, NEEDS_COLUMNS
+from gtid_audit.optional_packages import AUDIT_NEEDS, NEEDS_COLUMNS, NEEDS_SERVE
 from gtid_audit.output import ReaderGone, speak_utf8, warn, without_credentials, write_line
 
 # Typer would import Rich for help and errors. Plain output needs no import.
@@ -134,7 +135,8 @@ app.command("explain", cls=PlainCommand)(explain.explain)
 app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(repair.commands(PLAIN), name="repair")
 app.command("reconcile", cls=PlainCommand)(reconcile.reconcile)
-app.command("serve", cls=PlainCommand)(serve.serve)
+app.command("serve", cls=PlainCommand, epilog=NEEDS_SERVE)(serve.serve)
+app.command("monitoring", cls=PlainCommand)(monitoring.monitoring)
 app.add_typer(spark.commands(PLAIN), name="spark")
 app.command("completion", cls=PlainCommand)(manual.completion)
 app.command("man", cls=PlainCommand)(manual.man)

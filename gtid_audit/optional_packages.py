@@ -11,6 +11,8 @@ from gtid_audit.exits import UsageProblem
 
 INSTALL_COLUMNS: Final = "pip install 'gtid-audit[columns]'"
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
+INSTALL_SERVE: Final = "pip install 'gtid-audit[serve]'"
+NEEDS_SERVE: Final = f"Needs the extra [serve]: {INSTALL_SERVE}"
 NEEDS_COLUMNS: Final = f"Needs the extra [columns]: {INSTALL_COLUMNS}"
 FILES_NEED_COLUMNS: Final = f"Log files need the extra [columns]: {INSTALL_COLUMNS}"
 DDL_NEEDS_COLUMNS: Final = f"To find DDL in logs: {INSTALL_COLUMNS}"
@@ -37,6 +39,11 @@ def require_parquet() -> None:
 def require_spark() -> None:
     """Raise UsageProblem if PySpark is not installed."""
     _require("--engine spark, and --out of any engine, need", ("pyspark",), INSTALL_SPARK)
+
+
+def require_serve() -> None:
+    """Raise UsageProblem if this installation has no web server."""
+    _require("serve needs", ("starlette", "uvicorn"), INSTALL_SERVE)
 
 
 def _require(needs: str, packages: tuple[str, ...], install: str) -> None:

@@ -141,7 +141,7 @@ def unpack_packages(
     Raises ProviderMissing if a tool, a mirror or a package is not available.
     """
     for tool, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg")):
-        require_tool(tool, brought_by=f"a Debian system ({package})", needed_for="MySQL 9.7")
+        require_tool(tool, brought_by=f"a Debian system ({package})", needed_for=packages[0])
     mirrors = configured_mirrors()
     if not mirrors:
         raise ProviderMissing(

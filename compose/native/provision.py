@@ -78,7 +78,7 @@ def provision_clients(*, progress: Progress = silent) -> Clients:
     prefix = _debian_prefix(progress)
     return Clients(
         folder=prefix / "usr" / "bin",
-        loader=_loader(prefix),
+        loader=loader_of(prefix),
         plugin_folder=prefix / "usr" / "lib" / "mysql" / "plugin",
     )
 
@@ -97,7 +97,7 @@ def _modern(progress: Progress) -> Installation:
     if on_path is not None:
         return on_path
     prefix = _debian_prefix(progress)
-    mysqld = (*_loader(prefix), str(prefix / "usr" / "sbin" / "mysqld"))
+    mysqld = (*loader_of(prefix), str(prefix / "usr" / "sbin" / "mysqld"))
     return Installation(
         provider="Debian packages",
         version=probe_version(mysqld),
@@ -156,7 +156,7 @@ def _debian_prefix(progress: Progress) -> Path:
     return build_once(f"mysql-{MODERN}-debian", build, progress=progress)
 
 
-def _loader(prefix: Path) -> tuple[str, ...]:
+def loader_of(prefix: Path) -> tuple[str, ...]:
     """Return the command that starts a program with the prefix's own C library.
 
     The machine's C library may be older than the one the packages were built for.

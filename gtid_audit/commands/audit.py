@@ -36,12 +36,28 @@ from gtid_audit.exits import UsageProblem
 from gtid_audit.output_form import form_of
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
+Snapshots = Annotated[
+    Path | None,
+    typer.Option("--snapshots", metavar="DIR", help="Evaluate stored snapshots."),
+]
+StoreIn = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
+]
 WriteBaseline = Annotated[
     Path | None,
     typer.Option(
         "--write-baseline",
         metavar="FILE",
         help="Write the findings above info there, as entries that the fleet file can accept.",
+    ),
+]
+WriteMetrics = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-metrics",
+        metavar="FILE",
+        help="Write the metrics there, for node_exporter's textfile collector.",
     ),
 ]
 Discover = Annotated[
@@ -56,22 +72,17 @@ def audit(
     discover: Discover = None,
     fleet: OptionalFleetFile = None,
     cluster: OneCluster = None,
-    snapshots: Annotated[
-        Path | None,
-        typer.Option("--snapshots", metavar="DIR", help="Evaluate stored snapshots."),
-    ] = None,
+    snapshots: Snapshots = None,
     offline: Offline = None,
     questions: Questions = None,
     engine: EngineOption = EngineChoice.AUTO,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Store snapshots and findings there as Parquet."),
-    ] = None,
+    out: StoreIn = None,
     as_json: AsJson = False,
     form: Format = None,
     watch: Watch = None,
     history: KeepHistory = None,
     write_baseline: WriteBaseline = None,
+    write_metrics: WriteMetrics = None,
     content: CompareContent = None,
     definitions: CompareDefinitions = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
@@ -93,7 +104,11 @@ def audit(
         allow_uuid=tuple(allow_uuid or ()),
         accepted=tuple(accepted or ()),
     )
-    stored = AuditedFleets(fleet, cluster, snapshots, out, engine, max_age, history, write_baseline)
+    stored = AuditedFleets(
+        *(fleet, cluster, snapshots, out, engine, max_age, history),
+        baseline=write_baseline,
+        metrics=write_metrics,
+    )
     if watch is not None:
         read_once = {"--snapshots": snapshots, "--offline": offline, "--questions": questions}
         _refuse(read_once | {"--write-baseline": write_baseline}, "is not for --watch")

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final
 from gtid_audit.commands.options import EngineChoice, max_age_of
 from gtid_audit.commands.watching import Say
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import counted, hint, progress
+from gtid_audit.output import progress
 from topology.documents.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
     from gtid_audit.tasks.stored_run import StoredQuestion
     from gtid_audit.views.report import Engine
-    from gtid_audit.views.verdict_answers import VerdictAnswer
 
 # With fewer clusters, Spark takes longer to start than the local engine takes to finish.
 SPARK_CLUSTERS_MIN: Final = 200_000
@@ -44,6 +43,7 @@ class AuditedFleets:
     max_age: str
     history: Path | None
     baseline: Path | None
+    metrics: Path | None
 
     def given(self) -> dict[str, object]:
         """Return the options; None if one was not given."""
@@ -56,6 +56,7 @@ class AuditedFleets:
             "--engine spark": is_spark or None,
             "--max-age": is_aged or None,
             "--write-baseline": self.baseline,
+            "--write-metrics": self.metrics,
         }
 
 
@@ -74,6 +75,8 @@ def audit_fleets(asked: AuditedFleets, compared: AuditComparing, say: Say) -> in
         raise UsageProblem("--definitions is for live servers, not for --snapshots")
     if snapshots is not None and asked.baseline is not None:
         raise UsageProblem("--write-baseline is for live servers, not for --snapshots")
+    if snapshots is not None and asked.metrics is not None:
+        raise UsageProblem("--write-metrics is for live servers, not for --snapshots")
     if snapshots is not None and asked.history is not None:
         raise UsageProblem(
             "--history is for live servers; results of --snapshots keep their history with --out"
@@ -90,13 +93,14 @@ def audit_fleets(asked: AuditedFleets, compared: AuditComparing, say: Say) -> in
             line.clear()
             return say(answer)
     assert fleet is not None, "one of the two was given"
+    from gtid_audit.commands.audit_outputs import AuditOutputs
     from gtid_audit.operands.load_fleet import load
     from gtid_audit.tasks.fleet_audit import answer_of_fleet
-    from gtid_audit.tasks.written_baseline import require_new
 
     settings = load(fleet, asked.cluster)
     chosen = engine_of(asked.engine, lambda: len(settings.clusters))
-    require_new(asked.baseline, chosen)
+    outputs = AuditOutputs(asked.baseline, asked.metrics)
+    outputs.require(chosen)
     with (
         progress() as line,
         answer_of_fleet(
@@ -110,19 +114,8 @@ def audit_fleets(asked: AuditedFleets, compared: AuditComparing, say: Say) -> in
         ) as answer,
     ):
         line.clear()
-        if asked.baseline is not None:
-            _write_baseline(answer, asked.baseline)
+        outputs.write(answer, settings.policy)
         return say(answer)
-
-
-def _write_baseline(answer: "VerdictAnswer", path: Path) -> None:
-    from gtid_audit.tasks.written_baseline import write_baseline
-
-    count = write_baseline(answer, path)
-    hint(
-        f"{path}: {counted(count, 'finding')} written. Delete what is to be repaired, add reasons"
-        " and last days, and copy the entries to their clusters in the fleet file"
-    )
 
 
 def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuestion":

@@ -1,151 +1,111 @@
-"""The HTTP side of `serve`: /metrics and /healthz, read-only.
+"""The HTTP server of `serve`: one thread with an event loop, read-only.
 
-1. One thread per request, and a time limit per client: a slow client delays no other.
-2. Responses come from memory. No request reaches a MySQL server.
+1. uvicorn installs signal handlers only in the main thread, and this is another one. So signals
+   stay with `serve`, which polls for them.
+2. Answers come from memory. No request reaches a MySQL server.
+3. guarded_connections.py limits the number and the time of connections.
 """
 
-import socket
+import asyncio
+import logging
+import ssl
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
+import uvicorn
 
-from gtid_audit.exits import UsageProblem
-from gtid_audit.service.metrics import AuditCollector
-from gtid_audit.service.repeated_audit import AuditService
+from gtid_audit.service.guarded_connections import REQUEST_SECONDS_MAX, guarded_connections
+from gtid_audit.service.listening import BACKLOG, Address, address_of, listen_on
+from gtid_audit.service.web_app import WebApp
 
-CLIENT_SECONDS_MAX: Final = 10.0
-PLAIN: Final = "text/plain; charset=utf-8"
-
-
-@dataclass(frozen=True, slots=True)
-class WebResponse:
-    """A response: status, type, body."""
-
-    status: HTTPStatus
-    content_type: str
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen. Port 0 lets the system choose."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(text: str) -> Address:
-    """Read HOST:PORT, IPv6 in brackets. Raises UsageProblem."""
-    host, colon, port = text.rpartition(":")
-    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    digits = port.isascii() and port.isdigit() and len(port) <= len("65535")
-    if not colon or not host or not digits or int(port) >= 1 << 16:
-        raise UsageProblem(
-            "--listen: expected HOST:PORT, IPv6 in brackets; port 0 selects a free port"
-        )
-    return Address(host, int(port))
+KEEP_ALIVE_SECONDS: Final = 75  # longer than the usual interval of scrapes
+STOP_SECONDS_MAX: Final = 2
+_HEADERS: Final = [("Server", "gtid-audit"), ("X-Content-Type-Options", "nosniff")]
 
 
 class WebServer:
-    """Listens as soon as it is created; responds while `serve` runs."""
+    """Listens as soon as it is created; answers between `start` and `stop`."""
 
-    def __init__(self, address: Address, service: AuditService) -> None:
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(AuditCollector(service.latest))
-
-        def metrics(accept: str) -> WebResponse:
-            encode, content_type = choose_encoder(accept)
-            return WebResponse(HTTPStatus.OK, content_type, encode(registry))
-
-        def healthz(_accept: str) -> WebResponse:
-            health = service.health()
-            status = HTTPStatus.OK if health.is_well else HTTPStatus.SERVICE_UNAVAILABLE
-            return WebResponse(status, PLAIN, f"{health.reason}\n".encode())
-
-        class Handler(_Handler):
-            routes: ClassVar[dict[str, Callable[[str], WebResponse]]] = {
-                "/metrics": metrics,
-                "/healthz": healthz,
-            }
-
-        try:
-            self._server = _server_class(address)((address.host, address.port), Handler)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise UsageProblem(f"cannot listen on {address}: {reason}") from error
+    def __init__(self, address: Address, *, tls: ssl.SSLContext | None = None) -> None:
+        """Listen at an address. Raises UsageProblem."""
+        self._listener = listen_on(address)
+        self.address = address_of(self._listener)
+        self.tls = tls
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
 
     @property
-    def address(self) -> Address:
-        """Return the listening address, with the port that the system chose."""
-        host, port = self._server.server_address[:2]
-        return Address(str(host), int(port))
+    def url(self) -> str:
+        """Return the address with its scheme."""
+        return f"{'http' if self.tls is None else 'https'}://{self.address}"
 
-    def serve(self) -> None:
-        """Respond until `stop` is called from another thread."""
-        self._server.serve_forever(poll_interval=0.1)
+    def start(self, app: WebApp, *, report_defect: Callable[[str], None]) -> None:
+        """Answer in a thread."""
+        config = uvicorn.Config(
+            app,
+            http=guarded_connections(),
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            headers=_HEADERS,
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=STOP_SECONDS_MAX,
+        )
+        config.load()
+        config.ssl = self.tls
+        _send_defects(report_defect)
+        server = uvicorn.Server(config)
+        self._server = server
+
+        def work() -> None:
+            with asyncio.Runner(loop_factory=_Loop) as runner:
+                runner.run(server.serve(sockets=[self._listener]))
+
+        self._thread = threading.Thread(target=work, name="web", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
-        """Stop responding and release the port. Do not call it from the serving thread."""
-        self._server.shutdown()
-        self._server.server_close()
+        """Stop answering, and release the port."""
+        if self._server is None or self._thread is None:
+            self._listener.close()
+            return
+        self._server.should_exit = True
+        self._thread.join(STOP_SECONDS_MAX + 1)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    routes: ClassVar[dict[str, Callable[[str], WebResponse]]] = {}
-    timeout = CLIENT_SECONDS_MAX
-    server_version = "gtid-audit"
-    sys_version = ""
+class _Defects(logging.Handler):
+    """Reports exceptions of the application and of uvicorn, which it only logs."""
 
-    def do_GET(self) -> None:
-        self._answer(with_body=True)
+    def __init__(self, report: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._report = report
 
-    def do_HEAD(self) -> None:
-        self._answer(with_body=False)
-
-    def _answer(self, *, with_body: bool) -> None:
-        route = self.routes.get(self.path.partition("?")[0])
-        if route is None:
-            paths = ", ".join(self.routes)
-            answer = WebResponse(
-                HTTPStatus.NOT_FOUND, PLAIN, f"not found; the paths are {paths}\n".encode()
-            )
-        else:
-            answer = route(self.headers.get("Accept", ""))
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.content_type)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        if with_body:
-            self.wfile.write(answer.body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - base class
-        """Log nothing: regular scrapes would fill the log."""
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        what = "" if error is None else f": {type(error).__name__}: {error}"
+        self._report(f"{record.getMessage().strip()}{what}")
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - base class
-        """Ignore a client that disconnected or was too slow. Report any other error: it is ours."""
-        import sys
-
-        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
-            super().handle_error(request, client_address)
+def _send_defects(report: Callable[[str], None]) -> None:
+    logger = logging.getLogger("uvicorn")
+    logger.setLevel(logging.ERROR)  # a broken request is a warning: it is no event of ours
+    logger.handlers = [_Defects(report)]
+    logger.propagate = False
 
 
-class _Server6(_Server):
-    address_family = socket.AF_INET6
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop whose servers end a TLS handshake that takes too long.
 
+    The limit of asyncio is a minute, and uvicorn does not change it.
+    """
 
-def _server_class(address: Address) -> type[_Server]:
-    return _Server6 if ":" in address.host else _Server
+    async def create_server(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - the base class
+        if options.get("ssl") is not None:
+            options.setdefault("ssl_handshake_timeout", REQUEST_SECONDS_MAX)
+        return await super().create_server(*args, **options)

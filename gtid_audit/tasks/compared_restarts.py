@@ -28,7 +28,7 @@ from topology.questions.contents_to_compare import KnownDifference, Remembered
 LOOKS: Final = "_content_looks.json"
 _WRITING: Final = "_content_looks.json.writing-"
 LAYOUT: Final = 1
-_MALFORMED: Final = (ValueError, TypeError, KeyError, AttributeError, MalformedRecord, GtidError)
+MALFORMED: Final = (ValueError, TypeError, KeyError, AttributeError, MalformedRecord, GtidError)
 
 
 class Memory(Protocol):
@@ -41,12 +41,14 @@ class Memory(Protocol):
         """Store it for the next audit."""
 
 
-def _plain(known: KnownDifference) -> dict[str, Any]:
+def difference_to_plain(known: KnownDifference) -> dict[str, Any]:
+    """Write a known difference as a JSON value."""
     uuids = [str(uuid) for uuid in known.server_uuids]
     return {"server_uuids": uuids, "difference": DIFFERENCE.write(known.difference)}
 
 
-def _known(plain: dict[str, Any]) -> KnownDifference:
+def difference_from_plain(plain: dict[str, Any]) -> KnownDifference:
+    """Read what `difference_to_plain` writes. Raises one of MALFORMED."""
     source, replica = map(UUID, plain["server_uuids"])
     difference = {**ADDED_TO_DIFFERENCE, **plain["difference"]}
     return KnownDifference(DIFFERENCE.read(difference), (source, replica))
@@ -85,13 +87,16 @@ class DirectoryMemory:
             return Remembered(
                 {UUID(uuid): time_from_text(text) for uuid, text in looked_at.items()},
                 {cluster: GtidSet.parse(text) for cluster, text in suspects.items()},
-                {cluster: tuple(map(_known, each)) for cluster, each in differences.items()},
+                {
+                    cluster: tuple(map(difference_from_plain, each))
+                    for cluster, each in differences.items()
+                },
             )
         except FileNotFoundError:
             return Remembered()
         except OSError as error:
             raise UsageProblem(f"{file}: {error.strerror or error}") from error
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise UsageProblem(f"{file}: not a record of earlier audits: {error!r}") from error
 
     def write(self, remembered: Remembered) -> None:
@@ -103,7 +108,7 @@ class DirectoryMemory:
             "looked_at": {uuid: looked_at[uuid] for uuid in sorted(looked_at)},
             "suspects": {cluster: suspects[cluster] for cluster in sorted(suspects)},
             "differences": {
-                cluster: [_plain(each) for each in remembered.differences[cluster]]
+                cluster: [difference_to_plain(each) for each in remembered.differences[cluster]]
                 for cluster in sorted(remembered.differences)
             },
         }

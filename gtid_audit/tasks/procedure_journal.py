@@ -18,6 +18,14 @@ from topology.adapters.sqlite_files import UnusableFile
 from topology.catalogue.findings import Verdict
 
 
+def place_of_journal(path: Path | None) -> Path | None:
+    """Return where the journal is, whether it exists or not; None without a home directory."""
+    try:
+        return path or default_path(os.environ, Path.home())
+    except RuntimeError:
+        return None
+
+
 def journal_at(path: Path | None) -> Journal:
     """Open or create the journal. Raises UsageProblem."""
     try:

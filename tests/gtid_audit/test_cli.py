@@ -77,6 +77,7 @@ def test_version() -> None:
             "explain",
             "trace",
             "serve",
+            "monitoring",
         ],
         "repair plan",
         *["schema", "schema versions", "schema drift"],

@@ -120,12 +120,12 @@ def test_the_service_keeps_a_history_over_a_restart(pair97: Pair, tmp_path: Path
     pair97.b.execute("STOP REPLICA SQL_THREAD")
     fleet = fleet_file(tmp_path / "fleet.yaml", ("shop", [address(pair97.a), address(pair97.b)]))
     kept = ("--history", str(tmp_path / "history"))
-    name = "mysql_gtid_finding_first_seen_timestamp_seconds"
+    name = "gtid_audit_finding_first_seen_timestamp_seconds"
 
     def since() -> float:
         """Start the service, wait for an audit, and return since when it reports A7."""
         with serving(fleet, *kept) as (_, url):
-            await_metric(url, "mysql_gtid_verdict", 1.0, cluster="shop")
+            await_metric(url, "gtid_audit_verdict", 1.0, cluster="shop", verdict="WARNING")
             [found] = metric(get(f"{url}/metrics")[1], name, code="A7", cluster="shop")
             return found
 

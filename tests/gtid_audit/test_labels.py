@@ -2,30 +2,25 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import CollectorRegistry
 
 from gtid_audit.cli import run
-from gtid_audit.service.metrics import METRICS, AuditCollector
-from gtid_audit.service.repeated_audit import Finished
+from gtid_audit.service.metrics import METRICS
 from gtid_audit.tasks import fleet_reading
 from gtid_audit.tasks.fleet_audit import answer_of_fleet
-from gtid_audit.views.report import Engine, report_of
+from gtid_audit.views.report import Engine
 from spark_audit.evaluate_batch import evaluate_rows
 from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.run_context import Beside
 from tests.gtid_audit.build import healthy, holed
-from tests.snapshots import NOON
+from tests.gtid_audit.scraped import states_of, text_of
 from topology.adapters.inventory.fleet import Fleet
 from topology.adapters.inventory.fleet_file import parse_fleet
-from topology.adapters.inventory.fleet_model import RESERVED_LABELS
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.adapters.stored_labels import labels_in, labels_of_run
@@ -91,10 +86,6 @@ def test_a_wrong_label_is_reported_with_its_line(label: str, said: str) -> None:
     assert said in str(refused.value)
 
 
-def test_no_label_of_a_cluster_replaces_one_of_a_metric() -> None:
-    assert {label for _, labels in METRICS.values() for label in labels} <= RESERVED_LABELS
-
-
 def test_live_documents_and_stored_runs_have_them(
     fleet: Fleet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,21 +141,15 @@ def test_columns_and_rules_give_the_same_labels() -> None:
 
 
 def _samples() -> Iterator[Any]:
-    audits = [
-        replace(audit_cluster(each), labels=LABELS.get(each.cluster, ())) for each in SNAPSHOTS
-    ]
-    finished = Finished(report_of(Engine.LOCAL, audits), NOON, 1.0, 0.5)
-    registry = CollectorRegistry()
-    registry.register(AuditCollector(lambda: finished))
-    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+    for family in text_string_to_metric_families(text_of(states_of(*SNAPSHOTS, labels=LABELS))):
         yield from family.samples
 
 
 def test_every_series_of_a_cluster_has_its_labels() -> None:
     samples = [each for each in _samples() if "cluster" in each.labels]
-    assert {each.name for each in samples} >= METRICS.keys() - {
-        "mysql_gtid_audit_timestamp_seconds",
-        "mysql_gtid_audit_duration_seconds",
+    assert {each.name for each in samples} == METRICS.keys() - {
+        "gtid_audit_build_info",
+        "gtid_audit_finding_deadline_timestamp_seconds",
     }
     expected = {
         "hole": ("pay ä", "production"), "plain": ("", ""), "well": ("stock", "")
@@ -175,7 +160,8 @@ def test_every_series_of_a_cluster_has_its_labels() -> None:
 
 
 def test_the_first_audit_that_found_it_is_a_metric() -> None:
-    [sample] = [each for each in _samples() if "first_seen" in each.name]
+    name = "gtid_audit_finding_first_seen_timestamp_seconds"
+    [sample] = [each for each in _samples() if each.name == name]
     [finding] = audit_cluster(holed("hole")).findings
     assert sample.value == finding.first_seen.timestamp()
     assert (sample.labels["code"], sample.labels["replica"]) == ("H1", "b")

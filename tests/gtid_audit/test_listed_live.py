@@ -54,16 +54,16 @@ def test_the_service_lists_the_servers_again_before_each_audit(
 ) -> None:
     ports = {"a": pair97.a.port, "b": pair97.b.port}
     with serving(listed(tmp_path, ports)) as (_, url):
-        await_metric(url, "mysql_gtid_verdict", 0, cluster="pair")
+        await_metric(url, "gtid_audit_verdict", 1, cluster="pair", verdict="OK")
         listed(tmp_path, {**ports, "c": free_port("127.0.0.1")})
-        await_metric(url, "mysql_gtid_verdict", 3, cluster="pair")
+        await_metric(url, "gtid_audit_verdict", 1, cluster="pair", verdict="UNKNOWN")
         (tmp_path / "list.json").write_text("{}")
         await_failure(url)
 
 
 def await_failure(url: str) -> None:
-    """Wait until the last attempt failed because of the list."""
+    """Wait until the service shows that the list could not be read."""
     deadline = time.monotonic() + SOON
-    while "servers: is missing" not in (text := get(f"{url}/healthz")[1]):
+    while "servers: is missing" not in (text := get(f"{url}/readyz")[1]):
         assert time.monotonic() < deadline, text
         time.sleep(0.05)

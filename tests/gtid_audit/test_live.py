@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -253,16 +254,64 @@ def await_metric(url: str, name: str, value: float, **labels: str) -> None:
 
 
 def test_the_service_sees_a_fault_come_and_ends_in_good_order(pair97: Pair, tmp_path: Path) -> None:
-    fleet = fleet_file(tmp_path / "fleet.yaml", ("pair", [address(pair97.a), address(pair97.b)]))
+    servers = [address(pair97.a), address(pair97.b)]
+    fleet = fleet_file(tmp_path / "fleet.yaml", ("pair", servers))
     with serving(fleet) as (process, url):
-        await_metric(url, "mysql_gtid_verdict", 0, cluster="pair")
+        await_metric(url, "gtid_audit_verdict", 1, cluster="pair", verdict="OK")
         assert get(f"{url}/healthz")[0] == 200
+        assert get(f"{url}/readyz") == (200, "ready: 1 cluster\n")
         faults.position_bypass(pair97)
-        await_metric(url, "mysql_gtid_findings", 1, cluster="pair", code="H1")
+        await_metric(url, "gtid_audit_findings", 1, cluster="pair", code="H1")
+        [hole] = json.loads(get(f"{url}/api/v1/findings?code=H1")[1])["findings"]
         process.send_signal(signal.SIGTERM)
         assert process.wait(SOON) == 0
         assert process.stderr is not None
-        assert process.stderr.read() == ""
+        lines = [json.loads(line) for line in process.stderr]
+        [came] = [each for each in lines if each["code"] == "H1"]
+        assert (came["event"], came["id"]) == ("finding_came", hole["id"])
+
+
+def test_a_cluster_that_hangs_delays_no_other_and_the_file_is_loaded_again(
+    pair97: Pair, tmp_path: Path
+) -> None:
+    path, pair = tmp_path / "fleet.yaml", ("pair", [address(pair97.a), address(pair97.b)])
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts, and says nothing
+        hung = ("hung", [f"127.0.0.1:{silent.getsockname()[1]}"])
+        with serving(fleet_file(path, pair, hung)) as (process, url):
+            while (shown := clusters_of(url))["hung"]["audits"] == 0:
+                assert process.poll() is None
+                time.sleep(0.05)
+            # One audit of the hung cluster takes at least the time limit of two seconds.
+            assert shown["hung"]["audit_milliseconds"] >= 2000
+            assert shown["pair"]["audits"] >= 3
+            assert [each["verdict"] for each in shown.values()] == ["UNKNOWN", "OK"]
+            path.write_text("clusters: [")
+            process.send_signal(signal.SIGHUP)
+            await_text(url, "could not be loaded again: the fleet file: ")
+            assert clusters_of(url).keys() == {"hung", "pair"}, "the fleet before it stays"
+            fleet_file(path, pair)
+            process.send_signal(signal.SIGHUP)
+            await_text(url, "ready: 1 cluster\n")
+            assert clusters_of(url).keys() == {"pair"}
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SOON) == 0
+            assert process.stderr is not None
+            events = [json.loads(line)["event"] for line in process.stderr]
+            assert [each for each in events if not each.startswith("finding_")] == [
+                *("not_loaded", "cluster_left", "loaded")
+            ]
+
+
+def clusters_of(url: str) -> dict[str, Any]:
+    found = json.loads(get(f"{url}/api/v1/clusters")[1])["clusters"]
+    return {each["cluster"]: each for each in found}
+
+
+def await_text(url: str, text: str) -> None:
+    deadline = time.monotonic() + SOON
+    while text not in (shown := get(f"{url}/readyz")[1]):
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.05)
 
 
 def test_the_stacks_set_up_script_makes_a_pair_the_auditor_finds_well(

@@ -1,21 +1,30 @@
-import http.client
+"""The service without HTTP: when it audits, what it keeps, and what it says of its health."""
+
 import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from gtid_audit import clock
-from gtid_audit.exits import UsageProblem
-from gtid_audit.service.metrics import METRICS
-from gtid_audit.service.repeated_audit import GRACE_SECONDS, AuditService
-from gtid_audit.service.web import Address, WebServer, parse_address
-from gtid_audit.views.report import AuditReport, Engine, report_of
-from tests.gtid_audit.build import healthy
+from gtid_audit.service.cluster_results import GRACE_SECONDS, ClusterResult
+from gtid_audit.service.cluster_state import Schedule
+from gtid_audit.service.finding_changes import FindingChange
+from gtid_audit.service.repeated_audit import AuditService
+from gtid_audit.views.audited_now import AuditedNow
+from tests.gtid_audit.build import healthy, holed
+from tests.gtid_audit.served import (
+    SOON,
+    a_cluster_to_read,
+    a_fleet,
+    all_healthy,
+    audit_all,
+    audited,
+)
 from tests.snapshots import NOON
-from topology.audit_cluster import audit_cluster
-
-SOON = 30.0
+from topology.adapters.inventory.fleet import Cluster, Fleet
+from topology.catalogue.findings import Verdict
+from topology.readings.target import Secret, ServerTarget
 
 
 class Clock:
@@ -34,17 +43,32 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return own
 
 
-def report() -> AuditReport:
-    return report_of(Engine.LOCAL, [audit_cluster(healthy())])
+class Seen:
+    """A watcher that remembers."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, ...]] = []
+
+    def audited(self, result: ClusterResult, changes: Sequence[FindingChange]) -> None:
+        self.events += [(each.kind.value, result.cluster, each.finding.code) for each in changes]
+
+    def failed(self, result: ClusterResult) -> None:
+        self.events.append(("failed", result.cluster, str(result.failure)))
+
+    def left(self, cluster: str) -> None:
+        self.events.append(("left", cluster))
 
 
 def test_health_follows_the_age_of_the_last_audit(ticks: Clock) -> None:
-    service = AuditService(report, interval_seconds=60)
+    service = AuditService(a_fleet(), all_healthy, interval_seconds=60)
     ticks.seconds += 5
-    assert not service.health().is_well
+    assert service.health().is_well, "a process that has just begun must not be restarted"
     assert "no audit finished in 5 s" in service.health().reason
-    service.audit_once()
+    ticks.seconds += 120 + GRACE_SECONDS
+    assert not service.health().is_well
+    audit_all(service)
     assert service.health().is_well
+    assert "finished 0 s ago" in service.health().reason
     ticks.seconds += 120 + GRACE_SECONDS
     assert service.health().is_well
     ticks.seconds += 1
@@ -52,127 +76,173 @@ def test_health_follows_the_age_of_the_last_audit(ticks: Clock) -> None:
     assert "finished 151 s ago, more than 150 s" in service.health().reason
 
 
-def test_a_failed_audit_keeps_the_last_report_and_is_told(ticks: Clock) -> None:
-    fails = False
-    said: list[str] = []
+def test_a_failed_audit_keeps_the_last_result_and_is_reported(ticks: Clock) -> None:
+    fails, seen = False, Seen()
 
-    def audit() -> AuditReport:
+    def audit(_fleet: Fleet, cluster: Cluster) -> AuditedNow:
         ticks.seconds += 2
         if fails:
-            raise RuntimeError("boom")
-        return report()
+            raise RuntimeError("boom with s3cret")
+        return audited(healthy(cluster.name))
 
-    service = AuditService(audit, interval_seconds=10, report_failure=said.append)
-    service.audit_once()
-    first = service.latest()
-    assert first is not None
-    assert (first.ended_at, first.duration_seconds) == (NOON, 2.0)
+    target = ServerTarget("a", "192.0.2.1", 3306, "u", Secret("s3cret"))
+    fleet = a_fleet(Cluster("pair", (target,)))
+    service = AuditService(fleet, audit, interval_seconds=10, watcher=seen)
+    assert service.audit_next()
+    [first] = service.results().clusters
+    assert first.ended is not None
+    assert (first.ended.at, first.ended.duration_seconds) == (NOON, 2.0)
     fails = True
-    service.audit_once()
-    assert service.latest() is first
-    assert service.health().is_well
+    ticks.seconds += 20
+    assert service.audit_next()
+    [failed] = service.results().clusters
+    assert failed.ended is first.ended
+    assert (failed.audits_total, failed.failures_total) == (1, 1)
+    assert seen.events == [("failed", "pair", "RuntimeError: boom with …")]
     assert "the last attempt failed: RuntimeError: boom" in service.health().reason
-    assert said == ["RuntimeError: boom"]
     fails = False
-    service.audit_once()
+    ticks.seconds += 20
+    assert service.audit_next()
+    [again] = service.results().clusters
+    assert (again.failure, again.audits_total) == (None, 2)
     assert "failed" not in service.health().reason
 
 
-def test_audits_follow_each_other_until_stopped() -> None:
-    third = threading.Event()
-    count = 0
+def test_a_hung_cluster_delays_no_other() -> None:
+    released, count = threading.Event(), 0
+    enough = threading.Event()
 
-    def audit() -> AuditReport:
+    def audit(_fleet: Fleet, cluster: Cluster) -> AuditedNow:
         nonlocal count
-        count += 1
-        if count == 3:
-            third.set()
-        return report()
+        if cluster.name == "hung":
+            assert released.wait(SOON)
+        else:
+            count += 1
+            if count == 5:
+                enough.set()
+        return audited(healthy(cluster.name))
 
-    service = AuditService(audit, interval_seconds=0.01)
+    fleet = a_fleet(a_cluster_to_read("hung"), a_cluster_to_read("well"))
+    service = AuditService(fleet, audit, interval_seconds=0.01)
     service.start()
-    assert third.wait(SOON)
+    assert enough.wait(SOON)
+    results = {each.cluster: each for each in service.results().clusters}
+    assert (results["hung"].is_attempted, results["well"].audits_total >= 4) == (False, True)
+    assert service.results().not_attempted == ("hung",)
+    released.set()
     service.stop(wait_seconds_max=SOON)
     stopped_at = count
-    assert service.latest() is not None
     threading.Event().wait(0.05)
     assert count == stopped_at
 
 
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("127.0.0.1:0", Address("127.0.0.1", 0)),
-        ("[::1]:9717", Address("::1", 9717)),
-        ("localhost:65535", Address("localhost", 65535)),
-    ],
-)
-def test_addresses(text: str, address: Address) -> None:
-    assert parse_address(text) == address
-    assert str(address) == text
+def test_a_stale_cluster_is_named_among_healthy_ones(ticks: Clock) -> None:
+    fleet = a_fleet(a_cluster_to_read("hung"), a_cluster_to_read("well"))
+    service = AuditService(fleet, all_healthy, interval_seconds=60)
+    audit_all(service)
+    service.use_fleet(a_fleet(a_cluster_to_read("well"), a_cluster_to_read("young")))
+    ticks.seconds += 10
+    audit_all(service)
+    assert service.results().stale == ()
+    ticks.seconds += 145
+    assert [each.cluster for each in service.results().stale] == ["well"]
 
 
-@pytest.mark.parametrize("text", ["", "x", ":1", "h:", "h:65536", "h:-1", "h:x", "h:\u0661"])
-def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(UsageProblem, match="HOST:PORT"):
-        parse_address(text)
+def test_changes_are_reported_and_first_seen_stays(ticks: Clock) -> None:
+    snapshots = {"pair": holed()}
+    seen = Seen()
+    service = AuditService(
+        a_fleet(),
+        lambda _fleet, cluster: audited(snapshots[cluster.name]),
+        interval_seconds=1,
+        watcher=seen,
+    )
+    audit_all(service)
+    came = list(seen.events)
+    assert ("came", "pair", "H1") in came
+    ticks.seconds += 2
+    audit_all(service)
+    assert seen.events == came
+    snapshots["pair"] = healthy()
+    ticks.seconds += 2
+    audit_all(service)
+    assert sorted(seen.events[len(came) :]) == sorted(("gone", *each[1:]) for each in came)
 
 
-@pytest.fixture
-def served() -> Iterator[tuple[AuditService, WebServer]]:
-    service = AuditService(report, interval_seconds=60)
-    server = WebServer(Address("127.0.0.1", 0), service)
-    thread = threading.Thread(target=server.serve)
+def test_what_another_process_left_open_does_not_come_again() -> None:
+    known = audited(holed()).audit.findings
+    seen, asked = Seen(), []
+
+    def open_before(cluster: str) -> Sequence[object]:
+        asked.append(cluster)
+        return known
+
+    service = AuditService(
+        a_fleet(),
+        lambda _fleet, _cluster: audited(holed()),
+        interval_seconds=60,
+        watcher=seen,
+        open_before=open_before,  # type: ignore[arg-type]
+    )
+    audit_all(service)
+    assert (seen.events, asked) == ([], ["pair"])
+
+
+def test_a_new_fleet_is_audited_at_once_and_what_left_it_has_no_result(ticks: Clock) -> None:
+    seen = Seen()
+    fleet = a_fleet(a_cluster_to_read("a"), a_cluster_to_read("b"))
+    service = AuditService(fleet, all_healthy, interval_seconds=60, watcher=seen)
+    audit_all(service)
+    ticks.seconds += 1
+    moved = a_cluster_to_read("b", ("a", "b", "c"))
+    service.use_fleet(a_fleet(moved, a_cluster_to_read("c")))
+    assert seen.events == [("left", "a")]
+    kept, new = service.results().clusters
+    assert (kept.cluster, kept.servers, kept.audits_total) == ("b", ("a", "b", "c"), 1)
+    assert (new.cluster, new.is_attempted) == ("c", False)
+    audit_all(service)
+    assert [each.audits_total for each in service.results().clusters] == [2, 1]
+    service.use_fleet(a_fleet(moved, a_cluster_to_read("c")))
+    audit_all(service)
+    assert [each.audits_total for each in service.results().clusters] == [2, 1], "as scheduled"
+    policy = replace(fleet.policy, intervals_max=500)
+    service.use_fleet(replace(a_fleet(moved, a_cluster_to_read("c")), policy=policy))
+    audit_all(service)
+    assert [each.audits_total for each in service.results().clusters] == [3, 2], "a new policy"
+
+
+def test_an_audit_that_ends_after_its_cluster_left_leaves_nothing() -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def audit(_fleet: Fleet, cluster: Cluster) -> AuditedNow:
+        began.set()
+        assert go_on.wait(SOON)
+        return audited(holed(cluster.name))
+
+    seen = Seen()
+    service = AuditService(a_fleet(), audit, interval_seconds=60, watcher=seen)
+    thread = threading.Thread(target=service.audit_next)
     thread.start()
-    yield service, server
-    server.stop()
+    assert began.wait(SOON)
+    service.use_fleet(a_fleet(a_cluster_to_read("other")))
+    go_on.set()
     thread.join(SOON)
-    assert not thread.is_alive()
+    assert [each.cluster for each in service.results().clusters] == ["other"]
+    assert seen.events == [("left", "pair")]
 
 
-def ask(
-    server: WebServer, path: str, *, method: str = "GET", accept: str = "*/*"
-) -> tuple[int, dict[str, str], str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.address.port, timeout=SOON)
-    connection.request(method, path, headers={"Accept": accept})
-    answer = connection.getresponse()
-    body = answer.read().decode()
-    connection.close()
-    return answer.status, dict(answer.getheaders()), body
-
-
-def test_metrics_and_health_over_http(served: tuple[AuditService, WebServer]) -> None:
-    service, server = served
-    assert ask(server, "/healthz")[0] == 503
-    assert ask(server, "/metrics")[2] == ""
-    service.audit_once()
-    status, _, body = ask(server, "/healthz")
-    assert status == 200
-    assert body.startswith("the last audit finished 0 s ago")
-    status, headers, body = ask(server, "/metrics?x=1")
-    assert status == 200
-    assert headers["Content-Type"].startswith("text/plain")
-    assert {family.name for family in text_string_to_metric_families(body)} == set(METRICS)
-    assert "Python" not in headers["Server"]
-
-
-def test_openmetrics_is_spoken_to_those_who_ask(served: tuple[AuditService, WebServer]) -> None:
-    service, server = served
-    service.audit_once()
-    _, headers, body = ask(server, "/metrics", accept="application/openmetrics-text; version=1.0.0")
-    assert headers["Content-Type"].startswith("application/openmetrics-text")
-    assert body.endswith("# EOF\n")
-
-
-def test_other_paths_and_methods(served: tuple[AuditService, WebServer]) -> None:
-    _, server = served
-    assert ask(server, "/")[0] == 404
-    assert "/metrics, /healthz" in ask(server, "/")[2]
-    assert ask(server, "/metrics", method="HEAD")[2] == ""
-    assert ask(server, "/metrics", method="POST")[0] == 501
-
-
-def test_a_taken_port_is_said(served: tuple[AuditService, WebServer]) -> None:
-    service, server = served
-    with pytest.raises(UsageProblem, match=r"cannot listen on 127\.0\.0\.1:"):
-        WebServer(server.address, service)
+def test_the_states_of_the_metrics(ticks: Clock) -> None:
+    snapshots = {"a": holed("a"), "b": healthy("b")}
+    fleet = a_fleet(a_cluster_to_read("a"), a_cluster_to_read("b"))
+    service = AuditService(
+        fleet, lambda _fleet, cluster: audited(snapshots[cluster.name]), interval_seconds=60
+    )
+    assert [(each.cluster, each.latest) for each in service.states()] == [("a", None), ("b", None)]
+    audit_all(service)
+    a, b = service.states()
+    assert a.latest is not None
+    assert b.latest is not None
+    assert [each.latest.audit.verdict for each in (a, b) if each.latest is not None] == [
+        *(Verdict.CRITICAL, Verdict.OK)
+    ]
+    assert (a.latest.finished_at, a.schedule) == (NOON, Schedule(60, audits=1, failures=0))

@@ -26,6 +26,21 @@ class Target:
 
 TARGETS: Sequence[Target] = (
     Target(
+        "the service",
+        (
+            *("gtid_audit/service/audit_schedule.py", "gtid_audit/service/finding_changes.py"),
+            *("gtid_audit/service/cluster_results.py", "gtid_audit/tasks/served_memory.py"),
+            *("gtid_audit/service/query_parameters.py", "gtid_audit/service/paging.py"),
+            *("gtid_audit/service/access.py", "gtid_audit/service/readiness.py"),
+        ),
+        (
+            *("tests/gtid_audit/test_audit_schedule.py", "tests/gtid_audit/test_service.py"),
+            *("tests/gtid_audit/test_finding_changes.py", "tests/gtid_audit/test_api.py"),
+            *("tests/gtid_audit/test_served_memory.py", "tests/gtid_audit/test_web.py"),
+            "tests/gtid_audit/test_loaded_files.py",
+        ),
+    ),
+    Target(
         "pictures",
         (
             *("gtid_audit/views/interval_map.py", "gtid_audit/views/topology_tree.py"),
@@ -63,6 +78,11 @@ TARGETS: Sequence[Target] = (
             "gtid_audit/commands/plain_commands.py",
         ),
         ("tests/gtid_audit/test_command_tree.py", "tests/gtid_audit/test_global_options.py"),
+    ),
+    Target(
+        "metrics",
+        ("gtid_audit/service/audit_series.py", "gtid_audit/service/metrics.py"),
+        ("tests/gtid_audit/test_metrics.py", "tests/gtid_audit/test_labels.py"),
     ),
     Target(
         "listed servers",

@@ -25,6 +25,7 @@ OF_OTHERS = {
     "mysqldump": ("--no-data", "--set-gtid-purged", "--single-transaction"),
     "mysqlbinlog": ("--raw", "--read-from-remote-server"),
     "spark-submit": ("--archives", "--name", "--py-files"),
+    "systemctl": ("--now",),
     "venv-pack": ("--output", "--prefix"),
     "our driver on the cluster": (
         "--accepted-finding",

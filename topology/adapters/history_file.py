@@ -136,7 +136,7 @@ class HistoryFile:
         except OSError as error:
             raise UnusableHistory(f"{path}: {error.strerror or error}") from error
         history = cls(path)
-        with history._transaction(_WRITE):
+        with history.transaction(WRITE):
             return history
 
     def record(
@@ -146,23 +146,31 @@ class HistoryFile:
 
         Raises UnusableHistory.
         """
-        with self._transaction(_WRITE) as database:
+        with self.transaction(WRITE) as database:
             dated = tuple(_recorded(database, audit, scope_of(audit)) for audit in audits)
             _forget(database)
             return dated
 
     def episodes(self) -> tuple[Episode, ...]:
         """Return every episode: open ones first, then in order of time. Raises UnusableHistory."""
-        with self._transaction(_READ) as database:
+        with self.transaction(READ) as database:
             found = database.execute(
                 f"SELECT {', '.join(_COLUMNS)} FROM episode"  # noqa: S608 - names of columns
                 " ORDER BY ended_at IS NOT NULL, first_seen, cluster, code, id"
             )
             return tuple(map(_episode, found))
 
+    def open_episodes(self, scope: str) -> tuple[Episode, ...]:
+        """Return the episodes of a scope that have not ended. Raises UnusableHistory."""
+        with self.transaction(READ) as database:
+            return tuple(_open_in(database, scope))
+
     @contextmanager
-    def _transaction(self, access: "_Access") -> Iterator[sqlite3.Connection]:
-        """Provide the file in one transaction, which ends with the context."""
+    def transaction(self, access: "FileAccess") -> Iterator[sqlite3.Connection]:
+        """Provide the file in one transaction, which ends with the context.
+
+        Raises UnusableHistory.
+        """
         try:
             # Never the default mode `rwc`: a file that SQLite creates would not have mode 0600.
             address = f"{self.path.absolute().as_uri()}?mode={access.mode}"
@@ -180,25 +188,29 @@ class HistoryFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Access:
+class FileAccess:
+    """How a transaction opens the file."""
+
     mode: str  # of SQLite's URI
     begin: str
 
 
-_WRITE: Final = _Access("rw", "BEGIN IMMEDIATE")
-_READ: Final = _Access("ro", "BEGIN")
+WRITE: Final = FileAccess("rw", "BEGIN IMMEDIATE")
+READ: Final = FileAccess("ro", "BEGIN")
+
+
+def _open_in(database: sqlite3.Connection, scope: str) -> list[Episode]:
+    found = database.execute(
+        f"SELECT {', '.join(_COLUMNS)} FROM episode"  # noqa: S608 - names of columns
+        " WHERE scope = ? AND ended_at IS NULL",
+        (scope,),
+    )
+    return [_episode(row) for row in found]
 
 
 def _recorded(database: sqlite3.Connection, audit: ClusterAudit, scope: str) -> ClusterAudit:
     """Return an audit with the history of its scope; record it if it is the newest of the scope."""
-    known = [
-        _episode(row)
-        for row in database.execute(
-            f"SELECT {', '.join(_COLUMNS)} FROM episode"  # noqa: S608 - names of columns
-            " WHERE scope = ? AND ended_at IS NULL",
-            (scope,),
-        )
-    ]
+    known = _open_in(database, scope)
     run_at = audit.read_at
     # No server was read: the audit shows the time of nothing, and disproves nothing.
     moment = run_at if run_at is not None else datetime.max.replace(tzinfo=UTC)

@@ -133,7 +133,8 @@ class AcceptedSection(FileSection):
 # Label names of the metrics (gtid_audit/service/metrics.py), and those that Prometheus gives a
 # meaning. Without this list a label of a cluster could replace the server of a series.
 RESERVED_LABELS = frozenset(
-    {"cluster", "server", "source", "replica", "channel", "code", "severity", "le", "quantile"}
+    {"cluster", "server", "source", "replica", "channel", "code", "severity", "verdict"}
+    | {"alertname", "instance", "job", "le", "quantile"}
 )
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 

@@ -1,0 +1,92 @@
+from dataclasses import replace
+from datetime import timedelta
+
+from gtid import GtidSet
+from gtid_audit.service.finding_changes import ChangeKind, ComparedAudit, compared_with
+from tests.gtid_audit.build import half_read, healthy, holed
+from tests.snapshots import NOON, A
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import ClusterAudit, Finding, Severity
+from topology.readings.snapshot import ClusterSnapshot
+
+
+def audit_of(snapshot: ClusterSnapshot, minutes: int = 0) -> ClusterAudit:
+    """Return the audit as if it had been made some minutes after noon."""
+    audit = audit_cluster(snapshot)
+    assert audit.read_at is not None
+    moment = audit.read_at + timedelta(minutes=minutes)
+    findings = tuple(replace(each, first_seen=moment, last_seen=moment) for each in audit.findings)
+    return replace(audit, read_at=moment, findings=findings)
+
+
+def kinds(compared: ComparedAudit) -> list[tuple[str, str]]:
+    return sorted((each.kind.value, each.finding.code) for each in compared.changes)
+
+
+def codes(audit: ClusterAudit) -> list[str]:
+    return sorted(each.code for each in audit.findings)
+
+
+def test_a_finding_comes_stays_and_goes() -> None:
+    first = compared_with(audit_of(holed()), ())
+    assert [each for _, each in kinds(first)] == codes(first.audit) != []
+    assert {each for each, _ in kinds(first)} == {"came"}
+    second = compared_with(audit_of(holed(), 1), first.open)
+    assert second.changes == ()
+    assert {each.first_seen for each in second.audit.findings} == {
+        each.first_seen for each in first.audit.findings
+    }
+    third = compared_with(audit_of(healthy(), 2), second.open)
+    assert kinds(third) == [("gone", each) for each in codes(second.audit)]
+    assert third.open == ()
+    fourth = compared_with(audit_of(holed(), 3), third.open)
+    assert {each for each, _ in kinds(fourth)} == {"came"}
+    assert all(each.first_seen >= NOON + timedelta(minutes=3) for each in fourth.audit.findings)
+
+
+def test_an_audit_that_could_not_read_all_ends_nothing() -> None:
+    first = compared_with(audit_of(holed()), ())
+    unread = compared_with(audit_of(half_read(), 1), first.open)
+    assert "gone" not in {each for each, _ in kinds(unread)}
+    after = compared_with(audit_of(holed(), 2), unread.open)
+    assert ("came", "H1") not in kinds(after)
+    [hole] = [each for each in after.audit.findings if each.code == "H1"]
+    assert hole.first_seen == next(
+        each.first_seen for each in first.audit.findings if each.code == "H1"
+    )
+
+
+def test_an_audit_of_which_nothing_was_read_changes_nothing() -> None:
+    first = compared_with(audit_of(holed()), ())
+    nothing = replace(audit_of(healthy()), read_at=None)
+    after = compared_with(nothing, first.open)
+    assert (after.open, after.changes) == (first.open, ())
+
+
+def one(**changes: object) -> ClusterAudit:
+    audit = audit_of(holed())
+    [hole] = [each for each in audit.findings if each.code == "H1"]
+    return replace(audit, findings=(replace(hole, **changes),))  # type: ignore[arg-type]
+
+
+def test_what_is_a_change() -> None:
+    more = GtidSet.parse(f"{A}:50-53")
+    for changes, fields in (
+        ({}, ()),
+        ({"severity": Severity.WARNING}, ("severity",)),
+        ({"gtid_set": more}, ("gtid_set",)),
+        ({"deadline": NOON}, ("deadline",)),
+        ({"severity": Severity.INFO, "gtid_set": more, "deadline": NOON}, ("severity",)),
+    ):
+        compared = compared_with(one(**changes), one().findings)
+        assert [each.fields for each in compared.changes] == ([fields] if fields else [])
+        assert {each.kind for each in compared.changes} <= {ChangeKind.CHANGED}
+    moved = compared_with(one(deadline=NOON), one(deadline=NOON + timedelta(1)).findings)
+    assert moved.changes == (), "logs are written to: a deadline moves with every audit"
+
+
+def test_the_set_of_a_backlog_is_no_event() -> None:
+    known = one(severity=Severity.INFO).findings
+    more = one(severity=Severity.INFO, gtid_set=GtidSet.parse(f"{A}:50-53"))
+    assert compared_with(more, known).changes == ()
+    assert isinstance(known[0], Finding)

@@ -7,6 +7,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts.cluster_readings import ClusterReadings, readings_of
@@ -44,6 +45,10 @@ class ClusterFacts(ClusterReadings):
     same: tuple[tuple[str, str], ...]  # names of one server: a configuration error
     groups: tuple[GroupFacts, ...] = ()  # replication groups of which the members are known
 
+    def edges_into(self, replica: str) -> tuple[EdgeFacts, ...]:
+        """Return the compared edges to a replica, in the order of `edges`."""
+        return _edges_by_replica(self).get(replica, ())
+
 
 @keep_last_result
 def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
@@ -73,6 +78,14 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     )
 
 
+@keep_last_result
+def _edges_by_replica(facts: ClusterFacts) -> dict[str, tuple[EdgeFacts, ...]]:
+    found: dict[str, list[EdgeFacts]] = {}
+    for edge in facts.edges:
+        found.setdefault(edge.replica, []).append(edge)
+    return {name: tuple(each) for name, each in found.items()}
+
+
 def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
     """Return the differences that are severe and cheap to read again.
 
@@ -96,11 +109,18 @@ def _severe_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:
 def _lost(readings: ClusterReadings) -> Iterator[LostFacts]:
     """Yield what each server has lost or is committing, by another server that holds it."""
     groups = group_uuids(readings.last.values())
+    holders: dict[UUID, list[str]] = {}  # by UUID, the servers that hold any of its transactions
+    for name, each in readings.fully_read.items():
+        for uuid in (each.first.gtid_executed | each.first.gtid_retrieved).uuids:
+            holders.setdefault(uuid, []).append(name)
     for name, origin in readings.fully_read.items():
         if origin.last.server_uuid in groups:
             continue  # a group's transactions belong to no server
-        for other, holder in readings.fully_read.items():
-            found = _lost_facts(origin=origin.last, holder=holder.first) if other != name else None
+        for other in holders.get(origin.last.server_uuid, ()):
+            if other == name:
+                continue
+            holder = readings.fully_read[other].first
+            found = _lost_facts(origin=origin.last, holder=holder)
             if found is not None:
                 yield found
 

@@ -15,6 +15,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts.applier_workers import is_without_work
 from topology.facts.graph import Edge, Graph
+from topology.facts.last_result import keep_last_result
 from topology.facts.memberships import group_uuids
 from topology.readings.history_evidence import ends_of, intervals_of
 from topology.readings.snapshot import ServerSnapshot
@@ -133,9 +134,9 @@ def with_own_server_id(
     evaluated alone: a member that was not read may have the replica's server_id. What is `missing`
     on the replica and was made by hand is not included: that is H8 or T3.
     """
-    if all(server.history_evidence is None for server in servers.values()):
-        return GtidSet()
     own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
+    if own_id not in _distinct_ids(servers):
+        return GtidSet()
     former = (
         part
         for name, state in to_look_up(edge, graph=graph, servers=servers)
@@ -201,6 +202,7 @@ def _own_groups(replica: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) 
     return group_uuids((replica, *same))
 
 
+@keep_last_result
 def _ids_in_logs(servers: Mapping[str, ServerSnapshot]) -> dict[tuple[str, GtidSet], int]:
     """Return the server_ids that were read, by the server whose log was read and the GTID."""
     return {
@@ -209,3 +211,11 @@ def _ids_in_logs(servers: Mapping[str, ServerSnapshot]) -> dict[tuple[str, GtidS
         if server.history_evidence is not None
         for record in server.history_evidence.commits
     }
+
+
+@keep_last_result
+def _distinct_ids(servers: Mapping[str, ServerSnapshot]) -> frozenset[int | None]:
+    """Return the server_ids in the logs, and None if any log was read: a server may have no id."""
+    if all(server.history_evidence is None for server in servers.values()):
+        return frozenset()
+    return frozenset((*_ids_in_logs(servers).values(), None))

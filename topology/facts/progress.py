@@ -16,6 +16,7 @@ from topology.facts.applier_facts import (
 from topology.facts.applier_workers import SourceLog, commits_in_order
 from topology.facts.graph import Edge, Graph, build_graph
 from topology.facts.group_appliers import group_applier_facts
+from topology.facts.last_result import keep_last_result
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_APPLIER
 from topology.readings.same_ids import accepts_own_server_id
@@ -85,8 +86,8 @@ def behind_appliers(
     # A channel from a server that was not read may still deliver it.
     is_seen = all(replica != edge.replica for replica, _ in graph.outside)
     passed, is_proved = mine.passed, mine.passed_is_proved and is_seen
-    for other in graph.edges:
-        if other.replica != edge.replica or other.channel.name == edge.channel.name:
+    for other in graph.into(edge.replica):
+        if other.channel.name == edge.channel.name:
             continue
         applier = appliers[other.replica, other.channel.name]
         passed -= applier.backlog
@@ -112,10 +113,8 @@ def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) 
     """
     twins = [
         other
-        for other in last.values()
+        for other in _by_server_id(last).get(replica.server_id, ())
         if other.name != replica.name
-        and other.server_id is not None
-        and other.server_id == replica.server_id
         and other.server_uuid not in (None, replica.server_uuid)
         and not accepts_own_server_id(replica, other)
     ]
@@ -125,6 +124,18 @@ def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) 
         if twin.server_uuid is not None
         for server in last.values()
     )
+
+
+@keep_last_result
+def _by_server_id(
+    servers: Mapping[str, ServerSnapshot],
+) -> dict[int | None, tuple[ServerSnapshot, ...]]:
+    """Return the servers whose server_id was read, by server_id, in order."""
+    found: dict[int | None, list[ServerSnapshot]] = {}
+    for server in servers.values():
+        if server.server_id is not None:
+            found.setdefault(server.server_id, []).append(server)
+    return {server_id: tuple(each) for server_id, each in found.items()}
 
 
 def blocked_by_lock(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:

@@ -100,7 +100,7 @@ def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _unread_sources(facts: ClusterFacts, replica: str) -> list[str]:
     """Return the unread sources of a replica: they may deliver any transaction."""
-    sources = {edge.source for edge in facts.graph.edges if edge.replica == replica}
+    sources = {edge.source for edge in facts.graph.into(replica)}
     return sorted(name for name in sources if facts.last[name].gtid_executed is None)
 
 

@@ -138,6 +138,12 @@ def made_worse(
         if finding.code == "H8":
             holes[finding.replica] = holes.get(finding.replica, GtidSet()) | finding.gtid_set
     for finding in after.findings:
+        old = known.get(finding.id)
+        has_grown = old is not None and (
+            finding.code[0] in _GROWTH_IS_WORSE and bool(finding.gtid_set - old.gtid_set)
+        )
+        if old is not None and not has_grown:
+            continue
         if finding.severity is Severity.INFO or finding.code.startswith("U"):
             continue
         if finding.code in _UNCOVERED or _joins_more_easily(finding, before):
@@ -150,9 +156,7 @@ def made_worse(
             continue  # an error that was read: no simulated receiver has one
         if finding.code == "H8" and finding.gtid_set <= holes.get(finding.replica, GtidSet()):
             continue  # another channel has passed them as well
-        old = known.get(finding.id)
-        if old is None or (finding.code[0] in _GROWTH_IS_WORSE and finding.gtid_set - old.gtid_set):
-            yield finding
+        yield finding
 
 
 def why_worse(before: ClusterAudit, after: ClusterAudit, change: Change) -> str:
@@ -165,9 +169,10 @@ def why_worse(before: ClusterAudit, after: ClusterAudit, change: Change) -> str:
     for action in change.actions:
         if isinstance(action, AppendPurged | ResetAndPurge):
             purged[action.server] |= action.gtids  # an E4 about them is announced, not worse
-    former = {*at_former_places(change.snapshot)}
+    worse = [*made_worse(before, after, purged=purged)]
+    former = {*at_former_places(change.snapshot)} if worse else set()
     found = []
-    for finding in made_worse(before, after, purged=purged):
+    for finding in worse:
         text = in_short(finding)
         if (finding.replica, finding.channel) in former and only_shows(finding, change.started):
             if change.is_chosen:

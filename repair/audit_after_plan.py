@@ -22,6 +22,7 @@ findings. The planner adds those that no step answers.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gtid import GtidSet
 from repair.model.actions import Action, AppendPurged, ResetAndPurge
@@ -39,6 +40,7 @@ from repair.plan_parts import in_short
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Severity
 from topology.facts.graph import build_graph
+from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.facts.other_versions import own_at_other_sources
 from topology.policy import Policy
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch, ends_of
@@ -73,33 +75,73 @@ class Change:
 
 
 def audit_after(
-    snapshot: ClusterSnapshot, policy: Policy, *, started: Model, model: Model
+    snapshot: ClusterSnapshot,
+    policy: Policy,
+    *,
+    started: Model,
+    model: Model,
+    kept: KeptResults = NOTHING_KEPT,
 ) -> ClusterAudit:
     """Return what the rules report for the simulated servers.
 
     `started` is the model at the start of the plan: a step changed any channel that differs from
-    it.
+    it. `kept` has what was computed for the models before this one.
     """
     places = reached(snapshot, started, model)
-    ends = {server.name: _end(server, started, model, places) for server in snapshot.last}
+    ends = {
+        server.name: _end(server, started, model, places)
+        if server.name in places
+        else kept.get(
+            ("end", server.name),
+            (server, model.servers.get(server.name)),
+            partial(_end, server, started, model, places),
+        )
+        for server in snapshot.last
+    }
     found = searches(places, started, model)
-    last = tuple(_written(each, started, model, ends, found) for each in snapshot.last)
+    last = tuple(
+        kept.get(
+            ("last", each.name),
+            (
+                each,
+                model.servers.get(each.name),
+                *_ends_for(each, model, ends),
+                *found.get(each.name, ()),
+            ),
+            partial(_written, each, started, model, ends, found),
+        )
+        for each in snapshot.last
+    )
     by_name = {server.name: server for server in last if isinstance(server, ReadServer)}
     read = snapshot.last_read
     first = tuple(
-        _same_state(each, by_name[each.name], _arrived(each, read[each.name]))
+        kept.get(
+            ("first", each.name),
+            (each, by_name[each.name]),
+            partial(_first_of, each, by_name[each.name], read[each.name]),
+        )
         if isinstance(each, ReadServer) and each.name in model.servers
         else each
         for each in snapshot.first
     )
-    then = ClusterSnapshot(snapshot.cluster, first, last)
-    made = _commits_of_steps(then, started=started, model=model)
-    last = tuple(_with_commits(each, made.get(each.name, {})) for each in last)
+    then = replace(snapshot, first=first, last=last, contents=None)
+    if made := _commits_of_steps(then, started=started, model=model):
+        last = tuple(_with_commits(each, made.get(each.name, {})) for each in last)
+        then = replace(then, last=last)
     if _is_as_read(snapshot.first, first) and _is_as_read(snapshot.last, last):
         # Nothing was on its way, and the facts are known.
         return audit_cluster(snapshot.with_contents(None), policy)
-    then = replace(snapshot, first=first, last=last, contents=None)
-    return audit_cluster(then, policy)
+    return audit_cluster(then, policy, kept=kept)
+
+
+def _ends_for(
+    server: ServerSnapshot, model: Model, ends: Mapping[str, LogPosition | None]
+) -> Iterator[LogPosition | None]:
+    """Yield the ends of logs that a written server has: its own, and those of its sources."""
+    yield ends[server.name]
+    known = model.servers.get(server.name)
+    for channel in known.channels if known is not None else ():
+        yield ends.get(channel.source or "")
 
 
 def _is_as_read(read: Sequence[ServerSnapshot], written: Sequence[ServerSnapshot]) -> bool:
@@ -333,6 +375,10 @@ def _arrived(first: ReadServer, last: ReadServer) -> GtidSet:
 
 def _held(server: ReadServer) -> GtidSet:
     return server.gtid_executed | server.gtid_retrieved
+
+
+def _first_of(first: ReadServer, last: ReadServer, read: ReadServer) -> ReadServer:
+    return _same_state(first, last, _arrived(first, read))
 
 
 def _same_state(first: ReadServer, last: ReadServer, arrived: GtidSet) -> ReadServer:

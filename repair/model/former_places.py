@@ -70,7 +70,7 @@ def searches(reached: Places, started: Model, model: Model) -> Mapping[str, list
     for server in model.servers.values():
         for channel in server.channels:
             source = model.servers.get(channel.source or "")
-            if source is None:
+            if source is None or not channel.passed:
                 continue
             logged = source.available - started[source.name].executed
             if passed := channel.passed & logged:

@@ -203,10 +203,10 @@ class Model:
         if old is None or _linked(old) != _linked(server):
             return Model(changed)
         moved = None if self.moved is None else self.moved | {server.name}
-        return Model._linked_as(self, changed, moved)
+        return Model.linked_as(self, changed, moved)
 
     @classmethod
-    def _linked_as(
+    def linked_as(
         cls, other: "Model", servers: dict[str, ModelServer], moved: frozenset[str] | None
     ) -> "Model":
         """Return a model with the names and links of another one. It refers to `servers`."""
@@ -316,7 +316,7 @@ def settle(model: Model) -> Model:
     evaluated that changed since their last evaluation, or of which a source did.
     """
     servers = dict(model.servers)
-    now = Model._linked_as(model, servers, frozenset())  # shows what the loop writes to `servers`
+    now = Model.linked_as(model, servers, frozenset())  # shows what the loop writes to `servers`
     due = set(servers)
     if model.moved is not None:
         due = {*model.moved, *(name for each in model.moved for name in _receiving(model, each))}
@@ -333,7 +333,7 @@ def settle(model: Model) -> Model:
                 due |= {name, *_receiving(model, name)}
     if is_changed:
         return now
-    return model if model.moved == frozenset() else Model._linked_as(model, servers, frozenset())
+    return model if model.moved == frozenset() else Model.linked_as(model, servers, frozenset())
 
 
 def _receiving(model: Model, name: str) -> set[str]:

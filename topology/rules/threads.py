@@ -311,10 +311,8 @@ def _channels(
     facts: ClusterFacts,
 ) -> Iterator[tuple[str | None, ServerSnapshot, ChannelSnapshot]]:
     """Yield every channel, whether or not its source is a server of this cluster."""
-    for edge in facts.graph.edges:
-        yield edge.source, facts.last[edge.replica], edge.channel
-    for name, channel in facts.graph.outside:
-        yield None, facts.last[name], channel
+    for source, replica, channel in facts.channels():
+        yield source, facts.last[replica], channel
 
 
 def _of_groups(

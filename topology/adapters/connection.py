@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import pymysql
 from pymysql.connections import MySQLResult
-from pymysql.constants import CR
+from pymysql.constants import CLIENT, CR
 from pymysql.cursors import DictCursor
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
@@ -102,11 +102,16 @@ Way: TypeAlias = Callable[[], Connection]
 
 
 def connect(
-    target: ServerTarget, *, timeout_seconds_max: float, answer_seconds_max: float | None = None
+    target: ServerTarget,
+    *,
+    timeout_seconds_max: float,
+    answer_seconds_max: float | None = None,
+    sends_batches: bool = False,
 ) -> Connection:
     """Open a connection with a time limit for connecting and for every answer.
 
     `answer_seconds_max` is the limit for an answer, if it is another one than for connecting.
+    `sends_batches`: a text may have several statements, as the `mysql` client may send them.
 
     Raises:
         pymysql.MySQLError: the server is not reachable, is no MySQL server, or rejects the account;
@@ -137,6 +142,7 @@ def connect(
         autocommit=True,
         init_command=SESSION,
         program_name="gtid-audit",
+        client_flag=CLIENT.MULTI_STATEMENTS if sends_batches else 0,
         cursorclass=DictCursor,
         defer_connect=True,
     )

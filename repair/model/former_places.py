@@ -35,8 +35,11 @@ def reached(snapshot: ClusterSnapshot, started: Model, model: Model) -> Places:
 
     A channel that a step changed has another position.
     """
-    first, last = snapshot.first_read, snapshot.last_read
     found: dict[str, list[tuple[Edge, LogPosition]]] = {}
+    grown = [name for name in model.changed_since(started) if has_grown(name, started, model)]
+    if not any(map(model.replicas_of, grown)):
+        return found  # no channel is at a position in their logs
+    first, last = snapshot.first_read, snapshot.last_read
     for edge in build_graph(snapshot).edges:
         if not has_grown(edge.source, started, model) or edge.replica not in model.servers:
             continue

@@ -21,13 +21,15 @@ from topology.rules.build import Rules, evidence, finding, many
 
 def candidate_purged(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield P5: a sibling has purged transactions that a replica is missing."""
-    sources = {name: _sources(facts, name) for name in facts.fully_read}
-    away = {name: _stays_away(facts, name) for name in sorted(facts.fully_read)}
-    candidates = (
+    candidates = [
         name
         for name in sorted(facts.fully_read)
         if facts.fully_read[name].first.gtid_purged and can_be_source(facts.last[name])
-    )
+    ]
+    if not candidates:
+        return
+    sources = {name: _sources(facts, name) for name in facts.fully_read}
+    away = {name: _stays_away(facts, name) for name in sorted(facts.fully_read)}
     pairs = product(candidates, [name for name, gtids in away.items() if gtids])
     for candidate, replica in pairs:
         common = sources[candidate] & sources[replica]

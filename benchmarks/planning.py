@@ -25,11 +25,11 @@ from compose.native.command import Settings
 from compose.native.provision import provision_clients
 from compose.native.server import Server
 from gtid import GtidSet
-from repair.adapters.apply_plan import without_secrets
 from repair.adapters.journal import Journal
 from repair.adapters.script_runner import open_session, run_script
 from repair.applying.procedures_applied import EventKind
 from repair.sql.script import empty_transactions
+from topology.readings.hidden_passwords import without_secrets
 from topology.readings.target import ServerTarget
 
 FINDINGS = 1_000

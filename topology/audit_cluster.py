@@ -13,12 +13,13 @@ from topology.facts.accepted_findings import with_acceptance
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.facts.last_result import keep_last_result
+from topology.kept_findings import found_on_channels
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.rules import RULES, UNDECIDED, Rule
 from topology.rules.content import same_gtid_different_content
 from topology.rules.from_findings import later_findings, later_unknown
-from topology.rules.of_channels import OF_CHANNELS, found_on_channels
+from topology.rules.of_channels import OF_CHANNELS
 from topology.rules.one_reading import not_confirmed
 from topology.rules.purge_deadlines import with_deadlines
 from topology.suppression import suppress_symptoms

@@ -361,30 +361,6 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     return coming if channel.auto_position else coming - channel.bypassed
 
 
-def with_all_channels_repaired(model: Model) -> Model:
-    """Return the servers as they would be if every channel were repaired and started.
-
-    This is everything that can be delivered: transactions that arrive here must not be declared
-    unneeded. A channel that its source would refuse delivers nothing here either.
-    """
-    for server in model.servers.values():
-        for channel in server.channels:
-            model = model.replace(
-                model[server.name].with_channel(
-                    channel.name,
-                    auto_position=True,
-                    running=True,
-                    is_stuck=False,
-                    stuck_at=GtidSet(),
-                    bypassed=GtidSet(),
-                    passed=GtidSet(),
-                    passed_beside=GtidSet(),
-                    doomed=GtidSet(),
-                )
-            )
-    return settle(model)
-
-
 def _dropped_by(model: Model, server: ModelServer) -> Iterator[UUID]:
     """Yield the UUIDs whose transactions a server's receiver drops: those with its server_id.
 

@@ -76,6 +76,9 @@ def test_a_batch_that_is_cut_off_runs_again(pair97: Pair) -> None:
         open_session(targets_of(pair97)["a"]) as session,
     ):
         cursor.execute(f"SET gtid_next = '{UUID}:57'")
+        with session.cursor() as asking:
+            asking.execute("SELECT CONNECTION_ID() AS id")
+            session_id = (asking.fetchone() or {})["id"]
 
         def run() -> None:
             try:
@@ -86,7 +89,7 @@ def test_a_batch_that_is_cut_off_runs_again(pair97: Pair) -> None:
         repair = Thread(target=run)
         repair.start()
         wait_until(lambda: there(server, gtids) == before)
-        server.execute(f"KILL {session.thread_id()}")
+        server.execute(f"KILL {session_id}")
         repair.join()
         cursor.execute("ROLLBACK")
         cursor.execute("SET gtid_next = 'AUTOMATIC'")

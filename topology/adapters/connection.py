@@ -108,14 +108,13 @@ def connect(
     answer_seconds_max: float | None = None,
     sends_batches: bool = False,
 ) -> Connection:
-    """Open a connection with a time limit for connecting and for every answer.
+    """Open a connection with a time limit for connecting, and for answers (`answer_seconds_max`).
 
-    `answer_seconds_max` is the limit for an answer, if it is another one than for connecting.
-    `sends_batches`: a text may have several statements, as the `mysql` client may send them.
+    `sends_batches`: a text may have several statements, as those of the `mysql` client.
 
     Raises:
-        pymysql.MySQLError: the server is not reachable, is no MySQL server, or rejects the account;
-            or it would have received the password unprotected.
+        pymysql.MySQLError: no MySQL server answers, it rejects the account, or it would have
+            received the password unprotected.
         OSError: an address cannot be resolved, or a certificate cannot be read.
     """
     tls: ssl.SSLContext | None = None
@@ -130,10 +129,7 @@ def connect(
         port=target.port,
         unix_socket=target.unix_socket,
         user=target.user,
-        # As bytes: PyMySQL encodes a str as Latin-1, fails on other characters, and quotes the text
-        # in the error. A server compares the bytes that the client sent, and current clients send
-        # UTF-8.
-        password=target.password.reveal().encode(),
+        password=target.password.reveal().encode(),  # PyMySQL encodes a str as Latin-1
         ssl=tls,
         connect_timeout=max(1, round(timeout_seconds_max)),
         read_timeout=timeout_seconds_max,

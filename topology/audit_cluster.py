@@ -13,13 +13,12 @@ from topology.facts.accepted_findings import with_acceptance
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.facts.last_result import keep_last_result
-from topology.kept_findings import found_on_channels
+from topology.kept_findings import found_by
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.rules import RULES, UNDECIDED, Rule
 from topology.rules.content import same_gtid_different_content
 from topology.rules.from_findings import later_findings, later_unknown
-from topology.rules.of_channels import OF_CHANNELS
 from topology.rules.one_reading import not_confirmed
 from topology.rules.purge_deadlines import with_deadlines
 from topology.suppression import suppress_symptoms
@@ -79,11 +78,7 @@ def audit_cluster(
 def _found_by(
     facts: ClusterFacts, rules: tuple[Rule, ...], kept: KeptResults
 ) -> tuple[Finding, ...]:
-    made: Iterable[Finding] = (finding for rule in rules for finding in rule(facts))
-    if kept is not NOTHING_KEPT:
-        others = (rule for rule in rules if rule not in OF_CHANNELS)
-        made = (finding for rule in others for finding in rule(facts))
-        made = (*made, *found_on_channels(facts, kept))
+    made = found_by(facts, rules, kept)
     # First: an accepted finding hides no symptom above info (accepted_findings.py).
     found = suppress_symptoms(with_acceptance(made, facts.policy.accepted_findings))
     return with_deadlines(found, facts)

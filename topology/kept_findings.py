@@ -12,8 +12,9 @@ from topology.catalogue.findings import Finding
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.kept_inputs import inputs_of
-from topology.facts.kept_results import KeptResults
+from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.readings.snapshot import ChannelSnapshot
+from topology.rules.build import Rules
 from topology.rules.of_channels import OF_CHANNELS
 
 
@@ -42,6 +43,16 @@ class FactsOfReplica(ClusterFacts):
     def edges_into(self, replica: str) -> tuple[EdgeFacts, ...]:
         """Return the compared edges to any replica."""
         return self.whole.edges_into(replica)
+
+
+def found_by(facts: ClusterFacts, rules: Rules, kept: KeptResults) -> Iterator[Finding]:
+    """Yield what rules report, the findings of the rules OF_CHANNELS as they were kept."""
+    if kept is NOTHING_KEPT:
+        yield from (finding for rule in rules for finding in rule(facts))
+        return
+    others = (rule for rule in rules if rule not in OF_CHANNELS)
+    yield from (finding for rule in others for finding in rule(facts))
+    yield from found_on_channels(facts, kept)
 
 
 def found_on_channels(facts: ClusterFacts, kept: KeptResults) -> Iterator[Finding]:

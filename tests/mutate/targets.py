@@ -26,6 +26,14 @@ class Target:
 
 TARGETS: Sequence[Target] = (
     Target(
+        "kept results",
+        (
+            *("topology/facts/kept_results.py", "topology/facts/kept_inputs.py"),
+            *("topology/kept_findings.py", "topology/rules/of_channels.py"),
+        ),
+        ("tests/simulation/test_kept_results.py",),
+    ),
+    Target(
         "pictures",
         (
             *("gtid_audit/views/interval_map.py", "gtid_audit/views/topology_tree.py"),
@@ -282,6 +290,7 @@ TARGETS: Sequence[Target] = (
             *("repair/strategies/conflicts.py", "repair/strategies/data_repair.py"),
             *("repair/doubts/redo_rows.py", "repair/sql/column_type_guards.py"),
             *("repair/choices.py", "repair/audit_after_plan.py", "repair/content/failing_event.py"),
+            "repair/worse_findings.py",
             *(
                 "repair/model/invariants.py",
                 "repair/model/emptied_servers.py",

@@ -138,15 +138,18 @@ def _action(model: Model, random_: random.Random) -> Action:
     absent = everything - server.executed
     if server.channels and random_.random() < 0.6:
         channel = random_.choice(server.channels).name
-        return random_.choice(
-            [
-                StartChannel(server.name, channel),
-                StopChannel(server.name, channel),
-                AutoPositionOn(server.name, channel, GtidSet()),
-            ]
-        )
+        of_channel: list[Action] = [
+            StartChannel(server.name, channel),
+            StopChannel(server.name, channel),
+            AutoPositionOn(server.name, channel, GtidSet()),
+        ]
+        return random_.choice(of_channel)
     if absent:
-        return random_.choice([InjectEmpty, AppendPurged])(server.name, absent.first(2))
+        of_sets: list[Action] = [
+            InjectEmpty(server.name, absent.first(2)),
+            AppendPurged(server.name, absent.first(2)),
+        ]
+        return random_.choice(of_sets)
     number = server.executed.from_uuid(server.server_uuid).gtid_count + 1
     return InjectEmpty(server.name, build.gtids(f"{server.name}:{number}"))
 

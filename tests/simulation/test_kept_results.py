@@ -107,7 +107,8 @@ def test_what_is_kept_changes_no_audit_of_selected_strategies(compared: Compared
 @pytest.mark.parametrize(
     "first",
     [
-        pytest.param(each, marks=[pytest.mark.slow] if each else [])
+        # Seeds 13 and 19 notice that servers above a source count.
+        pytest.param(each, marks=[] if each == CLUSTERS else [pytest.mark.slow])
         for each in range(0, 1000, CLUSTERS)
     ],
 )

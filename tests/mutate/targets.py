@@ -376,7 +376,11 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_conflicts.py", "tests/repair/test_guards_rows.py"),
             *("tests/repair/test_evidence.py", "tests/repair/test_data_repair.py"),
             *("tests/repair/test_transaction_content.py", "tests/repair/test_table_questions.py"),
-            *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
+            *(
+                "tests/repair/test_scripts.py",
+                "tests/repair/test_guards_table.py",
+                "tests/repair/test_empty_batches.py",
+            ),
             *("tests/repair/test_content_questions.py", "tests/repair/test_unguarded.py"),
             *("tests/repair/test_held_back.py", "tests/repair/test_by_hand.py"),
             *("tests/repair/test_invariants.py", "tests/repair/test_two_passes.py"),

@@ -5,7 +5,7 @@ the input and from the model after the steps so far.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gtid import GtidSet
 from repair.audit_after_plan import audit_after
@@ -16,6 +16,7 @@ from repair.model.missing_on import meant_to_arrive
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Hole, LogEvidence
 from topology.catalogue.findings import ClusterAudit, Finding
+from topology.facts.kept_results import KeptResults
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ReadServer
 
@@ -32,6 +33,7 @@ class PlanInput:
     known: Mapping[str, ReadServer]  # the servers on which a plan may be based
     started: Model  # these servers, when current replication has come to rest
     waiting: Mapping[tuple[str, str], ContentQuestion]  # by replica and channel
+    kept: KeptResults = field(default_factory=KeptResults, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -71,7 +73,9 @@ class PlanInput:
 
     def look_ahead(self, model: Model) -> ClusterAudit:
         """Return what the rules report for the simulated servers."""
-        return audit_after(self.snapshot, self.policy, started=self.started, model=model)
+        return audit_after(
+            self.snapshot, self.policy, started=self.started, model=model, kept=self.kept
+        )
 
     def case(
         self,

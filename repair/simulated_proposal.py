@@ -1,7 +1,7 @@
 """Tries one strategy for one finding: its proposal is simulated, and refused where it harms.
 
 1. A proposal is kept if its actions, simulated in order after the plan so far, break no invariant,
-   and if the rules find no server worse afterwards (audit_after_plan.py).
+   and if the rules find no server worse afterwards (worse_findings.py).
 2. Pure: the caller (planner.py) keeps the result, or the reason.
 """
 
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.audit_after_plan import Change, why_worse
 from repair.doubts.doubtful_sources import unless_doubtful
 from repair.doubts.more_written import unless_more_is_written
 from repair.model.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge, simulate
@@ -21,6 +20,7 @@ from repair.plan_input import PlanInput
 from repair.scripts.procedure import Setting
 from repair.strategies.kept_out import KeptOut, brings_in
 from repair.strategies.strategy_registry import PLANNERS
+from repair.worse_findings import Change, why_worse
 from topology.catalogue.findings import ClusterAudit
 from topology.catalogue.strategy_table import strategies_for
 

@@ -58,6 +58,7 @@ def open_session(target: ServerTarget) -> Connection:
         target,
         timeout_seconds_max=CONNECT_SECONDS_MAX,
         answer_seconds_max=STATEMENT_SECONDS_MAX,
+        sends_batches=True,
     )
 
 
@@ -81,6 +82,8 @@ def run_script(connection: Connection, script: str, *, sending: Callable[[str], 
             with connection.cursor() as cursor:
                 cursor.execute(statement)
                 row = cursor.fetchone()
+                while cursor.nextset():  # a batch: each of its statements has an answer
+                    row = cursor.fetchone()
             if row:
                 last = str(next(iter(row.values())))
     except BrokenScript as error:

@@ -53,6 +53,8 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
     receiving = {action.server, *below(after, action.server, running=True)}
     unseen = _unseen_above(case.model, source)
     for name, server in case.model.servers.items():
+        if after[name] is server and name not in receiving:
+            continue
         coming = after[name].executed - server.executed - there
         own = _own_work(case, after, name)
         if own and unseen is not None and name in receiving:

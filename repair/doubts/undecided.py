@@ -6,7 +6,7 @@ from repair.doubts.rows_there import is_there_already, not_decided_by_rows
 from repair.model.hidden_evidence import no_longer_shown
 from repair.model.missing_on import not_all_read, not_reached
 from repair.model.offered_strategies import offered
-from repair.model.replication_model import ModelServer, upstream, with_all_channels_repaired
+from repair.model.replication_model import Model, ModelServer, settle, upstream
 from repair.model.strategy_case import Case, Refusal
 from topology.catalogue.findings import Grade
 
@@ -87,3 +87,27 @@ def deliverable_to(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Gt
     """Return what would arrive on a target if every channel were repaired and started."""
     repaired = with_all_channels_repaired(case.model)
     return GtidSet.union_of(gtids & repaired[server.name].executed for server, gtids in targets)
+
+
+def with_all_channels_repaired(model: Model) -> Model:
+    """Return the servers as they would be if every channel were repaired and started.
+
+    This is everything that can be delivered: transactions that arrive here must not be declared
+    unneeded. A channel that its source would refuse delivers nothing here either.
+    """
+    for server in model.servers.values():
+        for channel in server.channels:
+            model = model.replace(
+                model[server.name].with_channel(
+                    channel.name,
+                    auto_position=True,
+                    running=True,
+                    is_stuck=False,
+                    stuck_at=GtidSet(),
+                    bypassed=GtidSet(),
+                    passed=GtidSet(),
+                    passed_beside=GtidSet(),
+                    doomed=GtidSet(),
+                )
+            )
+    return settle(model)

@@ -35,8 +35,11 @@ def reached(snapshot: ClusterSnapshot, started: Model, model: Model) -> Places:
 
     A channel that a step changed has another position.
     """
-    first, last = snapshot.first_read, snapshot.last_read
     found: dict[str, list[tuple[Edge, LogPosition]]] = {}
+    grown = [name for name in model.changed_since(started) if has_grown(name, started, model)]
+    if not any(map(model.replicas_of, grown)):
+        return found  # no channel is at a position in their logs
+    first, last = snapshot.first_read, snapshot.last_read
     for edge in build_graph(snapshot).edges:
         if not has_grown(edge.source, started, model) or edge.replica not in model.servers:
             continue
@@ -70,7 +73,7 @@ def searches(reached: Places, started: Model, model: Model) -> Mapping[str, list
     for server in model.servers.values():
         for channel in server.channels:
             source = model.servers.get(channel.source or "")
-            if source is None:
+            if source is None or not channel.passed:
                 continue
             logged = source.available - started[source.name].executed
             if passed := channel.passed & logged:

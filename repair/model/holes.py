@@ -50,7 +50,8 @@ def fetched_again(
     """
     question = case.waiting.get((action.server, action.channel))
     compared = question.wanted if question is not None else GtidSet()
-    for name, server in case.model.servers.items():
+    for name in after.changed_since(case.model):
+        server = case.model[name]
         passed = GtidSet.union_of(
             each.bypassed | each.passed
             for each in server.channels

@@ -9,6 +9,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -151,8 +152,40 @@ class ModelServer:
 
 
 @dataclass(frozen=True, slots=True)
+class _Links:
+    """What stays the same while sets and threads change: it is computed once for many models."""
+
+    # By source, its replicas with the number of the channel there, in order.
+    receivers: Mapping[str, tuple[tuple[str, int], ...]]
+    # By server_id, the UUIDs of its servers, without those of groups.
+    uuids: Mapping[int | None, tuple[UUID, ...]]
+    groups: frozenset[UUID | None]
+
+    @classmethod
+    def of(cls, servers: Mapping[str, ModelServer]) -> "_Links":
+        groups = frozenset(each.group_name for each in servers.values())
+        receivers: dict[str, list[tuple[str, int]]] = {}
+        uuids: dict[int | None, list[UUID]] = {}
+        for server in servers.values():
+            if server.server_uuid not in groups:
+                uuids.setdefault(server.server_id, []).append(server.server_uuid)
+            for number, channel in enumerate(server.channels):
+                if channel.source is not None:
+                    receivers.setdefault(channel.source, []).append((server.name, number))
+        return cls(
+            {name: tuple(each) for name, each in receivers.items()},
+            {server_id: tuple(each) for server_id, each in uuids.items()},
+            groups,
+        )
+
+
+@dataclass(frozen=True)  # without slots: it keeps its links, and whether it is at rest
 class Model:
-    """All servers of a cluster, by name."""
+    """All servers of a cluster, by name.
+
+    A model that `settle` returned is at rest. What `replace` makes of it knows the servers that
+    were replaced since. So `settle` looks only at these, and at what receives from them.
+    """
 
     servers: Mapping[str, ModelServer]
 
@@ -165,16 +198,49 @@ class Model:
 
     def replace(self, server: ModelServer) -> "Model":
         """Return the model with one server changed."""
-        return Model({**self.servers, server.name: server})
+        old = self.servers.get(server.name)
+        changed = {**self.servers, server.name: server}
+        if old is None or _linked(old) != _linked(server):
+            return Model(changed)
+        moved = None if self.moved is None else self.moved | {server.name}
+        return Model.linked_as(self, changed, moved)
+
+    @classmethod
+    def linked_as(
+        cls, other: "Model", servers: dict[str, ModelServer], moved: frozenset[str] | None
+    ) -> "Model":
+        """Return a model with the names and links of another one. It refers to `servers`."""
+        model = cls.__new__(cls)
+        found = {"servers": MappingProxyType(servers), "links": other.links, "moved": moved}
+        model.__dict__.update(found)
+        return model
+
+    @cached_property
+    def links(self) -> _Links:
+        """Return who receives from whom, and whose transactions a receiver drops."""
+        return _Links.of(self.servers)
+
+    @cached_property
+    def moved(self) -> frozenset[str] | None:
+        """Return the servers replaced since the model was at rest; None: it may never have been."""
+        return None
 
     def replicas_of(self, name: str) -> tuple[tuple[ModelServer, ModelChannel], ...]:
         """Return the servers that receive from a server, with their channels."""
+        found = ((self[replica], number) for replica, number in self.links.receivers.get(name, ()))
+        return tuple((server, server.channels[number]) for server, number in found)
+
+    def changed_since(self, before: "Model") -> tuple[str, ...]:
+        """Return the servers that are not as in an earlier model of the same servers, in order."""
         return tuple(
-            (server, channel)
-            for server in self.servers.values()
-            for channel in server.channels
-            if channel.source == name
+            name for name, server in self.servers.items() if server is not before.servers.get(name)
         )
+
+
+def _linked(server: ModelServer) -> tuple[object, ...]:
+    """Return what `_Links` has of a server."""
+    sources = [each.source for each in server.channels]
+    return server.server_uuid, server.server_id, server.group_name, sources
 
 
 def upstream(model: Model, name: str) -> set[str]:
@@ -244,17 +310,34 @@ def can_connect(source: ModelServer, replica: ModelServer, channel: ModelChannel
 
 
 def settle(model: Model) -> Model:
-    """Deliver everything that the running channels would deliver."""
-    while True:
-        before = model
-        for server in before.servers.values():
-            for channel in server.channels:
-                now = model[server.name]
-                received = _receive(model, now, channel.name)
-                if received is not now:
-                    model = model.replace(received)
-        if model is before:
-            return model
+    """Deliver everything that the running channels would deliver.
+
+    What a channel delivers depends on its two ends. So in each round only those servers are
+    evaluated that changed since their last evaluation, or of which a source did.
+    """
+    servers = dict(model.servers)
+    now = Model.linked_as(model, servers, frozenset())  # shows what the loop writes to `servers`
+    due = set(servers)
+    if model.moved is not None:
+        due = {*model.moved, *(name for each in model.moved for name in _receiving(model, each))}
+    is_changed = False
+    while due:
+        for name, before in servers.items():
+            if name not in due:
+                continue
+            due.discard(name)
+            for channel in before.channels:
+                servers[name] = _receive(now, servers[name], channel.name)
+            if servers[name] is not before:
+                is_changed = True
+                due |= {name, *_receiving(model, name)}
+    if is_changed:
+        return now
+    return model if model.moved == frozenset() else Model.linked_as(model, servers, frozenset())
+
+
+def _receiving(model: Model, name: str) -> set[str]:
+    return {replica for replica, _ in model.links.receivers.get(name, ())}
 
 
 def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSet:
@@ -278,40 +361,15 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     return coming if channel.auto_position else coming - channel.bypassed
 
 
-def with_all_channels_repaired(model: Model) -> Model:
-    """Return the servers as they would be if every channel were repaired and started.
-
-    This is everything that can be delivered: transactions that arrive here must not be declared
-    unneeded. A channel that its source would refuse delivers nothing here either.
-    """
-    for server in model.servers.values():
-        for channel in server.channels:
-            model = model.replace(
-                model[server.name].with_channel(
-                    channel.name,
-                    auto_position=True,
-                    running=True,
-                    is_stuck=False,
-                    stuck_at=GtidSet(),
-                    bypassed=GtidSet(),
-                    passed=GtidSet(),
-                    passed_beside=GtidSet(),
-                    doomed=GtidSet(),
-                )
-            )
-    return settle(model)
-
-
 def _dropped_by(model: Model, server: ModelServer) -> Iterator[UUID]:
     """Yield the UUIDs whose transactions a server's receiver drops: those with its server_id.
 
     Under a group's name its members commit, each with its own server_id.
     """
-    groups = {each.group_name for each in model.servers.values()}
-    for other in (server, *model.servers.values()):
-        is_same_id = server.server_id is not None and other.server_id == server.server_id
-        if (other is server or is_same_id) and other.server_uuid not in groups:
-            yield other.server_uuid
+    if server.server_uuid not in model.links.groups:
+        yield server.server_uuid
+    if server.server_id is not None:
+        yield from model.links.uuids.get(server.server_id, ())
 
 
 def _receive(model: Model, server: ModelServer, name: str) -> ModelServer:

@@ -12,7 +12,7 @@ from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind
 from repair.sql.script import (
     RUN_TODO,
-    empty_transaction,
+    empty_transactions,
     executed,
     if_go,
     keeps_history,
@@ -70,7 +70,7 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
             commits_without_waiting(name, setting.server.version),
         ),
         statements=(
-            *tuple(line for gtid in action.gtids.gtids() for line in empty_transaction(gtid)),
+            *empty_transactions(action.gtids),
             "SET SESSION gtid_next = 'AUTOMATIC';",
         ),
         verifications=(executed(name, action.gtids),),

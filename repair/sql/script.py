@@ -8,13 +8,14 @@
    Statements"; seen on 5.6.24 and 9.7.4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from binlog.quoting import quote_string
 from gtid import Gtid, GtidSet
 from repair.sql.channel_queries import ChannelAddress, ChannelQuestions, channels_are
 from repair.sql.guard import Guard
+from repair.sql.statement_sql import DELIMITER
 from topology.readings.dialect import Dialect
 from topology.readings.snapshot import ChannelSnapshot
 from topology.readings.version import ServerVersion
@@ -25,6 +26,11 @@ APPLY_WAIT_SECONDS_MAX = 120
 APPLY_TURN_SECONDS = 10
 # How many times, once per second, a script checks whether a started channel is connected.
 CONNECT_LOOKS_MAX = 15
+
+# From how many empty transactions on a client sends several in one packet, and how many in each.
+# The text of 25 is shorter than what the journal keeps of a statement (journal.py).
+BATCHES_FROM = 100
+EMPTY_EACH = 25
 
 # As a prefix of a thread id it gives a number above any GNO in use, and within 64 bits.
 _THREAD_ID_PREFIX = "100000000"
@@ -49,6 +55,28 @@ def empty_transaction(gtid: Gtid) -> tuple[str, ...]:
     """Commit nothing under a GTID. Without @go, or if it is executed, this has no effect."""
     value = f"IF(@go, {quote_string(str(gtid))}, 'AUTOMATIC')"
     return (f"SET SESSION gtid_next = {value};", "BEGIN;", "COMMIT;")
+
+
+def empty_transactions(gtids: GtidSet) -> Iterator[str]:
+    """Yield the lines that commit nothing under each GTID, in order.
+
+    From BATCHES_FROM on, a client sends EMPTY_EACH transactions in one packet: the server commits
+    at its own rate, and neither waits for a client nor for its journal. A batch has no effect on
+    what is executed already, as its transactions have none. So it may end anywhere, and run again.
+    """
+    if gtids.gtid_count < BATCHES_FROM:
+        for gtid in gtids.gtids():
+            yield from empty_transaction(gtid)
+        return
+    yield f"DELIMITER {DELIMITER}"
+    batch: list[str] = []
+    for number, gtid in enumerate(gtids.gtids(), 1):
+        batch.append(" ".join(empty_transaction(gtid)))
+        if len(batch) == EMPTY_EACH or number == gtids.gtid_count:
+            yield "\n".join((*batch, DELIMITER))
+            yield f"-- {number:,} of {gtids.gtid_count:,} are executed"
+            batch = []
+    yield "DELIMITER ;"
 
 
 def until_runs(asks: ChannelQuestions) -> tuple[str, ...]:

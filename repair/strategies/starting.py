@@ -138,7 +138,8 @@ def _behind_a_hole(case: Case, action: StartChannel | AutoPositionOn) -> str | N
             f"{again[0]} would get {again[1].shortened()} again, although its applier has passed"
             " them: their rows may already be there"
         )
-    for name, server in case.model.servers.items():
+    for name in after.changed_since(case.model):
+        server = case.model[name]
         hole = passed_by(after, server)
         if hole and after[name].executed - server.executed:
             return (
@@ -158,8 +159,8 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         return Proposal((action,))  # an invariant refuses it, with the script to run again
     after = simulate(case.model, action)
     again = GtidSet.union_of(
-        case.redone & (after[name].executed - server.executed)
-        for name, server in case.model.servers.items()
+        case.redone & (after[name].executed - case.model[name].executed)
+        for name in after.changed_since(case.model)
     )
     if again:
         return Refusal(
@@ -208,9 +209,9 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
 
 def _not_compared(case: Case, content: TransactionContent, after: Model) -> Iterator[str]:
     """Yield which rows are assumed to be as their source's log found them, without evidence."""
-    for name, server in case.model.servers.items():
+    for name in after.changed_since(case.model):
         arriving = content.needing_decision(
-            (after[name].executed - server.executed) & content.wanted
+            (after[name].executed - case.model[name].executed) & content.wanted
         )
         state = content.state_on(name)
         if arriving and state.state is RowState.UNREAD:
@@ -233,6 +234,8 @@ def _problems(
     problems: list[str] = []
     arrived, receiving = GtidSet(), below(after, action.server, running=True)
     for name, server in case.model.servers.items():
+        if after[name] is server and name not in receiving:
+            continue
         arriving = after[name].executed - server.executed
         arrived |= arriving & question.wanted
         problems.extend(_misfits(case, server, arriving))

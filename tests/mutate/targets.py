@@ -41,6 +41,14 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
+        "kept results",
+        (
+            *("topology/facts/kept_results.py", "topology/facts/kept_inputs.py"),
+            *("topology/kept_findings.py", "topology/rules/of_channels.py"),
+        ),
+        ("tests/simulation/test_kept_results.py",),
+    ),
+    Target(
         "pictures",
         (
             *("gtid_audit/views/interval_map.py", "gtid_audit/views/topology_tree.py"),
@@ -363,6 +371,7 @@ TARGETS: Sequence[Target] = (
             *("repair/strategies/conflicts.py", "repair/strategies/data_repair.py"),
             *("repair/doubts/redo_rows.py", "repair/sql/column_type_guards.py"),
             *("repair/choices.py", "repair/audit_after_plan.py", "repair/content/failing_event.py"),
+            "repair/worse_findings.py",
             *(
                 "repair/model/invariants.py",
                 "repair/model/emptied_servers.py",
@@ -448,7 +457,11 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_conflicts.py", "tests/repair/test_guards_rows.py"),
             *("tests/repair/test_evidence.py", "tests/repair/test_data_repair.py"),
             *("tests/repair/test_transaction_content.py", "tests/repair/test_table_questions.py"),
-            *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
+            *(
+                "tests/repair/test_scripts.py",
+                "tests/repair/test_guards_table.py",
+                "tests/repair/test_empty_batches.py",
+            ),
             *("tests/repair/test_content_questions.py", "tests/repair/test_unguarded.py"),
             *("tests/repair/test_held_back.py", "tests/repair/test_by_hand.py"),
             *("tests/repair/test_invariants.py", "tests/repair/test_two_passes.py"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
+from repair.doubts.undecided import with_all_channels_repaired
 from repair.model.actions import (
     Action,
     AppendPurged,
@@ -22,7 +23,6 @@ from repair.model.replication_model import (
     ModelServer,
     refused,
     settle,
-    with_all_channels_repaired,
 )
 from repair.strategies.strategy_registry import REPAIRS
 from tests.repair.build import UUIDS, channel, gtids, model, server

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from repair.audit_after_plan import made_worse
 from repair.content.failing_event import FailingEvent
 from repair.content.transaction_content import RowsOn, RowState, TransactionContent
 from repair.doubts.rows_there import is_there_already
@@ -17,6 +16,7 @@ from repair.strategies.fetching_again import refetch
 from repair.strategies.leaving_out import inject_empty
 from repair.strategies.redo_on_source import _where_it_stops
 from repair.strategies.resuming import resuming_actions
+from repair.worse_findings import made_worse
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 from tests.repair.test_channel_strategies import EMPTY, HOLE, ROWS, event, pair, unasked

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import pymysql
 from pymysql.connections import MySQLResult
-from pymysql.constants import CR
+from pymysql.constants import CLIENT, CR
 from pymysql.cursors import DictCursor
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
@@ -109,15 +109,19 @@ Way: TypeAlias = Callable[[], Connection]
 
 
 def connect(
-    target: ServerTarget, *, timeout_seconds_max: float, answer_seconds_max: float | None = None
+    target: ServerTarget,
+    *,
+    timeout_seconds_max: float,
+    answer_seconds_max: float | None = None,
+    sends_batches: bool = False,
 ) -> Connection:
-    """Open a connection with a time limit for connecting and for every answer.
+    """Open a connection with a time limit for connecting, and for answers (`answer_seconds_max`).
 
-    `answer_seconds_max` is the limit for an answer, if it is another one than for connecting.
+    `sends_batches`: a text may have several statements, as those of the `mysql` client.
 
     Raises:
-        pymysql.MySQLError: the server is not reachable, is no MySQL server, or rejects the account;
-            or it would have received the password unprotected.
+        pymysql.MySQLError: no MySQL server answers, it rejects the account, or it would have
+            received the password unprotected.
         OSError: an address cannot be resolved, or a certificate cannot be read.
     """
     tls = required_context(target)
@@ -126,10 +130,7 @@ def connect(
         port=target.port,
         unix_socket=target.unix_socket,
         user=target.user,
-        # As bytes: PyMySQL encodes a str as Latin-1, fails on other characters, and quotes the text
-        # in the error. A server compares the bytes that the client sent, and current clients send
-        # UTF-8.
-        password=target.password.reveal().encode(),
+        password=target.password.reveal().encode(),  # PyMySQL encodes a str as Latin-1
         ssl=tls,
         ssl_disabled=target.ssl_mode is SslMode.DISABLED,
         connect_timeout=max(1, round(timeout_seconds_max)),
@@ -139,6 +140,7 @@ def connect(
         autocommit=True,
         init_command=SESSION,
         program_name="gtid-audit",
+        client_flag=CLIENT.MULTI_STATEMENTS if sends_batches else 0,
         cursorclass=DictCursor,
         defer_connect=True,
     )

@@ -7,19 +7,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts.cluster_readings import ClusterReadings, readings_of
 from topology.facts.edge_facts import EdgeFacts, edge_facts
 from topology.facts.group_facts import GroupFacts, group_facts, severe_group_differences
 from topology.facts.islands import islands_of
+from topology.facts.kept_inputs import inputs_of
+from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.facts.last_result import keep_last_result
 from topology.facts.memberships import group_uuids
 from topology.facts.progress import stalls_of
 from topology.facts.since_reading import undecided
 from topology.policy import Policy
 from topology.readings.one_server import same_servers
-from topology.readings.snapshot import ClusterSnapshot, ReadServer
+from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ReadServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,25 @@ class ClusterFacts(ClusterReadings):
     same: tuple[tuple[str, str], ...]  # names of one server: a configuration error
     groups: tuple[GroupFacts, ...] = ()  # replication groups of which the members are known
 
+    def channels(self) -> Iterator[tuple[str | None, str, ChannelSnapshot]]:
+        """Yield every channel with its source, if that is a server of this cluster, and replica."""
+        for edge in self.graph.edges:
+            yield edge.source, edge.replica, edge.channel
+        for name, channel in self.graph.outside:
+            yield None, name, channel
+
+    def edges_into(self, replica: str) -> tuple[EdgeFacts, ...]:
+        """Return the compared edges to a replica, in the order of `edges`."""
+        return _edges_by_replica(self).get(replica, ())
+
 
 @keep_last_result
-def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
-    """Compute the facts of one cluster."""
-    readings = readings_of(snapshot, policy)
+def gather_facts(
+    snapshot: ClusterSnapshot, policy: Policy, kept: KeptResults = NOTHING_KEPT
+) -> ClusterFacts:
+    """Compute the facts of one cluster; `kept` has those of an earlier version of it."""
+    readings = readings_of(snapshot, policy, kept)
+    inputs = {} if kept is NOTHING_KEPT else inputs_of(readings, kept)
     same = same_servers(snapshot) if readings.twins else ()
     torn = {name for name, _ in readings.torn}
     return ClusterFacts(
@@ -62,15 +80,27 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         torn=readings.torn,
         appliers=readings.appliers,
         edges=tuple(
-            edge_facts(edge, readings)
+            kept.get(
+                ("edge", edge.source, edge.replica, edge.channel.name),
+                (inputs.get(edge.replica),),
+                partial(edge_facts, edge, readings),
+            )
             for edge in readings.graph.edges
             if {edge.source, edge.replica} <= readings.fully_read.keys()
         ),
-        lost=tuple(_lost(readings)),
+        lost=tuple(_lost(readings, kept)),
         islands=islands_of(snapshot, readings.graph, same=same, torn=torn),
         same=same,
         groups=group_facts(readings),
     )
+
+
+@keep_last_result
+def _edges_by_replica(facts: ClusterFacts) -> dict[str, tuple[EdgeFacts, ...]]:
+    found: dict[str, list[EdgeFacts]] = {}
+    for edge in facts.edges:
+        found.setdefault(edge.replica, []).append(edge)
+    return {name: tuple(each) for name, each in found.items()}
 
 
 def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
@@ -93,21 +123,33 @@ def _severe_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:
     return edge.errant, edge.bypassed, edge.purged, edge.passed, edge.ignored
 
 
-def _lost(readings: ClusterReadings) -> Iterator[LostFacts]:
+def _lost(readings: ClusterReadings, kept: KeptResults) -> Iterator[LostFacts]:
     """Yield what each server has lost or is committing, by another server that holds it."""
     groups = group_uuids(readings.last.values())
+    holders: dict[UUID, list[str]] = {}  # by UUID, the servers that hold any of its transactions
+    for name, each in readings.fully_read.items():
+        first = each.first
+        uuids = kept.get(("uuids", name), (first,), partial(_uuids_held, first))
+        for uuid in uuids:
+            holders.setdefault(uuid, []).append(name)
     for name, origin in readings.fully_read.items():
         if origin.last.server_uuid in groups:
             continue  # a group's transactions belong to no server
-        for other, holder in readings.fully_read.items():
-            found = _lost_facts(origin=origin.last, holder=holder.first) if other != name else None
+        for other in holders.get(origin.last.server_uuid, ()):
+            if other == name:
+                continue
+            holder = readings.fully_read[other].first
+            found = kept.get(
+                ("lost", name, other),
+                (origin.last, holder),
+                partial(_lost_facts, origin=origin.last, holder=holder),
+            )
             if found is not None:
                 yield found
 
 
 def _lost_facts(*, origin: ReadServer, holder: ReadServer) -> LostFacts | None:
-    held = holder.gtid_executed | holder.gtid_retrieved  # a relay log holds them as well
-    beyond = held.from_uuid(origin.server_uuid) - origin.gtid_executed
+    beyond = _held(holder).from_uuid(origin.server_uuid) - origin.gtid_executed
     if not beyond:
         return None
     # gtid_owned was read before gtid_executed, so a commit in between is in at least one of them.
@@ -120,3 +162,11 @@ def _lost_facts(*, origin: ReadServer, holder: ReadServer) -> LostFacts | None:
         leading=leading,
         undecided=open_yet,
     )
+
+
+def _held(server: ReadServer) -> GtidSet:
+    return server.gtid_executed | server.gtid_retrieved  # a relay log holds them as well
+
+
+def _uuids_held(server: ReadServer) -> tuple[UUID, ...]:
+    return _held(server).uuids

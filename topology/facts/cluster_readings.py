@@ -8,9 +8,11 @@
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from topology.facts.graph import Graph, build_graph
 from topology.facts.islands import twins_of
+from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.facts.memberships import configured_together, memberships_of
 from topology.facts.progress import Appliers, appliers_of
 from topology.policy import Policy
@@ -33,16 +35,16 @@ class ClusterReadings:
     appliers: Appliers  # by replica and channel
 
 
-def readings_of(snapshot: ClusterSnapshot, policy: Policy) -> ClusterReadings:
+def readings_of(
+    snapshot: ClusterSnapshot, policy: Policy, kept: KeptResults = NOTHING_KEPT
+) -> ClusterReadings:
     """Return the readings of a snapshot, without any comparison of two servers."""
     first = {server.name: server for server in snapshot.first}
     last = {server.name: server for server in snapshot.last}
-    complete = read_twice(snapshot)
+    complete = read_twice(snapshot, kept)
     twins = twins_of(snapshot)
     torn = tuple(
-        (name, sign)
-        for name, each in complete.items()
-        if (sign := sign_of_tearing(each.first, each.last)) is not None
+        (name, sign) for name, each in complete.items() if (sign := _sign(each, kept)) is not None
     )
     set_aside = {name for group in twins for name in group} | {name for name, _ in torn}
     fully_read = {name: each for name, each in complete.items() if name not in set_aside}
@@ -59,14 +61,26 @@ def readings_of(snapshot: ClusterSnapshot, policy: Policy) -> ClusterReadings:
         fully_read=fully_read,
         twins=twins,
         torn=torn,
-        appliers=appliers_of(snapshot, fully_read=fully_read),
+        appliers=appliers_of(snapshot, fully_read=fully_read, kept=kept),
     )
 
 
-def read_twice(snapshot: ClusterSnapshot) -> dict[str, ReadTwice]:
+def read_twice(snapshot: ClusterSnapshot, kept: KeptResults = NOTHING_KEPT) -> dict[str, ReadTwice]:
     """Return the servers of which both readings are complete, in order of name."""
     return {
-        first.name: ReadTwice(first, last)
+        first.name: kept.get(
+            ("read twice", first.name),
+            (first, last),
+            partial(ReadTwice, first, last),
+        )
         for first, last in zip(snapshot.first, snapshot.last, strict=True)
         if isinstance(first, ReadServer) and isinstance(last, ReadServer)
     }
+
+
+def _sign(server: ReadTwice, kept: KeptResults) -> str | None:
+    return kept.get(
+        ("torn", server.first.name),
+        (server,),
+        partial(sign_of_tearing, server.first, server.last),
+    )

@@ -246,8 +246,8 @@ def _extra(
         extra -= channel.gtid_retrieved
         sources = {
             other.source
-            for other in readings.graph.edges
-            if (other.replica, other.channel.name) == (edge.replica, channel.name)
+            for other in readings.graph.into(edge.replica)
+            if other.channel.name == channel.name
         }
         if channel.source_uuid is not None:
             extra = extra.without_uuid(channel.source_uuid)

@@ -15,6 +15,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts.applier_workers import is_without_work
 from topology.facts.graph import Edge, Graph
+from topology.facts.last_result import keep_last_result
 from topology.facts.memberships import group_uuids
 from topology.readings.history_evidence import ends_of, intervals_of
 from topology.readings.snapshot import ServerSnapshot
@@ -49,14 +50,10 @@ def of_unknown_uuids(
             found[name] = held
             rest |= by_state(server, held)[0]
     # What waits in upstream relay logs is sent next. A server that has logged it shows its
-    # server_id. If an applier has read all of it, it has passed what is missing (a RESET): nothing
-    # is sent.
-    waiting = GtidSet.union_of(
-        each.gtid_retrieved - (servers[name].gtid_executed or GtidSet())
-        for name in (edge.source, *sorted(upstream))
-        for each in servers[name].channels or ()
-        if not is_without_work(each)
-    )
+    # server_id.
+    waiting = _waiting_above(edge, graph=graph, servers=servers)
+    if not waiting:
+        return found
     for uuid in filter(None, known):
         waiting = waiting.without_uuid(uuid)
     for name in sorted(servers.keys() - upstream - {edge.source, edge.replica}):
@@ -64,6 +61,32 @@ def of_unknown_uuids(
             found[name] = held
             rest |= held
     return found
+
+
+def _waiting_above(edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return what waits in the relay logs of a replica's source and of the servers above it.
+
+    If an applier has read all of it, it has passed what is missing (a RESET): nothing is sent.
+    """
+    upstream = graph.upstream_of(edge.source, stopped_too=True) - {edge.source}
+    return GtidSet.union_of(
+        each.gtid_retrieved - (servers[name].gtid_executed or GtidSet())
+        for name in (edge.source, *sorted(upstream))
+        for each in servers[name].channels or ()
+        if not is_without_work(each)
+    )
+
+
+def may_need_all_logs(edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]) -> bool:
+    """Return whether facts of an edge may need more logs than those of its ends and above them.
+
+    Another server with the replica's server_id may have committed what any server holds. What waits
+    above the replica may be in any log.
+    """
+    own_id = servers[edge.replica].server_id
+    if own_id is None or len(servers_by_id(servers).get(own_id, ())) > 1:
+        return True
+    return bool(_waiting_above(edge, graph=graph, servers=servers))
 
 
 def maybe_by_hand(
@@ -133,9 +156,9 @@ def with_own_server_id(
     evaluated alone: a member that was not read may have the replica's server_id. What is `missing`
     on the replica and was made by hand is not included: that is H8 or T3.
     """
-    if all(server.history_evidence is None for server in servers.values()):
-        return GtidSet()
     own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
+    if own_id not in _distinct_ids(servers):
+        return GtidSet()
     former = (
         part
         for name, state in to_look_up(edge, graph=graph, servers=servers)
@@ -201,6 +224,7 @@ def _own_groups(replica: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) 
     return group_uuids((replica, *same))
 
 
+@keep_last_result
 def _ids_in_logs(servers: Mapping[str, ServerSnapshot]) -> dict[tuple[str, GtidSet], int]:
     """Return the server_ids that were read, by the server whose log was read and the GTID."""
     return {
@@ -209,3 +233,23 @@ def _ids_in_logs(servers: Mapping[str, ServerSnapshot]) -> dict[tuple[str, GtidS
         if server.history_evidence is not None
         for record in server.history_evidence.commits
     }
+
+
+@keep_last_result
+def servers_by_id(
+    servers: Mapping[str, ServerSnapshot],
+) -> dict[int, tuple[ServerSnapshot, ...]]:
+    """Return the servers whose server_id was read, by server_id, in order."""
+    found: dict[int, list[ServerSnapshot]] = {}
+    for server in servers.values():
+        if server.server_id is not None:
+            found.setdefault(server.server_id, []).append(server)
+    return {server_id: tuple(each) for server_id, each in found.items()}
+
+
+@keep_last_result
+def _distinct_ids(servers: Mapping[str, ServerSnapshot]) -> frozenset[int | None]:
+    """Return the server_ids in the logs, and None if any log was read: a server may have no id."""
+    if all(server.history_evidence is None for server in servers.values()):
+        return frozenset()
+    return frozenset((*_ids_in_logs(servers).values(), None))

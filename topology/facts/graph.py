@@ -12,7 +12,9 @@
 4. This module handles sets of servers, not sets of GTIDs.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from uuid import UUID
 
 from topology.facts.last_result import keep_last_result
@@ -48,7 +50,7 @@ class Edge:
         return not stopped_by_hand
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: it keeps an index of its edges
 class Graph:
     """The edges of one cluster, and the channels whose source is not in it."""
 
@@ -56,6 +58,17 @@ class Graph:
     outside: tuple[tuple[str, ChannelSnapshot], ...]  # (replica name, channel)
     memberships: tuple[Membership, ...] = ()  # the replication groups
     together: tuple[tuple[str, ...], ...] = ()  # configured for one group, members of it or not
+
+    @cached_property
+    def _by_replica(self) -> Mapping[str, tuple[Edge, ...]]:
+        found: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.replica, []).append(edge)
+        return {name: tuple(each) for name, each in found.items()}
+
+    def into(self, replica: str) -> tuple[Edge, ...]:
+        """Return the edges to a replica, in the order of `edges`."""
+        return self._by_replica.get(replica, ())
 
     @property
     def group_uuids(self) -> frozenset[UUID]:
@@ -88,10 +101,9 @@ class Graph:
         while frontier:
             frontier = {
                 edge.source
-                for edge in self.edges
-                if (edge.is_open or stopped_too)
-                and edge.replica in frontier
-                and edge.source not in found
+                for name in frontier
+                for edge in self.into(name)
+                if (edge.is_open or stopped_too) and edge.source not in found
             } | {
                 peer
                 for group in (self.together if stopped_too else self.peers)

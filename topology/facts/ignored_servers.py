@@ -17,6 +17,8 @@ def ignored_servers(
     channel: ChannelSnapshot, *, replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]
 ) -> tuple[str, ...]:
     """Return the audited servers whose events a channel ignores, without the replica."""
+    if not channel.ignored_server_ids:
+        return ()
     return tuple(
         name
         for name in sorted(last)
@@ -31,8 +33,8 @@ def ignored_by(
     """Return what the channel of an edge drops of `absent`, and what other channels may deliver."""
     ignored = _of_ignored(absent, edge, last)
     elsewhere = GtidSet()
-    for other in graph.edges:
-        if other.replica == edge.replica and other.channel.name != edge.channel.name:
+    for other in graph.into(edge.replica):
+        if other.channel.name != edge.channel.name:
             held = ignored & (last[other.source].gtid_executed or GtidSet())
             elsewhere |= held - _of_ignored(held, other, last)
     return ignored - elsewhere, elsewhere

@@ -32,9 +32,10 @@ def islands_of(
     group_of = {server.name: {server.name} for server in snapshot.last}
 
     def join(left: str, right: str) -> None:
-        merged = group_of[left] | group_of[right]
-        for name in merged:
-            group_of[name] = merged
+        smaller, larger = sorted((group_of[left], group_of[right]), key=len)
+        if smaller is not larger:
+            larger |= smaller
+            group_of.update(dict.fromkeys(smaller, larger))
 
     for edge in graph.edges:
         join(edge.source, edge.replica)
@@ -47,4 +48,5 @@ def islands_of(
     for name in unsure:
         for other in group_of:
             join(name, other)
-    return tuple(sorted({tuple(sorted(group)) for group in group_of.values()}))
+    groups = {id(group): group for group in group_of.values()}
+    return tuple(sorted(tuple(sorted(group)) for group in groups.values()))

@@ -55,6 +55,8 @@ def purged_instead(snapshot: ClusterSnapshot) -> dict[str, GtidSet]:
     """
     found: dict[str, GtidSet] = {}
     for edge, source, replica in _by_sets(snapshot):
+        if not replica.gtid_purged:
+            continue
         holes = _own_way(edge, replica, _holes(edge.channel.gtid_retrieved))
         instead = holes & source.logged & replica.gtid_purged
         found[edge.replica] = found.get(edge.replica, GtidSet()) | instead

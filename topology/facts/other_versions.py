@@ -54,14 +54,14 @@ def own_at_other_sources(
     Only sources to which no channel leads from the replica are considered.
     """
     replica, source = servers[edge.replica], servers[edge.source]
-    if replica.server_uuid is None:
+    others = {each.source for each in graph.into(edge.replica)} - {edge.source}
+    if replica.server_uuid is None or not others:
         return {}
     own = replica.logged.from_uuid(replica.server_uuid)
     own -= (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
-    others = {each.source for each in graph.edges if each.replica == edge.replica}
     found = {
         name: own & servers[name].logged
-        for name in sorted(others - {edge.source})
+        for name in sorted(others)
         if edge.replica not in graph.upstream_of(name, stopped_too=True)
     }
     return {name: each for name, each in found.items() if each}

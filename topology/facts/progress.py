@@ -5,6 +5,7 @@ set algebra only.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TypeAlias
 
 from gtid import GtidSet
@@ -14,12 +15,15 @@ from topology.facts.applier_facts import (
     gather_applier_facts,
 )
 from topology.facts.applier_workers import SourceLog, commits_in_order
+from topology.facts.former_ids import servers_by_id
 from topology.facts.graph import Edge, Graph, build_graph
 from topology.facts.group_appliers import group_applier_facts
+from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_APPLIER
 from topology.readings.same_ids import accepts_own_server_id
 from topology.readings.snapshot import (
+    ChannelSnapshot,
     ClusterSnapshot,
     ReadServer,
     ReadTwice,
@@ -31,7 +35,12 @@ Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
 """By replica and channel."""
 
 
-def appliers_of(snapshot: ClusterSnapshot, *, fully_read: Mapping[str, ReadTwice]) -> Appliers:
+def appliers_of(
+    snapshot: ClusterSnapshot,
+    *,
+    fully_read: Mapping[str, ReadTwice],
+    kept: KeptResults = NOTHING_KEPT,
+) -> Appliers:
     """Return what the two readings show about the appliers of these replicas.
 
     These are the appliers of channels, and those of the members of a replication group.
@@ -45,15 +54,21 @@ def appliers_of(snapshot: ClusterSnapshot, *, fully_read: Mapping[str, ReadTwice
         if each.first.group is not None and each.last.group is not None
     }
     return of_groups | {
-        (replica, channel.name): gather_applier_facts(
-            fully_read[replica].first,
-            fully_read[replica].last,
-            channel,
-            _log_of(fully_read[source].first) if source in fully_read else SourceLog(),
+        (replica, channel.name): kept.get(
+            ("applier", replica, channel.name),
+            (fully_read[replica], channel, fully_read.get(source)),
+            partial(_applier_facts, fully_read[replica], fully_read.get(source), channel),
         )
         for source, replica, channel in links
         if replica in fully_read
     }
+
+
+def _applier_facts(
+    replica: ReadTwice, source: ReadTwice | None, channel: ChannelSnapshot
+) -> ApplierFacts:
+    log = SourceLog() if source is None else _log_of(source.first)
+    return gather_applier_facts(replica.first, replica.last, channel, log)
 
 
 def _log_of(server: ReadServer) -> SourceLog:
@@ -85,8 +100,8 @@ def behind_appliers(
     # A channel from a server that was not read may still deliver it.
     is_seen = all(replica != edge.replica for replica, _ in graph.outside)
     passed, is_proved = mine.passed, mine.passed_is_proved and is_seen
-    for other in graph.edges:
-        if other.replica != edge.replica or other.channel.name == edge.channel.name:
+    for other in graph.into(edge.replica):
+        if other.channel.name == edge.channel.name:
             continue
         applier = appliers[other.replica, other.channel.name]
         passed -= applier.backlog
@@ -110,12 +125,12 @@ def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) 
     To the replica, their events look like its own events that came back. It counts them as
     received, and drops them (sql/rpl_replica.cc, queue_event; seen on 9.7.4 in a chain).
     """
+    if replica.server_id is None:
+        return GtidSet()
     twins = [
         other
-        for other in last.values()
+        for other in servers_by_id(last).get(replica.server_id, ())
         if other.name != replica.name
-        and other.server_id is not None
-        and other.server_id == replica.server_id
         and other.server_uuid not in (None, replica.server_uuid)
         and not accepts_own_server_id(replica, other)
     ]

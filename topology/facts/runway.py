@@ -31,6 +31,7 @@ from datetime import datetime, timedelta
 from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import evaluate_parts
+from topology.facts.last_result import keep_last_result
 from topology.facts.unlogged import without_event
 from topology.readings.history_evidence import LogReach
 from topology.readings.notable_settings import retention_seconds_of
@@ -74,8 +75,13 @@ class Runway:
     deadline: LogDeadline
 
 
-def needs_of(facts: ClusterFacts) -> Iterator[Need]:
-    """Yield what servers need from the logs of others, each pair of servers and channel once."""
+@keep_last_result
+def needs_of(facts: ClusterFacts) -> tuple[Need, ...]:
+    """Return what servers need from the logs of others, each pair of servers and channel once."""
+    return tuple(_needs(facts))
+
+
+def _needs(facts: ClusterFacts) -> Iterator[Need]:
     for edge in facts.edges:
         receives = edge.channel.receiver is ThreadState.RUNNING
         gtids = edge.passed | edge.bypassed | (GtidSet() if receives else edge.expected)

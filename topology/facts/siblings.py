@@ -47,8 +47,7 @@ def _beyond_sources(
     for channel in last[name].channels or ():
         if channel.source_uuid is not None:
             gtids = gtids.without_uuid(channel.source_uuid)
-    mine = [edge for edge in graph.edges if edge.replica == name]
-    return gtids - GtidSet.union_of(_of_source(edge, last) for edge in mine)
+    return gtids - GtidSet.union_of(_of_source(edge, last) for edge in graph.into(name))
 
 
 def _of_source(edge: Edge, last: dict[str, ReadServer]) -> GtidSet:

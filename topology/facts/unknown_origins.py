@@ -20,6 +20,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.last_result import keep_last_result
 from topology.facts.memberships import group_uuids
 from topology.facts.unseen import outside_channels, unevaluated_kind
 
@@ -32,6 +33,7 @@ class UnknownOrigins:
     missing: tuple[tuple[str, GtidSet], ...]  # by server, what another server has of them
 
 
+@keep_last_result
 def unknown_origins(facts: ClusterFacts) -> UnknownOrigins | None:
     """Return them; None if a server or a source was not read."""
     servers = facts.fully_read

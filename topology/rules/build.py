@@ -10,8 +10,9 @@ from topology.catalogue.strategy_table import STRATEGIES
 from topology.catalogue.verdict_table import entry_of
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
+from topology.facts.last_result import keep_last_result
 from topology.readings.read_once import read_once_in
-from topology.readings.snapshot import ServerSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 # What one reading of one server shows. Nothing that another server did later changes it.
 OF_ONE_READING: Final = frozenset(
@@ -126,18 +127,23 @@ def _level(facts: ClusterFacts, code: str) -> Severity | None:
 
 def _doubt(facts: ClusterFacts, replica: str | None, channel: str | None) -> str:
     """Return why the source of a finding's channel may be another server; "" without a doubt."""
-    for edge in facts.graph.edges:
-        if edge.doubt and (edge.replica, edge.channel.name) == (replica, channel):
+    for edge in facts.graph.into(replica or ""):
+        if edge.doubt and edge.channel.name == channel:
             return edge.doubt
     return ""
 
 
 def _not_read_again(facts: ClusterFacts, code: str) -> str:
     """Return why the time of the readings may explain a finding; "" if it cannot."""
-    once = read_once_in(facts.snapshot)
+    once = _read_once(facts.snapshot)
     if not once or code in OF_ONE_READING:
         return ""
     return f"There is one reading of {', '.join(once)}: what changed since then is not known."
+
+
+@keep_last_result
+def _read_once(snapshot: ClusterSnapshot) -> tuple[str, ...]:
+    return read_once_in(snapshot)
 
 
 def _named(names: tuple[str, ...]) -> tuple[Strategy, ...]:
@@ -146,6 +152,11 @@ def _named(names: tuple[str, ...]) -> tuple[Strategy, ...]:
 
 def moment_read(facts: ClusterFacts) -> datetime:
     """Return when the last reading of a cluster ended."""
-    moment = facts.snapshot.read_ended
+    return _moment_read(facts.snapshot)
+
+
+@keep_last_result
+def _moment_read(snapshot: ClusterSnapshot) -> datetime:
+    moment = snapshot.read_ended
     assert moment is not None, "a cluster without servers has no findings"
     return moment

@@ -134,16 +134,16 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
        If that channel leads directly from the replica to its source, and has never delivered
        anything of that origin, the write itself may be the fault: E1 is reported with the channel.
     """
-    for other in facts.edges:
+    for other in facts.edges_into(edge.replica):
+        places = [
+            (str(facts.last[each.source].server_uuid), each.channel.name)
+            for each in (other.edge, edge.edge)
+        ]
+        if edge.errant == other.errant and places[0] < places[1]:
+            return True
+    for other in facts.edges if edge.way_back_is_stopped else ():
         channel = other.edge
-        if channel.replica == edge.replica:
-            places = [
-                (str(facts.last[each.source].server_uuid), each.channel.name)
-                for each in (channel, edge.edge)
-            ]
-            if edge.errant == other.errant and places[0] < places[1]:
-                return True
-        elif edge.way_back_is_stopped and not channel.is_open:
+        if channel.replica != edge.replica and not channel.is_open:
             waiting = other.expected | other.queued_above | other.queued_below
             is_direct = (channel.source, channel.replica) == (edge.replica, edge.source)
             if edge.errant <= waiting and not (is_direct and _is_first_work(facts, edge)):
@@ -184,10 +184,8 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
             way_back += gone_logs_text(sender, replica=edge.source, needed=gtid_set)
     others = [
         other.source
-        for other in facts.edges
-        if other.replica == edge.replica
-        and other.source != edge.source
-        and gtid_set <= other.errant
+        for other in facts.edges_into(edge.replica)
+        if other.source != edge.source and gtid_set <= other.errant
     ]
     if others:
         proof += (evidence("absent on its other sources too", ", ".join(others), holder),)

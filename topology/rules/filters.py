@@ -32,8 +32,10 @@ def binary_log_filtered(facts: ClusterFacts) -> Iterator[Finding]:
         server = facts.last[name]
         values = notable_values(server.notable_settings)
         filters = [option for option in _LEFT_OUT if option in values]
+        if not filters:
+            continue
         replicas = sorted({edge.replica for edge in facts.graph.edges if edge.source == name})
-        if filters and replicas:
+        if replicas:
             effects = "; ".join(
                 f"{option} is {values[option]}: {_LEFT_OUT[option]}" for option in filters
             )
@@ -100,7 +102,7 @@ def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _unread_sources(facts: ClusterFacts, replica: str) -> list[str]:
     """Return the unread sources of a replica: they may deliver any transaction."""
-    sources = {edge.source for edge in facts.graph.edges if edge.replica == replica}
+    sources = {edge.source for edge in facts.graph.into(replica)}
     return sorted(name for name in sources if facts.last[name].gtid_executed is None)
 
 

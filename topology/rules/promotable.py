@@ -8,7 +8,7 @@ pairs, and the order of the repairs.
 """
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import product
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
@@ -21,15 +21,22 @@ from topology.rules.build import Rules, evidence, finding, many
 
 def candidate_purged(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield P5: a sibling has purged transactions that a replica is missing."""
+    candidates = [
+        name
+        for name in sorted(facts.fully_read)
+        if facts.fully_read[name].first.gtid_purged and can_be_source(facts.last[name])
+    ]
+    if not candidates:
+        return
     sources = {name: _sources(facts, name) for name in facts.fully_read}
-    for candidate, replica in permutations(sorted(facts.fully_read), 2):
+    away = {name: _stays_away(facts, name) for name in sorted(facts.fully_read)}
+    pairs = product(candidates, [name for name, gtids in away.items() if gtids])
+    for candidate, replica in pairs:
         common = sources[candidate] & sources[replica]
-        if not common or candidate in sources[replica] or not can_be_source(facts.last[candidate]):
+        if candidate == replica or not common or candidate in sources[replica]:
             continue
         ours, theirs = facts.fully_read[candidate], facts.fully_read[replica]
-        if not ours.first.gtid_purged:
-            continue
-        missing = ours.first.gtid_purged & _stays_away(facts, replica)
+        missing = ours.first.gtid_purged & away[replica]
         if missing:
             is_known = facts.last[candidate].notable_settings is not None
             yield finding(
@@ -58,7 +65,7 @@ def candidate_purged(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _sources(facts: ClusterFacts, name: str) -> frozenset[str]:
-    return frozenset(edge.source for edge in facts.graph.edges if edge.replica == name)
+    return frozenset(edge.source for edge in facts.graph.into(name))
 
 
 def can_be_source(server: ServerSnapshot) -> bool:
@@ -72,9 +79,7 @@ def can_be_source(server: ServerSnapshot) -> bool:
 def _stays_away(facts: ClusterFacts, replica: str) -> GtidSet:
     """Return what a replica is missing, and what none of its channels is about to deliver."""
     found, arriving = GtidSet(), GtidSet()
-    for edge in facts.edges:
-        if edge.replica != replica:
-            continue
+    for edge in facts.edges_into(replica):
         channel = edge.channel
         applies = channel.applier is ThreadState.RUNNING
         receives = applies and _receives(channel, facts.last[replica])

@@ -129,12 +129,10 @@ def coming_elsewhere(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> st
     """Return which other channels of a replica may deliver transactions, as text; "" if none."""
     names = [
         f"{other.channel.name or '(default)'} from {other.source}"
-        for other in facts.edges
-        if other.replica == edge.replica
-        and other is not edge
-        and gtids & (other.expected | other.queued_below | other.queued_above)
+        for other in facts.edges_into(edge.replica)
+        if other is not edge and gtids & (other.expected | other.queued_below | other.queued_above)
     ]
-    compared = {each.channel.name for each in facts.edges if each.replica == edge.replica}
+    compared = {each.channel.name for each in facts.edges_into(edge.replica)}
     names += [
         f"{channel.name or '(default)'}, whose source was not read,"
         for channel in facts.last[edge.replica].channels or ()
@@ -165,14 +163,14 @@ def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:
         saved &= edge.channel.gtid_retrieved
         saved -= GtidSet.union_of(  # another channel has received these, or would deliver them
             facts.last[other.source].logged | other.channel.gtid_retrieved
-            for other in facts.edges
-            if other.replica == edge.replica and other.source != edge.source
+            for other in facts.edges_into(edge.replica)
+            if other.source != edge.source
         )
         if not saved:
             continue
         runs = edge.channel.applier is ThreadState.RUNNING
         replica = facts.last[edge.replica]
-        others = len(replica.channels or ()) - sum(e.replica == edge.replica for e in facts.edges)
+        others = len(replica.channels or ()) - len(facts.edges_into(edge.replica))
         yield on_edge(
             facts,
             edge,

@@ -103,7 +103,7 @@ def writable_replica(facts: ClusterFacts) -> Iterator[Finding]:
         return
     upstream = facts.graph.upstream_of
     for name, server in sorted(facts.last.items()):
-        sources = sorted({edge.source for edge in facts.graph.edges if edge.replica == name})
+        sources = sorted({edge.source for edge in facts.graph.into(name)})
         receives_back = any(name in upstream(source, stopped_too=True) for source in sources)
         # Group Replication sets read_only of its members itself: a PRIMARY must accept writes.
         if not sources or receives_back or server.group is not None:

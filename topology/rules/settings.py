@@ -48,10 +48,12 @@ _SKIPS: Final = {
 def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield C2: two servers of one topology with one server_id."""
     by_uuid = sorted(facts.last, key=lambda name: (str(facts.last[name].server_uuid), name))
-    for left, right in combinations(by_uuid, 2):
+    by_id: dict[int, list[str]] = {}
+    for name in by_uuid:
+        if server_id := facts.last[name].server_id:  # one with 0 neither sends nor receives
+            by_id.setdefault(server_id, []).append(name)
+    for left, right in (pair for names in by_id.values() for pair in combinations(names, 2)):
         one, other = facts.last[left], facts.last[right]
-        if not one.server_id or one.server_id != other.server_id:
-            continue  # a server with server_id 0 neither sends nor receives
         if one.server_uuid == other.server_uuid:
             continue  # C1 includes it
         flows = [
@@ -88,9 +90,11 @@ def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
     groups = group_uuids(facts.last.values())
     for edge in facts.edges:
         replica = facts.last[edge.replica]
+        if not edge.own_id:
+            continue
         ids = [server.server_id for server in facts.last.values()]
         of_groups = any(edge.own_id.from_uuid(uuid) for uuid in groups)
-        if not edge.own_id or (of_groups and ids.count(replica.server_id) > 1):
+        if of_groups and ids.count(replica.server_id) > 1:
             continue
         coming = edge.own_id - _logged_upstream(facts, edge)
         by_hand = under_uuids_of_others(edge.own_id, replica, facts.last)

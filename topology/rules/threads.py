@@ -236,10 +236,9 @@ def _written_below(facts: ClusterFacts, *, source: str | None, replica: str) -> 
     In a pair with channels in both directions these are the transactions of a primary. If clients
     should write to only one of the two, they are errant: sets and channels do not show which.
     """
-    for edge in facts.edges:
-        ends = (edge.source, edge.replica)
-        version = facts.last[replica].version
-        if ends == (replica, source) and edge.errant and edge.way_back_is_stopped and version:
+    version = facts.last[replica].version
+    for edge in facts.edges_into(source or ""):
+        if edge.source == replica and edge.errant and edge.way_back_is_stopped and version:
             words = f"{dialect_of(version).reset_replica} ALL"
             return _WRITTEN_BELOW.format(
                 source=source, replica=replica, what=many(edge.errant), words=words
@@ -256,7 +255,7 @@ def _had_any(facts: ClusterFacts, replica: ServerSnapshot, channel: ChannelSnaps
     is_behind_any = channel.applied_to is not None and not channel.applied_to.is_before_all
     return bool(facts.first[replica.name].gtid_executed) or any(
         bool(edge.behind or edge.passed or edge.bypassed or (edge.purged and is_behind_any))
-        for edge in facts.edges
+        for edge in facts.edges_into(replica.name)
         if edge.channel is channel
     )
 
@@ -312,10 +311,8 @@ def _channels(
     facts: ClusterFacts,
 ) -> Iterator[tuple[str | None, ServerSnapshot, ChannelSnapshot]]:
     """Yield every channel, whether or not its source is a server of this cluster."""
-    for edge in facts.graph.edges:
-        yield edge.source, facts.last[edge.replica], edge.channel
-    for name, channel in facts.graph.outside:
-        yield None, facts.last[name], channel
+    for source, replica, channel in facts.channels():
+        yield source, facts.last[replica], channel
 
 
 def _of_groups(
@@ -357,7 +354,7 @@ def _hides_its_error(channel: ChannelSnapshot) -> bool:
 
 def _errant(facts: ClusterFacts, source: str | None, replica: str) -> GtidSet:
     return GtidSet.union_of(
-        edge.errant for edge in facts.edges if (edge.source, edge.replica) == (source, replica)
+        edge.errant for edge in facts.edges_into(replica) if edge.source == source
     )
 
 
@@ -373,8 +370,8 @@ def _failed(channel: ChannelSnapshot) -> GtidSet:
 
 
 def _waiting(facts: ClusterFacts, *, source: str | None, replica: str) -> GtidSet:
-    for edge in facts.edges:
-        if edge.source == source and edge.replica == replica:
+    for edge in facts.edges_into(replica):
+        if edge.source == source:
             return edge.expected | edge.queued_above | edge.queued_below
     return GtidSet()
 

@@ -14,6 +14,7 @@ from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.declared import declared_early, unread_changes
 from topology.facts.declared_later import declared_later
+from topology.facts.last_result import keep_last_result
 from topology.facts.unlogged import candidates_in, unlogged
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
@@ -107,6 +108,7 @@ def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
         yield Unknown(facts.snapshot.cluster, name, fact, history.unread if history else "")
 
 
+@keep_last_result
 def _candidates(facts: ClusterFacts) -> Mapping[str, GtidSet]:
     """Return the candidates; none if no binary logs of the cluster were read."""
     has_evidence = any(server.history_evidence is not None for server in facts.last.values())

@@ -28,6 +28,7 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     "B7": ("benchmarks.endpoints", "many_endpoints"),
     "B8": ("benchmarks.locate", "one_gtid"),
     "B9": ("benchmarks.rows_as_sql", "rows_as_sql"),
+    "B10": ("benchmarks.fleet_text", "fleet_of_pairs"),
 }
 
 _HEAD = """\
@@ -76,7 +77,7 @@ def page(old: str, section: str) -> str:
     """Return the page with this section in the place of the one it had."""
     sections = {found["id"]: found[0] for found in _SECTION.finditer(old)}
     sections[section[3:].partition(":")[0]] = section
-    kept = (sections[name].strip() for name in sorted(sections) if name in BENCHMARKS)
+    kept = (sections[name].strip() for name in BENCHMARKS if name in sections)
     return _HEAD + "\n\n".join(kept) + "\n"
 
 

@@ -1,7 +1,7 @@
 """The text of a fleet file as values with places, and its limit on servers.
 
-The limit is noticed while the text is read. A file with too many servers costs the time of its first ones. Servers that a command lists are
-counted when it has ended, in fleet_file.py.
+The limit is noticed while the text is read: a file with too many servers costs the time of its
+first ones. Servers that a command lists are counted when it has ended, in fleet_file.py.
 """
 
 from typing import Any, Final

@@ -66,6 +66,7 @@ docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.views.trace_schema > docs/reference/trace.schema.json
 	@$(PY) -m gtid_audit.views.schema_documents versions > docs/reference/schema-versions.schema.json
 	@$(PY) -m gtid_audit.views.schema_documents drift > docs/reference/schema-drift.schema.json
+	@$(PY) -m gtid_audit.views.command_schemas > docs/reference/commands.schema.json
 	@$(PY) -m gtid_audit.views.inventory_schema > docs/reference/inventory.schema.json
 
 nightly: .venv/.complete lint types contracts servers ## the whole suite: slow tests too, ten times the examples, mutants

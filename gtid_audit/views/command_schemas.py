@@ -225,7 +225,12 @@ DOCUMENTS: Final[dict[str, Schema]] = {
     "repair apply, repair state": _document(**_PROCEDURE, events=_list(_EVENT)),
     "repair list": _document(procedures=_list(_record(**_PROCEDURE))),
     "repair stop": _document(procedure=_TEXT, is_stop_requested=_FLAG),
-    "repair apply --background": _document(procedure=_TEXT, plan=_TEXT, log=_TEXT),
+    "repair apply --detach": _document(procedure=_TEXT, plan=_TEXT, log=_TEXT),
+    "repair apply --dry-run": _document(
+        plan=_TEXT,
+        cluster=_TEXT,
+        scripts=_list(_record(script=_TEXT, server=_TEXT, address=_TEXT, statements=_list(_TEXT))),
+    ),
     "serve": _document(host=_TEXT, port=_NUMBER),
     "reconcile": _document(
         clusters=_list(

@@ -30,6 +30,8 @@ mkdir -p "$place"
     --python-version "$release" --output-file "$place/versions.txt"
 [ -x "$place/bin/python" ] || "$uv" venv --quiet --allow-existing --python "$python" "$place"
 "$uv" pip sync --quiet --python "$place/bin/python" "$place/versions.txt"
+"$uv" pip install --quiet --python "$place/bin/python" --no-deps \
+    --config-setting editable_mode=compat --editable .
 export PYTHONPATH=$PWD PYTHONDONTWRITEBYTECODE=1
 "$place/bin/python" -m pytest --numprocesses logical -p no:cacheprovider \
     --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.distribution \

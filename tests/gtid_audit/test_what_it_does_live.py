@@ -37,7 +37,9 @@ def logged(server: Server) -> Iterator[list[tuple[int, str, str]]]:
     rows = server.query("SELECT thread_id, command_type, argument FROM mysql.general_log")
     texts = [[each.decode() if isinstance(each, bytes) else each for each in row] for row in rows]
     ours = {thread for thread, _, text in texts if str(text).startswith("SET GLOBAL general_log")}
-    seen += [(thread, kind, str(text)) for thread, kind, text in texts if thread not in ours]
+    seen += [
+        (int(thread), str(kind), str(text)) for thread, kind, text in texts if thread not in ours
+    ]
 
 
 @pytest.mark.parametrize(("fixture", "other"), [("pair97", OLD), ("pair56", NEW)])

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -343,7 +344,8 @@ def test_a_roster_says_where_the_accounts_are_and_looks_up_none(tmp_path: Path) 
 )
 def test_text_that_is_nested_without_end_is_refused_with_its_line(deep: str) -> None:
     [problem] = problems("defaults: {user: u}\nclusters:\n  - " + deep)
-    assert "nested more than 100 levels deep" in problem
+    # Newer versions of libyaml have a limit of their own, and notice it before the first event.
+    assert re.search("nested more than 100 levels deep|exceeded maximum nesting depth", problem)
     assert problem.startswith("f.yaml: line ")
 
 

@@ -8,11 +8,12 @@ export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 FUZZ_SECONDS ?= 600
 SECONDS ?= 60
 MUTATE_SECONDS ?= 1800
+PYTHONS ?= 3.12 3.13
 # tests/distribution.py says which tests stay together, in which order and in how many processes.
 BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.distribution
 IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
-.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate soak faults bench servers up down lock clean
+.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs lowest pythons nightly fuzz simulate mutate soak faults bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -67,11 +68,19 @@ docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.views.trace_schema > docs/reference/trace.schema.json
 	@$(PY) -m gtid_audit.views.schema_documents versions > docs/reference/schema-versions.schema.json
 	@$(PY) -m gtid_audit.views.schema_documents drift > docs/reference/schema-drift.schema.json
+	@$(PY) -m gtid_audit.views.command_schemas > docs/reference/commands.schema.json
 	@$(PY) -m gtid_audit.views.inventory_schema > docs/reference/inventory.schema.json
 
 nightly: .venv/.complete lint types contracts servers ## the whole suite: slow tests too, ten times the examples, mutants
 	@$(PY) -m pytest $(IN_PROCESSES) -p tests.hypothesis_profiles --hypothesis-profile=nightly
 	@$(PY) -m tests.mutate.run SECONDS=$(MUTATE_SECONDS)
+	@$(MAKE) --no-print-directory lowest pythons
+
+lowest: .venv/.complete ## quick tests with the lowest versions of packages that pyproject.toml permits
+	@bash requirements/other_environment.sh lowest-direct .venv/bin/python
+
+pythons: .venv/.complete ## quick tests with each newer Python that is installed (PYTHONS="3.12 3.13")
+	@for version in $(PYTHONS); do bash requirements/other_environment.sh highest $$version || exit 1; done
 
 fuzz: .venv/.complete ## look for inputs that break the readers of text and bytes, FUZZ_SECONDS long
 	@for target in text binary binlog; do \

@@ -29,6 +29,7 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     "B8": ("benchmarks.locate", "one_gtid"),
     "B9": ("benchmarks.rows_as_sql", "rows_as_sql"),
     "B10": ("benchmarks.planning", "planning_and_injecting"),
+    "B11": ("benchmarks.fleet_text", "fleet_of_pairs"),
 }
 
 _HEAD = """\

@@ -37,6 +37,10 @@ class UsageProblem(Exception):
         self.problems: Sequence[str] = problems
 
 
+class UnreadableInput(UsageProblem):
+    """What the user named is there and cannot be used: a stored run that is damaged, say."""
+
+
 # Both are shown line by line, with exit status USAGE.
 USAGE_PROBLEMS: Final = (UsageProblem, InventoryProblem)
 

@@ -10,6 +10,7 @@ from typing import Final
 from gtid_audit.exits import UsageProblem
 
 INSTALL_COLUMNS: Final = "pip install 'gtid-audit[columns]'"
+INSTALL_PANDAS: Final = "pip install 'gtid-audit[pandas]'"
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
 INSTALL_SERVE: Final = "pip install 'gtid-audit[serve]'"
 NEEDS_SERVE: Final = f"Needs the extra [serve]: {INSTALL_SERVE}"
@@ -26,27 +27,41 @@ SUBMIT_NEEDS: Final = (
 )
 
 
+class MissingExtra(UsageProblem):
+    """This installation does not have the packages of an extra."""
+
+
 def require_columns() -> None:
-    """Raise UsageProblem if this installation cannot make ledgers."""
+    """Raise MissingExtra if this installation cannot make ledgers."""
     _require("reading log files needs", ("numpy", "numba", "pyarrow"), INSTALL_COLUMNS)
 
 
 def require_parquet() -> None:
-    """Raise UsageProblem if this installation cannot read or write stored snapshots."""
+    """Raise MissingExtra if this installation cannot read or write stored snapshots."""
     _require("stored snapshots need", ("pyarrow",), INSTALL_COLUMNS)
 
 
+def require_arrow() -> None:
+    """Raise MissingExtra if this installation cannot make Arrow tables."""
+    _require("to_arrow() needs", ("pyarrow",), INSTALL_COLUMNS)
+
+
+def require_pandas() -> None:
+    """Raise MissingExtra if this installation cannot make pandas frames."""
+    _require("to_pandas() needs", ("pandas",), INSTALL_PANDAS)
+
+
 def require_spark() -> None:
-    """Raise UsageProblem if PySpark is not installed."""
+    """Raise MissingExtra if PySpark is not installed."""
     _require("--engine spark, and --out of any engine, need", ("pyspark",), INSTALL_SPARK)
 
 
 def require_serve() -> None:
-    """Raise UsageProblem if this installation has no web server."""
+    """Raise MissingExtra if this installation has no web server."""
     _require("serve needs", ("starlette", "uvicorn"), INSTALL_SERVE)
 
 
 def _require(needs: str, packages: tuple[str, ...], install: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise UsageProblem(f"{needs} {', '.join(missing)}, not installed here: {install}")
+        raise MissingExtra(f"{needs} {', '.join(missing)}, not installed here: {install}")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.exits import UsageProblem
+from gtid_audit.exits import UnreadableInput
 from gtid_audit.optional_packages import require_parquet
 from gtid_audit.tasks.audit_engines import (
     directory_or_scratch,
@@ -46,7 +46,7 @@ def answer_of_stored(
         if refused is None and engine is Engine.LOCAL:
             audits = audit_snapshots_locally(run, policy=asked.policy, gaps=absent.gaps)
     except (NoSnapshots, UnreadableSnapshots) as problem:
-        raise UsageProblem(str(problem)) from problem
+        raise UnreadableInput(str(problem)) from problem
     if refused is not None:
         yield refused
         return
@@ -94,7 +94,7 @@ def count_stored(directory: Path) -> int:
     try:
         files = files_of_run(latest_run(directory))
     except (NoSnapshots, UnreadableSnapshots) as problem:
-        raise UsageProblem(str(problem)) from problem
+        raise UnreadableInput(str(problem)) from problem
     rows: int = sum(read_metadata(file).num_rows for file in files)
     return rows // _ROWS_OF_A_PAIR
 

@@ -21,6 +21,7 @@ from binlog.rows.values import ABSENT, Image, RowChanges, Value
 from binlog.scan import EventGroup
 from gtid import GtidSet
 from gtid_audit.output import StreamedList
+from topology.documents.document_version import versioned
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -35,7 +36,7 @@ def show_document(
 
     Missing GTIDs, and definitions that do not fit, are known only after the last transaction.
     """
-    document: dict[str, Any] = {"wanted": str(wanted), "transactions": None}
+    document = versioned({"wanted": str(wanted), "transactions": None})
     document |= {"missing": None, "misfits": None}
 
     def transactions() -> Iterator[dict[str, Any]]:

@@ -118,13 +118,17 @@ def test_the_local_engine_needs_no_pyspark() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@pytest.mark.parametrize(("module", "extra"), [("pyarrow", "columns"), ("pyspark", "spark")])
-def test_what_is_missing_is_named_with_the_command(
-    module: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each message has the smallest extra that helps."""
     monkeypatch.setattr(optional_packages, "find_spec", lambda _name: None)
-    with pytest.raises(UsageProblem, match=rf"{module}.*pip install 'gtid-audit\[{extra}\]'"):
-        optional_packages.require_parquet() if module == "pyarrow" else optional_packages.require_spark()
+    for require, extra in (
+        (optional_packages.require_parquet, "columns"),
+        (optional_packages.require_columns, "columns"),
+        (optional_packages.require_spark, "spark"),
+        (optional_packages.require_serve, "serve"),
+    ):
+        with pytest.raises(UsageProblem, match=rf"pip install 'gtid-audit\[{extra}\]'"):
+            require()
 
 
 @pytest.mark.slow

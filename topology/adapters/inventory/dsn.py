@@ -103,6 +103,8 @@ class Dsn:
         if self.unix_socket is not None:
             return posixpath.normpath(self.unix_socket)
         host = self.host.rstrip(".").lower()
+        if ":" not in host and not host.replace(".", "").isdigit():  # a name, as most are
+            return endpoint_of(host=host, port=self.port, unix_socket=None)
         try:
             address = ipaddress.ip_address(host)
         except ValueError:

@@ -27,12 +27,12 @@ from topology.adapters.inventory.fleet_model import (
     ServerSection,
 )
 from topology.adapters.inventory.fleet_settings import settings_of
+from topology.adapters.inventory.fleet_yaml import Path as Place
+from topology.adapters.inventory.fleet_yaml import YamlFile, YamlProblem, fleet_yaml
 from topology.adapters.inventory.listed_clusters import ListedPlace, list_servers
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.problem_words import path_text, problems_of
 from topology.adapters.inventory.server_sections import source_of, tls_of, with_defaults
-from topology.adapters.inventory.yaml_places import Path as Place
-from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
 from topology.documents.label_records import Labels
 from topology.readings.target import ServerTarget
 
@@ -86,7 +86,7 @@ def load_roster(
 
 def _begin(text: str, name: str) -> tuple["_Reading", FleetSection]:
     try:
-        file = YamlFile(text)
+        file = fleet_yaml(text)
     except YamlProblem as problem:
         raise InventoryProblem(f"{name}: {problem}") from None
     reading = _Reading(file, name)
@@ -138,15 +138,15 @@ class _Reading:
 
     file: YamlFile
     name: str
-    problems: list[tuple[int, str]] = field(default_factory=list)
+    problems: dict[str, tuple[int, int]] = field(default_factory=dict)  # each text, its place
     listed: dict[int, ListedPlace] = field(default_factory=dict)  # by the number of the cluster
 
     def note(self, place: Place, problem: str) -> None:
-        line, path = self._line(place), path_text(place) or "the file"
+        at, path = self._place(place), path_text(place) or "the file"
         if (origin := self._origin(place)) is not None:
             inside = path_text((*origin.within, *place[2:]))
             path = f"{path_text(origin.place)}: {origin.output}" + (f": {inside}" if inside else "")
-        self.problems.append((line, f"{self.name}, line {line}: {path}: {problem}"))
+        self.problems.setdefault(f"{self.name}, line {at[0]}: {path}: {problem}", at)
 
     def _origin(self, place: Place) -> ListedPlace | None:
         """Return the command that listed a value; None of a value that is in the file."""
@@ -156,9 +156,9 @@ class _Reading:
             return None
         return origin
 
-    def _line(self, place: Place) -> int:
+    def _place(self, place: Place) -> tuple[int, int]:
         origin = self._origin(place)
-        return self.file.line(place if origin is None else origin.place)
+        return self.file.place(place if origin is None else origin.place)
 
     def with_listed(
         self, section: FleetSection, environment: Mapping[str, str], cluster: str | None
@@ -173,14 +173,15 @@ class _Reading:
         for place, problem in listing.problems:
             self.note(place, problem)
         for place, problem in listing.command_problems:
-            line = self.file.line(place)
-            text = f"{self.name}, line {line}: {path_text(place)}: {problem}"
-            self.problems.append((line, text))
+            at = self.file.place(place)
+            text = f"{self.name}, line {at[0]}: {path_text(place)}: {problem}"
+            self.problems.setdefault(text, at)
         self._raise_problems()
         return listing.section, listing.is_partial
 
     def refusal(self) -> InventoryProblem:
-        lines = [text for _, text in sorted(self.problems)]
+        """Return every problem once, in the order of the file."""
+        lines = sorted(self.problems, key=lambda text: (self.problems[text], text))
         if len(lines) > PROBLEMS_SHOWN_MAX:
             rest = len(lines) - PROBLEMS_SHOWN_MAX
             lines = [*lines[:PROBLEMS_SHOWN_MAX], f"{self.name}: … and {rest} more problems"]
@@ -230,16 +231,9 @@ class _Reading:
             except NoUser as problem:
                 self.note(each.place, str(problem))
             except TlsProblem as problem:
-                self._note_once(each.tls_place, str(problem))
+                self.note(each.tls_place, str(problem))
             except InventoryProblem as problem:
                 self.note(each.password_place, str(problem))
-
-    def _note_once(self, place: Place, problem: str) -> None:
-        """Note a problem of the defaults that all servers have."""
-        before = len(self.problems)
-        self.note(place, problem)
-        if self.problems[-1] in self.problems[:before]:
-            self.problems.pop()
 
     def _raise_problems(self) -> None:
         if self.problems:
@@ -279,7 +273,7 @@ class _Reading:
 
     def _once(self, seen: dict[str, Place], value: str, place: Place, what: str) -> None:
         if value in seen:
-            self.note(place, f"the same {what} as on line {self._line(seen[value])}")
+            self.note(place, f"the same {what} as on line {self._place(seen[value])[0]}")
         seen.setdefault(value, place)
 
     def _address(self, server: ServerSection, defaults: Account, place: Place) -> Dsn | None:

@@ -169,6 +169,10 @@ class ClusterSection(FileSection):
     accepted_findings: Annotated[tuple[AcceptedSection, ...], Field(strict=False)] = ()
 
 
+SERVERS_DEFAULT = 20_000
+SERVERS_MAX = 1_000_000
+
+
 class LimitsSection(FileSection):
     """Limits of time and size; docs/fleet.md has the reason for each."""
 
@@ -176,7 +180,7 @@ class LimitsSection(FileSection):
     looks_max: Annotated[int, Field(ge=1, le=100)] = 5
     pause_seconds: Annotated[float, Field(ge=0, le=60)] = 0.15
     connections_max: Annotated[int, Field(ge=1, le=10_000)] = 64
-    servers_max: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
+    servers_max: Annotated[int, Field(ge=1, le=SERVERS_MAX)] = SERVERS_DEFAULT
     command_seconds_max: Annotated[float, Field(gt=0, le=600)] = 30.0
 
 

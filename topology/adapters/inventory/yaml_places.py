@@ -1,37 +1,37 @@
-"""Reads YAML into plain values, with the line of each value.
+"""The values of a YAML text, and the line and column of each.
 
-1. It accepts only mappings, sequences and scalars. It refuses anchors and aliases, a few lines of
-   which can expand to gigabytes. It also refuses a key that appears twice, of which PyYAML silently
-   keeps the last.
-2. It is independent of what the values mean.
+1. yaml_values.py reads the values in one pass. Places are found only for problems: the text is then
+   read a second time, into PyYAML's nodes, which have them.
+2. A text with tags or merge keys is read through nodes at once; the same is refused in it.
+3. It is independent of what the values mean.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import cached_property
+from typing import Any
 
 import yaml
 from yaml.constructor import SafeConstructor
 
+from topology.adapters.inventory.yaml_values import (
+    DEPTH_MAX,
+    LOADER,
+    NotPlain,
+    Watch,
+    YamlProblem,
+    values_of_text,
+)
+
 Path = Sequence[str | int]
-DEPTH_MAX: Final = 100  # a fleet file has five levels
-# libyaml, where PyYAML was built with it: ten times as fast for a fleet of 10,000 pairs.
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class YamlProblem(Exception):
-    """Text that is not YAML, or not the accepted subset. Shows the line, never its content."""
 
 
 class YamlFile:
-    """The values of one text, and the line of each."""
+    """The values of one text, and the place of each. Raises YamlProblem."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, watch: Watch | None = None) -> None:
+        self._text = text
         try:
-            _refuse_depth(text)
-            self._root = yaml.compose(text, Loader=_LOADER)
-            if self._root is not None:
-                _refuse(self._root, seen=set())
-            self.values: Any = _values_of(self._root)
+            self.values: Any = self._read(watch)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f"line {mark.line + 1}: " if mark else ""
@@ -42,16 +42,35 @@ class YamlFile:
         except (yaml.YAMLError, ValueError):  # a character that YAML forbids, or an invalid date
             raise YamlProblem("not YAML: a character or value that YAML does not allow") from None
 
+    def _read(self, watch: Watch | None) -> Any:  # noqa: ANN401 - what a YAML text may hold
+        try:
+            return values_of_text(self._text, watch)
+        except NotPlain:
+            _refuse_depth(self._text)
+            if self._root is None:
+                return None
+            _refuse(self._root, seen=set())
+            return SafeConstructor().construct_document(self._root)
+
+    @cached_property
+    def _root(self) -> yaml.Node | None:
+        root: yaml.Node | None = yaml.compose(self._text, Loader=LOADER)
+        return root
+
     def line(self, path: Path) -> int:
         """Return the line of a value, or of the closest enclosing value that exists."""
-        node, line = self._root, 1
+        return self.place(path)[0]
+
+    def place(self, path: Path) -> tuple[int, int]:
+        """Return line and column of a value, or of the closest enclosing value that exists."""
+        node, place = self._root, (1, 1)
         for step in path:
             found = _inside(node, step)
             if found is None:
                 break
             key, node = found
-            line = key.start_mark.line + 1
-        return line
+            place = (key.start_mark.line + 1, key.start_mark.column + 1)
+        return place
 
 
 def _inside(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
@@ -62,14 +81,10 @@ def _inside(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node, yaml.No
     return None
 
 
-def _values_of(root: yaml.Node | None) -> Any:  # noqa: ANN401 - what a YAML text may hold
-    return None if root is None else SafeConstructor().construct_document(root)
-
-
 def _refuse_depth(text: str) -> None:
     """Refuse a text nested deeper than DEPTH_MAX: composing it is recursive, also in libyaml."""
     depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
+    for event in yaml.parse(text, Loader=LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > DEPTH_MAX:

@@ -1,0 +1,60 @@
+"""docs/first-hour.md, done literally: account, pair, discovery, fleet file, service."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from compose.native.shapes import Pair
+from tests.gtid_audit.test_readme_live import PASSWORD, account
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/first-hour.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_steps_of_the_page(pair97: Pair, tmp_path: Path) -> None:
+    pair97.a.execute(*account())
+    pair97.settle()
+    commands = re.findall(
+        r"^gtid-audit (?!:).*$",
+        re.sub(r"^gtid-audit: .*", "", PAGE, flags=re.MULTILINE),
+        re.MULTILINE,
+    )
+    assert [line.split()[1] for line in commands] == ["pair", "audit", "audit", "serve"]
+    [fleet] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    for name, server in (("db1", pair97.a), ("db2", pair97.b)):
+        fleet = fleet.replace(f"{name}.example.com", f"127.0.0.1, port: {server.port}")
+        commands = [line.replace(f"@{name}/", f"@127.0.0.1:{server.port}/") for line in commands]
+    (tmp_path / "fleet.yaml").write_text(fleet)
+    root = str(Path(__file__).resolve().parents[2])
+    environment = {**os.environ, "GTID_AUDIT_PASSWORD": PASSWORD, "PYTHONPATH": root}
+    program = [sys.executable, "-m", "gtid_audit"]
+    for line in commands[:3]:
+        words = [*program, *shlex.split(line)[1:]]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.startswith(" OK   "), done.stdout
+        if "--discover" in line:
+            assert "names it as its source" in done.stderr
+            assert "not connected to its source now is not found" in done.stderr
+    words = [*program, *shlex.split(commands[3].replace("127.0.0.1:9421", "127.0.0.1:0"))[1:]]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as served:
+        try:
+            assert served.stdout is not None
+            address = served.stdout.readline().removeprefix("listening on ").strip()
+            with urlopen(f"{address}/metrics", timeout=30) as answer:
+                assert answer.status == 200
+        finally:
+            served.terminate()
+    assert served.returncode == 0

@@ -16,7 +16,7 @@ from importlib.metadata import requires
 from pathlib import Path
 
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 from compose.containers.engine import docker_environment, docker_program
 from compose.native.cache import Progress, build_once, cache_root, locked, silent
@@ -92,14 +92,14 @@ def _wheels() -> Path:
     return build_once(f"wheels-{_digest(wanted)}", build)
 
 
-def closure() -> set[str]:
+def closure() -> set[NormalizedName]:
     """Return the names of what the package and its extra need, as installed beside this program."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
     waiting = [
         Requirement(text)
         for text in (*project["dependencies"], *project["optional-dependencies"][_EXTRA])
     ]
-    found: set[str] = set()
+    found: set[NormalizedName] = set()
     while waiting:
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)

@@ -63,7 +63,10 @@ class PackageImage:
 
 _C_LIBRARY = ("lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib/ld-linux-aarch64.so.1")
 _SERVICE = ("usr/share/gtid-audit", "usr/share/doc", "etc/ssl", "usr/share/zoneinfo", *_C_LIBRARY)
-_PYTHON = ("python3-minimal", "libpython3-stdlib", "ca-certificates", "base-files", "dash")
+_PYTHON = (
+    *("python3-minimal", "libpython3-stdlib", "ca-certificates", "base-files", "dash"),
+    "libstdc++6",  # of NumPy and PyArrow
+)
 _MONITORING = ("prometheus", "prometheus-alertmanager", "tzdata")
 _NOBODY = "nobody:65534"
 
@@ -84,6 +87,7 @@ PACKAGE_IMAGES = (
             "var/lib/mysql-files": "mysql",
             "run/mysqld": "mysql",
         },
+        links={"var/run": "/run"},  # a script of the package would make it
         files={"usr/local/bin/docker-entrypoint.sh": _COMPOSE / "mysql" / "entrypoint.sh"},
         changes=('ENTRYPOINT ["docker-entrypoint.sh"]', 'CMD ["mysqld"]', "EXPOSE 3306"),
     ),
@@ -119,7 +123,10 @@ PACKAGE_IMAGES = (
         variable="ALERTMANAGER_IMAGE",
         packages=_MONITORING,
         suite="bookworm",
-        only=("usr/bin/prometheus-alertmanager", "usr/bin/amtool", *_SERVICE),
+        only=(
+            *("usr/bin/prometheus-alertmanager", "usr/bin/amtool", *_SERVICE),
+            "usr/share/prometheus/alertmanager",
+        ),
         users=_NOBODY,
         folders={"alertmanager": "nobody"},
         links={

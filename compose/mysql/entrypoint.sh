@@ -37,6 +37,7 @@ if [ "${1:-mysqld}" = mysqld ] && [ "$(id -u)" = 0 ]; then
     [ -d "$datadir/mysql" ] || initialise
     shift
     unset MYSQL_ROOT_PASSWORD
-    exec mysqld --user=mysql --datadir="$datadir" "$@"
+    # An option file, if one is named, has to be the first option.
+    exec mysqld "$@" --user=mysql --datadir="$datadir"
 fi
 exec "$@"

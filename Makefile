@@ -105,7 +105,7 @@ engine-down: ## end the private engine, with its containers and images
 	@python3 -m compose.containers.engine stop
 
 images: .venv/.complete ## make the images of the stack from Debian packages, where no registry is reached
-	@$(PY) -m compose.containers.images
+	@$(PY) -m compose.containers.make_images
 
 up: ## servers, the auditor, Prometheus, Alertmanager, Grafana in Docker (SHAPES=pair,chain,multi-source,group LOAD=1)
 	@python3 -m compose.containers.stack up $(if $(SHAPES),--shapes=$(SHAPES)) $(if $(LOAD),--load)

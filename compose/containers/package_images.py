@@ -68,7 +68,7 @@ _PYTHON = (
     "libstdc++6",  # of NumPy and PyArrow
 )
 _MONITORING = ("prometheus", "prometheus-alertmanager", "tzdata")
-_NOBODY = "nobody:65534"
+_SERVICE_USER = "service:65534"
 
 # Python and Prometheus are of Debian 12: its Python 3.11 is the one that requirements/ is locked
 # for. MySQL is in sid only.
@@ -113,8 +113,8 @@ PACKAGE_IMAGES = (
         packages=_MONITORING,
         suite="bookworm",
         only=("usr/bin/prometheus", "usr/bin/promtool", "usr/share/prometheus/web", *_SERVICE),
-        users=_NOBODY,
-        folders={"prometheus": "nobody", "etc/prometheus": "root"},
+        users=_SERVICE_USER,
+        folders={"prometheus": "service", "etc/prometheus": "root"},
         links={"bin/prometheus": "../usr/bin/prometheus", "bin/promtool": "../usr/bin/promtool"},
         changes=("USER 65534:65534", 'ENTRYPOINT ["/usr/bin/prometheus"]', "WORKDIR /prometheus"),
     ),
@@ -127,8 +127,8 @@ PACKAGE_IMAGES = (
             *("usr/bin/prometheus-alertmanager", "usr/bin/amtool", *_SERVICE),
             "usr/share/prometheus/alertmanager",
         ),
-        users=_NOBODY,
-        folders={"alertmanager": "nobody"},
+        users=_SERVICE_USER,
+        folders={"alertmanager": "service"},
         links={
             "bin/alertmanager": "../usr/bin/prometheus-alertmanager",
             "bin/amtool": "../usr/bin/amtool",

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from compose.containers.engine import compose_command, docker_environment, docker_program
-from compose.containers.stack_faults import FAULTS, Fault
+from compose.containers.stack_faults import FAULTS, StackFault
 from compose.native.cache import cache_root
 from compose.native.installation import ProviderMissing
 
@@ -115,11 +115,11 @@ class Stack:
             ]
         return sorted(lines)
 
-    def inject(self, fault: Fault) -> None:
+    def inject(self, fault: StackFault) -> None:
         """Break the pair."""
         fault.inject(self)
 
-    def repair(self, fault: Fault) -> None:
+    def repair(self, fault: StackFault) -> None:
         """Undo what ``inject`` did."""
         fault.repair(self)
 

@@ -6,22 +6,34 @@ started, nor what is found.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from compose.containers.stack import Stack
+
+class RunningPair(Protocol):
+    """What a fault needs of the stack: ``compose.containers.stack.Stack`` has it."""
+
+    project: str
+
+    def sql(self, server: str, statements: str) -> str:
+        """Run statements as root and return the rows."""
+
+    def docker(self, *arguments: str) -> str:
+        """Run the docker client and return its output."""
+
+    def container(self, service: str) -> str:
+        """Return the id of a service's container."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class StackFault:
     """A fault of the pair ``db1``, ``db2``."""
 
     text: str
-    inject: Callable[["Stack"], None]
-    repair: Callable[["Stack"], None]
+    inject: Callable[[RunningPair], None]
+    repair: Callable[[RunningPair], None]
 
 
-def _conflict(stack: "Stack") -> None:
+def _conflict(stack: RunningPair) -> None:
     """Insert one row on each side with the same key, and let them cross."""
     stack.sql(
         "db1",
@@ -36,7 +48,7 @@ def _conflict(stack: "Stack") -> None:
     stack.sql("db2", "START REPLICA SQL_THREAD;")
 
 
-def _conflict_repaired(stack: "Stack") -> None:
+def _conflict_repaired(stack: RunningPair) -> None:
     stack.sql("db2", "SET sql_log_bin = 0; DELETE FROM stack_fault.t WHERE id = 1;")
     stack.sql("db2", "START REPLICA SQL_THREAD;")
     _wait_for_db2(stack)
@@ -44,25 +56,25 @@ def _conflict_repaired(stack: "Stack") -> None:
     _wait_for_db2(stack)
 
 
-def _wait_for_db2(stack: "Stack") -> None:
+def _wait_for_db2(stack: RunningPair) -> None:
     executed = stack.sql("db1", "SELECT @@GLOBAL.gtid_executed;").strip().replace("\\n", "")
     stack.sql("db2", f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{executed}', 60);")
 
 
-def _stopped(stack: "Stack") -> None:
+def _stopped(stack: RunningPair) -> None:
     stack.sql("db2", "STOP REPLICA;")
 
 
-def _stopped_repaired(stack: "Stack") -> None:
+def _stopped_repaired(stack: RunningPair) -> None:
     stack.sql("db2", "START REPLICA;")
 
 
-def _partition(stack: "Stack") -> None:
+def _partition(stack: RunningPair) -> None:
     """Take db2 out of the network by which the two replicate; the auditor still reaches both."""
     stack.docker("network", "disconnect", f"{stack.project}_replication", stack.container("db2"))
 
 
-def _partition_repaired(stack: "Stack") -> None:
+def _partition_repaired(stack: RunningPair) -> None:
     network = f"{stack.project}_replication"
     # A connection made again has no name of its own.
     stack.docker(
@@ -70,25 +82,25 @@ def _partition_repaired(stack: "Stack") -> None:
     )
 
 
-def _frozen(stack: "Stack") -> None:
+def _frozen(stack: RunningPair) -> None:
     stack.docker("pause", stack.container("db2"))
 
 
-def _frozen_repaired(stack: "Stack") -> None:
+def _frozen_repaired(stack: RunningPair) -> None:
     stack.docker("unpause", stack.container("db2"))
 
 
 FAULTS = {
-    "conflict": Fault(
+    "conflict": StackFault(
         "db2 has a row with the key of a row of db1: its applier stops with a duplicate key",
         _conflict,
         _conflict_repaired,
     ),
-    "stopped": Fault("db2 does not replicate: STOP REPLICA", _stopped, _stopped_repaired),
-    "partition": Fault(
+    "stopped": StackFault("db2 does not replicate: STOP REPLICA", _stopped, _stopped_repaired),
+    "partition": StackFault(
         "db1 and db2 do not reach each other; the auditor reaches both",
         _partition,
         _partition_repaired,
     ),
-    "frozen": Fault("db2 is paused: it accepts nothing", _frozen, _frozen_repaired),
+    "frozen": StackFault("db2 is paused: it accepts nothing", _frozen, _frozen_repaired),
 }

@@ -125,7 +125,7 @@ def test_the_commands_name_what_is_missing_and_fail(tmp_path: Path) -> None:
         "GTID_AUDIT_CACHE": str(tmp_path),
         "DOCKER_HOST": f"unix://{tmp_path}/none.sock",
     }
-    for arguments in (["stack", "up"], ["stack", "down"], ["images"], ["engine", "status"]):
+    for arguments in (["stack", "up"], ["stack", "down"], ["make_images"], ["engine", "status"]):
         done = subprocess.run(
             [sys.executable, "-m", f"compose.containers.{arguments[0]}", *arguments[1:]],
             env=variables,

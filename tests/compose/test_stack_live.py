@@ -145,7 +145,7 @@ def test_no_secret_is_in_a_command_or_a_variable(stack: Stack) -> None:
     assert not [secret for secret in secrets if secret in shown]
 
 
-def test_the_auditor_writes_nowhere_but_tmp_and_is_nobody_special(stack: Stack) -> None:
+def test_the_auditor_writes_to_tmp_only_and_has_no_rights(stack: Stack) -> None:
     (inspected,) = json.loads(stack.docker("inspect", stack.container("auditor")))
     assert inspected["Config"]["User"] == "65532:65532"
     assert inspected["HostConfig"]["ReadonlyRootfs"]

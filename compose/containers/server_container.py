@@ -29,9 +29,12 @@ _ENDED = 0
 _CONFLICT = 409  # the container is not in a state for this: it has just ended
 _POLL_SECONDS = 0.02
 # $0 is mysqld, $@ its options; exec keeps the shell's number. The log is appended to, like a
-# process's: Server reads what each start added.
+# process's: Server reads what each start added. A killed server leaves the lock of its socket, with
+# its number in a container that is gone; if a process of this container has that number, mysqld
+# does not start ("Another process with pid 8 is using unix socket file", seen on 9.7.4).
 _SCRIPT = """\
 server=$$
+rm -f data/*.sock.lock
 (while [ -e "$RUN_LOCK" ]; do sleep 1; done; kill -9 $server) &
 exec "$0" "$@" >> "$RUN_OUTPUT" 2>&1
 """

@@ -4,7 +4,9 @@ A tool that is not on this machine skips its test by name. The rest needs none.
 """
 
 import ast
+import grp
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -179,17 +181,30 @@ def test_airflow_loads_the_dag(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "{} {'gtid_audit': ['audit']}"
 
 
+def user() -> str:
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def group() -> str:
+    return grp.getgrgid(os.getegid()).gr_name
+
+
 def test_nagios_takes_the_definition(tmp_path: Path) -> None:
     nagios = tool("nagios4", "nagios4-core")
     (tmp_path / "rest.cfg").write_text(
         "define host {\n host_name mysql-fleet\n address 127.0.0.1\n max_check_attempts 1\n}\n"
         "define service {\n name generic-service\n register 0\n check_period all\n"
         " notifications_enabled 0\n}\n"
-        "define timeperiod {\n timeperiod_name all\n sunday 00:00-24:00\n}\n"
+        "define contact {\n contact_name c\n host_notifications_enabled 0\n"
+        " service_notifications_enabled 0\n host_notification_period all\n"
+        " service_notification_period all\n host_notification_commands check_gtid_audit\n"
+        " service_notification_commands check_gtid_audit\n}\n"
+        "define timeperiod {\n timeperiod_name all\n alias all\n sunday 00:00-24:00\n}\n"
     )
     main = tmp_path / "nagios.cfg"
     main.write_text(
         f"cfg_file={DEPLOY}/nagios/gtid-audit.cfg\ncfg_file={tmp_path}/rest.cfg\n"
+        f"nagios_user={user()}\nnagios_group={group()}\n"
         f"log_file={tmp_path}/log\ncheck_result_path={tmp_path}\ntemp_path={tmp_path}\n"
     )
     done = subprocess.run(
@@ -215,6 +230,7 @@ def test_icinga_takes_the_definition(tmp_path: Path) -> None:
             f"-DDataDir={tmp_path}",
             f"-DCacheDir={tmp_path}",
         ],
+        env={**os.environ, "ICINGA2_USER": user(), "ICINGA2_GROUP": group()},
         capture_output=True,
         text=True,
         check=False,

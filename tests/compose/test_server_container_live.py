@@ -50,11 +50,12 @@ def containers_of(server: Server) -> list[str]:
 def test_what_is_committed_survives_a_kill(server: Server) -> None:
     server.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
     server.execute("INSERT INTO d.t VALUES (1)")
+    number = int((server.datadir / "mysqld.pid").read_text())
     server.kill()
     assert not server.running
     assert containers_of(server) == []
-    # Of a process that the next container has, too.
-    (server.datadir / "mysql.sock.lock").write_text("1\n")
+    # The next container numbers its processes in the same way: this is the loop beside mysqld.
+    (server.datadir / "mysql.sock.lock").write_text(f"{number + 1}\n")
     server.start()
     assert server.query("SELECT id FROM d.t") == [(1,)]
 

@@ -60,6 +60,12 @@ def test_every_server_has_its_own_id_and_belongs_to_its_shape() -> None:
         assert set(SHAPES[shape]) <= set(servers)
 
 
+def test_nothing_writes_or_audits_before_replication_is_set_up() -> None:
+    services = compose_file()["services"]
+    wanted = {f"init-{shape}" for shape in SERVERS}
+    assert set(services["load"]["depends_on"]) == set(services["auditor"]["depends_on"]) == wanted
+
+
 def test_the_auditor_has_nothing_that_it_does_not_need() -> None:
     auditor = compose_file()["services"]["auditor"]
     assert auditor["read_only"]

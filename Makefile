@@ -9,14 +9,17 @@ FUZZ_SECONDS ?= 600
 SECONDS ?= 60
 MUTATE_SECONDS ?= 1800
 PYTHONS ?= 3.12 3.13
+# An image of MySQL 8.4 or later; `make images` makes gtid-audit/mysql:debian without a registry.
+MYSQL_IMAGE ?= mysql:8.4
 # tests/distribution.py says which tests stay together, in which order and in how many processes.
 BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.distribution
 IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
-.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs lowest pythons nightly fuzz simulate mutate soak faults bench servers up down lock clean
+.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs lowest pythons nightly fuzz simulate mutate soak faults bench servers engine engine-down images up down fault \
+    repair test-containers lock clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\)[a-z -]*:.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 .venv/.complete: requirements/setup.sh requirements/lock.txt requirements/bootstrap.txt pyproject.toml
 	@bash requirements/setup.sh
@@ -106,11 +109,28 @@ faults: .venv/.complete servers ## inject random faults into real servers, SECON
 bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
 	@$(PY) -m benchmarks.run
 
-up: ## a pair, the auditor, Prometheus and Grafana in Docker
-	docker compose --file compose/docker-compose.yml up --build --detach
+engine: ## start a private Docker engine from Debian's packages (root; nothing is installed)
+	@python3 -m compose.containers.engine start
 
-down: ## stop what `make up` started
-	docker compose --file compose/docker-compose.yml down --volumes
+engine-down: ## end the private engine, with its containers and images
+	@python3 -m compose.containers.engine stop
+
+images: .venv/.complete ## make the images of the stack from Debian packages, where no registry is reached
+	@$(PY) -m compose.containers.make_images
+
+up: ## servers, the auditor, Prometheus, Alertmanager, Grafana in Docker (SHAPES=pair,chain,multi-source,group LOAD=1)
+	@python3 -m compose.containers.stack up $(if $(SHAPES),--shapes=$(SHAPES)) $(if $(LOAD),--load)
+
+down: ## remove what `make up` started
+	@python3 -m compose.containers.stack down
+
+fault repair: ## break the pair of `make up`, repair it again (NAME=conflict, stopped, partition, frozen)
+	@python3 -m compose.containers.stack $@ $(NAME)
+
+# Fails at once where no engine answers: without one it would skip every test on servers.
+test-containers: .venv/.complete ## the live tests on containers of MYSQL_IMAGE (TESTS=folders or files)
+	@$(PY) -m compose.containers.engine status
+	GTID_AUDIT_MYSQL_IMAGE=$(MYSQL_IMAGE) $(PY) -m pytest $(IN_PROCESSES) -m "mysql and not slow" $(TESTS)
 
 lock: .venv/.complete ## lock the dependencies anew
 	echo uv | .venv/bin/uv pip compile - --quiet --generate-hashes --no-annotate \

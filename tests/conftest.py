@@ -132,6 +132,14 @@ def installation97() -> Installation:
 
 
 @pytest.fixture(scope="session")
+def native97(installation97: Installation) -> Installation:
+    """The same server where a test reads its program's own files, or starts it by itself."""
+    if installation97.image:
+        pytest.skip("provider missing: a container hides the files of its program from this test")
+    return installation97
+
+
+@pytest.fixture(scope="session")
 def installation56() -> Installation:
     return _or_skip(lambda: provision(OLD))
 

@@ -1,23 +1,31 @@
 #!/bin/sh
-# Makes two fresh servers a dual-primary pair with auto-position, and creates the auditor's account.
-# Safe to run again: a server that has a channel keeps its history.
+# Makes fresh servers replicate in a shape, with auto-position, and creates the auditor's account:
+#   init.sh pair|chain|multi-source|group SERVER…
+# Safe to run again: a server that has a channel or is a member keeps its history.
 #
-# Passwords come from the environment and go to the servers by standard input, never by arguments.
+# Passwords come from secret files and go to the servers by standard input, never by arguments.
 set -eu
+
+MYSQL_PWD=$(cat /run/secrets/root)
+export MYSQL_PWD
 
 run() { # run HOST < statements
     mysql --host="$1" --user=root --batch --skip-column-names
 }
 
-quoted() { # quoted TEXT: as an SQL string
-    printf "'%s'" "$(printf '%s' "$1" | sed "s/\\\\/\\\\\\\\/g; s/'/''/g")"
+quoted() { # quoted FILE: its content as an SQL string
+    printf "'%s'" "$(sed "s/\\\\/\\\\\\\\/g; s/'/''/g" "$1")"
 }
 
-replication_password=$(quoted "$REPLICATION_PASSWORD")
-auditor_password=$(quoted "$GTID_AUDIT_PASSWORD")
+replication_password=$(quoted /run/secrets/replication)
+auditor_password=$(quoted /run/secrets/auditor_password)
 
 # Accounts are made on each server by itself, outside its binary log: they are not to replicate.
 prepare() { # prepare HOST
+    # A member of a group may be super_read_only by now.
+    if [ "$(echo "SELECT COUNT(*) FROM mysql.user WHERE user = 'auditor'" | run "$1")" != 0 ]; then
+        return
+    fi
     run "$1" <<SQL
 SET SESSION sql_log_bin = 0;
 CREATE USER IF NOT EXISTS replication@'%' IDENTIFIED BY $replication_password;
@@ -28,23 +36,73 @@ GRANT SELECT ON performance_schema.* TO auditor@'%';
 SQL
 }
 
-follow() { # follow REPLICA SOURCE
-    channels=$(echo "SELECT COUNT(*) FROM performance_schema.replication_connection_configuration" | run "$1")
-    if [ "$channels" != 0 ]; then
-        echo "$1 has a channel already"
-        return
-    fi
-    # What the image wrote while it set itself up is nobody's history.
+is_fresh() { # is_fresh HOST
+    known="performance_schema.replication_connection_configuration"
+    [ "$(echo "SELECT COUNT(*) FROM $known" | run "$1")" = 0 ]
+}
+
+# What the image wrote while it set itself up is no history of these servers.
+forget() { # forget HOST: unless it has a channel already
+    if is_fresh "$1"; then echo "RESET BINARY LOGS AND GTIDS;" | run "$1"; fi
+}
+
+follow() { # follow REPLICA SOURCE-ADDRESS [CHANNEL]
+    channel="FOR CHANNEL '${3:-}'"
+    known="performance_schema.replication_connection_configuration"
+    if [ "$(echo "SELECT COUNT(*) FROM $known WHERE HOST = '$2'" | run "$1")" != 0 ]; then return; fi
     run "$1" <<SQL
-RESET BINARY LOGS AND GTIDS;
 CHANGE REPLICATION SOURCE TO SOURCE_HOST = '$2', SOURCE_USER = 'replication',
-    SOURCE_PASSWORD = $replication_password, SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1;
+    SOURCE_PASSWORD = $replication_password, SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1,
+    SOURCE_CONNECT_RETRY = 2, SOURCE_RETRY_COUNT = 86400 $channel;
 SQL
 }
 
-for host in db1 db2; do prepare "$host"; done
-follow db1 db2
-follow db2 db1
-# Started last, when neither will lose its history any more.
-for host in db1 db2; do echo "START REPLICA;" | run "$host"; done
-echo "db1 and db2 replicate from each other"
+start() { # start HOST…: last, when no server loses its history any more
+    for host in "$@"; do echo "START REPLICA;" | run "$host"; done
+}
+
+join() { # join HOST SEEDS ON|OFF: become a member; the first one makes the group
+    if [ "$(echo "SELECT COUNT(*) FROM performance_schema.replication_group_members
+            WHERE MEMBER_STATE = 'ONLINE'" | run "$1")" != 0 ]; then return; fi
+    run "$1" <<SQL
+SET PERSIST group_replication_group_name = '6d1f0001-0000-4000-8000-000000000000';
+SET PERSIST group_replication_local_address = '$1:33061';
+SET PERSIST group_replication_group_seeds = '$2';
+SET PERSIST group_replication_recovery_get_public_key = ON;
+SET GLOBAL group_replication_bootstrap_group = $3;
+START GROUP_REPLICATION USER = 'replication', PASSWORD = $replication_password;
+SET GLOBAL group_replication_bootstrap_group = OFF;
+SQL
+}
+
+shape=$1
+shift
+for host in "$@"; do prepare "$host"; done
+case $shape in
+pair)
+    for host in "$@"; do forget "$host"; done
+    follow "$1" "$2.replication"
+    follow "$2" "$1.replication"
+    start "$1" "$2"
+    ;;
+chain)
+    for host in "$@"; do forget "$host"; done
+    follow "$2" "$1"
+    follow "$3" "$2"
+    start "$2" "$3"
+    ;;
+multi-source)
+    for host in "$@"; do forget "$host"; done
+    follow "$3" "$1" "from_$1"
+    follow "$3" "$2" "from_$2"
+    start "$3"
+    ;;
+group)
+    seeds="$1:33061,$2:33061,$3:33061"
+    for host in "$@"; do forget "$host"; done
+    join "$1" "$seeds" ON
+    join "$2" "$seeds" OFF
+    join "$3" "$seeds" OFF
+    ;;
+esac
+echo "$shape of $*: replication runs"

@@ -37,6 +37,8 @@ class Installation:
     options: tuple[str, ...] = ()
     """Options that say where this server's own files are."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
+    """The image whose containers the servers run in; empty: they are processes of this machine."""
 
     @property
     def series(self) -> tuple[int, int]:

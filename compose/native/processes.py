@@ -121,6 +121,11 @@ class Child:
         answer: int | None = self.supervisor._ask(do="status", pid=self.pid)["status"]  # noqa: SLF001
         return answer
 
+    def is_stopped(self) -> bool:
+        """Return whether SIGSTOP has stopped every thread."""
+        states = (path.read_text() for path in Path(f"/proc/{self.pid}/task").glob("*/stat"))
+        return all(state.rsplit(")", 1)[1].split()[0] == "T" for state in states)
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal; do nothing if the process has ended."""
         self.supervisor._ask(do="signal", pid=self.pid, signal=int(number))  # noqa: SLF001

@@ -1,9 +1,10 @@
 """Brings real MySQL servers onto the machine without installing anything.
 
 The two ends of the supported range: 9.7 from Debian's packages, unpacked with their own C library,
-and 5.6.24 from an npm package that holds a complete server. A mysqld named in ``GTID_AUDIT_MYSQLD``
-(with clients from ``GTID_AUDIT_MYSQL``), or one on PATH, takes the place of the first. A data
-directory is initialised once per server build; every server starts from a copy of it.
+and 5.6.24 from an npm package that holds a complete server. Containers of an image named in
+``GTID_AUDIT_MYSQL_IMAGE``, a mysqld named in ``GTID_AUDIT_MYSQLD`` (with clients from
+``GTID_AUDIT_MYSQL``), or one on PATH, take the place of the first. A data directory is initialised
+once per server build; every server starts from a copy of it.
 
 ``python -m compose.native.provision`` provisions everything and prints its progress.
 """
@@ -84,6 +85,12 @@ def provision_clients(*, progress: Progress = silent) -> Clients:
 
 
 def _modern(progress: Progress) -> Installation:
+    image = os.environ.get("GTID_AUDIT_MYSQL_IMAGE")
+    if image:
+        # Needs testcontainers, which only the extra dev brings.
+        from compose.containers.server_container import image_installation
+
+        return image_installation(image)
     named = os.environ.get("GTID_AUDIT_MYSQLD")
     if named:
         found = shutil.which(named)

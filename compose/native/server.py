@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pymysql
@@ -34,6 +34,9 @@ from compose.native.provision import (
     seed_data_directory,
 )
 from compose.native.server_setup import ServerSetup, dialect_of, new_words
+
+if TYPE_CHECKING:
+    from compose.containers.server_container import ServerContainer
 
 Row = tuple[Any, ...]
 
@@ -78,7 +81,7 @@ class Server:
         self.host = "127.0.0.1"
         self.port = 0
         self._supervisor = current_supervisor()
-        self._child: Child | None = None
+        self._child: Child | ServerContainer | None = None
         self.folder = self._supervisor.folder / f"{self.server_id}-{name}"
         self.datadir = self.folder / "data"
         self.error_log = self.folder / "error.log"
@@ -142,12 +145,7 @@ class Server:
             if not keep_port:
                 self.port = free_port(self.settings.bind_address)
             log_start = self.error_log.stat().st_size if self.error_log.exists() else 0
-            self._child = self._supervisor.start(
-                self._command(),
-                folder=self.folder,
-                output=self.error_log,
-                environment=self.installation.environment,
-            )
+            self._child = self._started()
             if self._await_ready():
                 return
             if not _PORT_TAKEN.search(self._log_since(log_start)):
@@ -205,7 +203,7 @@ class Server:
         assert self._child is not None
         self._child.send(signal.SIGSTOP)
         deadline = time.monotonic() + _STOP_SECONDS_MAX
-        while not _all_threads_stopped(self.pid):
+        while not self._child.is_stopped():
             if time.monotonic() > deadline:
                 raise ServerFailed(f"{self.name} did not freeze")
             time.sleep(_POLL_SECONDS)
@@ -310,6 +308,26 @@ class Server:
                 if failure.args[0] != _ER_NO_SUCH_THREAD:  # it may have ended by itself
                     raise
 
+    def _started(self) -> "Child | ServerContainer":
+        """Start mysqld as a process of this machine, or in a container of its image."""
+        if self.installation.image:
+            # Needs testcontainers, which only the extra dev brings.
+            from compose.containers.server_container import start_container
+
+            return start_container(
+                self._supervisor,
+                self.installation,
+                self._command(),
+                folder=self.folder,
+                output=self.error_log,
+            )
+        return self._supervisor.start(
+            self._command(),
+            folder=self.folder,
+            output=self.error_log,
+            environment=self.installation.environment,
+        )
+
     def _command(self) -> list[str]:
         return server_command(
             self.installation,
@@ -371,8 +389,3 @@ def free_port(address: str) -> int:
                 continue
             return port
     raise ServerFailed(f"no free port on {address} between {_PORTS.start} and {_PORTS.stop}")
-
-
-def _all_threads_stopped(pid: int) -> bool:
-    states = (path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat"))
-    return all(state.rsplit(")", 1)[1].split()[0] == "T" for state in states)

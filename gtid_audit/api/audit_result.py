@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gtid_audit.api.api_errors import InvalidRequest
 from gtid_audit.api.result_frames import arrow_of, pandas_of
 from gtid_audit.output import counted
-from gtid_audit.views.audit_results import AuditOutcome
+from gtid_audit.views.verdict_answers import VerdictAnswer
 from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict
 from topology.documents.records import AUDIT, FINDING, UNKNOWN
 
@@ -32,10 +32,10 @@ class AuditResult:
     verdict: Verdict
     audited_at: datetime | None
     clusters: tuple[ClusterAudit, ...]
-    _outcome: AuditOutcome = field(repr=False, compare=False)
+    _outcome: VerdictAnswer = field(repr=False, compare=False)
 
     @classmethod
-    def of_report(cls, report: "AuditReport", outcome: AuditOutcome) -> "AuditResult":
+    def of_report(cls, report: "AuditReport", outcome: VerdictAnswer) -> "AuditResult":
         """Return the result of a report; `outcome` writes its document."""
         return cls(report.verdict, report.audited_at, report.audits, outcome)
 

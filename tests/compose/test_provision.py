@@ -226,19 +226,19 @@ def test_names_that_are_no_programs(
 
 
 def test_a_server_by_path_runs(
-    installation97: Installation,
+    native97: Installation,
     mysql_clients: Clients,
     own_cache: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command = " ".join([*installation97.mysqld, '"$@"', *installation97.options])
+    command = " ".join([*native97.mysqld, '"$@"', *native97.options])
     monkeypatch.setenv("GTID_AUDIT_MYSQLD", str(_program(tmp_path / "mysqld", f"exec {command}")))
     client = " ".join([*mysql_clients.loader, str(mysql_clients.folder / "mysql")])
     monkeypatch.setenv("GTID_AUDIT_MYSQL", str(_program(tmp_path / "mysql", f'exec {client} "$@"')))
     given = provision.provision(provision.MODERN)
     assert given.provider == "GTID_AUDIT_MYSQLD"
-    assert given.version == installation97.version
+    assert given.version == native97.version
     with shapes.single(given) as single:
         assert single.client("SELECT 41 + 1;\n").stdout.split() == ["41", "+", "1", "42"]
 

@@ -21,6 +21,11 @@ OF_OTHERS = {
         *("--port", "--protocol", "--skip-comments", "--socket", "--user", "--vertical"),
     ),
     "ansible-inventory": ("--list",),
+    "docker": (
+        *("--cap-drop", "--file", "--project-name", "--read-only", "--rm", "--tag", "--tmpfs"),
+    ),
+    "kubectl": ("--filename", "--from-literal"),
+    "systemctl, journalctl": ("--now", "--unit"),
     "mysqld": ("--replicate-same-server-id", "--skip-log-bin"),
     "mysqldump": ("--no-data", "--set-gtid-purged", "--single-transaction"),
     "mysqlbinlog": ("--raw", "--read-from-remote-server"),

@@ -64,8 +64,8 @@ def assert_one_row(messages: dict[int, str]) -> None:
         assert (number, explain(text).title) == (number, title), text
 
 
-def test_the_messages_of_9_7(installation97: Installation) -> None:
-    messages = packaged(installation97)
+def test_the_messages_of_9_7(native97: Installation) -> None:
+    messages = packaged(native97)
     # Client errors and those of MariaDB (1927) are in no server's list.
     assert {each for each in NUMBERS if not 2000 <= each < 3000} - messages.keys() == {1927}
     assert_one_row(messages)

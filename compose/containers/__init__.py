@@ -1,0 +1,1 @@
+"""Docker: an engine, images made from Debian packages, and test servers in containers."""

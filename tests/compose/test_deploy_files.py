@@ -1,0 +1,238 @@
+"""The files of `deploy/`: each is read by the tool it is for, and calls options that exist.
+
+A tool that is not on this machine skips its test by name. The rest needs none.
+"""
+
+import ast
+import grp
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from compose.native.installation import ProviderMissing, require_tool
+from gtid_audit.cli import app
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+MANIFESTS = sorted(DEPLOY.glob("kubernetes/*.yaml"))
+UNITS = sorted(DEPLOY.glob("systemd/*"))
+KUBERNETES_VERSIONS = ("1.29", "1.33")
+_CALL = re.compile(r"gtid-audit(?:\", \")?\W+(audit|serve)\b(.*)")
+
+
+def tool(name: str, package: str) -> str:
+    try:
+        return require_tool(name, brought_by=f"apt-get install {package}", needed_for="deploy/")
+    except ProviderMissing as missing:
+        pytest.skip(f"provider missing: {missing}")
+
+
+def documents() -> list[dict[str, Any]]:
+    return [each for path in MANIFESTS for each in yaml.safe_load_all(path.read_text())]
+
+
+def of_kind(kind: str) -> dict[str, Any]:
+    (found,) = [each for each in documents() if each["kind"] == kind]
+    return found
+
+
+def commands() -> list[tuple[str, str, set[str]]]:
+    """Every call of gtid-audit: the file, the command, its options."""
+    found = []
+    for path in sorted(DEPLOY.rglob("*")):
+        if not path.is_file() or path.suffix == ".pyc":
+            continue
+        text = "\n".join(
+            line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")
+        )
+        for command, rest in _CALL.findall(text):
+            options = set(re.findall(r"--[a-z-]+", rest if path.suffix != ".conf" else text))
+            found.append((path.name, command, options))
+    serve = of_kind("Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+    options = {each.partition("=")[0] for each in serve if each.startswith("--")}
+    return [*found, ("deployment.yaml", serve[0], options)]
+
+
+def test_every_option_exists() -> None:
+    seen = {name for name, _, _ in commands()}
+    assert len(seen) == 7
+    helps = {name: CliRunner().invoke(app, [name, "--help"]).output for name in ("audit", "serve")}
+    for name, command, options in commands():
+        assert options, name
+        missing = {each for each in options if not re.search(rf"{each}\b", helps[command])}
+        assert not missing, (name, command)
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    analyze = tool("systemd-analyze", "systemd")
+    copies = []
+    for unit in UNITS:
+        copy = tmp_path / unit.name  # the program is not installed on this machine
+        copy.write_text(
+            unit.read_text().replace("/usr/local/bin/gtid-audit", shutil.which("true") or "")
+        )
+        copies.append(str(copy))
+    done = subprocess.run(
+        [analyze, "verify", *copies], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_the_timer_starts_a_unit_that_is_there() -> None:
+    timer = (DEPLOY / "systemd/gtid-audit.timer").read_text()
+    unit = re.search(r"^Unit=(.*)$", timer, re.MULTILINE)
+    assert unit is not None
+    assert (DEPLOY / "systemd" / unit[1]).exists()
+
+
+@pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Service"])
+def test_kubernetes_takes_the_manifests(kind: str, version: str) -> None:
+    kubernetes_validate = pytest.importorskip("kubernetes_validate")
+    kubernetes_validate.validate(of_kind(kind), version, strict=True)
+
+
+def test_the_service_monitor_finds_the_service() -> None:
+    """Its schema is the Prometheus Operator's, which no package at hand has: it is read here."""
+    monitor, service = of_kind("ServiceMonitor"), of_kind("Service")
+    assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
+    assert set(monitor["spec"]) == {"selector", "endpoints"}
+    wanted = monitor["spec"]["selector"]["matchLabels"]
+    assert wanted.items() <= service["metadata"]["labels"].items()
+    (endpoint,), (port,) = monitor["spec"]["endpoints"], service["spec"]["ports"]
+    assert set(endpoint) <= {"port", "path", "interval", "scrapeTimeout"}
+    assert endpoint["port"] == port["name"]
+    pod = of_kind("Deployment")["spec"]["template"]
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    assert port["targetPort"] in {each["name"] for each in pod["spec"]["containers"][0]["ports"]}
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
+def test_pods_have_no_rights_and_write_to_volumes_only(kind: str) -> None:
+    spec = of_kind(kind)["spec"]
+    pod = (spec["jobTemplate"]["spec"] if kind == "CronJob" else spec)["template"]["spec"]
+    user = pod["securityContext"]["runAsUser"]
+    assert f"USER {user}:{user}" in (ROOT / "compose/Dockerfile").read_text()
+    container = pod["containers"][0]["securityContext"]
+    assert container["readOnlyRootFilesystem"]
+    assert container["capabilities"] == {"drop": ["ALL"]}
+
+
+def scripts() -> dict[str, str]:
+    """The shell scripts around an audit, as the shell gets them."""
+    pod = of_kind("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    dag = ast.parse((DEPLOY / "airflow/gtid_audit_dag.py").read_text())
+    (command,) = [
+        ast.literal_eval(each.value)
+        for each in dag.body
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "COMMAND"
+    ]
+    return {"CronJob": pod["containers"][0]["args"][0], "DAG": command}
+
+
+@pytest.mark.parametrize("name", ["CronJob", "DAG"])
+@pytest.mark.parametrize(("status", "expected"), [(0, 0), (1, 0), (2, 2), (3, 3), (64, 64)])
+def test_a_warning_is_no_failure_and_everything_worse_is(
+    name: str, status: int, expected: int, tmp_path: Path
+) -> None:
+    program = tmp_path / "gtid-audit"
+    program.write_text(f"#!/bin/sh\nexit {status}\n")
+    program.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "FLEET": "f", "RUNS": "r"}
+    done = subprocess.run(["sh", "-c", scripts()[name]], env=environment, check=False, timeout=60)
+    assert done.returncode == expected
+
+
+def test_airflow_loads_the_dag(tmp_path: Path) -> None:
+    """Airflow's own environment may be named: its versions do not fit beside ours."""
+    python = os.environ.get("GTID_AUDIT_AIRFLOW_PYTHON", sys.executable)
+    program = (
+        "import sys; from importlib.util import find_spec\n"
+        "if find_spec('airflow') is None: sys.exit(77)\n"
+        "from airflow.dag_processing.dagbag import DagBag\n"
+        "bag = DagBag(sys.argv[1])\n"
+        "print(bag.import_errors, {name: dag.task_ids for name, dag in bag.dags.items()})\n"
+    )
+    environment = {"AIRFLOW_HOME": str(tmp_path), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+    done = subprocess.run(
+        [python, "-c", program, str(DEPLOY / "airflow")],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    if done.returncode == 77:
+        pytest.skip(
+            "provider missing: airflow; set GTID_AUDIT_AIRFLOW_PYTHON to a Python that has it"
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "{} {'gtid_audit': ['audit']}"
+
+
+def user() -> str:
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def group() -> str:
+    return grp.getgrgid(os.getegid()).gr_name
+
+
+def test_nagios_takes_the_definition(tmp_path: Path) -> None:
+    nagios = tool("nagios4", "nagios4-core")
+    (tmp_path / "rest.cfg").write_text(
+        "define host {\n host_name mysql-fleet\n address 127.0.0.1\n max_check_attempts 1\n}\n"
+        "define service {\n name generic-service\n register 0\n check_period all\n"
+        " notifications_enabled 0\n}\n"
+        "define contact {\n contact_name c\n host_notifications_enabled 0\n"
+        " service_notifications_enabled 0\n host_notification_period all\n"
+        " service_notification_period all\n host_notification_commands check_gtid_audit\n"
+        " service_notification_commands check_gtid_audit\n}\n"
+        "define timeperiod {\n timeperiod_name all\n alias all\n sunday 00:00-24:00\n}\n"
+    )
+    main = tmp_path / "nagios.cfg"
+    main.write_text(
+        f"cfg_file={DEPLOY}/nagios/gtid-audit.cfg\ncfg_file={tmp_path}/rest.cfg\n"
+        f"nagios_user={user()}\nnagios_group={group()}\n"
+        f"log_file={tmp_path}/log\ncheck_result_path={tmp_path}\ntemp_path={tmp_path}\n"
+    )
+    done = subprocess.run(
+        [nagios, "-v", main], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert re.search(r"Total Errors: +0$", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_icinga_takes_the_definition(tmp_path: Path) -> None:
+    icinga = tool("icinga2", "icinga2-bin")
+    main = tmp_path / "icinga2.conf"
+    main.write_text(
+        'include <itl>\nobject Host "fleet" { check_command = "dummy"\n vars.gtid_clusters = [ "a" ] }\n'
+        f'include "{DEPLOY}/icinga/gtid-audit.conf"\n'
+    )
+    done = subprocess.run(
+        [
+            icinga,
+            "daemon",
+            "-C",
+            "-c",
+            str(main),
+            f"-DDataDir={tmp_path}",
+            f"-DCacheDir={tmp_path}",
+        ],
+        env={**os.environ, "ICINGA2_USER": user(), "ICINGA2_GROUP": group()},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"Instantiated 1 Service", done.stdout), done.stdout

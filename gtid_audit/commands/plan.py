@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,10 @@ from gtid_audit.commands.options import (
 )
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import progress, warn, write_json
+
+if TYPE_CHECKING:
+    from gtid_audit.operands.cluster_to_read import ClusterToRead
+    from topology.policy import Policy
 
 Dsns = Annotated[
     tuple[str, str] | None,
@@ -78,8 +82,7 @@ def plan(
     Exit status: 0 the steps cover every warning and critical finding (of those selected with
     --finding), or there is none; 1 at least one has no steps; 3 something could not be read.
     """
-    from gtid_audit.operands.cluster_of_dsns import pair_to_read, policy_of
-    from gtid_audit.operands.load_fleet import cluster_to_read
+    from gtid_audit.operands.cluster_of_dsns import policy_of
     from gtid_audit.operands.scope_of_definitions import flags_of, scope_of
     from gtid_audit.tasks.audited_cluster import read_and_audit
     from gtid_audit.tasks.plan_again import PlanRequest, command_line, repeatable, wanted_by
@@ -89,13 +92,8 @@ def plan(
     earlier = wanted_by(again) if again is not None else PlanRequest()
     flags = _flags(ask_password, timeout, content, allow_uuid, accepted)
     _check(pair, fleet, cluster, is_of_pair=any(not each.endswith("content") for each in flags))
-    if pair is not None:
-        seconds, policy = seconds_of(timeout), policy_of(allow_uuid or (), accepted or ())
-        to_read = pair_to_read(*pair, ask=ask_password, seconds_max=seconds, policy=policy)
-    else:
-        assert fleet is not None, "one of the two was given"
-        assert cluster is not None, "given with the fleet file"
-        to_read = cluster_to_read(fleet, cluster)
+    policy = policy_of(allow_uuid or (), accepted or ())
+    to_read = _cluster(pair, fleet, cluster, ask=ask_password, timeout=timeout, policy=policy)
     with progress() as line:
         is_wanted = to_read.policy.definitions if definitions is None else definitions
         scope = scope_of(table, database)
@@ -119,6 +117,26 @@ def plan(
 
         show_plan(planned.plan, read.audit, files=files)
     return planned.status
+
+
+def _cluster(
+    pair: tuple[str, str] | None,
+    fleet: Path | None,
+    cluster: str | None,
+    *,
+    ask: bool,
+    timeout: str | None,
+    policy: "Policy",
+) -> "ClusterToRead":
+    """Return the cluster that the operands select; `policy` is that of a pair."""
+    from gtid_audit.operands.cluster_of_dsns import pair_to_read
+    from gtid_audit.operands.load_fleet import cluster_to_read
+
+    if pair is not None:
+        return pair_to_read(*pair, ask=ask, seconds_max=seconds_of(timeout), policy=policy)
+    assert fleet is not None, "one of the two was given"
+    assert cluster is not None, "given with the fleet file"
+    return cluster_to_read(fleet, cluster)
 
 
 def _check(

@@ -76,7 +76,7 @@ def test_a_command_that_connects_has_the_options_of_its_siblings(name: str) -> N
     assert missing == set(EXCEPTIONS[name])
 
 
-@pytest.mark.parametrize("name", OFFLINE)
+@pytest.mark.parametrize("name", sorted(OFFLINE))
 def test_a_command_that_connects_to_nothing_asks_for_no_password(name: str) -> None:
     assert not COMMANDS[name].has_option("--ask-password")
 

@@ -6,7 +6,8 @@
 # Passwords come from secret files and go to the servers by standard input, never by arguments.
 set -eu
 
-MYSQL_PWD=$(cat /run/secrets/root)
+secrets=${SECRETS_FOLDER:-/run/secrets}
+MYSQL_PWD=$(cat "$secrets/root")
 export MYSQL_PWD
 
 run() { # run HOST < statements
@@ -17,8 +18,8 @@ quoted() { # quoted FILE: its content as an SQL string
     printf "'%s'" "$(sed "s/\\\\/\\\\\\\\/g; s/'/''/g" "$1")"
 }
 
-replication_password=$(quoted /run/secrets/replication)
-auditor_password=$(quoted /run/secrets/auditor_password)
+replication_password=$(quoted "$secrets/replication")
+auditor_password=$(quoted "$secrets/auditor_password")
 
 # Accounts are made on each server by itself, outside its binary log: they are not to replicate.
 prepare() { # prepare HOST

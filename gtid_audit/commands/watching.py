@@ -4,9 +4,11 @@
    every other form, each answer follows the one before.
 2. An audit that fails shows UNKNOWN with the reason, and the next one follows. Only a usage problem
    of the first audit ends the command: it would fail in the same way again.
-3. Ctrl-C ends with the exit status of the last audit that was shown.
+3. Ctrl-C ends with the exit status of the last audit that was shown, also where a shell started
+   the command in the background with SIGINT ignored.
 """
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from shutil import get_terminal_size
@@ -53,6 +55,7 @@ def _watch_seconds(text: str | None) -> float | None:
 
 
 def _watched(audit: AuditOnce, say: Say, *, seconds: float, form: OutputForm) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     paints = form is OutputForm.TEXT and sys.stdout.isatty()
     status: int | None = None
     try:

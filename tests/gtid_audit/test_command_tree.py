@@ -47,7 +47,7 @@ EXCEPTIONS: Final[dict[str, dict[str, str]]] = {
     },
 }
 OFFLINE: Final = {
-    *("history", "explain", "completion", "man", "binlog cover"),
+    *("history", "explain", "completion", "man", "monitoring", "binlog cover"),
     *(name for name in COMMANDS if name.startswith("sets ")),
     *("binlog schema list", "binlog schema delete"),
     *("repair state", "repair list", "repair stop"),

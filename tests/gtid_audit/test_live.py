@@ -332,22 +332,25 @@ def test_the_stacks_set_up_script_makes_a_pair_the_auditor_finds_well(
         f"case $host in db1) port={pair97.a.port};; db2) port={pair97.b.port};; esac\n"
         "sed"
         + "".join(
-            f" -e \"s/SOURCE_HOST = '{name}'/SOURCE_HOST='127.0.0.1',SOURCE_PORT={server.port}/\""
+            f" -e \"s/SOURCE_HOST = '{name}.replication'/SOURCE_HOST='127.0.0.1',SOURCE_PORT={server.port}/\""
+            f" -e \"s/WHERE HOST = '{name}.replication'/WHERE PORT = {server.port}/\""
             for name, server in servers.items()
         )
         + f" | {' '.join(mysql_clients.command('mysql'))}"
         ' --host=127.0.0.1 --protocol=TCP --port=$port "$@"\n'
     )
     (tmp_path / "mysql").chmod(0o755)
+    passwords = {"root": "", "replication": "it's \\ odd", "auditor_password": SECRET}
+    for name, password in passwords.items():
+        (tmp_path / name).write_text(password)
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "REPLICATION_PASSWORD": "it's \\ odd",
-        "GTID_AUDIT_PASSWORD": SECRET,
+        "SECRETS_FOLDER": str(tmp_path),
     }
     for attempt in ("once", "again"):
         done = subprocess.run(
-            ["sh", str(COMPOSE / "mysql" / "init.sh")],
+            ["sh", str(COMPOSE / "mysql" / "init.sh"), "pair", "db1", "db2"],
             env=environment,
             capture_output=True,
             text=True,

@@ -141,7 +141,7 @@ def test_a_password_is_asked_for_once(
         if next(pauses, 1):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("gtid_audit.operands.cluster_of_dsns.ask_password", prompt)
+    monkeypatch.setattr("gtid_audit.operands.user_accounts.ask_password", prompt)
     monkeypatch.setattr(watching, "sleep", pause)
     options = ("--ask-password", "--timeout", "1", "--watch", "9", "--format", "plugin")
     assert run((*command, *DEAD, *options)) == 3

@@ -17,6 +17,7 @@ from tests.repair.cases import a_finding
 from tests.snapshots import with_facts
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
+from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.policy import Policy
 from topology.readings.history_evidence import LogSearch
 from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
@@ -91,9 +92,11 @@ def written(
     """Return the simulated servers as the rules get them."""
     seen: list[ClusterSnapshot] = []
 
-    def audit(snapshot: ClusterSnapshot, policy: Policy) -> ClusterAudit:
+    def audit(
+        snapshot: ClusterSnapshot, policy: Policy, *, kept: KeptResults = NOTHING_KEPT
+    ) -> ClusterAudit:
         seen.append(snapshot)
-        return audit_cluster(snapshot, policy)
+        return audit_cluster(snapshot, policy, kept=kept)
 
     monkeypatch.setattr("repair.audit_after_plan.audit_cluster", audit)
     audit_after(read, POLICY, started=begun, model=then)

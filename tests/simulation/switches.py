@@ -103,7 +103,9 @@ SWITCHES: dict[str, Switch] = {
         "before = GtidSet()",
     ),
     "own-server-id-in-the-logs": Switch(
-        former_ids._ids_in_logs, "if server.history_evidence is not None", "if False"
+        inspect.unwrap(former_ids._ids_in_logs),
+        "if server.history_evidence is not None",
+        "if False",
     ),
     "content-needs-a-decision": Switch(
         undecided._needs_decision, "if not content.needing_decision(wanted):", "if True:"
@@ -121,7 +123,7 @@ SWITCHES: dict[str, Switch] = {
         channel_procedures._unchanged, "if executed else ()", "if False else ()"
     ),
     "nothing-is-delivered-to-be-skipped": Switch(
-        invariants.nothing_is_skipped, "if server.skips_next and (", "if False and ("
+        invariants.nothing_is_skipped, "if not server.skips_next:", "if True:"
     ),
     "an-emptied-server-gets-nothing-else": Switch(
         emptied_servers.nothing_on_an_emptied_server, "if is_emptied(server, before):", "if False:"
@@ -194,7 +196,7 @@ def off(name: str) -> Iterator[None]:
     namespace: dict[str, Any] = {}
     exec(compile(changed, f"<{name}>", "exec"), function.__globals__, namespace)
     before = function.__code__
-    function.__code__ = namespace[function.__name__].__code__
+    function.__code__ = inspect.unwrap(namespace[function.__name__]).__code__
     try:
         yield
     finally:

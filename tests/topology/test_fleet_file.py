@@ -1,4 +1,5 @@
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from topology.adapters.inventory.account_files import AccountFiles
 from topology.adapters.inventory.accounts import AccountSource
 from topology.adapters.inventory.fleet import Fleet
 from topology.adapters.inventory.fleet_file import load_fleet, load_roster, parse_fleet
+from topology.adapters.inventory.option_file import OptionFile, read_option_file
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.readings.target import Secret, ServerTarget, SslMode
 
@@ -272,19 +274,23 @@ def test_problems_are_sorted_by_place_and_said_once() -> None:
 def test_an_option_file_is_read_once_for_all_of_its_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[str] = []
+    path = tmp_path / "my.cnf"
+    path.write_text("[client]\nuser=filed\npassword=hidden\n")
+    path.chmod(0o600)
+    calls: list[Path] = []
 
-    def counted(file: str, **_: object) -> tuple[str, Secret]:
+    def counted(file: Path, *, check: Callable[[Path], None]) -> OptionFile:
         calls.append(file)
-        return "filed", Secret("hidden")
+        return read_option_file(file, check=check)
 
-    monkeypatch.setattr("topology.adapters.inventory.accounts.account_from_option_file", counted)
+    monkeypatch.setattr("topology.adapters.inventory.account_files.read_option_file", counted)
     servers = "".join(f"\n      - {{name: n{i}, host: h{i}}}" for i in range(50))
     text = (
-        f"defaults: {{password: {{option_file: f}}}}\nclusters:\n  - name: c\n    servers:{servers}"
+        f"defaults: {{password: {{option_file: {path}}}}}\nclusters:\n  - name: c\n    servers:"
+        f"{servers}"
     )
     assert {target.user for target in fleet(text).clusters[0].targets} == {"filed"}
-    assert calls == ["f"]
+    assert calls == [path]
 
 
 def test_credentials_from_an_option_file(tmp_path: Path) -> None:

@@ -161,6 +161,19 @@ OF_THE_AUDIT: Final = (
         to_do="Read the log of `gtid-audit serve`. The metrics show the last audit that finished.",
     ),
     Alert(
+        name="GtidAuditConfiguration",
+        expr="gtid_audit_configuration_loaded == 0",
+        series="gtid_audit_configuration_loaded",
+        wait="5m",
+        kept="",
+        severity="warning",
+        summary="{{ $labels.instance }}: gtid-audit could not load its files again",
+        description="The fleet file, the tokens or the certificate have an error. What was loaded"
+        " before is in use: clusters that were added since are not watched. /readyz of gtid-audit"
+        " shows the reason.",
+        to_do="Read `/readyz`, correct the file, and send SIGHUP to `gtid-audit serve`.",
+    ),
+    Alert(
         name="GtidAuditSlow",
         expr="gtid_audit_audit_duration_seconds > gtid_audit_interval_seconds",
         series="gtid_audit_audit_duration_seconds - gtid_audit_interval_seconds",

@@ -210,7 +210,7 @@ def test_a_file_that_cron_does_not_write_any_more_alerts(
 def test_the_other_alerts_on_the_audit(programs: MonitoringPrograms, tmp_path: Path) -> None:
     never, absent = of_the_audit("GtidAuditNeverFinished"), of_the_audit("GtidAuditAbsent")
     failing, slow = of_the_audit("GtidAuditFailing"), of_the_audit("GtidAuditSlow")
-    near = of_the_audit("GtidAuditDeadlineNear")
+    near, loaded = of_the_audit("GtidAuditDeadlineNear"), of_the_audit("GtidAuditConfiguration")
     build = series("gtid_audit_build_info", "_x10 1x60 _x30", version="1.0")
     late = {"cluster": "shop", "code": "E1", "severity": "warning", **PLACE}
     nothing = {
@@ -246,6 +246,14 @@ def test_the_other_alerts_on_the_audit(programs: MonitoringPrograms, tmp_path: P
                 at(20, slow),
                 at(35, slow, filled_in(slow, "1m 30s", cluster="shop")),
                 at(50, slow),
+            ],
+        },
+        {
+            "input_series": [series("gtid_audit_configuration_loaded", "1x10 0x20 1x20")],
+            "alert_rule_test": [
+                at(14, loaded),
+                at(20, loaded, expected(loaded, "0")),
+                at(35, loaded),
             ],
         },
         {

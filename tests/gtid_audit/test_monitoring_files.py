@@ -11,6 +11,7 @@ from gtid_audit.monitoring.alert_table import OF_THE_AUDIT, alerts, name_of
 from gtid_audit.monitoring.monitoring_files import FILES, monitoring_files
 from gtid_audit.monitoring.runbook_page import runbook_page
 from gtid_audit.service.metrics import METRICS
+from gtid_audit.service.procedure_metrics import SERVICE_METRICS
 from topology.catalogue.verdict_table import CATALOGUE
 
 RULES = "prometheus/gtid-audit.rules.yml"
@@ -29,7 +30,7 @@ def test_alerts_use_metrics_and_labels_that_exist() -> None:
     for alert in alerts():
         names = set(re.findall(r"gtid_audit_\w+", alert.expr))
         assert names
-        assert names <= METRICS.keys(), alert.name
+        assert names <= METRICS.keys() | SERVICE_METRICS.keys(), alert.name
         for metric, braces in re.findall(r"(gtid_audit_\w+)\{([^}]*)\}", alert.expr):
             assert set(re.findall(r"(\w+)!?=", braces)) <= set(METRICS[metric].labels), alert.name
         assert alert.severity in {"", "warning", "critical"}

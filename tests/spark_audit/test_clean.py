@@ -240,7 +240,7 @@ ODD: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.long
+@pytest.mark.slow  # ten seconds: make nightly
 def test_no_single_odd_field_is_passed_over() -> None:
     """Every field of a clean pair, in one reading or both, with every odd value that fits."""
     world = World(SHAPES["pair"], random.Random(3))

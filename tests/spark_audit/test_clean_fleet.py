@@ -76,7 +76,7 @@ def test_company_and_order_change_nothing(
     assert alone == of_names
 
 
-@pytest.mark.long
+@pytest.mark.slow  # make nightly
 def test_batches_are_cut_between_clusters(
     clusters: dict[str, list[Record]], expected: list[Record]
 ) -> None:

@@ -218,7 +218,7 @@ def _runways(facts: ClusterFacts) -> Iterator[tuple[Place, float]]:
     """Yield for how long servers keep what others need; of a channel without need, the next ones.
 
     Seconds from the end of the reading to the earliest deletion. Negative: the next rotation of
-    the log deletes it.
+    the log deletes it. 0: it is deleted already, and the source refuses the channel (P1).
     """
     ended = facts.snapshot.read_ended
     if ended is None:
@@ -238,7 +238,15 @@ def _runways(facts: ClusterFacts) -> Iterator[tuple[Place, float]]:
             seconds = _without_deadline(server)
         # NaN wins: the other need of the same place may be the shorter one.
         found[place] = seconds if place not in found else _shorter(found[place], seconds)
+    found |= {_ends(edge): 0.0 for edge in facts.edges if _is_gone(facts, edge)}
     yield from sorted(found.items())
+
+
+def _is_gone(facts: ClusterFacts, edge: EdgeFacts) -> bool:
+    """Return whether the source has purged what a channel with auto-position has yet to receive."""
+    purged = facts.last[edge.source].gtid_purged or GtidSet()
+    has = (facts.last[edge.replica].gtid_executed or GtidSet()) | edge.channel.gtid_retrieved
+    return edge.channel.auto_position and bool(purged - has)
 
 
 def _without_deadline(server: ServerSnapshot) -> float:

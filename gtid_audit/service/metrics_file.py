@@ -32,8 +32,8 @@ def require_metrics_file(path: Path, engine: Engine) -> None:
         raise UsageProblem("--write-metrics is for --engine local")
     if not path.absolute().parent.is_dir():
         raise UsageProblem(f"{path}: no such directory")
-    if path.is_dir():
-        raise UsageProblem(f"{path}: is a directory")
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise UsageProblem(f"{path}: not a regular file: the file of metrics replaces its place")
 
 
 def write_metrics(outcome: VerdictAnswer, policy: Policy, path: Path) -> None:

@@ -4,8 +4,10 @@ from typing import Final
 from uuid import UUID
 
 import pymysql
+from pymysql.constants import ER
 
-from binlog.quoting import quote_string
+from binlog.adapters.server_errors import server_words
+from binlog.quoting import quote_identifier, quote_string
 from gtid import GtidSet
 from repair.data_check.checked_tables import SYSTEM_SCHEMAS, CheckedTable, tables_from
 from repair.data_check.part_queries import SESSION
@@ -14,6 +16,9 @@ from topology.adapters.connection import Connection, connect
 from topology.adapters.status import parse_owned
 from topology.readings.target import ServerTarget
 
+_DENIED: Final = frozenset(
+    {ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR}
+)
 _SETS: Final = "SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed"
 _NOT_OURS: Final = ", ".join(map(quote_string, SYSTEM_SCHEMAS))
 # Aliases, because the names of these columns are upper case since 8.0.
@@ -88,6 +93,25 @@ class CheckedServer:
         """Return how many threads of the server are running."""
         row = only_row(self.rows("SHOW GLOBAL STATUS LIKE 'Threads_running'", "Value"), "status")
         return int(row["Value"])
+
+    def hides(self, schema: str, name: str) -> str:
+        """Return why the account does not see a whole table; "" if it does, or there is none.
+
+        information_schema leaves out what an account may not see, without an error.
+        """
+        table = f"{quote_identifier(schema)}.{quote_identifier(name)}"
+        try:
+            self.rows(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608 - quoted
+        except pymysql.ProgrammingError as error:
+            return "" if error.args[0] == ER.NO_SUCH_TABLE else self._denied(error)
+        except pymysql.OperationalError as error:
+            if error.args[0] not in _DENIED:
+                raise
+            return self._denied(error)
+        return ""
+
+    def _denied(self, error: pymysql.MySQLError) -> str:
+        return f"{self.name} does not show all of it to this account ({server_words(error)})"
 
     def close(self) -> None:
         """Close the connection, if any."""

@@ -16,7 +16,7 @@ unsettled, not different.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,10 +38,10 @@ from repair.data_check.checked_data import (
 )
 from repair.data_check.checked_tables import (
     SYSTEM_SCHEMAS,
-    CheckedColumn,
     CheckedTable,
     TablePair,
     common_key,
+    definition_of,
     unlike_columns,
 )
 from repair.data_check.part_comparison import PartOutcome, RowDigests, compared, confirmed
@@ -179,10 +179,16 @@ class _Check:
 
     def run(self, scope: CheckScope, done: Sequence[CheckedPart]) -> list[CheckedTableResult]:
         """Compare the tables of a scope. Raises pymysql.MySQLError: no table could be listed."""
-        left, right = (
-            {place: each for place, each in side.tables().items() if scope.has(place)}
-            for side in (self._left, self._right)
-        )
+        left, right = self._tables(scope)
+        behind = ""
+        if left.keys() != right.keys():
+            # A CREATE or DROP may be on its way.
+            try:
+                self._await(self._right, self._left.executed(), of=self._left)
+                self._await(self._left, self._right.executed(), of=self._right)
+            except StillBehind as problem:
+                behind = str(problem)
+            left, right = self._tables(scope)
         named = scope.tables - left.keys() - right.keys()
         if named:
             missing = ", ".join(f"{schema}.{name}" for schema, name in sorted(named))
@@ -193,7 +199,9 @@ class _Check:
             result = CheckedTableResult(*place)
             results.append(result)
             if place not in right or place not in left:
-                result.missing_on = (self._right if place in left else self._left).name
+                side = self._right if place in left else self._left
+                result.unread = behind or side.hides(*place)
+                result.missing_on = "" if result.unread else side.name
                 continue
             self._table_of = f"table {number} of {len(places)}"
             try:
@@ -202,6 +210,13 @@ class _Check:
                 result.unread = server_words(error)
         return results
 
+    def _tables(self, scope: CheckScope) -> list[dict[tuple[str, str], CheckedTable]]:
+        """Return the tables of a scope on each server."""
+        return [
+            {place: each for place, each in side.tables().items() if scope.has(place)}
+            for side in (self._left, self._right)
+        ]
+
     def _compare(
         self,
         result: CheckedTableResult,
@@ -209,7 +224,12 @@ class _Check:
         right: CheckedTable,
         done: Sequence[CheckedPart],
     ) -> None:
-        result.unread = unlike_columns(left, right) or _unreadable(left, right)
+        hidden = (side.hides(*left.place) for side in (self._left, self._right))
+        result.unread = (
+            next(filter(None, hidden), "")
+            or unlike_columns(left, right)
+            or _unreadable(left, right)
+        )
         if result.unread:
             return
         pair = TablePair(left, right, common_key(left, right))
@@ -219,12 +239,12 @@ class _Check:
                 f" {max(left.rows_about, right.rows_about):,} rows"
             )
             return
-        for part in done:
-            if (part.schema, part.table, part.key) == (*left.place, _name_of_key(pair)):
-                result.add(part)
+        same = [part for part in done if _is_of(part, pair)]
+        for part in same:
+            result.add(part)
         if result.is_whole:
             return
-        lower = _resumed_at(left, pair, done)
+        lower = same[-1].upper if same else None
         for part in self._parts(pair, lower):
             self._record(part)
             result.add(part)
@@ -263,7 +283,12 @@ class _Check:
             for side, table in ((self._left, pair.left), (self._right, pair.right))
         )
         part = CheckedPart(
-            *pair.left.place, _name_of_key(pair), bounds.upper, ours.rows, PartState.SAME
+            *pair.left.place,
+            key=_name_of_key(pair),
+            upper=bounds.upper,
+            definition=definition_of(pair),
+            rows=ours.rows,
+            state=PartState.SAME,
         )
         if ours.unread_rows or theirs.unread_rows:
             why = (
@@ -339,14 +364,14 @@ class _Check:
         if pair.key is None:
             checksum = self._checksum(side, table, pair, bounds)
             return {(): f"{checksum.rows} {checksum.sums}"}
-        query = rows_query(table, pair.key, bounds, _columns(pair))
+        query = rows_query(table, pair.key, bounds, pair.left.columns)
         rows = side.rows(query, "row_digest")
         return {key_from(dict(row), pair.key): str(row["row_digest"]) for row in rows}
 
     def _checksum(
         self, side: CheckedServer, table: CheckedTable, pair: TablePair, bounds: PartBounds
     ) -> PartChecksum:
-        query = checksum_query(table, pair.key, bounds, _columns(pair))
+        query = checksum_query(table, pair.key, bounds, pair.left.columns)
         return checksum_from(dict(only_row(side.rows(query, "row_count"), query)))
 
     def _wait_while_busy(self) -> None:
@@ -354,11 +379,6 @@ class _Check:
             while (running := side.threads_running()) > self._limits.threads_running_max:
                 self._say(f"{side.name} runs {running} threads: waiting")
                 time.sleep(1)
-
-
-def _columns(pair: TablePair) -> Sequence[CheckedColumn]:
-    """Return the columns in the order of the first server, which both queries use."""
-    return pair.left.columns
 
 
 def _name_of_key(pair: TablePair) -> str:
@@ -372,13 +392,7 @@ def _unreadable(left: CheckedTable, right: CheckedTable) -> str:
     return "" if left.columns else "it has no column that is stored"
 
 
-def _resumed_at(
-    table: CheckedTable, pair: TablePair, done: Iterable[CheckedPart]
-) -> KeyValues | None:
-    """Return the key up to which an earlier run compared a table."""
-    name = _name_of_key(pair)
-    upper = None
-    for part in done:
-        if (part.schema, part.table, part.key) == (*table.place, name):
-            upper = part.upper
-    return upper
+def _is_of(part: CheckedPart, pair: TablePair) -> bool:
+    """Return whether an earlier run compared this part of the table as it is defined now."""
+    found = (part.schema, part.table, part.key, part.definition)
+    return found == (*pair.left.place, _name_of_key(pair), definition_of(pair))

@@ -36,6 +36,7 @@ class CheckedPart:
     table: str
     key: str  # the name of the key; "": the table has none, and this part is all of it
     upper: KeyValues | None  # None: the table's last part
+    definition: str  # of the table when it was compared: another one makes the part worthless
     rows: int  # on the first server
     state: PartState
     different: int = 0  # rows

@@ -10,6 +10,7 @@ Pure: rows of information_schema in, tables out.
 3. A virtual column is not compared: no row stores it.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -40,7 +41,7 @@ class ValueKind(Enum):
     """How a column's value becomes text that is equal exactly if the values are."""
 
     PLAIN = "plain"  # the text that the server shows
-    TEXT = "text"  # characters, whatever their character set is
+    TEXT = "text"  # characters, as the bytes that are stored
     LARGE = "large"  # the same, of any length: its digest
     RAW = "raw"  # bytes
     APPROXIMATE = "approximate"  # all digits of a FLOAT or DOUBLE
@@ -64,6 +65,11 @@ class CheckedColumn:
         if self.data_type in _APPROXIMATE:
             return ValueKind.APPROXIMATE
         return ValueKind.TEXT if self.collation else ValueKind.PLAIN
+
+    @property
+    def character_set(self) -> str:
+        """Return the character set of its collation; "" if it has none."""
+        return self.collation.partition("_")[0]
 
     @property
     def can_be_key(self) -> bool:
@@ -152,7 +158,7 @@ def _keys(
     usable = {
         str(each["column_name"])
         for each in columns
-        if each["is_nullable"] == "NO" and _column(each).can_be_key
+        if each["is_nullable"] == "NO" and _column(each).can_be_key and not _is_virtual(each)
     }
     found: list[ReadingKey] = []
     for name, parts in groupby(rows, key=lambda row: str(row["index_name"])):
@@ -175,6 +181,16 @@ class TablePair:
     key: ReadingKey | None  # None: in one part
 
 
+def definition_of(pair: TablePair) -> str:
+    """Return a short text that differs if the columns of one of the two tables do."""
+    columns = [
+        (each.name, each.data_type, each.collation)
+        for table in (pair.left, pair.right)
+        for each in table.columns
+    ]
+    return hashlib.sha256(repr(columns).encode()).hexdigest()[:16]
+
+
 def common_key(left: CheckedTable, right: CheckedTable) -> ReadingKey | None:
     """Return the first key of the left table by which both servers order rows alike, or None."""
     for key in left.keys:
@@ -188,6 +204,15 @@ def common_key(left: CheckedTable, right: CheckedTable) -> ReadingKey | None:
     return None
 
 
+# Their bytes are the same for the same characters.
+_UNICODE: Final = frozenset({"utf8", "utf8mb3", "utf8mb4"})
+
+
+def _characters(column: CheckedColumn) -> str:
+    """Return a column's character set, the forms of UTF-8 as one."""
+    return "utf8mb4" if column.character_set in _UNICODE else column.character_set
+
+
 def unlike_columns(left: CheckedTable, right: CheckedTable) -> str:
     """Return why the columns of a table cannot be compared on the two servers; "" if they can."""
     here = {each.name: each for each in left.columns}
@@ -199,4 +224,8 @@ def unlike_columns(left: CheckedTable, right: CheckedTable) -> str:
         for name in here
         if here[name].data_type != there[name].data_type
     ]
-    return f"columns have other types: {', '.join(other)}" if other else ""
+    if other:
+        return f"columns have other types: {', '.join(other)}"
+    unlike = [name for name in here if _characters(here[name]) != _characters(there[name])]
+    # A conversion may make two characters one.
+    return f"columns have other character sets: {', '.join(unlike)}" if unlike else ""

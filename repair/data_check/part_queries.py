@@ -11,12 +11,14 @@ SHA-256. A sum does not depend on the order of rows, and counts a row that is th
 table without a key may have it; XOR would not. MD5() and SHA1() are no longer built in since 9.6.
 
 Each value becomes hexadecimal digits, or "-" for NULL, and the values of a row are joined with
-commas: two rows with different values never have the same text. Characters are converted to
-utf8mb4 first, so the character set does not matter. If a row's text is longer than
-max_allowed_packet, the server computes NULL; such rows are counted as `unread_rows`.
+commas: two rows with different values never have the same text. Characters are compared as the
+bytes that are stored, which no conversion can make equal; tables whose columns have other character
+sets are not compared (checked_tables.py). If a row's text is longer than max_allowed_packet, the
+server computes NULL; such rows are counted as `unread_rows`.
 
-The values of a bound are read as text and written as literals by binlog/quoting.py. A text is
-compared by the column's own collation.
+The values of a bound are read as text, characters and bytes in hexadecimal, and written as
+literals. A literal of characters has the column's character set, and is compared by the column's
+own collation.
 """
 
 from collections.abc import Sequence
@@ -28,6 +30,12 @@ from repair.data_check.checked_tables import CheckedColumn, CheckedTable, Readin
 
 _DIGITS: Final = 15  # hexadecimal digits: 60 bits, which a sum of 2**60 rows would not overflow
 KEY_PREFIX: Final = "key_"
+# How the characters of a key are shown to a reader; of other character sets, the bytes are shown.
+_CODECS: Final = {
+    **dict.fromkeys(("utf8", "utf8mb3", "utf8mb4"), "utf-8"),
+    "latin1": "cp1252",
+    "ascii": "ascii",
+}
 
 # A key's values as text, in the order of its columns.
 KeyValues = tuple[str, ...]
@@ -112,14 +120,15 @@ def shown_key(table: CheckedTable, key: ReadingKey | None, values: KeyValues) ->
     """Return a key's values for a reader: characters as they are, bytes as 0x…."""
     if key is None:
         return ()
-    kinds = (table.column(name).kind for name in key.columns)
-    return tuple(_readable(kind, value) for kind, value in zip(kinds, values, strict=True))
+    columns = map(table.column, key.columns)
+    return tuple(_readable(each, value) for each, value in zip(columns, values, strict=True))
 
 
-def _readable(kind: ValueKind, value: str) -> str:
-    if kind is ValueKind.TEXT:
-        return bytes.fromhex(value).decode()
-    return f"0x{value}" if kind is ValueKind.RAW else value
+def _readable(column: CheckedColumn, value: str) -> str:
+    codec = _CODECS.get(column.character_set)
+    if column.kind is ValueKind.TEXT and codec is not None:
+        return bytes.fromhex(value).decode(codec, "backslashreplace")
+    return f"0x{value}" if column.kind in (ValueKind.TEXT, ValueKind.RAW) else value
 
 
 # -- parts of statements --------------------------------------------------------------------------
@@ -174,7 +183,7 @@ def _literal(column: CheckedColumn, value: str) -> str:
     if column.kind is ValueKind.RAW:
         return f"x'{bytes.fromhex(value).hex()}'"
     if column.kind is ValueKind.TEXT:
-        return quote_string(bytes.fromhex(value).decode())
+        return f"_{column.character_set} x'{bytes.fromhex(value).hex()}'"
     if column.data_type in ("date", "datetime", "time", "timestamp"):
         return quote_string(value)
     return _number(value)
@@ -205,8 +214,10 @@ def _row_text(columns: Sequence[CheckedColumn]) -> str:
 
 def _value(column: CheckedColumn) -> str:
     name = quote_identifier(column.name)
+    if column.data_type == "json":
+        return f"SHA2(CAST({name} AS CHAR CHARACTER SET utf8mb4), 256)"
     if column.kind is ValueKind.LARGE:
-        return f"SHA2(CONVERT({name} USING utf8mb4), 256)"
+        return f"SHA2(CAST({name} AS BINARY), 256)"
     if column.kind is ValueKind.RAW and column.data_type not in ("binary", "varbinary", "bit"):
         return f"SHA2({name}, 256)"
     if column.kind is ValueKind.APPROXIMATE:
@@ -216,14 +227,10 @@ def _value(column: CheckedColumn) -> str:
 
 
 def _hex(column: CheckedColumn) -> str:
-    name = quote_identifier(column.name)
-    if column.kind is ValueKind.RAW:
-        return f"HEX({name})"
+    if column.kind in (ValueKind.RAW, ValueKind.TEXT):
+        return f"HEX({quote_identifier(column.name)})"
     return f"HEX({_shown(column)})"
 
 
 def _shown(column: CheckedColumn) -> str:
-    name = quote_identifier(column.name)
-    if column.kind is ValueKind.TEXT:
-        return f"CONVERT({name} USING utf8mb4)"
-    return f"CAST({name} AS CHAR CHARACTER SET utf8mb4)"
+    return f"CAST({quote_identifier(column.name)} AS CHAR CHARACTER SET utf8mb4)"

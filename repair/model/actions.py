@@ -48,6 +48,8 @@ class InjectEmpty:
     # Only because their rows are present already: a downstream server that lost them needs their
     # content.
     rows_are_there: bool = False
+    # Those rows, as the transactions left them: the script looks at them again.
+    rows: tuple[NetRow, ...] = ()
     # What must be executed before. If it is not, the rows would stay and no set would show it.
     undone: tuple[UndoRows, ...] = ()
 

@@ -1,8 +1,9 @@
 """Conditions on other servers before a server undoes or redoes the rows of transactions.
 
 1. If rows are undone, no server may have received their transactions since, nor have a channel that
-   will deliver them. It would keep what the others take back. Its GTIDs alone do not show it,
-   because the plan itself uses them up there. The rows show it, and so does what waits in a relay
+   will deliver them. It would keep what the others take back. Its GTIDs do not show it: the plan
+   itself uses them up there, and a client may have written the same rows under other GTIDs, which
+   then are on the server of the undo as well. The rows show it, and so does what waits in a relay
    log.
 2. If transactions are redone, the servers that receive them must have the rows as before, and those
    that have them as after. Stopped channels downstream must still be stopped: no rows were compared
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from repair.content.transaction_content import key_condition
-from repair.model.actions import RedoTransactions, UndoRows
+from repair.model.actions import MakeRowsAlike, RedoTransactions, UndoRows
 from repair.model.replication_model import below
 from repair.model.semi_sync import commits_without_waiting
 from repair.scripts.procedure import Setting
@@ -34,7 +35,6 @@ def around_undo(action: UndoRows, setting: Setting) -> Iterator[Check]:
     A server may not have the table. In that case it has not received the rows either.
     """
     table = action.rows[0].table
-    missing = none_executed(action.gtids)
     for name in setting.seen:
         executed = setting.executed(name)
         if action.gtids <= executed:
@@ -52,9 +52,10 @@ def around_undo(action: UndoRows, setting: Setting) -> Iterator[Check]:
         )
         arrived = (
             Guard(
-                f"{missing} OR NOT @met",
-                f"{name}: it has received the transactions since the plan was made; after the undo"
-                f" on {action.server} the two would differ; audit and plan again",
+                "NOT @met",
+                f"{name}: a row of {row.table.name} is as the transactions leave it: it has"
+                " received them, or a client has written the same since the plan was made; after"
+                f" the undo on {action.server} the two would differ; audit and plan again",
                 tries=met_if_there(
                     table.schema, table.table, row_is(row.table, row.where, row.replica)
                 ),
@@ -77,6 +78,26 @@ def around_undo(action: UndoRows, setting: Setting) -> Iterator[Check]:
         guards = (*((untaken,) if own else ()), sees_it, *arrived, *on_the_way, commits)
         kinds = (StatementKind.READ_CHANNELS,)
         yield check_of(setting, name, guards, why=why, reads_rows=True, kinds=kinds)
+
+
+def around_alike(action: MakeRowsAlike, setting: Setting) -> Iterator[Check]:
+    """Yield the check that the source still has the version of the rows that is written (E4).
+
+    The rows of a failing transaction (A2) are set as it expects them, whatever the source has now.
+    """
+    if action.until_executed or action.source not in setting.seen:
+        return
+    same = (
+        Guard(
+            row_is(row.table, row.where, row.source),
+            f"{action.source}: a row of {row.table.name} was written since the plan was made;"
+            f" {action.server} would get an older version; audit and plan again",
+        )
+        for row in action.rows
+    )
+    guards = (*tables_there(action.source, action.rows), *same)
+    why = f"{action.source} must still have the version that is written on {action.server}"
+    yield check_of(setting, action.source, guards, why=why, reads_rows=True)
 
 
 def around_redo(action: RedoTransactions, setting: Setting) -> Iterator[Check]:

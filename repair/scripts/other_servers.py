@@ -12,6 +12,7 @@ from repair.model.actions import (
     AutoPositionOn,
     ChangeDefinition,
     InjectEmpty,
+    MakeRowsAlike,
     MovePast,
     RedoTransactions,
     ResetAndPurge,
@@ -21,7 +22,7 @@ from repair.model.actions import (
 from repair.scripts.around_channels import around_channel
 from repair.scripts.around_definitions import around_definition
 from repair.scripts.around_empty import around_empty
-from repair.scripts.around_rows import around_redo, around_undo
+from repair.scripts.around_rows import around_alike, around_redo, around_undo
 from repair.scripts.procedure import Setting
 from repair.scripts.server_checks import joined
 from repair.scripts.steps import Check
@@ -37,6 +38,8 @@ def _conditions(action: Action, setting: Setting) -> Iterator[Check]:
         yield from around_channel(action, setting)
     elif isinstance(action, UndoRows):
         yield from around_undo(action, setting)
+    elif isinstance(action, MakeRowsAlike):
+        yield from around_alike(action, setting)
     elif isinstance(action, RedoTransactions):
         yield from around_redo(action, setting)
     elif isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
+from repair.content.transaction_content import key_condition
 from repair.model.actions import AppendPurged, InjectEmpty, ResetAndPurge
 from repair.model.semi_sync import commits_without_waiting
 from repair.scripts.procedure import Procedure, Setting
+from repair.scripts.row_procedures import row_is
+from repair.scripts.server_checks import tables_there
 from repair.scripts.unread_sources import reconnections
 from repair.sql.channel_queries import for_channel, waits_here
 from repair.sql.guard import Guard
@@ -66,6 +69,7 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
         title=f"commit {transactions(count, 'empty ')} on {name}",
         preconditions=(
             *_as_seen(action, setting),
+            *_rows_are_there(action),
             *((still_logs(name),) if setting.server.has_log else ()),
             commits_without_waiting(name, setting.server.version),
         ),
@@ -85,8 +89,25 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
             if _has_tags(action.gtids)
             else StatementKind.SET_GTID_NEXT,
             StatementKind.READ_CHANNELS,
+            *((StatementKind.READ_ROWS,) if action.rows else ()),
         ),
     )
+
+
+def _rows_are_there(action: InjectEmpty) -> Iterator[Guard]:
+    """Yield the guards that rows are still as the transactions left them, until they are executed.
+
+    Otherwise the empty transactions would hide that the rows are missing.
+    """
+    done = f"GTID_SUBSET({literal(action.gtids)}, @@GLOBAL.gtid_executed)"
+    yield from tables_there(action.server, action.rows)
+    for row in action.rows:
+        where = key_condition(row.table, row.key_image)
+        yield Guard(
+            f"{done} OR {row_is(row.table, where, row.after)}",
+            f"{action.server}: a row of {row.table.name} is not as these transactions left it, but"
+            " was when the plan was made; nothing was changed; audit and plan again",
+        )
 
 
 def append_purged(action: AppendPurged, setting: Setting) -> Procedure:

@@ -54,6 +54,17 @@ def only_default_or_comment(source: str, replica: str) -> bool:
     return ours == theirs and not any(_ODD.search(_blanked(each)) for each in (source, replica))
 
 
+def depends_on_time_zone(raw: str) -> bool:
+    """Return whether a clause prints a time in the zone of the session that asked for it.
+
+    Two servers with other zones print one default differently, and another session that takes the
+    text back sets another default.
+    """
+    is_timestamp = re.match(r"\S+\s+timestamp\b", _blanked(raw), re.IGNORECASE) is not None
+    default = _DEFAULT.search(_COMMENT.sub("", raw))
+    return is_timestamp and default is not None and default[0] != " DEFAULT NULL"
+
+
 def value_condition(name: str, raw: str) -> str:
     """Return the condition that a row has another value than the default in a column.
 

@@ -9,7 +9,11 @@ from typing import Final
 
 from binlog.quoting import quote_identifier
 from repair.content.definition_parts import DifferingDefinition, columns_of
-from repair.strategies.added_columns import is_added_at_end, only_default_or_comment
+from repair.strategies.added_columns import (
+    depends_on_time_zone,
+    is_added_at_end,
+    only_default_or_comment,
+)
 from repair.strategies.definition_scenarios import SCENARIOS, Handling
 from repair.strategies.planned_definition import (
     UNCLEAR,
@@ -123,6 +127,10 @@ def _column(each: DifferingDefinition, change: ClauseChange, ends: Ends) -> _Col
     own = change.source
     if own is None or change.drift_class in {DriftClass.COLUMN_MORE, DriftClass.COLUMN_MOVED}:
         return _Column(Handling.BY_HAND, why=SCENARIOS[change.drift_class].user)
+    shown = [one.raw for one in (own, change.replica) if one is not None]
+    if any(map(depends_on_time_zone, shown)):
+        why = "the default of a TIMESTAMP means another time in a session with another time zone"
+        return _Column(Handling.BY_HAND, why=why)
     if not has_one_default(each.drift):
         return _Column(Handling.BY_HAND, why="the default character sets of the tables differ")
     if change.drift_class is DriftClass.COLUMN_FEWER:

@@ -108,8 +108,14 @@ def _index_fewer(each: DifferingDefinition, change: ClauseChange, ends: Ends) ->
     if action is None:
         return by_hand(each.drift, UNCLEAR, change)
     label = label_of(each.drift, change)
-    if own.raw.startswith("UNIQUE") and not ends.has_one_source:
-        why = f"rows of other sources of {ends.replica} may have equal values"
+    if own.raw.startswith("UNIQUE"):
+        # What was committed before the source had the index, and is applied after this statement.
+        why = (
+            f"{ends.replica} may have transactions to apply that hold equal values for a moment"
+            " (1062): let it catch up first"
+        )
+        if not ends.has_one_source:
+            why = f"rows of other sources of {ends.replica} may have equal values"
         return DefinitionChange(label, Handling.SELECTED, action, why, why)
     return DefinitionChange(label, Handling.AUTOMATIC, action)
 

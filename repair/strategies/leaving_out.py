@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from repair.doubts.forgotten_below import forgotten_below
-from repair.doubts.rows_there import is_there_already
+from repair.doubts.rows_there import is_there_already, is_there_by_later_ones
 from repair.doubts.undecided import undecided_default
 from repair.model.actions import (
     Action,
@@ -61,8 +61,11 @@ def inject_empty(case: Case) -> Outcome:
         and content is not None
         and bool(content.needing_decision(case.wanted))
     )
+    # Later transactions of the source may have changed them again: then no image shows them.
+    rows = () if content is None or is_there_by_later_ones(case) else content.rows or ()
+    rows = rows if rows_are_there else ()
     actions = [
-        InjectEmpty(server.name, part, rows_are_there=rows_are_there)
+        InjectEmpty(server.name, part, rows_are_there=rows_are_there, rows=rows)
         for server, gtids in targets
         for part in _portions(gtids, INJECTED_PER_SCRIPT_MAX)
     ]

@@ -259,6 +259,15 @@ def test_the_runway_of_a_stopped_replica_ends_with_the_log_that_it_needs() -> No
     assert found["gtid_audit_hole_transactions"][place] == 0.0
 
 
+def test_the_runway_is_over_when_the_source_has_purged_what_the_replica_needs() -> None:
+    purged = {
+        "gtid_executed": GtidSet.parse(f"{A}:1-110"),
+        "gtid_purged": GtidSet.parse(f"{A}:1-105"),
+    }
+    found = scrape(states_of(kept(**purged)))
+    assert found["gtid_audit_runway_seconds"]["x", "a", "b", ""] == 0.0
+
+
 def test_the_runway_of_a_log_that_was_not_read_is_not_known() -> None:
     """The replica needs transactions, and until when they are kept could not be read."""
     unread = source(history_evidence=None)

@@ -66,7 +66,8 @@ def test_a_file_that_cannot_be_replaced_stays(
     ("arguments", "said"),
     [
         (("--fleet", "{fleet}", "--write-metrics", "{folder}/x/y"), "no such directory"),
-        (("--fleet", "{fleet}", "--write-metrics", "{folder}"), "is a directory"),
+        (("--fleet", "{fleet}", "--write-metrics", "{folder}"), "not a regular file"),
+        (("--fleet", "{fleet}", "--write-metrics", "/dev/null"), "not a regular file"),
         (("--fleet", "{fleet}", "--engine", "spark", "--write-metrics", "n"), "--engine local"),
         (("--snapshots", "{folder}", "--write-metrics", "n"), "not for --snapshots"),
         (("mysql://u@127.0.0.1:1", "--write-metrics", "n"), "is for fleets"),

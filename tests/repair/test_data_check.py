@@ -17,8 +17,10 @@ from repair.data_check.checked_data import (
 )
 from repair.data_check.checked_tables import (
     CheckedTable,
+    TablePair,
     ValueKind,
     common_key,
+    definition_of,
     tables_from,
     unlike_columns,
 )
@@ -121,12 +123,20 @@ def test_a_table_is_read_by_its_primary_key_or_the_shortest_other() -> None:
         ([column("id", "bit")], index("PRIMARY", "id")),
         ([NAME], index("PRIMARY", "name", 3)),
         ([ID], index("u", None)),
+        ([ID, column("g", "int", extra="VIRTUAL GENERATED")], index("u", "g")),
     ],
 )
 def test_what_no_version_orders_alike_is_no_key(
     columns: list[dict[str, str]], of_index: dict[str, object]
 ) -> None:
     assert table(columns, of_index).keys == ()
+
+
+def test_another_definition_is_noticed() -> None:
+    one, wider = table([ID]), table([ID, NAME])
+    texts = {definition_of(TablePair(*each, None)) for each in ((one, one), (one, wider))}
+    assert len(texts) == 2
+    assert definition_of(TablePair(one, one, None)) in texts
 
 
 def test_names_that_differ_in_case_are_two_tables() -> None:
@@ -168,6 +178,11 @@ def test_columns_must_be_the_same() -> None:
     assert unlike_columns(table([ID, NAME]), table([ID])) == (
         "only one of the servers has the column name"
     )
+    latin, forms = column("name", "varchar", "latin1_bin"), column("name", "varchar", "utf8_bin")
+    assert unlike_columns(table([NAME]), table([forms])) == ""
+    assert unlike_columns(table([NAME]), table([latin])) == (
+        "columns have other character sets: name"
+    )
     assert unlike_columns(table([ID]), table([column("id", "bigint")])) == (
         "columns have other types: id (int and bigint)"
     )
@@ -177,8 +192,12 @@ def test_columns_must_be_the_same() -> None:
     ("of", "kind", "text"),
     [
         (ID, ValueKind.PLAIN, "HEX(CAST(`id` AS CHAR CHARACTER SET utf8mb4))"),
-        (NAME, ValueKind.TEXT, "HEX(CONVERT(`name` USING utf8mb4))"),
-        (column("j", "json"), ValueKind.LARGE, "SHA2(CONVERT(`j` USING utf8mb4), 256)"),
+        (NAME, ValueKind.TEXT, "HEX(`name`)"),
+        (
+            column("j", "json"),
+            ValueKind.LARGE,
+            "SHA2(CAST(`j` AS CHAR CHARACTER SET utf8mb4), 256)",
+        ),
         (column("b", "blob"), ValueKind.RAW, "SHA2(`b`, 256)"),
         (column("b", "varbinary"), ValueKind.RAW, "HEX(`b`)"),
         (
@@ -201,9 +220,10 @@ def test_a_range_is_compared_column_by_column() -> None:
     bounds = PartBounds(("1", "27", "-0.50"), ("2", "C3A9", "7"))
     query = rows_query(one, key, bounds, one.columns)
     assert (
-        " WHERE `id` >= 1 AND (`id` > 1 OR `id` = 1 AND (`name` > '''' OR `name` = '''' AND"
-        " (`n` > -0.50))) AND `id` <= 2 AND (`id` < 2 OR `id` = 2 AND (`name` < 'é' OR"
-        " `name` = 'é' AND (`n` <= 7))) ORDER BY `id`, `name`, `n`" in query
+        " WHERE `id` >= 1 AND (`id` > 1 OR `id` = 1 AND (`name` > _utf8mb4 x'27' OR"
+        " `name` = _utf8mb4 x'27' AND"
+        " (`n` > -0.50))) AND `id` <= 2 AND (`id` < 2 OR `id` = 2 AND (`name` < _utf8mb4 x'c3a9'"
+        " OR `name` = _utf8mb4 x'c3a9' AND (`n` <= 7))) ORDER BY `id`, `name`, `n`" in query
     )
     assert "FORCE INDEX (`u`)" in query
     assert bound_query(one, key, None, 100).endswith(
@@ -221,21 +241,25 @@ def test_a_bound_that_is_no_number_is_refused(value: str) -> None:
 def test_keys_are_shown_as_a_reader_knows_them() -> None:
     one = table([ID, NAME, column("b", "binary")], *(index("u", c) for c in ("id", "name", "b")))
     assert shown_key(one, one.keys[0], ("1", "C3A9", "00FF")) == ("1", "é", "0x00FF")
+    gbk = table([column("name", "varchar", "gbk_bin")], index("u", "name"))
+    assert shown_key(gbk, gbk.keys[0], ("A140",)) == ("0xA140",)
+    assert "_gbk x'a140'" in bound_query(gbk, gbk.keys[0], ("A140",), 10)
 
 
-PART = CheckedPart("d", "t", "PRIMARY", ("5",), 5, PartState.SAME)
-LAST = CheckedPart("d", "t", "PRIMARY", None, 2, PartState.SAME)
+PART = CheckedPart("d", "t", "PRIMARY", ("5",), "x", 5, PartState.SAME)
+LAST = CheckedPart("d", "t", "PRIMARY", None, "x", 2, PartState.SAME)
 BAD = CheckedPart(
     "d",
     "t",
     "PRIMARY",
     None,
+    "x",
     2,
     PartState.DIFFERENT,
     1,
     (UnlikeRow(("6",), RowDifference.ONLY_LEFT),),
 )
-OPEN = CheckedPart("d", "t", "PRIMARY", None, 2, PartState.UNSETTLED, why="behind")
+OPEN = CheckedPart("d", "t", "PRIMARY", None, "x", 2, PartState.UNSETTLED, why="behind")
 
 
 @pytest.mark.parametrize(

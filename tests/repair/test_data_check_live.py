@@ -1,5 +1,8 @@
 """A data check of real servers: every type of value, a replica that is behind, writes meanwhile."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from compose.native.load import schema_of, write_load
@@ -19,6 +22,9 @@ VALUES = (
     ("VARCHAR(9) CHARACTER SET latin1", "'é'", "'e'"),
     ("VARCHAR(9) COLLATE utf8mb4_general_ci", "'a'", "'A'"),
     ("VARCHAR(9)", "'a'", "'a '"),
+    ("VARCHAR(9) CHARACTER SET gbk", "x'a140'", "'?'"),
+    ("VARCHAR(9) CHARACTER SET cp1251", "x'98'", "'?'"),
+    ("TEXT CHARACTER SET big5", "x'a15a'", "x'a1c3'"),
     ("FLOAT", "16777215", "16777214"),
     ("DOUBLE", "0.1e0", "0.1e0 + 1e-16"),
     ("DECIMAL(20,10)", "1", "1.0000000001"),
@@ -99,6 +105,56 @@ def test_what_is_not_compared_is_unknown_and_what_is_absent_is_shown(pair97: Pai
     assert nothing.unread == "neither server shows d.nothing to this account"
     with pytest.raises(SameServer):
         check_data(target(a), target(a), OF_D, limits=BRIEF, say=print)
+
+
+def test_a_table_that_the_account_does_not_see_is_unknown(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(
+        "CREATE USER part@'%'",
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (k INT PRIMARY KEY, w INT)",
+        "CREATE TABLE d.u (k INT PRIMARY KEY)",
+        "INSERT INTO d.t VALUES (1, 1)",
+        "GRANT SELECT (k) ON d.t TO part@'%'",
+        "GRANT SELECT ON d.u TO part@'%'",
+    )
+    pair97.settle()
+    on_one(b, "UPDATE d.t SET w = 2", "REVOKE SELECT ON d.u FROM part@'%'")
+    left, right = (replace(target(each), user="part") for each in (a, b))
+    found = check_data(left, right, OF_D, limits=BRIEF, say=print)
+    assert found.verdict is Verdict.UNKNOWN
+    assert ["does not show all of it" in each.unread for each in found.tables] == [True, True]
+
+
+def test_a_table_that_is_on_its_way_is_not_missing(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.old (k INT PRIMARY KEY)")
+    pair97.settle()
+    b.execute("STOP REPLICA SQL_THREAD")
+    a.execute("CREATE TABLE d.t (k INT PRIMARY KEY)", "DROP TABLE d.old")
+    found = checked(pair97)
+    assert found.verdict is Verdict.UNKNOWN
+    assert ["b has not executed" in each.unread for each in found.tables] == [True, True]
+    b.execute("START REPLICA SQL_THREAD")
+    assert checked(pair97, limits=CheckLimits()).verdict is Verdict.OK
+
+
+def test_a_record_of_another_definition_counts_for_nothing(pair97: Pair, tmp_path: Path) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(
+        "CREATE DATABASE d", "CREATE TABLE d.t (k INT PRIMARY KEY)", "INSERT INTO d.t VALUES (7)"
+    )
+    pair97.settle()
+
+    def recorded() -> CheckedData:
+        record = tmp_path / "record"
+        return check_data(target(a), target(b), OF_D, limits=BRIEF, record=record, say=print)
+
+    assert recorded().verdict is Verdict.OK
+    a.execute("ALTER TABLE d.t ADD w INT DEFAULT 5")
+    pair97.settle()
+    on_one(b, "UPDATE d.t SET w = 6")
+    assert recorded().verdict is Verdict.CRITICAL
 
 
 def test_a_replica_that_is_behind_is_not_different(pair97: Pair) -> None:

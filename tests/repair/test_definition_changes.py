@@ -205,7 +205,7 @@ def test_an_index_is_added_and_never_dropped_by_default() -> None:
     other = table(ID, C, PRIMARY, "KEY `k` (`c`,`id`)")
     assert only(changes(with_index, other)).handling is Handling.SELECTED
     unique = table(ID, C, PRIMARY, "UNIQUE KEY `k` (`c`)")
-    assert only(changes(unique, without)).handling is Handling.AUTOMATIC
+    assert only(changes(unique, without)).handling is Handling.SELECTED
     several = replace(ENDS, has_one_source=False)
     assert only(changes(unique, without, several)).handling is Handling.SELECTED
     for odd in ("FULLTEXT KEY `k` (`c`)", "KEY `k` ((`c` + 1))"):

@@ -73,6 +73,7 @@ def test_an_action_is_structured() -> None:
         "gtids": f"{A}:4-5",
         "may_be_executed": False,
         "rows_are_there": False,
+        "rows": [],
         "undone": [],
     }
     past = step_of("past an event, 9.7.4")["change"]

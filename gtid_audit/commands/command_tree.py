@@ -41,7 +41,8 @@ def _below(ctx: Any) -> Iterator[DescribedCommand]:  # noqa: ANN401 - Typer's
 
 def _described(parameter: Any, ctx: Any) -> DescribedParameter:  # noqa: ANN401 - Typer's
     is_option = parameter.param_type_name == "option"
-    names = (*parameter.opts, *parameter.secondary_opts)
+    # Click keeps the names of --help in a set. The short one comes first.
+    names = (*sorted(parameter.opts, key=len), *parameter.secondary_opts)
     placeholder = "" if is_option and parameter.is_flag else parameter.display_type_rich(ctx)
     path = () if parameter.name in GLOBAL else command_path(ctx)
     longest = max(parameter.opts, key=len)

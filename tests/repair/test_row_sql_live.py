@@ -77,10 +77,13 @@ def _there_and_back(server: Server, schema: str, statements: list[str]) -> None:
     assert checksums(server, schema) == before
 
 
-CASES = (("mysql56", KINDS_56), ("mysql97", KINDS_97))
+CASES = (
+    pytest.param(("mysql56", KINDS_56), marks=pytest.mark.slow, id="mysql56"),
+    pytest.param(("mysql97", KINDS_97), id="mysql97"),
+)
 
 
-@pytest.fixture(params=CASES, ids=[name for name, _ in CASES])
+@pytest.fixture(params=CASES)
 def changes(request: pytest.FixtureRequest) -> Iterator[tuple[Server, Changes]]:
     name, kinds = request.param
     server: Server = request.getfixturevalue(name)

@@ -53,6 +53,7 @@ def test_a_chain_and_a_star_are_clean(chain97: Topology, star97: Topology) -> No
         assert (audit.verdict, audit.findings, audit.unknown) == (Verdict.OK, (), ())
 
 
+@pytest.mark.slow  # test_healthy_live.py has every shape under load
 def test_a_pair_under_full_load_gives_no_alarm(pair97: Pair, mysql_clients: Clients) -> None:
     with load.write_load(list(pair97.servers.values()), clients=mysql_clients):
         audits = [audited(pair97) for _ in range(4)]

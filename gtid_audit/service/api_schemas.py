@@ -12,136 +12,129 @@ from topology.catalogue.findings import Severity, Verdict
 from topology.documents.document_version import SCHEMA_VERSION
 from topology.documents.json_schema import json_schema_of
 from topology.documents.label_records import LABELS
-from topology.documents.plain_types import PlainKind, PlainType
+from topology.documents.plain_types import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    TEXT,
+    TIME,
+    PlainType,
+    list_of,
+    record_of,
+    words_of,
+)
 from topology.documents.records import FINDING, UNKNOWN
 from topology.facts.source_answer import FailedCheck, Outcome
 
-_TEXT: Final = PlainType(PlainKind.TEXT)
-_NUMBER: Final = PlainType(PlainKind.NUMBER)
-_COUNT: Final = PlainType(PlainKind.COUNT)
-_FLAG: Final = PlainType(PlainKind.FLAG)
-_TIME: Final = PlainType(PlainKind.TIME)
+_VERDICT: Final = words_of(*(each.value for each in Verdict))
+_PAGE: Final = {"schema_version": NUMBER, "total": NUMBER, "next_cursor": TEXT.or_null()}
 
-
-def _words(*words: str) -> PlainType:
-    return PlainType(PlainKind.TEXT, words=words)
-
-
-def _record(**parts: PlainType) -> PlainType:
-    return PlainType(PlainKind.RECORD, parts=tuple(parts.items()))
-
-
-def _list(item: PlainType) -> PlainType:
-    return PlainType(PlainKind.LIST, item=item)
-
-
-_VERDICT: Final = _words(*(each.value for each in Verdict))
-_PAGE: Final = {"schema_version": _NUMBER, "total": _NUMBER, "next_cursor": _TEXT.or_null()}
-
-_CLUSTER: Final = _record(
-    cluster=_TEXT,
+_CLUSTER: Final = record_of(
+    cluster=TEXT,
     verdict=_VERDICT,
     last_verdict=_VERDICT.or_null(),
-    is_stale=_FLAG,
-    servers=_list(_TEXT),
+    is_stale=FLAG,
+    servers=list_of(TEXT),
     labels=LABELS.plain_type,
-    read_at=_TIME.or_null(),
-    audited_at=_TIME.or_null(),
-    audit_milliseconds=_NUMBER.or_null(),
-    audits=_NUMBER,
-    failures=_NUMBER,
-    failure=_TEXT.or_null(),
-    findings=_record(**{each.value: _NUMBER for each in Severity}),
-    unknown=_list(UNKNOWN.plain_type),
+    read_at=TIME.or_null(),
+    audited_at=TIME.or_null(),
+    audit_milliseconds=NUMBER.or_null(),
+    audits=NUMBER,
+    failures=NUMBER,
+    failure=TEXT.or_null(),
+    findings=record_of(**{each.value: NUMBER for each in Severity}),
+    unknown=list_of(UNKNOWN.plain_type),
 )
 _PROCEDURE: Final = {
-    "procedure": _TEXT,
-    "plan": _TEXT,
-    "cluster": _TEXT,
-    "directory": _TEXT,
-    "servers": _list(_TEXT),
-    "operator": _TEXT,
-    "started_at": _TIME,
-    "ended_at": _TIME.or_null(),
-    "state": _words(*(each.value for each in ProcedureState)),
-    "scripts_total": _NUMBER,
-    "scripts_done": _NUMBER,
-    "message": _TEXT,
+    "procedure": TEXT,
+    "plan": TEXT,
+    "cluster": TEXT,
+    "directory": TEXT,
+    "servers": list_of(TEXT),
+    "operator": TEXT,
+    "started_at": TIME,
+    "ended_at": TIME.or_null(),
+    "state": words_of(*(each.value for each in ProcedureState)),
+    "scripts_total": NUMBER,
+    "scripts_done": NUMBER,
+    "message": TEXT,
     "verdict": _VERDICT.or_null(),
-    "is_stop_requested": _FLAG,
+    "is_stop_requested": FLAG,
 }
-_EVENT: Final = _record(
-    number=_NUMBER,
-    at=_TIME,
-    event=_words(*(each.value for each in EventKind)),
-    script=_NUMBER.or_null(),
-    server=_TEXT.or_null(),
-    text=_TEXT,
+_EVENT: Final = record_of(
+    number=NUMBER,
+    at=TIME,
+    event=words_of(*(each.value for each in EventKind)),
+    script=NUMBER.or_null(),
+    server=TEXT.or_null(),
+    text=TEXT,
 )
-_ANSWER: Final = _record(
-    source=_TEXT,
-    replica=_TEXT,
-    outcome=_words(*(each.value for each in Outcome)),
-    refusal=_words(*(each.value for each in FailedCheck)).or_null(),
-    gtid_set=_TEXT,
-    gtid_count=_COUNT,
-    different_content=_TEXT,
-    fetched=_TEXT,
-    dropped=_TEXT,
-    ahead=_TEXT,
-    received=_TEXT,
-    errno=_NUMBER.or_null(),
-    text=_TEXT.or_null(),
-    text_seen_on=_TEXT.or_null(),
-    doubts=_list(_TEXT),
-    served_until=_TIME.or_null(),
-    served_from=_TEXT.or_null(),
-    unread=_TEXT.or_null(),
-    group=_TEXT.or_null(),
-    joins=_TEXT.or_null(),
-    through=_TEXT.or_null(),
+_ANSWER: Final = record_of(
+    source=TEXT,
+    replica=TEXT,
+    outcome=words_of(*(each.value for each in Outcome)),
+    refusal=words_of(*(each.value for each in FailedCheck)).or_null(),
+    gtid_set=TEXT,
+    gtid_count=COUNT,
+    different_content=TEXT,
+    fetched=TEXT,
+    dropped=TEXT,
+    ahead=TEXT,
+    received=TEXT,
+    errno=NUMBER.or_null(),
+    text=TEXT.or_null(),
+    text_seen_on=TEXT.or_null(),
+    doubts=list_of(TEXT),
+    served_until=TIME.or_null(),
+    served_from=TEXT.or_null(),
+    unread=TEXT.or_null(),
+    group=TEXT.or_null(),
+    joins=TEXT.or_null(),
+    through=TEXT.or_null(),
 )
-_PROMOTION: Final = _record(
-    candidate=_TEXT,
-    best=_TEXT,
-    arrives=_TEXT,
-    unapplied=_list(_record(server=_TEXT, gtid_set=_TEXT)),
-    missing=_list(
-        _record(
-            gtid_set=_TEXT, donor=_TEXT.or_null(), receiver=_TEXT.or_null(), holders=_list(_TEXT)
+_PROMOTION: Final = record_of(
+    candidate=TEXT,
+    best=TEXT,
+    arrives=TEXT,
+    unapplied=list_of(record_of(server=TEXT, gtid_set=TEXT)),
+    missing=list_of(
+        record_of(
+            gtid_set=TEXT, donor=TEXT.or_null(), receiver=TEXT.or_null(), holders=list_of(TEXT)
         )
     ),
-    breaks=_list(_record(server=_TEXT, donor=_TEXT.or_null())),
-    steps=_list(_record(server=_TEXT.or_null(), what=_TEXT, sql=_list(_TEXT))),
+    breaks=list_of(record_of(server=TEXT, donor=TEXT.or_null())),
+    steps=list_of(record_of(server=TEXT.or_null(), what=TEXT, sql=list_of(TEXT))),
 )
 DOCUMENTS: Final[dict[str, PlainType]] = {
-    "Clusters": _record(
+    "Clusters": record_of(
         **_PAGE,
-        configuration=_record(loaded_at=_TIME, problem=_TEXT.or_null()),
-        clusters=_list(_CLUSTER),
+        configuration=record_of(loaded_at=TIME, problem=TEXT.or_null()),
+        clusters=list_of(_CLUSTER),
     ),
-    "Findings": _record(**_PAGE, findings=_list(FINDING.plain_type)),
-    "Finding": _record(schema_version=_NUMBER, finding=FINDING.plain_type),
-    "Handshake": _record(
-        schema_version=_NUMBER,
-        cluster=_TEXT,
-        read_at=_TIME.or_null(),
+    "Findings": record_of(**_PAGE, findings=list_of(FINDING.plain_type)),
+    "Finding": record_of(schema_version=NUMBER, finding=FINDING.plain_type),
+    "Handshake": record_of(
+        schema_version=NUMBER,
+        cluster=TEXT,
+        read_at=TIME.or_null(),
         verdict=_VERDICT,
-        servers=_list(_TEXT),
-        offered=_TEXT.or_null(),
-        answers=_list(_ANSWER),
-        groups=_list(
-            _record(name=_TEXT, primaries=_list(_TEXT), members=_list(_TEXT), outside=_list(_TEXT))
+        servers=list_of(TEXT),
+        offered=TEXT.or_null(),
+        answers=list_of(_ANSWER),
+        groups=list_of(
+            record_of(
+                name=TEXT, primaries=list_of(TEXT), members=list_of(TEXT), outside=list_of(TEXT)
+            )
         ),
-        contents_compared=_list(_list(_TEXT)),
+        contents_compared=list_of(list_of(TEXT)),
         promotion=_PROMOTION.or_null(),
-        unknown=_list(_record(server=_TEXT, reason=_TEXT)),
+        unknown=list_of(record_of(server=TEXT, reason=TEXT)),
     ),
-    "Procedures": _record(**_PAGE, procedures=_list(_record(**_PROCEDURE))),
-    "Procedure": _record(
-        schema_version=_NUMBER, **_PROCEDURE, events=_list(_EVENT), statements_sent=_NUMBER
+    "Procedures": record_of(**_PAGE, procedures=list_of(record_of(**_PROCEDURE))),
+    "Procedure": record_of(
+        schema_version=NUMBER, **_PROCEDURE, events=list_of(_EVENT), statements_sent=NUMBER
     ),
-    "Problem": _record(title=_TEXT, status=_NUMBER, detail=_TEXT),
+    "Problem": record_of(title=TEXT, status=NUMBER, detail=TEXT),
 }
 
 

@@ -10,28 +10,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import Enum
 from typing import Protocol, TypeVar
 
 from topology.catalogue.findings import ClusterAudit, Finding, Severity
-from topology.finding_history import with_history
+from topology.finding_history import SeenBefore, with_history
 
 
-class OpenFinding(Protocol):
+class OpenFinding(SeenBefore, Protocol):
     """What is known of a finding of an earlier audit. A Finding and an Episode are one."""
-
-    @property
-    def id(self) -> str:
-        """Return the identity of the finding."""
-
-    @property
-    def cluster(self) -> str:
-        """Return its cluster."""
-
-    @property
-    def code(self) -> str:
-        """Return its code."""
 
     @property
     def name(self) -> str:
@@ -52,14 +39,6 @@ class OpenFinding(Protocol):
     @property
     def channel(self) -> str | None:
         """Return its channel."""
-
-    @property
-    def first_seen(self) -> datetime:
-        """Return the time of the first audit that found it."""
-
-    @property
-    def last_seen(self) -> datetime:
-        """Return the time of the last audit that found it."""
 
 
 Known = TypeVar("Known", bound=OpenFinding)

@@ -15,63 +15,60 @@ from topology.catalogue.findings import Verdict
 from topology.documents.document_version import SCHEMA_VERSION
 from topology.documents.json_schema import json_schema_of
 from topology.documents.label_records import LABELS
-from topology.documents.plain_types import PlainKind, PlainType
+from topology.documents.plain_types import (
+    NUMBER,
+    TEXT,
+    TIME,
+    PlainKind,
+    PlainType,
+    list_of,
+    record_of,
+)
 from topology.documents.records import FINDING, UNKNOWN
 
-_TEXT: Final = PlainType(PlainKind.TEXT)
-_NUMBER: Final = PlainType(PlainKind.NUMBER)
-_TIME: Final = PlainType(PlainKind.TIME)
 _VERDICT: Final = PlainType(PlainKind.TEXT, words=tuple(each.value for each in Verdict))
 _ENGINE: Final = PlainType(PlainKind.TEXT, words=tuple(each.value for each in Engine))
 
 
-def _record(**parts: PlainType) -> PlainType:
-    return PlainType(PlainKind.RECORD, parts=tuple(parts.items()))
-
-
-def _list(item: PlainType) -> PlainType:
-    return PlainType(PlainKind.LIST, item=item)
-
-
-_CLUSTER: Final = _record(
-    cluster=_TEXT,
+_CLUSTER: Final = record_of(
+    cluster=TEXT,
     verdict=_VERDICT,
-    servers=_list(_TEXT),
-    read_at=_TIME.or_null(),
+    servers=list_of(TEXT),
+    read_at=TIME.or_null(),
     labels=LABELS.plain_type,
 )
-_NOTE: Final = _record(server=_TEXT, reason=_TEXT)
-_CONTENT: Final = _record(
-    cluster=_TEXT,
-    read_at=_TIME,
-    compared_count=_NUMBER,
-    undecided_count=_NUMBER,
-    suspect_count=_NUMBER,
-    newest_count=_NUMBER,
-    differing_count=_NUMBER,
-    pairs=_list(_list(_TEXT)),
-    starts=_list(_record(server=_TEXT, started_at=_TIME, file=_TEXT)),
-    unread=_list(_NOTE),
-    remarks=_list(_NOTE),
+_NOTE: Final = record_of(server=TEXT, reason=TEXT)
+_CONTENT: Final = record_of(
+    cluster=TEXT,
+    read_at=TIME,
+    compared_count=NUMBER,
+    undecided_count=NUMBER,
+    suspect_count=NUMBER,
+    newest_count=NUMBER,
+    differing_count=NUMBER,
+    pairs=list_of(list_of(TEXT)),
+    starts=list_of(record_of(server=TEXT, started_at=TIME, file=TEXT)),
+    unread=list_of(_NOTE),
+    remarks=list_of(_NOTE),
 )
-_DEFINITIONS: Final = _record(
-    cluster=_TEXT,
-    read_at=_TIME,
-    object_count=_NUMBER,
-    differing_count=_NUMBER,
-    pairs=_list(_list(_TEXT)),
-    unread=_list(_record(server=_TEXT, fact=_TEXT, reason=_TEXT)),
+_DEFINITIONS: Final = record_of(
+    cluster=TEXT,
+    read_at=TIME,
+    object_count=NUMBER,
+    differing_count=NUMBER,
+    pairs=list_of(list_of(TEXT)),
+    unread=list_of(record_of(server=TEXT, fact=TEXT, reason=TEXT)),
 )
-AUDIT_DOCUMENT: Final = _record(
-    schema_version=_NUMBER,
-    audited_at=_TIME.or_null(),
+AUDIT_DOCUMENT: Final = record_of(
+    schema_version=NUMBER,
+    audited_at=TIME.or_null(),
     engine=_ENGINE,
     verdict=_VERDICT,
-    clusters=_list(_CLUSTER),
-    findings=_list(FINDING.plain_type),
-    unknown=_list(UNKNOWN.plain_type),
-    contents=_list(_CONTENT).or_null(),
-    definitions=_list(_DEFINITIONS).or_null(),
+    clusters=list_of(_CLUSTER),
+    findings=list_of(FINDING.plain_type),
+    unknown=list_of(UNKNOWN.plain_type),
+    contents=list_of(_CONTENT).or_null(),
+    definitions=list_of(_DEFINITIONS).or_null(),
 )
 
 

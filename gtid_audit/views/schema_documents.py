@@ -13,129 +13,121 @@ from topology.definitions.row_effects import RowEffect
 from topology.definitions.schema_objects import ObjectKind
 from topology.documents.document_version import SCHEMA_VERSION
 from topology.documents.json_schema import json_schema_of
-from topology.documents.plain_types import PlainKind, PlainType
+from topology.documents.plain_types import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    TEXT,
+    TIME,
+    PlainKind,
+    PlainType,
+    list_of,
+    record_of,
+    words_of,
+)
 
-_TEXT: Final = PlainType(PlainKind.TEXT)
-_NUMBER: Final = PlainType(PlainKind.NUMBER)
-_COUNT: Final = PlainType(PlainKind.COUNT)
-_FLAG: Final = PlainType(PlainKind.FLAG)
-_TIME: Final = PlainType(PlainKind.TIME)
-
-
-def _words(*words: str) -> PlainType:
-    return PlainType(PlainKind.TEXT, words=words)
-
-
-def _record(**parts: PlainType) -> PlainType:
-    return PlainType(PlainKind.RECORD, parts=tuple(parts.items()))
-
-
-def _list(item: PlainType) -> PlainType:
-    return PlainType(PlainKind.LIST, item=item)
-
-
-_VERDICT: Final = _words(*(each.value for each in Verdict))
-_CLASS: Final = _words(*(each.value for each in DriftClass))
-_DDL: Final = _record(gtid=_TEXT, committed_at=_TIME.or_null(), statement=_TEXT.or_null())
-_UNKNOWN: Final = _record(cluster=_TEXT, server=_TEXT.or_null(), fact=_TEXT, reason=_TEXT)
-_SERVER: Final = _record(
-    server=_TEXT,
+_VERDICT: Final = words_of(*(each.value for each in Verdict))
+_CLASS: Final = words_of(*(each.value for each in DriftClass))
+_DDL: Final = record_of(gtid=TEXT, committed_at=TIME.or_null(), statement=TEXT.or_null())
+_UNKNOWN: Final = record_of(cluster=TEXT, server=TEXT.or_null(), fact=TEXT, reason=TEXT)
+_SERVER: Final = record_of(
+    server=TEXT,
     **dict.fromkeys(
         ("schemas", "tables", "views", "routines", "triggers", "events", "columns", "size_bytes"),
-        _NUMBER.or_null(),
+        NUMBER.or_null(),
     ),
-    digest=_TEXT.or_null(),
+    digest=TEXT.or_null(),
     applied=_DDL.or_null(),
     received=_DDL.or_null(),
-    older_than=_TEXT.or_null(),
-    missing=_list(_DDL),
-    is_behind=_FLAG,
+    older_than=TEXT.or_null(),
+    missing=list_of(_DDL),
+    is_behind=FLAG,
 )
 _DIFFERENCE: Final = PlainType(
     PlainKind.RECORD,
     parts=(
-        ("kind", _words(*(each.value for each in ObjectKind))),
-        ("schema", _TEXT),
-        ("name", _TEXT.or_null()),
-        ("name_on_replica", _TEXT.or_null()),
-        ("classes", _list(_CLASS)),
-        ("severity", _words(*(each.value for each in Severity))),
-        ("grade", _words(*(each.value for each in Grade))),
-        ("causes", _list(_TEXT)),
-        ("is_filtered", _FLAG),
-        ("contained_count", _NUMBER),
+        ("kind", words_of(*(each.value for each in ObjectKind))),
+        ("schema", TEXT),
+        ("name", TEXT.or_null()),
+        ("name_on_replica", TEXT.or_null()),
+        ("classes", list_of(_CLASS)),
+        ("severity", words_of(*(each.value for each in Severity))),
+        ("grade", words_of(*(each.value for each in Grade))),
+        ("causes", list_of(TEXT)),
+        ("is_filtered", FLAG),
+        ("contained_count", NUMBER),
         (
             "changes",
-            _list(
+            list_of(
                 PlainType(
                     PlainKind.RECORD,
                     parts=(
                         ("class", _CLASS),
-                        ("name", _TEXT.or_null()),
-                        ("source", _TEXT.or_null()),
-                        ("replica", _TEXT.or_null()),
+                        ("name", TEXT.or_null()),
+                        ("source", TEXT.or_null()),
+                        ("replica", TEXT.or_null()),
                     ),
                 )
             ),
         ),
-        ("diff", _list(_TEXT)),
+        ("diff", list_of(TEXT)),
         (
             "rows",
-            _record(
-                effect=_words(*(each.value for each in RowEffect)),
-                errno=_NUMBER.or_null(),
-                why=_TEXT.or_null(),
+            record_of(
+                effect=words_of(*(each.value for each in RowEffect)),
+                errno=NUMBER.or_null(),
+                why=TEXT.or_null(),
             ),
         ),
-        ("errors", _list(_NUMBER)),
-        ("made_by", _list(_DDL)),
-        ("pending", _list(_DDL)),
+        ("errors", list_of(NUMBER)),
+        ("made_by", list_of(_DDL)),
+        ("pending", list_of(_DDL)),
         (
             "repair",
-            _list(
+            list_of(
                 PlainType(
                     PlainKind.RECORD,
                     parts=(
                         ("class", _CLASS),
-                        ("repairable", _words(*(each.value for each in Repairable))),
-                        ("advice", _TEXT),
+                        ("repairable", words_of(*(each.value for each in Repairable))),
+                        ("advice", TEXT),
                     ),
                 )
             ),
         ),
-        ("statements", _list(_TEXT)),
+        ("statements", list_of(TEXT)),
     ),
 )
-_PAIR: Final = _record(
-    source=_TEXT,
-    replica=_TEXT,
-    has_channel=_FLAG,
+_PAIR: Final = record_of(
+    source=TEXT,
+    replica=TEXT,
+    has_channel=FLAG,
     verdict=_VERDICT,
-    compared_count=_NUMBER,
-    on_the_way_count=_COUNT,
-    differences=_list(_DIFFERENCE),
+    compared_count=NUMBER,
+    on_the_way_count=COUNT,
+    differences=list_of(_DIFFERENCE),
 )
-VERSIONS_DOCUMENT: Final = _record(
-    schema_version=_NUMBER,
+VERSIONS_DOCUMENT: Final = record_of(
+    schema_version=NUMBER,
     verdict=_VERDICT,
-    clusters=_list(
-        _record(
-            cluster=_TEXT,
+    clusters=list_of(
+        record_of(
+            cluster=TEXT,
             verdict=_VERDICT,
-            read_at=_TIME,
-            definitions_differ=_FLAG,
-            servers=_list(_SERVER),
+            read_at=TIME,
+            definitions_differ=FLAG,
+            servers=list_of(_SERVER),
         )
     ),
-    unknown=_list(_UNKNOWN),
+    unknown=list_of(_UNKNOWN),
 )
-DRIFT_DOCUMENT: Final = _record(
-    schema_version=_NUMBER,
+DRIFT_DOCUMENT: Final = record_of(
+    schema_version=NUMBER,
     verdict=_VERDICT,
-    clusters=_list(
-        _record(cluster=_TEXT, verdict=_VERDICT, servers=_list(_TEXT), pairs=_list(_PAIR))
+    clusters=list_of(
+        record_of(cluster=TEXT, verdict=_VERDICT, servers=list_of(TEXT), pairs=list_of(_PAIR))
     ),
-    unknown=_list(_UNKNOWN),
+    unknown=list_of(_UNKNOWN),
 )
 DOCUMENTS: Final = {"versions": VERSIONS_DOCUMENT, "drift": DRIFT_DOCUMENT}
 

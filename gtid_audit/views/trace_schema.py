@@ -10,134 +10,128 @@ from typing import Any, Final
 from topology.catalogue.findings import Grade, Verdict
 from topology.documents.document_version import SCHEMA_VERSION
 from topology.documents.json_schema import json_schema_of
-from topology.documents.plain_types import PlainKind, PlainType
+from topology.documents.plain_types import (
+    FLAG,
+    NUMBER,
+    TEXT,
+    TIME,
+    PlainKind,
+    PlainType,
+    list_of,
+    record_of,
+)
 from topology.readings.snapshot import ThreadState
 from topology.tracing.causes import CauseKind
 from topology.tracing.error_classes import ErrorClass
 from topology.tracing.stopped_threads import ReplicationThread
-
-_TEXT: Final = PlainType(PlainKind.TEXT)
-_NUMBER: Final = PlainType(PlainKind.NUMBER)
-_FLAG: Final = PlainType(PlainKind.FLAG)
-_TIME: Final = PlainType(PlainKind.TIME)
-
-
-def _record(**parts: PlainType) -> PlainType:
-    return PlainType(PlainKind.RECORD, parts=tuple(parts.items()))
-
-
-def _list(item: PlainType) -> PlainType:
-    return PlainType(PlainKind.LIST, item=item)
 
 
 def _one_of(*words: str) -> PlainType:
     return PlainType(PlainKind.TEXT, words=words)
 
 
-_PLACE: Final = _record(
-    server=_TEXT,
-    gtid=_TEXT,
-    is_executed=_FLAG.or_null(),
-    is_purged=_FLAG.or_null(),
-    is_owned=_FLAG.or_null(),
-    received_on=_list(_TEXT),
-    failed_on=_list(_TEXT),
-    place=_TEXT.or_null(),
-    note=_TEXT.or_null(),
+_PLACE: Final = record_of(
+    server=TEXT,
+    gtid=TEXT,
+    is_executed=FLAG.or_null(),
+    is_purged=FLAG.or_null(),
+    is_owned=FLAG.or_null(),
+    received_on=list_of(TEXT),
+    failed_on=list_of(TEXT),
+    place=TEXT.or_null(),
+    note=TEXT.or_null(),
 )
-_TABLE: Final = _record(
-    table=_TEXT, rows_written=_NUMBER, rows_updated=_NUMBER, rows_deleted=_NUMBER
+_TABLE: Final = record_of(table=TEXT, rows_written=NUMBER, rows_updated=NUMBER, rows_deleted=NUMBER)
+_TRANSACTION: Final = record_of(
+    gtid=TEXT.or_null(),
+    server=TEXT,
+    is_relay_log=FLAG,
+    file=TEXT,
+    start=NUMBER,
+    end=NUMBER,
+    committed_at=TIME.or_null(),
+    logged_at=TIME.or_null(),
+    server_id=NUMBER,
+    kind=TEXT,
+    error_code=NUMBER,
+    tables=list_of(_TABLE),
+    statements=list_of(TEXT),
+    rows=list_of(TEXT),
+    not_read=TEXT.or_null(),
 )
-_TRANSACTION: Final = _record(
-    gtid=_TEXT.or_null(),
-    server=_TEXT,
-    is_relay_log=_FLAG,
-    file=_TEXT,
-    start=_NUMBER,
-    end=_NUMBER,
-    committed_at=_TIME.or_null(),
-    logged_at=_TIME.or_null(),
-    server_id=_NUMBER,
-    kind=_TEXT,
-    error_code=_NUMBER,
-    tables=_list(_TABLE),
-    statements=_list(_TEXT),
-    rows=_list(_TEXT),
-    not_read=_TEXT.or_null(),
-)
-_CAUSE: Final = _record(
+_CAUSE: Final = record_of(
     cause=_one_of(*(each.name.lower() for each in CauseKind)),
     grade=_one_of(*(each.value for each in Grade)),
-    text=_TEXT,
+    text=TEXT,
     transaction=_TRANSACTION,
 )
-_DEFINITION: Final = _record(
-    server=_TEXT, table=_TEXT, columns=_list(_list(_TEXT)), not_read=_TEXT.or_null()
+_DEFINITION: Final = record_of(
+    server=TEXT, table=TEXT, columns=list_of(list_of(TEXT)), not_read=TEXT.or_null()
 )
-_CHANGES: Final = _record(
-    server=_TEXT,
-    first_file=_TEXT.or_null(),
-    is_complete=_FLAG,
-    count=_NUMBER,
-    transactions=_list(_TRANSACTION),
-    not_read=_TEXT.or_null(),
+_CHANGES: Final = record_of(
+    server=TEXT,
+    first_file=TEXT.or_null(),
+    is_complete=FLAG,
+    count=NUMBER,
+    transactions=list_of(_TRANSACTION),
+    not_read=TEXT.or_null(),
 )
-_LINE: Final = _record(at=_TIME, priority=_TEXT, code=_TEXT, subsystem=_TEXT, text=_TEXT)
-_ERROR_LOG: Final = _record(
-    server=_TEXT,
-    file=_TEXT.or_null(),
-    window_seconds=_NUMBER,
-    around=_list(_TIME),
-    count=_NUMBER,
-    begins_at=_TIME.or_null(),
-    not_read=_TEXT.or_null(),
-    lines=_list(_LINE),
+_LINE: Final = record_of(at=TIME, priority=TEXT, code=TEXT, subsystem=TEXT, text=TEXT)
+_ERROR_LOG: Final = record_of(
+    server=TEXT,
+    file=TEXT.or_null(),
+    window_seconds=NUMBER,
+    around=list_of(TIME),
+    count=NUMBER,
+    begins_at=TIME.or_null(),
+    not_read=TEXT.or_null(),
+    lines=list_of(_LINE),
 )
-_WORKER: Final = _record(worker=_NUMBER, errno=_NUMBER, text=_TEXT, gtid=_TEXT.or_null())
+_WORKER: Final = record_of(worker=NUMBER, errno=NUMBER, text=TEXT, gtid=TEXT.or_null())
 _THREAD: Final = {
-    "replica": _TEXT,
-    "channel": _TEXT,
+    "replica": TEXT,
+    "channel": TEXT,
     "thread": _one_of(*(each.value for each in ReplicationThread)),
     "state": _one_of(*(each.value for each in ThreadState)),
-    "errno": _NUMBER,
-    "text": _TEXT,
+    "errno": NUMBER,
+    "text": TEXT,
 }
-_ERROR: Final = _record(
+_ERROR: Final = record_of(
     **_THREAD,
-    source=_TEXT.or_null(),
-    source_note=_TEXT.or_null(),
-    failed_at=_TIME.or_null(),
-    workers=_list(_WORKER),
+    source=TEXT.or_null(),
+    source_note=TEXT.or_null(),
+    failed_at=TIME.or_null(),
+    workers=list_of(_WORKER),
     **{"class": _one_of(*(each.name.lower() for each in ErrorClass))},
-    title=_TEXT.or_null(),
-    code=_TEXT.or_null(),
-    meaning=_TEXT.or_null(),
-    advice=_list(_TEXT),
-    gtid_set=_TEXT,
-    gtid_set_may_be=_TEXT,
-    transactions=_list(_TRANSACTION),
-    places=_list(_PLACE),
-    tables=_list(_TEXT),
-    causes=_list(_CAUSE),
-    remaining_causes=_list(_TEXT),
-    definitions_now=_list(_DEFINITION),
-    differences_now=_list(_TEXT),
-    changes=_list(_CHANGES),
-    error_logs=_list(_ERROR_LOG),
+    title=TEXT.or_null(),
+    code=TEXT.or_null(),
+    meaning=TEXT.or_null(),
+    advice=list_of(TEXT),
+    gtid_set=TEXT,
+    gtid_set_may_be=TEXT,
+    transactions=list_of(_TRANSACTION),
+    places=list_of(_PLACE),
+    tables=list_of(TEXT),
+    causes=list_of(_CAUSE),
+    remaining_causes=list_of(TEXT),
+    definitions_now=list_of(_DEFINITION),
+    differences_now=list_of(TEXT),
+    changes=list_of(_CHANGES),
+    error_logs=list_of(_ERROR_LOG),
 )
-TRACE_DOCUMENT: Final = _record(
-    schema_version=_NUMBER,
+TRACE_DOCUMENT: Final = record_of(
+    schema_version=NUMBER,
     verdict=_one_of(Verdict.OK.value, Verdict.CRITICAL.value, Verdict.UNKNOWN.value),
-    gtid=_TEXT.or_null(),
-    servers=_list(
-        _record(server=_TEXT, version=_TEXT.or_null(), found_as_source=_FLAG, notes=_list(_TEXT))
+    gtid=TEXT.or_null(),
+    servers=list_of(
+        record_of(server=TEXT, version=TEXT.or_null(), found_as_source=FLAG, notes=list_of(TEXT))
     ),
-    places=_list(_PLACE),
+    places=list_of(_PLACE),
     transaction=_TRANSACTION.or_null(),
-    errors=_list(_ERROR),
-    other_errors=_list(_record(**_THREAD)),
-    next=_list(_TEXT),
-    unknown=_list(_record(server=_TEXT, fact=_TEXT, reason=_TEXT)),
+    errors=list_of(_ERROR),
+    other_errors=list_of(record_of(**_THREAD)),
+    next=list_of(TEXT),
+    unknown=list_of(record_of(server=TEXT, fact=TEXT, reason=TEXT)),
 )
 
 

@@ -101,7 +101,7 @@ def test_a_bad_fleet_file_changes_nothing_and_is_shown(
     assert ready.is_ready
     assert ready.lines == ("ready: 1 cluster", f"could not be loaded again: {files.problem}")
     assert files.reload(everything=False) == [], "the same reason is logged once"
-    assert files.reload() == [("not_loaded", text)], "whoever requests it is told"
+    assert files.reload() == [("not_loaded", text)], "a request gets the reason each time"
     files.fleet = a_fleet()
     assert files.reload(everything=False)[0][0] == "loaded"
     assert files.problem is None

@@ -130,7 +130,7 @@ def test_data_is_never_left_out_by_a_policy(
 def test_a_plan_that_warns_is_for_an_operator(
     pair97: Pair, state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The waiting rows have no key, so that nobody can see whether they are there already."""
+    """The waiting rows have no key, so no comparison shows whether they are there already."""
     a, b = pair97.a, pair97.b
     a.execute("CREATE DATABASE d", "CREATE TABLE d.keyless (v INT)")
     pair97.settle()

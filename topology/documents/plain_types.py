@@ -8,6 +8,7 @@
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Final
 
 
 class PlainKind(Enum):
@@ -36,3 +37,25 @@ class PlainType:
     def or_null(self) -> "PlainType":
         """Return this type with null allowed."""
         return replace(self, may_be_null=True)
+
+
+TEXT: Final = PlainType(PlainKind.TEXT)
+NUMBER: Final = PlainType(PlainKind.NUMBER)
+COUNT: Final = PlainType(PlainKind.COUNT)
+FLAG: Final = PlainType(PlainKind.FLAG)
+TIME: Final = PlainType(PlainKind.TIME)
+
+
+def words_of(*words: str) -> PlainType:
+    """Return the type of a text that is one of these."""
+    return PlainType(PlainKind.TEXT, words=words)
+
+
+def record_of(**parts: PlainType) -> PlainType:
+    """Return the type of a record with these fields, in order."""
+    return PlainType(PlainKind.RECORD, parts=tuple(parts.items()))
+
+
+def list_of(item: PlainType) -> PlainType:
+    """Return the type of a list."""
+    return PlainType(PlainKind.LIST, item=item)

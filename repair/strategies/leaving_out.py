@@ -6,6 +6,7 @@ declaring.py has what they share, undecided.py why none of them is a default.
 from collections.abc import Iterator
 
 from gtid import GtidSet
+from repair.content.transaction_content import NetRow
 from repair.doubts.forgotten_below import forgotten_below
 from repair.doubts.rows_there import is_there_already, is_there_by_later_ones
 from repair.doubts.undecided import undecided_default
@@ -61,9 +62,10 @@ def inject_empty(case: Case) -> Outcome:
         and content is not None
         and bool(content.needing_decision(case.wanted))
     )
-    # Later transactions of the source may have changed them again: then no image shows them.
-    rows = () if content is None or is_there_by_later_ones(case) else content.rows or ()
-    rows = rows if rows_are_there else ()
+    # If later transactions changed them again, no image of these shows them.
+    rows: tuple[NetRow, ...] = ()
+    if rows_are_there and content is not None and not is_there_by_later_ones(case):
+        rows = content.rows or ()
     actions = [
         InjectEmpty(server.name, part, rows_are_there=rows_are_there, rows=rows)
         for server, gtids in targets

@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gtid import GtidSet
 from repair.answered_by_steps import StepsSoFar, delivers, may_stay
@@ -188,8 +188,7 @@ class _Work:
         first = len(self.steps)
         for action, setting in simulated.settings:
             after = self.steps[-1].number if self.steps else 0
-            read = replace(setting, seen=self.given.known)
-            self.steps.append(make_step(action, read, after=after, finding=finding))
+            self.steps.append(make_step(action, setting, after=after, finding=finding))
             self.warnings.extend(self.steps[-1].warnings)
         for server, new in simulated.declared:
             self.declared[server] = self.declared.get(server, GtidSet()) | new

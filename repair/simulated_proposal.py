@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from repair.doubts.doubtful_sources import unless_doubtful
 from repair.doubts.more_written import unless_more_is_written
-from repair.model.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge, simulate
-from repair.model.invariants import broken_invariants
-from repair.model.remaining_action import remaining_part
+from repair.model.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Proposal, Refusal
 from repair.plan_input import PlanInput
 from repair.scripts.procedure import Setting
+from repair.scripts.simulated_actions import simulated_actions
 from repair.strategies.kept_out import KeptOut, brings_in
 from repair.strategies.strategy_registry import PLANNERS
 from repair.worse_findings import Change, why_worse
@@ -80,18 +79,10 @@ def _simulated(
     kept_out: tuple[KeptOut, ...],
 ) -> Simulated | Refusal:
     """Simulate a proposal; refuse it if it breaks an invariant or makes a server worse."""
-    settings: list[tuple[Action, Setting]] = []
-    model = case.model
-    for proposed in proposal.actions:
-        action = remaining_part(model, proposed)
-        if action is None:
-            continue
-        after = simulate(model, action)
-        broken = broken_invariants(model, after, action)
-        if broken:
-            return Refusal("; ".join(broken))
-        settings.append((action, Setting(model[action.server], before=model, after=after)))
-        model = after
+    settings = simulated_actions(case.model, proposal.actions, given.known)
+    if isinstance(settings, Refusal):
+        return settings
+    model = settings[-1][1].after if settings else case.model
     then = given.look_ahead(model) if settings else outlook
     actions = tuple(action for action, _ in settings)
     change = Change(given.snapshot, given.started, model, actions, is_chosen=case.is_chosen)
@@ -99,4 +90,4 @@ def _simulated(
         return Refusal(f"afterwards the audit would report {worse}")
     if unwanted := "; ".join(brings_in(case, model, kept_out)):
         return Refusal(unwanted)
-    return Simulated(tuple(settings), model, then, proposal)
+    return Simulated(settings, model, then, proposal)

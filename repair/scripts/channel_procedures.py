@@ -22,10 +22,12 @@ from repair.scripts.start_guards import (
     refuses_nothing,
     stands_still,
     started,
+    stopped,
     writes_nothing,
 )
 from repair.scripts.unread_sources import sent_besides, uncounted, unknown_mode
 from repair.sql.channel_queries import ChannelQuestions, for_channel, position_wait
+from repair.sql.channel_statements import ChannelStatements
 from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind
 from repair.sql.row_sql import table_name
@@ -35,7 +37,6 @@ from repair.sql.script import (
     awaited,
     has_begun,
     has_history,
-    if_go,
     keeps_history,
     literal,
     same_error,
@@ -51,7 +52,6 @@ from repair.sql.script import (
 # For an applier that was just moved or started: if it cannot continue, it stops within this time.
 STUCK_WAIT_SECONDS = 1
 _APPLIED_PER_SECOND = 500
-_NEEDS = (StatementKind.STEER_CHANNEL, StatementKind.READ_CHANNELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,7 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
     )
     option = dialect.option_prefix
     suffix = for_channel(dialect, action.channel)
+    statements = ChannelStatements.of_server(dialect, action.channel)
     # An applier that has run for a second continues. Past the position, or with auto-position and
     # the GTID executed, this script has nothing left to do.
     done = (
@@ -114,7 +115,7 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
                 f" {option}LOG_POS = {quote_number(event.end.position)},"
                 f" {option}AUTO_POSITION = 0{suffix}"
             ),
-            *started(action.channel, setting, asks, is_stopped=True),
+            *started(action.channel, setting, asks, statements, is_stopped=True),
             "DO SLEEP(IF(@go AND NOT @done, 1, 0));",
         ),
         verifications=(
@@ -144,7 +145,7 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
                 f" changes: {short(event.statement)}"
             ),
         ),
-        needs=_NEEDS,
+        needs=_needs(statements),
     )
 
 
@@ -152,7 +153,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
     """Return the script after which the source sends exactly what is missing."""
     name, dialect = action.server, setting.dialect
     asks = ChannelQuestions.of(setting.server.version, action.channel)
-    suffix = for_channel(dialect, action.channel)
+    statements = setting.channel_statements(action.channel, switches=True)
     arriving = setting.arriving
     timing = _Timing.of(action.channel, setting)
     filled = (
@@ -185,12 +186,10 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
                 f" AND GTID_SUBSET({literal(arriving)}, @@GLOBAL.gtid_executed);"
             ),
             *_begun(action, setting, asks),
-            *unless_done(f"{dialect.stop_replica}{suffix}"),
-            *_rows_still_fit(action, setting),
-            *unless_done(
-                f"{dialect.change_source} {dialect.option_prefix}AUTO_POSITION = 1{suffix}"
-            ),
-            *started(action.channel, setting, asks, is_stopped=True),
+            *stopped(asks, statements),
+            *_rows_still_fit(action, setting, statements),
+            *unless_done(statements.by_sets),
+            *started(action.channel, setting, asks, statements, is_stopped=True),
             *until_executed(dialect, asks, timing.awaited),
         ),
         verifications=(
@@ -215,7 +214,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             *sent_besides(action, setting),
             *without_rows(action.channel, setting),
         ),
-        needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
+        needs=_needs(statements, rows=bool(action.rows)),
     )
 
 
@@ -256,7 +255,9 @@ def _begun(action: AutoPositionOn, setting: Setting, asks: ChannelQuestions) -> 
     yield f"SET @begun = {begun};"
 
 
-def _rows_still_fit(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
+def _rows_still_fit(
+    action: AutoPositionOn, setting: Setting, statements: ChannelStatements
+) -> Iterator[str]:
     """Yield a second check of the rows while the applier is stopped; if it fails, undo the stop.
 
     Rows that look as before may have been changed and changed back since the plan was made. So no
@@ -265,14 +266,14 @@ def _rows_still_fit(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
     The check is omitted if an earlier run has begun (`_begun`): then rows are between before and
     after.
     """
-    channel, dialect = setting.known(action.channel), setting.dialect
+    channel = setting.known(action.channel)
     if action.compared_at is None:
         return
     yield f"SET @fit = GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(action.compared_at)});"
     yield from _rows_are_before(action)
     yield "SET @fit = @fit OR @done OR @begun;"
     if channel.running:
-        start = quote_string(f"{dialect.start_replica}{for_channel(dialect, action.channel)}")
+        start = quote_string(statements.start)
         yield f"SET @todo = IF(@go AND NOT @fit, {start}, 'DO 0');"
         yield from RUN_TODO
     yield from Guard(
@@ -287,7 +288,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
     """Return the script that starts both threads."""
     name, dialect = action.server, setting.dialect
     asks = ChannelQuestions.of(setting.server.version, action.channel)
-    suffix = for_channel(dialect, action.channel)
+    statements = setting.channel_statements(action.channel)
     arriving = setting.arriving
     timing = _Timing.of(action.channel, setting)
     by_position = still_by_position(name, asks)
@@ -306,18 +307,18 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         statements=(
             f"SET @done = IFNULL({asks.runs}, FALSE);",
             *_rows_as_before(action),
-            *started(action.channel, setting, asks),
+            *started(action.channel, setting, asks, statements),
             *until_executed(dialect, asks, timing.awaited),
         ),
         verifications=arrived(name, timing.awaited, dialect, asks),
         check=f"{dialect.show_replica_status}: both threads run{timing.check}",
-        undo=f"{dialect.stop_replica}{suffix}; what was applied stays",
+        undo=f"{statements.stop}; what was applied stays",
         estimated_seconds=2 + timing.seconds,
         estimate_assumes=timing.assumes,
         if_stopped="replication, or only its receiver, may run; run the script again, and if it"
         " refuses, audit and plan again",
         risk="the waiting transactions are applied as they are",
-        needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
+        needs=_needs(statements, rows=bool(action.rows)),
         warnings=(
             *unknown_mode(action, setting),
             *uncounted(action, setting),
@@ -350,11 +351,11 @@ def stop_channel(action: StopChannel, setting: Setting) -> Procedure:
     """Return the script that stops both threads."""
     name, dialect = action.server, setting.dialect
     asks = ChannelQuestions.of(setting.server.version, action.channel)
-    suffix = for_channel(dialect, action.channel)
+    statements = setting.channel_statements(action.channel)
     return Procedure(
         title=f"stop replication on {name}",
         preconditions=_unchanged(action.channel, setting, asks),
-        statements=if_go(f"{dialect.stop_replica}{suffix}"),
+        statements=tuple(stopped(asks, statements)),
         verifications=(
             Guard(
                 f"NOT IFNULL({asks.runs}, FALSE)",
@@ -362,13 +363,19 @@ def stop_channel(action: StopChannel, setting: Setting) -> Procedure:
             ),
         ),
         check=f"{dialect.show_replica_status}: both threads stopped",
-        undo=f"{dialect.start_replica}{suffix}",
+        undo=statements.start,
         estimated_seconds=2,
         estimate_assumes="no large transaction is being applied",
         if_stopped="replication may be stopped: start it again, or continue with the plan",
         risk="the server falls behind until replication is started again",
-        needs=_NEEDS,
+        needs=_needs(statements),
     )
+
+
+def _needs(statements: ChannelStatements, *, rows: bool = False) -> tuple[StatementKind, ...]:
+    """Return the kinds of statements of a script that steers a channel."""
+    needs = (statements.kind, StatementKind.READ_CHANNELS)
+    return (*needs, StatementKind.READ_ROWS) if rows else needs
 
 
 def _unchanged(

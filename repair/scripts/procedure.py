@@ -6,10 +6,13 @@ from uuid import UUID
 
 from gtid import GtidSet
 from repair.model.replication_model import Model, ModelChannel, ModelServer
+from repair.sql.channel_statements import ChannelStatements
 from repair.sql.guard import Guard
-from repair.sql.privileges import StatementKind
+from repair.sql.privileges import StatementKind, withheld_from
+from repair.sql.service_calls import ServiceCalls, service_calls
 from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ChannelSnapshot, ReadServer
+from topology.readings.vendors import row_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,28 @@ class Setting:
     def dialect(self) -> Dialect:
         """Return the dialect of the server."""
         return dialect_of(self.server.version)
+
+    def calls_for(self, kind: StatementKind) -> ServiceCalls | None:
+        """Return the procedures of the server's service if its accounts may not do it themselves.
+
+        None if they may, or if the service has no procedures that are known.
+        """
+        server = self.server
+        if withheld_from((kind,), server.version, row_of(server.vendor).withheld) is None:
+            return None
+        return service_calls(server.vendor, server.version)
+
+    def channel_statements(self, channel: str, *, switches: bool = False) -> ChannelStatements:
+        """Return the statements for a channel of the server.
+
+        Args:
+            channel: its name.
+            switches: whether it is to be switched to auto-position.
+        """
+        calls = self.calls_for(StatementKind.STEER_CHANNEL)
+        if calls is not None and calls.steers(channel, switches=switches):
+            return ChannelStatements.of_service(calls, channel)
+        return ChannelStatements.of_server(self.dialect, channel)
 
     @property
     def arriving(self) -> GtidSet:

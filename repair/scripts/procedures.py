@@ -35,6 +35,7 @@ from repair.scripts.steps import ExpectedChannel, ExpectedState, Step
 from repair.sql.channel_queries import unseen_address
 from repair.sql.privileges import StatementKind, privilege_guards, requirements, trial
 from repair.sql.script import address_of, is_server, same_channels
+from repair.sql.service_calls import untested
 from topology.catalogue.findings import Finding
 
 _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
@@ -74,6 +75,8 @@ def describe(action: Action, setting: Setting) -> Procedure:
             for each in channels
             if (text := unseen_address(version, address_of(each)))
         )
+    if StatementKind.CALL_SERVICE in needs and server.vendor is not None:
+        warnings += (untested(server.vendor),)
     return replace(
         procedure,
         preconditions=(*guards, *procedure.preconditions),

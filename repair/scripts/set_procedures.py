@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from binlog.quoting import quote_string
 from gtid import GtidSet
 from repair.content.transaction_content import key_condition
 from repair.model.actions import AppendPurged, InjectEmpty, ResetAndPurge
@@ -25,7 +26,10 @@ from repair.sql.script import (
     transactions,
     unless_done,
 )
+from repair.sql.service_calls import ServiceCalls
 
+_GTID_NEXT, _GTID_PURGED = StatementKind.SET_GTID_NEXT, StatementKind.SET_GTID_PURGED
+_CALLS_PER_SECOND = 20  # of a service's procedure, which also writes its own history
 _EMPTY_PER_SECOND = 200  # commits with sync_binlog = 1 on an ordinary disk
 _REMAIN = "cannot be undone: an executed GTID stays in the history of every server"
 _HERE = "@@GLOBAL.gtid_executed"
@@ -65,6 +69,9 @@ def _received_since(action: InjectEmpty | AppendPurged, setting: Setting) -> Ite
 def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
     """Return the script that commits empty transactions, one after the other."""
     name, count = action.server, action.gtids.gtid_count
+    kind = StatementKind.SET_TAGGED_GTID_NEXT if _has_tags(action.gtids) else _GTID_NEXT
+    calls = setting.calls_for(kind)
+    per_second = _EMPTY_PER_SECOND if calls is None else _CALLS_PER_SECOND
     return Procedure(
         title=f"commit {transactions(count, 'empty ')} on {name}",
         preconditions=(
@@ -73,25 +80,31 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
             *((still_logs(name),) if setting.server.has_log else ()),
             commits_without_waiting(name, setting.server.version),
         ),
-        statements=(
-            *empty_transactions(action.gtids),
-            "SET SESSION gtid_next = 'AUTOMATIC';",
-        ),
+        statements=(*empty_transactions(action.gtids), "SET SESSION gtid_next = 'AUTOMATIC';")
+        if calls is None
+        else tuple(_skipped_by_calls(action.gtids, calls)),
         verifications=(executed(name, action.gtids),),
         check=f"SELECT GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);  -- empty",
         undo=_REMAIN,
-        estimated_seconds=1 + count // _EMPTY_PER_SECOND,
-        estimate_assumes=f"{_EMPTY_PER_SECOND} commits a second",
+        estimated_seconds=1 + count // per_second,
+        estimate_assumes=f"{per_second} commits a second",
         if_stopped="some of the GTIDs are executed, the others are not; run the script again",
         risk="the content of these transactions will never be applied here",
         needs=(
-            StatementKind.SET_TAGGED_GTID_NEXT
-            if _has_tags(action.gtids)
-            else StatementKind.SET_GTID_NEXT,
+            kind if calls is None else StatementKind.CALL_SERVICE,
             StatementKind.READ_CHANNELS,
             *((StatementKind.READ_ROWS,) if action.rows else ()),
         ),
     )
+
+
+def _skipped_by_calls(gtids: GtidSet, calls: ServiceCalls) -> Iterator[str]:
+    """Yield a call for each GTID that is not executed: some services refuse one that is."""
+    for gtid in gtids.gtids():
+        missing = f"NOT GTID_SUBSET({quote_string(str(gtid))}, @@GLOBAL.gtid_executed)"
+        call = quote_string(calls.skipping(str(gtid)))
+        yield f"SET @todo = IF(@go AND {missing}, {call}, 'DO 0');"
+        yield from RUN_TODO
 
 
 def _rows_are_there(action: InjectEmpty) -> Iterator[Guard]:
@@ -113,16 +126,19 @@ def _rows_are_there(action: InjectEmpty) -> Iterator[Guard]:
 def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
     """Return the script with one statement, for the GTIDs that are missing when it runs."""
     name = action.server
+    kind = StatementKind.SET_TAGGED_GTID_PURGED if _has_tags(action.gtids) else _GTID_PURGED
+    calls = setting.calls_for(kind)
+    is_call = calls is not None and bool(calls.append_purged)
+    begin, end = "SET GLOBAL gtid_purged = ''+", "''"
+    if calls is not None and is_call:
+        begin, end = f"CALL {calls.append_purged}(''+", "'')"
     return Procedure(
         title=f"add {transactions(action.gtids.gtid_count)} to gtid_purged on {name}",
         preconditions=_as_seen(action, setting),
         statements=(
             f"SET @missing = GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);",
             "SET @done = (@missing = '');",
-            (
-                "SET @todo = IF(@go AND NOT @done, CONCAT('SET GLOBAL gtid_purged = ''+',"
-                " @missing, ''''), 'DO 0');"
-            ),
+            (f"SET @todo = IF(@go AND NOT @done, CONCAT('{begin}', @missing, '{end}'), 'DO 0');"),
             *RUN_TODO,
         ),
         verifications=(executed(name, action.gtids),),
@@ -147,9 +163,7 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
             ),
         ),
         needs=(
-            StatementKind.SET_TAGGED_GTID_PURGED
-            if _has_tags(action.gtids)
-            else StatementKind.SET_GTID_PURGED,
+            StatementKind.CALL_SERVICE if is_call else kind,
             StatementKind.READ_CHANNELS,
         ),
     )

@@ -17,7 +17,8 @@ from gtid import GtidSet
 from repair.model.actions import AutoPositionOn, StartChannel
 from repair.model.replication_model import upstream
 from repair.scripts.procedure import Setting
-from repair.sql.channel_queries import ChannelQuestions, for_channel, uptime_question
+from repair.sql.channel_queries import ChannelQuestions, uptime_question
+from repair.sql.channel_statements import ChannelStatements
 from repair.sql.guard import Guard, started_by
 from repair.sql.script import (
     GNO_MAX,
@@ -36,7 +37,12 @@ from topology.readings.snapshot import START_SLACK, ThreadState
 
 
 def started(
-    channel: str, setting: Setting, asks: ChannelQuestions, *, is_stopped: bool = False
+    channel: str,
+    setting: Setting,
+    asks: ChannelQuestions,
+    statements: ChannelStatements,
+    *,
+    is_stopped: bool = False,
 ) -> Iterator[str]:
     """Start a channel: first only its receiver, if that is stopped.
 
@@ -47,17 +53,44 @@ def started(
     5.6 has no table that shows the source in time. The UUID in its connection repository is updated
     when the applier may already have passed the first transactions of another server (seen on
     5.6.24).
+
+    A service's procedure starts both threads, and refuses while one of them runs.
     """
-    dialect, suffix = setting.dialect, for_channel(setting.dialect, channel)
     source_uuid, seen = setting.source_uuid(channel), setting.channel(channel)
     stands = is_stopped or seen.receiver is ThreadState.STOPPED
-    if dialect.has_channels and source_uuid is not None and stands:
-        yield from unless_done(f"{dialect.start_replica} IO_THREAD{suffix}")
+    if not statements.start_receiver:
+        yield from _started_by_call(asks, statements)
+        return
+    if setting.dialect.has_channels and source_uuid is not None and stands:
+        yield from unless_done(statements.start_receiver)
         yield from until(asks.receives)
-        stop = quote_string(f"{dialect.stop_replica} IO_THREAD{suffix}")
+        stop = quote_string(statements.stop_receiver)
         yield from _answered(setting, asks, source_uuid=source_uuid, or_else=stop)
-    yield from unless_done(f"{dialect.start_replica}{suffix}")
+    yield from unless_done(statements.start)
     yield from until_runs(asks)
+
+
+def stopped(asks: ChannelQuestions, statements: ChannelStatements) -> Iterator[str]:
+    """Stop a channel unless the goal is reached. A service refuses to stop one that is stopped."""
+    if statements.start_receiver:
+        yield from unless_done(statements.stop)
+        return
+    yield from _if(f"NOT @done AND {asks.any_runs}", statements.stop)
+
+
+def _started_by_call(asks: ChannelQuestions, statements: ChannelStatements) -> Iterator[str]:
+    """Start a channel that neither runs by now, as after a switch to auto-position, nor half runs.
+
+    Half of it may not run: the service refuses to start the other half.
+    """
+    yield from _if(f"NOT @done AND {asks.any_runs} AND NOT {asks.runs}", statements.stop)
+    yield from _if(f"NOT @done AND NOT {asks.runs}", statements.start)
+    yield from until_runs(asks)
+
+
+def _if(condition: str, statement: str) -> Iterator[str]:
+    yield f"SET @todo = IF(@go AND {condition}, {quote_string(statement)}, 'DO 0');"
+    yield from RUN_TODO
 
 
 def _answered(

@@ -22,6 +22,7 @@ class ChannelQuestions:
     """SQL expressions about one channel of the server that runs the script."""
 
     runs: str  # both threads run and the receiver is connected
+    any_runs: str  # one of the threads runs, or both do; 'FALSE' if no table shows it
     receives: str  # the receiver runs and is connected; 'NULL' if no table shows it
     only_receives: str  # the receiver runs, the applier does not; 'FALSE' if not shown
     auto_position: str  # 1, 0, or NULL where the server does not report it
@@ -44,6 +45,7 @@ class ChannelQuestions:
         name = quote_string(channel)
         return cls(
             runs=_RUNS.replace("%", name),
+            any_runs=_ANY_RUNS.replace("%", name),
             receives=_RECEIVES.replace("%", name),
             only_receives=_ONLY_RECEIVES.replace("%", name),
             auto_position=_AUTO_POSITION.replace("%", name),
@@ -142,6 +144,11 @@ _ONLY_RECEIVES = _RUNS.replace(
     "receiver.SERVICE_STATE <> 'OFF' AND applier.SERVICE_STATE = 'OFF'",
 )
 assert _ONLY_RECEIVES != _RUNS
+_ANY_RUNS = _RUNS.replace(
+    "receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON'",
+    "(receiver.SERVICE_STATE <> 'OFF' OR applier.SERVICE_STATE <> 'OFF')",
+)
+assert _ANY_RUNS != _RUNS
 _RECEIVES = (
     "(SELECT COUNT(*) FROM performance_schema.replication_connection_status"
     f" WHERE {_NAME.format('')} = % AND SERVICE_STATE = 'ON') = 1"
@@ -176,6 +183,7 @@ _FIVE_SIX = ChannelQuestions(
         "(SELECT VARIABLE_VALUE = 'ON' FROM information_schema.GLOBAL_STATUS"
         " WHERE VARIABLE_NAME = 'SLAVE_RUNNING')"
     ),
+    any_runs="FALSE",
     receives="NULL",
     only_receives="FALSE",
     auto_position="(SELECT MAX(Enabled_auto_position) FROM mysql.slave_master_info)",

@@ -48,6 +48,7 @@ class StatementKind(Enum):
     READ_ROWS = "read rows"
     CHANGE_DEFINITION = "change a table"
     CREATE_VIEW = "create a view"
+    CALL_SERVICE = "call a procedure of the service"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -100,6 +101,7 @@ def _read_channels(version: ServerVersion) -> tuple[Requirement, ...]:
 
 
 _TABLES_OF_ROWS = "the tables of the rows"
+_SERVICE = "the service's procedures in mysql"
 
 
 def _write_rows(_version: ServerVersion) -> tuple[Requirement, ...]:
@@ -138,6 +140,7 @@ PRIVILEGES: Mapping[StatementKind, Callable[[ServerVersion], tuple[Requirement, 
     StatementKind.CHANGE_DEFINITION: _change_definition,
     StatementKind.CREATE_VIEW: _create_view,
     StatementKind.READ_ROWS: lambda _version: (Requirement(("SELECT",), _TABLES_OF_ROWS),),
+    StatementKind.CALL_SERVICE: lambda _version: (Requirement(("EXECUTE",), _SERVICE),),
 }
 assert set(PRIVILEGES) == set(StatementKind), "each kind has its row"
 
@@ -146,6 +149,14 @@ def requirements(kinds: Iterable[StatementKind], version: ServerVersion) -> tupl
     """Return what an account needs for statements of these kinds, each once, in order."""
     needed = {each for kind in kinds for each in PRIVILEGES[kind](version)}
     return tuple(sorted(needed, key=str))
+
+
+def withheld_from(
+    kinds: Iterable[StatementKind], version: ServerVersion, withheld: frozenset[str]
+) -> Requirement | None:
+    """Return what is needed of privileges that no account of a service has; None if nothing is."""
+    needed = requirements(kinds, version)
+    return next((each for each in needed if withheld.issuperset(each.one_of)), None)
 
 
 def privilege_guards(

@@ -496,6 +496,7 @@ TARGETS: Sequence[Target] = (
             ),
             *("repair/sql/script.py", "repair/sql/channel_queries.py", "repair/sql/guard.py"),
             *("repair/sql/privileges.py", "repair/scripts/other_servers.py", "repair/render.py"),
+            *("repair/sql/service_calls.py", "repair/scripts/simulated_actions.py"),
             *("repair/scripts/server_checks.py", "repair/scripts/around_channels.py"),
             *("repair/scripts/around_empty.py", "repair/scripts/around_rows.py"),
             *("repair/scripts/steps.py", "repair/repair_plan.py", "repair/model/action_content.py"),
@@ -512,6 +513,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_privileges.py", "tests/simulation/test_transcripts.py"),
             *("tests/tidy/test_decision_tables.py", "tests/repair/test_guard.py"),
             *("tests/repair/test_row_sql.py", "tests/repair/test_unread_sources.py"),
+            "tests/repair/test_service_calls.py",
         ),
     ),
     Target(

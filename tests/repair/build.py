@@ -21,6 +21,7 @@ from topology.readings.snapshot import (
     ThreadState,
 )
 from topology.readings.transaction_class import ContentClass
+from topology.readings.vendors import Vendor
 from topology.readings.version import ServerVersion
 
 UUIDS = {letter: UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "abcdef"}
@@ -123,6 +124,7 @@ def _reading(
         log_end=_END,
         channels=tuple(_channel(servers, each, one) for one in each.channels),
         uptime_seconds=1000 + phase,
+        vendor=each.vendor or Vendor.MYSQL,
         history_evidence=_commits(servers, each) if phase > 1 else None,
         **asked,
     )

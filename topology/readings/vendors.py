@@ -1,7 +1,8 @@
 """The vendors of servers: what each one's server prints, and what its service does not give.
 
 One table, VENDORS. A vendor is added as a row: how its servers are recognised, what gtid-audit
-cannot evaluate on them, the reasons why facts stay unread there, and who deletes binary logs.
+cannot evaluate on them, the reasons why facts stay unread there, who deletes binary logs, and which
+privileges no account has.
 
 How it works
 ------------
@@ -63,6 +64,8 @@ class VendorRow:
     log_settings: tuple[str, ...] = ()
     # How its accounts change settings, as the end of a sentence; "" by SET GLOBAL and a file.
     configuration: str = ""
+    # The privileges that the service gives none of its accounts.
+    withheld: frozenset[str] = frozenset()
 
 
 AURORA_VERSION: Final = "aurora_version"
@@ -97,6 +100,12 @@ _AZURE_DELETES: Final = (
     "Azure deletes a binary log as soon as it needs it no longer while binlog_expire_logs_seconds"
     " is 0"
 )
+
+# "Master user account privileges" (RDS, Aurora), "MySQL user privileges" (Azure, Cloud SQL).
+_WITHHELD: Final = frozenset(
+    {"SUPER", "SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_SLAVE_ADMIN"}
+)
+_RDS_WITHHOLDS: Final = _WITHHELD | {"REPLICATION_APPLIER"}
 
 _OFF: Final = frozenset({"OFF", "0"})
 
@@ -136,6 +145,7 @@ VENDORS: Final[tuple[VendorRow, ...]] = (
         configuration=_RDS_CONFIGURES.format("DB parameter group or DB cluster parameter group"),
         log_deletion=_RDS_DELETES.format("Aurora"),
         log_settings=(LOG_RETENTION_HOURS,),
+        withheld=_RDS_WITHHOLDS,
     ),
     VendorRow(
         Vendor.RDS,
@@ -149,6 +159,7 @@ VENDORS: Final[tuple[VendorRow, ...]] = (
         configuration=_RDS_CONFIGURES.format("DB parameter group"),
         log_deletion=_RDS_DELETES.format("RDS"),
         log_settings=(LOG_RETENTION_HOURS,),
+        withheld=_RDS_WITHHOLDS,
     ),
     VendorRow(
         Vendor.AZURE,
@@ -161,6 +172,7 @@ VENDORS: Final[tuple[VendorRow, ...]] = (
         configuration="refuses SET GLOBAL to most accounts: change the server parameter there",
         log_deletion=_AZURE_DELETES,
         log_settings=("binlog_expire_logs_seconds",),
+        withheld=_WITHHELD,
     ),
     VendorRow(
         Vendor.CLOUD_SQL,
@@ -174,6 +186,7 @@ VENDORS: Final[tuple[VendorRow, ...]] = (
         configuration="refuses SET GLOBAL: change the database flag of the instance",
         log_deletion="Cloud SQL deletes binary logs by the instance's setting"
         " transactionLogRetentionDays",
+        withheld=_WITHHELD,
     ),
     VendorRow(
         Vendor.HEATWAVE,
@@ -181,6 +194,7 @@ VENDORS: Final[tuple[VendorRow, ...]] = (
         reasons={"error log": "no account has access to files"},
         configuration="refuses SET GLOBAL to most accounts: change the variable in the"
         " configuration of the DB system",
+        withheld=frozenset({"SUPER"}),
     ),
 )
 _ROWS: Final[Mapping[Vendor, VendorRow]] = {row.vendor: row for row in VENDORS}

@@ -26,6 +26,7 @@ from tests.simulation.plan_oracles import (
     EMPTY,
     cancel_out,
     has_other_content,
+    is_in_order,
     is_refusal_told,
     looks_done,
     met_hidden_work,
@@ -178,7 +179,7 @@ def _doubled(
         and not (server.name not in said.seen and _was_reset(before, server.name, made.gtid))
         and server.works[made.work] > max(1, was.works[made.work])
     }
-    if twice and not cancel_out(before, server, [*twice]):
+    if twice and not (cancel_out(before, server, [*twice]) or is_in_order(before, was, twice)):
         text = f"{server.name} applies {gtid_text(next(iter(twice.values())))} twice"
         yield Violation(*kind, text)
     for key, value in server.rows.items() if not said.overwrites else ():

@@ -306,6 +306,28 @@ def cancel_out(world: World, server: Server, works: list[int]) -> bool:
     return len(again) > 1 and bool(sources) and all(alike)
 
 
+def is_in_order(world: World, server: Server, works: Iterable[int]) -> bool:
+    """Return whether transactions come again to rows as their origin left them just before each.
+
+    What a RESET made forgotten has come a second time before the plan, without it; with the ones
+    that follow, the rows go through the same states as on the origin.
+    """
+    again = {*works}
+    for made, undo in server.applied:
+        if made.work not in again or made.origin not in world.servers:
+            continue
+        own = world[made.origin].applied
+        for key, _ in undo:
+            writers = [each.work for each, keys in own if any(key == one for one, _ in keys)]
+            if made.work not in writers:
+                return False
+            earlier = writers[: writers.index(made.work)]
+            last = last_writer(server, key)
+            if last is None or last.work not in earlier[-1:]:
+                return False
+    return True
+
+
 def stands_beside(was: Server, channel: Channel) -> bool:
     """Return whether another applier of the server stops at the same transaction without the plan.
 

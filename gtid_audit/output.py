@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import chain, islice
@@ -34,7 +34,7 @@ _CREDENTIALS = re.compile(
     re.VERBOSE,
 )
 
-_held: list[list[str]] = []  # what waits until held_output ends
+_takers: list[Callable[[str], None]] = []  # what gets the answer instead of standard output
 
 _running: "list[Progress]" = []  # the line that the terminal shows, if any
 
@@ -104,8 +104,8 @@ def write_line(text: str) -> None:
 
 def write(text: str) -> None:
     """Write a part of the answer unchanged. Raises ReaderGone."""
-    if _held:
-        _held[-1].append(text)
+    if _takers:
+        _takers[-1](text)
         return
     if _running:
         _running[-1].erase()
@@ -119,13 +119,21 @@ def write(text: str) -> None:
 
 
 @contextmanager
+def output_taken_by(taker: Callable[[str], None]) -> Iterator[None]:
+    """Hand what `write` gets to a taker, instead of writing it."""
+    _takers.append(taker)
+    try:
+        yield
+    finally:
+        _takers.pop()
+
+
+@contextmanager
 def held_output() -> Iterator[list[str]]:
     """Collect what `write` gets, instead of writing it. Colours are as if it were written."""
-    _held.append([])
-    try:
-        yield _held[-1]
-    finally:
-        _held.pop()
+    pieces: list[str] = []
+    with output_taken_by(pieces.append):
+        yield pieces
 
 
 def warn(text: str) -> None:

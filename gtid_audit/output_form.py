@@ -14,6 +14,8 @@ class OutputForm(Enum):
     JSON = "json"  # one document
     JSONL = "jsonl"  # one JSON object per line: the items, then the verdict
     PLUGIN = "plugin"  # one line for Nagios, Icinga and others that run monitoring plugins
+    SVG = "svg"  # a picture of what the terminal shows
+    HTML = "html"  # the same as a page
 
 
 EVERY_FORM: Final = tuple(OutputForm)

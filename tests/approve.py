@@ -4,6 +4,7 @@ Each line that changes is something that an operator will read otherwise, or a s
 otherwise. A change that you did not intend is a defect.
 """
 
+from tests.gtid_audit import readme_picture
 from tests.repair import changed_scripts, script_cases
 from tests.simulation import digests, history_digests, transcripts
 from tests.tidy import decision_tables
@@ -12,6 +13,7 @@ from tests.topology import approved_findings, changed_facts, fact_digests
 
 def main() -> None:
     """Write every transcript."""
+    readme_picture.PICTURE.write_text(readme_picture.text())
     approved_findings.APPROVED.write_text(approved_findings.text())
     changed_facts.APPROVED.write_text(changed_facts.text())
     transcripts.APPROVED.write_text(transcripts.text())

@@ -36,7 +36,7 @@ Format: TypeAlias = Annotated[
         "--format",
         metavar="FORMAT",
         help="text, json (one document), jsonl (one object per line), plugin (one line for Nagios"
-        " or Icinga).",
+        " or Icinga), svg (a picture), html (a page).",
         autocompletion=lambda: [each.value for each in OutputForm],
     ),
 ]

@@ -39,6 +39,8 @@ def audited(audit: AuditOnce, *, form: OutputForm, watch: str | None) -> int:
         return write_answer(answer, form)
 
     seconds = _watch_seconds(watch)
+    if seconds is not None and form in (OutputForm.SVG, OutputForm.HTML):
+        raise UsageProblem(f"--watch: --format {form.value} is one picture")
     return audit(say) if seconds is None else _watched(audit, say, seconds=seconds, form=form)
 
 

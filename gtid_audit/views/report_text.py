@@ -8,6 +8,7 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
@@ -55,8 +56,23 @@ _SEVERITY_STYLE: Final = {
 }
 
 
+_recorders: list[Console] = []  # what prints instead of standard output, the last one first
+
+
+@contextmanager
+def printing_on(recorder: Console) -> Iterator[None]:
+    """Let `show` print on another console until the end of the block."""
+    _recorders.append(recorder)
+    try:
+        yield
+    finally:
+        _recorders.pop()
+
+
 def console() -> Console:
     """Return the console of standard output; colours only on a terminal, and not with NO_COLOR."""
+    if _recorders:
+        return _recorders[-1]
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(
         file=sys.stdout,
@@ -71,6 +87,9 @@ def console() -> Console:
 def show(*parts: RenderableType) -> None:
     """Print on standard output. Raises ReaderGone."""
     printer = console()
+    if _recorders:
+        printer.print(*parts, sep="\n")
+        return
     with printer.capture() as captured:
         printer.print(*parts, sep="\n")
     # Rich pads table cells to the full width, which is not useful in a file or a ticket.
@@ -107,8 +126,8 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
 
 def headline(verdict: Verdict, text: str) -> Text:
     """Return the first line of an answer: its verdict, and a summary."""
-    line = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
-    return line.append(f"  {printable(text)}", style="default")
+    line = Text().append(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
+    return line.append(f"  {printable(text)}")
 
 
 def verdict_line(report: AuditReport) -> Text:

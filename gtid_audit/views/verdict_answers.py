@@ -36,8 +36,13 @@ class VerdictAnswer(Protocol):
 
 def write_answer(answer: VerdictAnswer, form: OutputForm) -> int:
     """Write an answer, and return the exit status of its verdict."""
+    show = answer.show_verdict if GLOBAL_OPTIONS.is_quiet else answer.show
     if form is OutputForm.TEXT:
-        (answer.show_verdict if GLOBAL_OPTIONS.is_quiet else answer.show)()
+        show()
+    elif form in (OutputForm.SVG, OutputForm.HTML):
+        from gtid_audit.views.drawn_answer import drawn_answer
+
+        write(drawn_answer(show, form, title=f"gtid-audit: {answer.verdict.value}"))
     elif form is OutputForm.PLUGIN:
         write(answer.plugin_line() + "\n")
     else:

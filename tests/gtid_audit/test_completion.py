@@ -19,7 +19,7 @@ CASES: Sequence[tuple[str, set[str]]] = (
     ("repair sta", {"state"}),
     ("explain J", {"J1", "J2", "J3", "J4"}),
     ("pair a b --allow", {"--allow-uuid"}),
-    ("pair a b --format ", {"text", "json", "jsonl", "plugin"}),
+    ("pair a b --format ", {"text", "json", "jsonl", "plugin", "svg", "html"}),
     ("explain j", {"j1", "j2", "j3", "j4"}),
     ("expl", {"explain"}),
     ("binlog scan x --format ", {"text", "json", "jsonl"}),

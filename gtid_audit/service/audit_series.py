@@ -42,7 +42,7 @@ from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.runway import deadline_of, needs_of, retention_of, undecided_retention
 from topology.policy import Policy
-from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 
 # The values of one metric, by the values of its labels.
 Series: TypeAlias = Mapping[tuple[str, ...], float]
@@ -183,7 +183,7 @@ def _edge_series(audit: ClusterAudit, snapshot: ClusterSnapshot, policy: Policy)
         for compared in facts.edges:
             labels = (audit.cluster, *_ends(compared))
             missing[labels] = _on_their_way(compared) + _not_delivered(compared)
-            errant[labels] = float(compared.errant.gtid_count)
+            errant[labels] = float(_errant(audit, facts, compared).gtid_count)
             holes[labels] = _not_delivered(compared)
         runway |= {(audit.cluster, *place): seconds for place, seconds in _runways(facts)}
     return {
@@ -207,6 +207,28 @@ def _on_their_way(edge: EdgeFacts) -> float:
     applying = (edge.applying_below, edge.applying_above)
     queued = (edge.queued_below, edge.queued_above)
     return float(sum(part.gtid_count for part in (*applying, *queued, edge.expected)))
+
+
+def _errant(audit: ClusterAudit, facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
+    """Return what only the replica has, and the source will not receive.
+
+    A channel back to the source delivers it, unless error 1236 ends that channel (P1). While its
+    receiver does not run, nothing else arrives by it.
+    """
+    held = GtidSet()
+    for back in facts.edges_into(edge.source):
+        refused = [each.gtid_set for each in audit.findings if _is_p1(each, back)]
+        if back.source == edge.replica and refused:
+            held |= GtidSet.union_of(refused)
+            if back.channel.receiver is not ThreadState.RUNNING:
+                held |= back.expected | back.bypassed
+    others = {each.source for each in facts.edges_into(edge.replica)} - {edge.source}
+    sent = GtidSet.union_of(facts.last[name].gtid_executed or GtidSet() for name in sorted(others))
+    return edge.errant | (held - sent)
+
+
+def _is_p1(finding: Finding, edge: EdgeFacts) -> bool:
+    return finding.code == "P1" and _place(finding) == _ends(edge)
 
 
 def _not_delivered(edge: EdgeFacts) -> float:

@@ -37,6 +37,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 OF_FINDINGS = {
     "gtid_audit_finding_transactions",
     "gtid_audit_finding_first_seen_timestamp_seconds",
+    "gtid_audit_finding_last_seen_timestamp_seconds",
     "gtid_audit_finding_deadline_timestamp_seconds",
     "gtid_audit_hole_first_seen_timestamp_seconds",
 }

@@ -174,8 +174,8 @@ def run(arguments: Sequence[str]) -> int:
         warn("interrupted")
         return exits.INTERRUPTED
     except Exception as defect:  # noqa: BLE001 - every other exception is a defect; see exits.py
-        lost = _lost_output()  # Typer writes the help by itself
-        return _say_defect(defect) if lost is None else _warn_of([str(lost)])
+        output = _lost_output()  # Typer writes the help by itself
+        return _say_defect(defect) if output is None else _warn_of([str(output)])
     return status if isinstance(status, int) else exits.OK
 
 

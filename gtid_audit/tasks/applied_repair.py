@@ -7,6 +7,7 @@ from pathlib import Path
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.audit_after_repair import AuditAfter
 from gtid_audit.tasks.procedure_journal import operator
+from gtid_audit.tasks.rows_after_repair import rows_after
 from repair.adapters.apply_plan import PlanApplier
 from repair.adapters.journal import AtWork, Journal, JournalWriter
 from repair.adapters.plan_files import read_directory
@@ -90,7 +91,7 @@ class Application:
         )
         if applier.run(done=done).state is ProcedureState.DONE:
             found = audit.run()
-            rows = audit.rows_of(made_alike(found.audit, plan), found.contents)
+            rows = rows_after(made_alike(found.audit, plan), found.targets, found.contents)
             verdict, text = compare_with_plan(found.audit, plan, rows)
             self._write(writer, EventKind.AUDITED, text)
             self._write(writer, EventKind.DONE, f"all {len(plan.scripts)} scripts are done")

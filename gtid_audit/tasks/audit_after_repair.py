@@ -1,7 +1,6 @@
 """Audits the servers of a plan that was applied, as the command did that made the plan."""
 
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -10,22 +9,15 @@ from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.operands.plan_servers import PlanServers
 from gtid_audit.operands.scope_of_definitions import wanted_by
 from gtid_audit.tasks.audited_cluster import AuditedCluster, read_and_audit
-from repair.adapters.rows_for_plan import read_rows
 from repair.applying.procedures_applied import AppliedProcedure
 from repair.applying.written_plan import WrittenPlan
-from repair.content.row_versions import RowsRead
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.accepted_plans import read_accepted
-from topology.catalogue.findings import Finding
 from topology.definitions.definition_scope import DefinitionScope
 from topology.policy import Policy
-from topology.readings.contents import ContentReading
 from topology.readings.target import ServerTarget
 
 _ACCEPTED: Final = "--accepted="
-READINGS_MAX: Final = 5  # of rows that differ
-PAUSE_SECONDS: Final = 1.0
-ROWS_SECONDS_MAX: Final = 30.0  # for each answer
 _CONTENT: Final = {"--content": True, "--no-content": False}
 
 
@@ -71,25 +63,6 @@ class AuditAfter:
             scope=self.scope,
             say=lambda _text: None,
         )
-
-    def rows_of(
-        self, findings: Iterable[Finding], contents: ContentReading | None
-    ) -> dict[str, RowsRead]:
-        """Read the rows of findings on both servers, again while they differ.
-
-        Clients may write a row on the source between the two answers: equal once is equal.
-        """
-        targets = {each.name: each for each in self.cluster.targets}
-        found: dict[str, RowsRead] = {}
-        for finding in findings:
-            for reading in range(READINGS_MAX):
-                if reading:
-                    time.sleep(PAUSE_SECONDS)
-                read = read_rows(finding, targets, contents, seconds_max=ROWS_SECONDS_MAX)
-                found[finding.id] = read
-                if not read.rows:
-                    break
-        return found
 
 
 def _policy(procedure: AppliedProcedure) -> Policy:

@@ -10,8 +10,8 @@
 5. The session is in UTC. SHOW CREATE TABLE, and information_schema before 8.0, print the default of
    a TIMESTAMP in the zone of the session that asks. 8.0 and later show it in information_schema in
    the zone of the session that set it: equal texts may be two moments, and two texts one. Such a
-   table is read in full. Seen on 9.7.4 and 5.6.24. The limits of partitions, literals in expressions
-   and the times of events do not depend on the session that asks.
+   table is read in full. Seen on 9.7.4 and 5.6.24. Limits of partitions, literals in expressions
+   and times of events do not depend on the session that asks.
 6. All values are ours, or quoted. Columns are those of 5.6; later ones are added by version.
 """
 

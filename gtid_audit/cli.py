@@ -36,7 +36,15 @@ from gtid_audit.commands import (
 from gtid_audit.commands.plain_commands import PlainCommand, PlainGroup, environment_notes
 from gtid_audit.global_options import GLOBAL_OPTIONS
 from gtid_audit.optional_packages import AUDIT_NEEDS, NEEDS_COLUMNS, NEEDS_SERVE
-from gtid_audit.output import ReaderGone, speak_utf8, warn, without_credentials, write_line
+from gtid_audit.output import (
+    OutputLost,
+    ReaderGone,
+    speak_utf8,
+    warn,
+    without_credentials,
+    write_line,
+    written_answer,
+)
 
 # Typer would import Rich for help and errors. Plain output needs no import.
 PLAIN: dict[str, Any] = {
@@ -160,12 +168,26 @@ def run(arguments: Sequence[str]) -> int:
         return _warn_of([*problem.problems, *getattr(problem, "__notes__", ())])
     except ReaderGone:
         return exits.BROKEN_PIPE
+    except OutputLost as lost:
+        return _warn_of([str(lost)])
     except (KeyboardInterrupt, typer.Abort):
         warn("interrupted")
         return exits.INTERRUPTED
     except Exception as defect:  # noqa: BLE001 - every other exception is a defect; see exits.py
-        return _say_defect(defect)
+        output = _lost_output()  # Typer writes the help by itself
+        return _say_defect(defect) if output is None else _warn_of([str(output)])
     return status if isinstance(status, int) else exits.OK
+
+
+def _lost_output() -> OutputLost | None:
+    """Return why what waits for standard output cannot be written; None if it can."""
+    try:
+        with written_answer():
+            sys.stdout.write("")  # without a buffer: what is left of the last text
+            sys.stdout.flush()
+    except OutputLost as lost:
+        return lost
+    return None
 
 
 def _warn_of(lines: Iterable[str]) -> int:

@@ -1,8 +1,10 @@
 """The exit statuses, as monitoring plugins use them, and the two kinds of failure.
 
 0 to 3 are verdicts, and only verdicts. Wrong usage, configuration or operands end in 64
-(sysexits.h, EX_USAGE), a defect of ours in 70 (EX_SOFTWARE). If the reader of our output closed it,
-the status is 141 (what a shell shows for SIGPIPE); after an interrupt it is 130.
+(sysexits.h, EX_USAGE). So does an output that cannot be written, which a monitoring system takes
+for UNKNOWN; only a repair that had begun ends in 2 then. A defect of ours is 70 (EX_SOFTWARE). If
+the reader of our output closed it, the status is 141 (what a shell shows for SIGPIPE); after an
+interrupt it is 130.
 """
 
 from collections.abc import Sequence

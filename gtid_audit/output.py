@@ -43,6 +43,14 @@ class ReaderGone(Exception):
     """The reader of our standard output closed it."""
 
 
+class OutputLost(Exception):
+    """Standard output cannot be written: a full disk, say. The message is for the user."""
+
+    def __init__(self, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        super().__init__(f"standard output cannot be written: {reason}; the answer is not whole")
+
+
 def speak_utf8() -> None:
     """Write UTF-8 in any locale, so that the same input gives the same bytes."""
     for stream in (sys.stdout, sys.stderr):
@@ -103,19 +111,28 @@ def write_line(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """Write a part of the answer unchanged. Raises ReaderGone."""
+    """Write a part of the answer unchanged. Raises ReaderGone and OutputLost."""
     if _takers:
         _takers[-1](text)
         return
     if _running:
         _running[-1].erase()
-    try:
+    with written_answer():
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
+
+
+@contextmanager
+def written_answer() -> Iterator[None]:
+    """Convert the errors of standard output. Raises ReaderGone and OutputLost."""
+    try:
+        yield
+    except OSError as error:
         # Otherwise the interpreter would flush again at exit, and report an error.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - until the end
-        raise ReaderGone from None
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGone from None
+        raise OutputLost(error) from error
 
 
 @contextmanager

@@ -43,6 +43,12 @@ ORDER = (
 )
 _LEAVES_OUT = "inject_empty"
 _UNSEEN = ("E4", "S2")  # the model does not show them
+# The rows of an E4 are written alike, and its GTIDs have two contents in the logs for ever.
+DATA_REPAIR = "data_repair"
+_IN_LOGS = (
+    "steps of this plan write the rows alike. No step changes a log, so audits report this as long"
+    " as both logs have these transactions; `repair apply` compares the rows again. As it is now: "
+)
 
 # So begins a warning about what a plan leaves, not about what its steps do.
 STAYS = "stays as it is: "
@@ -76,14 +82,16 @@ def afterwards(
     outlook: ClusterAudit,
     done: Iterable[Answered],
     in_part: Collection[str] = (),
+    alike: Collection[str] = (),
 ) -> Iterator[Afterwards]:
     """Yield what the audit will report above info after the plan.
 
     The rules do not see compared contents and definitions in the model, so an E4 or S2 that no step
-    repairs stays. `in_part` are answered findings of which steps repair only a part.
+    repairs stays. `in_part` are answered findings of which steps repair only a part. An E4 whose
+    rows are all written alike (`alike`) stays too: the audit compares logs, which no step changes.
     """
     before = {finding.id for finding in audit.findings}
-    repaired = {each.finding_id for each in done} - {*in_part}
+    repaired = {each.finding_id for each in done} - {*in_part, *alike}
     unseen = [each for each in audit.findings if each.code in _UNSEEN and each.id not in repaired]
     for finding in sorted((*outlook.findings, *unseen), key=lambda each: each.order):
         if finding.severity is not Severity.INFO:
@@ -93,10 +101,22 @@ def afterwards(
                 name=finding.name,
                 about=about(finding),
                 severity=finding.severity.value,
-                explanation=finding.explanation,
+                explanation=(_IN_LOGS if finding.id in alike else "") + finding.explanation,
                 is_new=finding.id not in before,
                 gtids=str(finding.gtid_set),
+                is_only_in_logs=finding.id in alike,
             )
+
+
+def rows_made_alike(done: Iterable[Answered], evidence: LogEvidence) -> frozenset[str]:
+    """Return the E4 of which every row was read, and is written alike or is equal."""
+    return frozenset(
+        each.finding_id
+        for each in done
+        if each.strategy == DATA_REPAIR
+        and (read := evidence.rows.get(each.finding_id)) is not None
+        and read.is_complete
+    )
 
 
 def in_short(finding: Finding) -> str:

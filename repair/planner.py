@@ -29,6 +29,7 @@ from repair.plan_parts import (
     left_out,
     not_planned,
     phase,
+    rows_made_alike,
     rows_shown,
 )
 from repair.repair_plan import Afterwards, Answered, NotChosen, Plan
@@ -209,7 +210,8 @@ class _Work:
 
     def _afterwards(self) -> Iterator[Afterwards]:
         in_part = [name for name, stays in self.stays.items() if stays]
-        return afterwards(self.given.audit, self.outlook, self.answered, in_part)
+        alike = rows_made_alike(self.answered, self.given.evidence)
+        return afterwards(self.given.audit, self.outlook, self.answered, in_part, alike)
 
     def _left(self) -> Iterator[str]:
         return (f"{STAYS}{each}" for stays in self.stays.values() for each in stays)

@@ -179,6 +179,8 @@ class Afterwards:
     explanation: str
     is_new: bool
     gtids: str = ""  # of the finding, as the audit of the simulated servers has it
+    # Steps write the rows alike; audits report the finding as long as the logs have both contents.
+    is_only_in_logs: bool = False
 
 
 def differing_rows(finding: Finding, read: RowsRead) -> Iterator[DifferingRow]:

@@ -13,7 +13,7 @@ import typer
 
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, warn, write_json, write_line
+from gtid_audit.output import OutputLost, progress, warn, write_json, write_line
 from gtid_audit.tasks.applied_repair import Application, JournalLost, PreparedRepair
 from gtid_audit.tasks.background_repair import start_in_background
 from gtid_audit.tasks.procedure_journal import status_of
@@ -91,10 +91,19 @@ def run(
                 " plan again"
             )
             return exits.status_of(Verdict.CRITICAL)
-    if options.as_json:
-        write_json(procedure_document(ended, journal.events(ended.id)))
-    elif is_text:
-        show_end(ended)
+        except OutputLost as lost:
+            warn(
+                f"{lost}. The run has ended after the last statement that the journal has. Go on"
+                f" with: gtid-audit repair resume {procedure.id}; or audit and plan again"
+            )
+            return exits.status_of(Verdict.CRITICAL)
+    try:
+        if options.as_json:
+            write_json(procedure_document(ended, journal.events(ended.id)))
+        elif is_text:
+            show_end(ended)
+    except OutputLost as lost:  # the procedure has ended, and its status says how
+        warn(f"{lost}. The journal has it: gtid-audit repair state {procedure.id}")
     return status_of(ended)
 
 

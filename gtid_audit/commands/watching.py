@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import ReaderGone, held_output, without_credentials, write
+from gtid_audit.output import OutputLost, ReaderGone, held_output, without_credentials, write
 from gtid_audit.output_form import OutputForm
 from gtid_audit.views.verdict_answers import VerdictAnswer, write_answer
 
@@ -81,7 +81,7 @@ def _one(audit: AuditOnce, say: Say, *, is_first: bool) -> int:
     """Audit once. What fails is UNKNOWN, and not the end."""
     try:
         return audit(say)
-    except ReaderGone:
+    except (ReaderGone, OutputLost):
         raise
     except exits.USAGE_PROBLEMS as problem:
         if is_first:

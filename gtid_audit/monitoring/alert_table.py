@@ -59,7 +59,8 @@ def _of_code(entry: CatalogueEntry) -> Alert:
     series = f'{metric}{{code="{entry.code}", severity!="info"}}'
     return Alert(
         name=name_of(entry.code),
-        expr=f"{series} >= 0",
+        # Without a comparison: NaN fires too. It is a finding that an earlier process found.
+        expr=series,
         series=metric,
         wait=_WAIT[entry.severity],
         kept=_KEPT,
@@ -84,8 +85,9 @@ OF_THE_AUDIT: Final = (
         kept="",
         severity="warning",
         summary="{{ $labels.cluster }}: gtid-audit cannot reach {{ $labels.server }}",
-        description="Nothing is known about {{ $labels.server }}: no alert on a finding can fire"
-        " for it. 'gtid-audit audit --fleet FILE --cluster {{ $labels.cluster }}' prints the"
+        description="Nothing new is known about {{ $labels.server }}: alerts on what was found"
+        " before go on, and no other one can fire for it. 'gtid-audit audit --fleet FILE"
+        " --cluster {{ $labels.cluster }}' prints the"
         " error.",
         to_do="Check that mysqld runs, that the auditor's host reaches its port, and that the"
         " account may connect.",

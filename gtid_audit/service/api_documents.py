@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from gtid_audit.service.cluster_results import ClusterResult, ServiceResults
+from gtid_audit.service.finding_changes import OpenFinding
 from gtid_audit.service.paging import ListPage, page_of
 from gtid_audit.service.query_parameters import Parameters
 from gtid_audit.views.handshakes import handshakes_of
@@ -126,9 +127,14 @@ def _newest_first(procedure: AppliedProcedure) -> tuple[int, str]:
 
 
 def _findings(results: ServiceResults) -> list[Finding]:
-    """Return the findings of the last audits; clusters and findings are in order."""
+    """Return the findings that are shown; clusters and findings are in order.
+
+    Of those that another process found, and that no audit could look for since, only the history
+    is known: `not_seen_again` of their cluster has them.
+    """
     ended = (each.ended for each in results.clusters)
-    return [finding for each in ended if each is not None for finding in each.audit.findings]
+    shown = (one for each in ended if each is not None for one in each.shown)
+    return sorted((one for one in shown if isinstance(one, Finding)), key=lambda one: one.order)
 
 
 def _paged(
@@ -139,15 +145,32 @@ def _paged(
     )
 
 
+def _not_seen_again(finding: OpenFinding) -> Record:
+    """Return a finding that the last audit could not look for, as it was last seen."""
+    return {
+        "id": finding.id,
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "source": finding.source,
+        "replica": finding.replica,
+        "channel": finding.channel,
+        "first_seen": time_to_text(finding.first_seen),
+        "last_seen": time_to_text(finding.last_seen),
+    }
+
+
 def _cluster(result: ClusterResult, results: ServiceResults) -> Record:
     ended = result.ended
     audit = None if ended is None else ended.audit
-    counts = Counter(each.severity for each in audit.findings) if audit is not None else Counter()
+    counts = Counter(each.severity for each in (() if ended is None else ended.shown))
+    lasting = () if ended is None else ended.lasting
     return {
         "cluster": result.cluster,
         "verdict": verdict_now(result, results).value,
         "last_verdict": None if audit is None else audit.verdict.value,
         "is_stale": results.is_stale(result),
+        "not_seen_again": [_not_seen_again(each) for each in lasting],
         "servers": list(result.servers),
         "labels": LABELS.write(result.labels),
         "read_at": None if audit is None or audit.read_at is None else time_to_text(audit.read_at),

@@ -34,6 +34,19 @@ _CLUSTER: Final = record_of(
     verdict=_VERDICT,
     last_verdict=_VERDICT.or_null(),
     is_stale=FLAG,
+    not_seen_again=list_of(
+        record_of(
+            id=TEXT,
+            code=TEXT,
+            name=TEXT,
+            severity=words_of(*(each.value for each in Severity)),
+            source=TEXT.or_null(),
+            replica=TEXT.or_null(),
+            channel=TEXT.or_null(),
+            first_seen=TIME,
+            last_seen=TIME,
+        )
+    ),
     servers=list_of(TEXT),
     labels=LABELS.plain_type,
     read_at=TIME.or_null(),

@@ -10,8 +10,9 @@ names and the label names, in the order of the tuples here. One rule decides wha
     the value was read, and there is none                 0
 
 A server of the cluster is a subject even if it did not answer; a channel is one as soon as the
-replica's channels were read. A finding is a subject only if it was found. So of a pair a → b where
-`a` did not answer:
+replica's channels were read. A finding is a subject only if it was found; it stays one, as it was
+last seen, while audits cannot look for it again (finding_changes.py). How many transactions it is
+about is NaN if another process found it. So of a pair a → b where `a` did not answer:
 
     gtid_audit_server_up{server="a"}                                  0
     gtid_audit_server_executed_transactions{server="a"}               NaN
@@ -29,12 +30,13 @@ that its channel does not deliver:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from math import isnan
 from typing import Final, TypeAlias
 
 from gtid import GNO_END, GtidSet
+from gtid_audit.service.finding_changes import OpenFinding
 from topology.audit_cluster import EVERY_SERVER
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.catalogue.verdict_table import CATALOGUE
@@ -42,7 +44,7 @@ from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.runway import deadline_of, needs_of, retention_of, undecided_retention
 from topology.policy import Policy
-from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 
 # The values of one metric, by the values of its labels.
 Series: TypeAlias = Mapping[tuple[str, ...], float]
@@ -59,43 +61,56 @@ HOLE_CODES: Final = frozenset(
 Place: TypeAlias = tuple[str, str, str]  # source, replica, channel; "" where it makes no sense
 
 
-def series_of(audit: ClusterAudit, snapshot: ClusterSnapshot, policy: Policy) -> AuditSeries:
-    """Return the series of one audit; `snapshot` is what was audited. Same input, same series."""
+def series_of(
+    audit: ClusterAudit,
+    snapshot: ClusterSnapshot,
+    policy: Policy,
+    *,
+    lasting: Sequence[OpenFinding] = (),
+) -> AuditSeries:
+    """Return the series of one audit; `snapshot` is what was audited. Same input, same series.
+
+    `lasting` are findings of earlier audits that this one could not look for.
+    """
     return {
-        **_finding_series(audit),
+        **_finding_series(audit.cluster, (*audit.findings, *lasting)),
         "gtid_audit_unread_facts": _unread(audit),
         **_server_series(snapshot),
         **_edge_series(audit, snapshot, policy),
     }
 
 
-def _finding_series(audit: ClusterAudit) -> AuditSeries:
+def _finding_series(cluster: str, findings: Iterable[OpenFinding]) -> AuditSeries:
     transactions: dict[tuple[str, ...], float] = {}
     first_seen: dict[tuple[str, ...], float] = {}
+    last_seen: dict[tuple[str, ...], float] = {}
     deadlines: dict[tuple[str, ...], float] = {}
     holes: dict[tuple[str, ...], float] = {}
-    for each in audit.findings:
+    for each in findings:
         place = _place(each)
         # One finding has no channel, another one the channel with the empty name: one series.
-        labels = (audit.cluster, each.code, each.severity.value, *place)
-        found = each.first_seen.timestamp()
-        transactions[labels] = transactions.get(labels, 0.0) + float(each.gtid_set.gtid_count)
+        labels = (cluster, each.code, each.severity.value, *place)
+        found, seen = each.first_seen.timestamp(), each.last_seen.timestamp()
+        count = float(each.gtid_set.gtid_count) if isinstance(each, Finding) else NOT_KNOWN
+        transactions[labels] = transactions.get(labels, 0.0) + count
         first_seen[labels] = min(first_seen.get(labels, found), found)
-        if each.deadline is not None:
+        last_seen[labels] = max(last_seen.get(labels, seen), seen)
+        if isinstance(each, Finding) and each.deadline is not None:
             until = each.deadline.timestamp()
             deadlines[labels] = min(deadlines.get(labels, until), until)
         if each.code in HOLE_CODES:
-            edge = (audit.cluster, *place)
+            edge = (cluster, *place)
             holes[edge] = min(holes.get(edge, found), found)
     return {
         "gtid_audit_finding_transactions": transactions,
         "gtid_audit_finding_first_seen_timestamp_seconds": first_seen,
+        "gtid_audit_finding_last_seen_timestamp_seconds": last_seen,
         "gtid_audit_finding_deadline_timestamp_seconds": deadlines,
         "gtid_audit_hole_first_seen_timestamp_seconds": holes,
     }
 
 
-def _place(finding: Finding) -> Place:
+def _place(finding: OpenFinding) -> Place:
     return (finding.source or "", finding.replica or "", finding.channel or "")
 
 
@@ -183,7 +198,7 @@ def _edge_series(audit: ClusterAudit, snapshot: ClusterSnapshot, policy: Policy)
         for compared in facts.edges:
             labels = (audit.cluster, *_ends(compared))
             missing[labels] = _on_their_way(compared) + _not_delivered(compared)
-            errant[labels] = float(compared.errant.gtid_count)
+            errant[labels] = float(_errant(audit, facts, compared).gtid_count)
             holes[labels] = _not_delivered(compared)
         runway |= {(audit.cluster, *place): seconds for place, seconds in _runways(facts)}
     return {
@@ -207,6 +222,28 @@ def _on_their_way(edge: EdgeFacts) -> float:
     applying = (edge.applying_below, edge.applying_above)
     queued = (edge.queued_below, edge.queued_above)
     return float(sum(part.gtid_count for part in (*applying, *queued, edge.expected)))
+
+
+def _errant(audit: ClusterAudit, facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
+    """Return what only the replica has, and the source will not receive.
+
+    A channel back to the source delivers it, unless error 1236 ends that channel (P1). While its
+    receiver does not run, nothing else arrives by it.
+    """
+    held = GtidSet()
+    for back in facts.edges_into(edge.source):
+        refused = [each.gtid_set for each in audit.findings if _is_p1(each, back)]
+        if back.source == edge.replica and refused:
+            held |= GtidSet.union_of(refused)
+            if back.channel.receiver is not ThreadState.RUNNING:
+                held |= back.expected | back.bypassed
+    others = {each.source for each in facts.edges_into(edge.replica)} - {edge.source}
+    sent = GtidSet.union_of(facts.last[name].gtid_executed or GtidSet() for name in sorted(others))
+    return edge.errant | (held - sent)
+
+
+def _is_p1(finding: Finding, edge: EdgeFacts) -> bool:
+    return finding.code == "P1" and _place(finding) == _ends(edge)
 
 
 def _not_delivered(edge: EdgeFacts) -> float:

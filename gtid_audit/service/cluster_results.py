@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from gtid_audit.service.audit_series import AuditSeries
+from gtid_audit.service.finding_changes import OpenFinding
 from gtid_audit.views.audited_now import AuditedNow
 from topology.catalogue.findings import ClusterAudit
 from topology.documents.label_records import Labels
@@ -35,11 +36,18 @@ class EndedAudit:
     at: datetime  # by the wall clock, for readers
     monotonic_seconds: float  # for ages
     duration_seconds: float
+    # Findings of earlier audits that this one could not look for, because something was not read.
+    lasting: tuple[OpenFinding, ...] = ()
 
     @property
     def audit(self) -> ClusterAudit:
         """Return the audit."""
         return self.audited.audit
+
+    @property
+    def shown(self) -> tuple[OpenFinding, ...]:
+        """Return every finding that readers see."""
+        return (*self.audit.findings, *self.lasting)
 
 
 @dataclass(frozen=True, slots=True)

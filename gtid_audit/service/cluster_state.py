@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gtid_audit.service.audit_series import AuditSeries, series_of
+from gtid_audit.service.finding_changes import OpenFinding
 from topology.catalogue.findings import ClusterAudit
 from topology.documents.label_records import Labels
 from topology.policy import Policy
@@ -27,6 +28,8 @@ class LatestAudit:
     series: AuditSeries
     finished_at: datetime  # UTC
     duration_seconds: float
+    lasting: tuple[OpenFinding, ...] = ()  # found before, and not looked for by this audit
+    is_stale: bool = False  # too old to show the present state
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 1. What does not exist has no series: a finding that ended, a cluster that left the fleet, a cluster
    that was never audited (its counters exist).
 2. What exists and could not be read is NaN (audit_series.py has the rule).
-3. With `zeros`, every code that can be reported has a series for every cluster, so that "none" is 0
+3. A cluster whose latest audit is too old is UNKNOWN here as in the API: no code is 0, and no
+   server is up. What was found stays.
+4. With `zeros`, every code that can be reported has a series for every cluster, so that "none" is 0
    and not a missing series. If a cluster was not read completely, codes without a finding are NaN.
-4. The table METRICS has every name. The alert rules and the dashboards use these names, and tests
+5. The table METRICS has every name. The alert rules and the dashboards use these names, and tests
    run each expression against a Prometheus.
 """
 
@@ -20,8 +22,8 @@ from prometheus_client.registry import Collector
 
 from gtid_audit import __version__
 from gtid_audit.service.audit_series import NOT_KNOWN, Series
-from gtid_audit.service.cluster_state import ClusterState
-from topology.catalogue.findings import ClusterAudit, Verdict
+from gtid_audit.service.cluster_state import ClusterState, LatestAudit
+from topology.catalogue.findings import Verdict
 from topology.catalogue.verdict_table import CATALOGUE
 from topology.documents.label_records import Labels
 
@@ -47,7 +49,7 @@ _FINDING: Final = ("cluster", "code", "severity", "source", "replica", "channel"
 METRICS: Final[Mapping[str, MetricRow]] = {
     "gtid_audit_build_info": MetricRow("1; the label has the version.", ("version",)),
     "gtid_audit_verdict": MetricRow(
-        "State set: 1 for the verdict of the latest audit, 0 for the others.",
+        "State set: 1 for the verdict, 0 for the others. UNKNOWN if the latest audit is too old.",
         ("cluster", "verdict"),
     ),
     "gtid_audit_findings": MetricRow(
@@ -59,6 +61,9 @@ METRICS: Final[Mapping[str, MetricRow]] = {
     ),
     "gtid_audit_finding_first_seen_timestamp_seconds": MetricRow(
         "Unix time of the first audit that found it; of the latest one without --history.", _FINDING
+    ),
+    "gtid_audit_finding_last_seen_timestamp_seconds": MetricRow(
+        "Unix time of the latest audit that found it; later ones could not look for it.", _FINDING
     ),
     "gtid_audit_finding_deadline_timestamp_seconds": MetricRow(
         "Earliest Unix time at which a binary log that its repair needs can be deleted.", _FINDING
@@ -81,7 +86,8 @@ METRICS: Final[Mapping[str, MetricRow]] = {
         _EDGE,
     ),
     "gtid_audit_server_up": MetricRow(
-        "1 if the server answered the latest audit, 0 if not.", _SERVER
+        "1 if the server answered the latest audit, 0 if not. NaN for 1 if that audit is too old.",
+        _SERVER,
     ),
     "gtid_audit_unread_facts": MetricRow("Facts that could not be read.", _SERVER),
     "gtid_audit_server_executed_transactions": MetricRow("Transactions in gtid_executed.", _SERVER),
@@ -152,24 +158,33 @@ def _series(state: ClusterState, *, zeros: bool) -> Mapping[str, Series]:
         found["gtid_audit_audit_failures_total"] = {own: float(schedule.failures)}
     if (latest := state.latest) is not None:
         found |= latest.series
-        found["gtid_audit_verdict"] = _verdict(latest.audit)
-        found["gtid_audit_findings"] = _findings(latest.audit, zeros=zeros)
+        found["gtid_audit_verdict"] = _verdict(latest)
+        found["gtid_audit_findings"] = _findings(latest, zeros=zeros)
+        if latest.is_stale:
+            found["gtid_audit_server_up"] = {
+                labels: NOT_KNOWN if value else value
+                for labels, value in latest.series["gtid_audit_server_up"].items()
+            }
         found["gtid_audit_last_audit_timestamp_seconds"] = {own: latest.finished_at.timestamp()}
         found["gtid_audit_audit_duration_seconds"] = {own: latest.duration_seconds}
     return found
 
 
-def _verdict(audit: ClusterAudit) -> Series:
-    return {(audit.cluster, each.value): float(each is audit.verdict) for each in Verdict}
+def _verdict(latest: LatestAudit) -> Series:
+    now = Verdict.UNKNOWN if latest.is_stale else latest.audit.verdict
+    return {(latest.audit.cluster, each.value): float(each is now) for each in Verdict}
 
 
-def _findings(audit: ClusterAudit, *, zeros: bool) -> Series:
-    counts = Counter((finding.code, finding.severity.value) for finding in audit.findings)
+def _findings(latest: LatestAudit, *, zeros: bool) -> Series:
+    audit = latest.audit
+    shown = (*audit.findings, *latest.lasting)
+    counts = Counter((finding.code, finding.severity.value) for finding in shown)
+    is_whole = not (audit.unknown or latest.is_stale)
     series: dict[tuple[str, ...], float] = {}
     for code, severity in sorted({*(_EVALUATED if zeros else ()), *counts}):
         count = counts[code, severity]
         # That a fact was not read is itself known, so U codes are never NaN.
-        known = bool(count) or not audit.unknown or code.startswith("U")
+        known = bool(count) or is_whole or (code.startswith("U") and not latest.is_stale)
         series[audit.cluster, code, severity] = float(count) if known else NOT_KNOWN
     return series
 

@@ -26,7 +26,12 @@ from gtid_audit.service.cluster_results import (
     seconds_until_stale,
 )
 from gtid_audit.service.cluster_state import ClusterState, LatestAudit, Schedule
-from gtid_audit.service.finding_changes import FindingChange, OpenFinding, compared_with
+from gtid_audit.service.finding_changes import (
+    FindingChange,
+    OpenFinding,
+    SeenWithout,
+    compared_with,
+)
 from gtid_audit.views.audited_now import AuditedNow
 from topology.adapters.inventory.fleet import Cluster, Fleet
 
@@ -84,7 +89,9 @@ class AuditService:
         self._fleet = fleet
         self._clusters: dict[str, Cluster] = {}
         self._results: dict[str, ClusterResult] = {}
-        self._open: dict[str, Sequence[OpenFinding]] = {}  # by cluster, since its first audit
+        # By cluster, since its first audit.
+        self._open: dict[str, Sequence[OpenFinding]] = {}
+        self._seen_without: dict[str, SeenWithout] = {}
         self._state = ConfigurationState(clock.now())
         self._threads: list[threading.Thread] = []
         self._is_started = False
@@ -104,7 +111,9 @@ class AuditService:
                 if everything or self._clusters.get(each.name) not in (None, each)
             )
             gone = self._results.keys() - {each.name for each in fleet.clusters}
-            self._open = {name: found for name, found in self._open.items() if name not in gone}
+            for name in gone:
+                self._open.pop(name, None)
+                self._seen_without.pop(name, None)
             self._fleet = fleet
             self._clusters = {each.name: each for each in fleet.clusters}
             self._results = {
@@ -154,14 +163,17 @@ class AuditService:
                 return False
             fleet, cluster = self._fleet, self._clusters[turn.cluster]
             known = self._open.get(turn.cluster)
+            before = self._seen_without.get(turn.cluster)
         compared, failure = None, ""
         try:
             if known is None:
                 known = self._open_before(turn.cluster)
             audited = self._audit(fleet, cluster)
-            compared = compared_with(audited.audit, known)
+            compared = compared_with(audited.audit, known, before)
             audited = replace(audited, audit=compared.audit)
-            series = series_of(audited.audit, audited.snapshot, audited.policy)
+            series = series_of(
+                audited.audit, audited.snapshot, audited.policy, lasting=compared.lasting
+            )
         except Exception as defect:  # noqa: BLE001 - the result and the log have it; audits go on
             failure = f"{type(defect).__name__}: {defect}"
             for target in cluster.targets:
@@ -176,8 +188,10 @@ class AuditService:
                 if compared is None:
                     result = result.with_failure(failure)
                 else:
-                    result = result.with_end(EndedAudit(audited, series, at, now, took))
+                    ended = EndedAudit(audited, series, at, now, took, compared.lasting)
+                    result = result.with_end(ended)
                     self._open[turn.cluster] = compared.open
+                    self._seen_without[turn.cluster] = compared.seen_without
                 self._results[turn.cluster] = result
             self._changed.notify_all()
         if result is not None and self._watcher is not None:
@@ -218,7 +232,10 @@ class AuditService:
     def states(self) -> tuple[ClusterState, ...]:
         """Return what the metrics show of each cluster, in order of name."""
         results = self.results()
-        return tuple(_state(each, results.interval_seconds) for each in results.clusters)
+        return tuple(
+            _state(each, results.interval_seconds, is_stale=results.is_stale(each))
+            for each in results.clusters
+        )
 
     def health(self) -> Health:
         """Evaluate whether the process works: whether any audit has ended well lately."""
@@ -253,12 +270,19 @@ def _carried(before: ClusterResult | None, cluster: Cluster, now: float) -> Clus
     return replace(before, servers=servers, labels=cluster.labels)
 
 
-def _state(result: ClusterResult, interval_seconds: float) -> ClusterState:
+def _state(result: ClusterResult, interval_seconds: float, *, is_stale: bool) -> ClusterState:
     ended = result.ended
     latest = (
         None
         if ended is None
-        else LatestAudit(ended.audit, ended.series, ended.at, ended.duration_seconds)
+        else LatestAudit(
+            ended.audit,
+            ended.series,
+            ended.at,
+            ended.duration_seconds,
+            lasting=ended.lasting,
+            is_stale=is_stale,
+        )
     )
     schedule = Schedule(interval_seconds, result.audits_total, result.failures_total)
     return ClusterState(result.cluster, result.labels, latest, schedule)

@@ -15,6 +15,7 @@ from typing import Final
 from gtid_audit.output import counted, printable
 from gtid_audit.service.api_documents import verdict_now
 from gtid_audit.service.cluster_results import ClusterResult, ServiceResults
+from gtid_audit.service.finding_changes import OpenFinding
 from gtid_audit.service.procedure_source import ProceduresRead
 from topology.catalogue.findings import Finding, Verdict
 
@@ -95,6 +96,10 @@ def _row(result: ClusterResult, results: ServiceResults) -> str:
     ]
     if len(findings) > FINDINGS_SHOWN_MAX:
         items.append(f"… and {len(findings) - FINDINGS_SHOWN_MAX} more")
+    lasting = () if ended is None else ended.lasting
+    items += map(_not_seen_again, lasting[:FINDINGS_SHOWN_MAX])
+    if len(lasting) > FINDINGS_SHOWN_MAX:
+        items.append(f"… and {len(lasting) - FINDINGS_SHOWN_MAX} more that were not looked for")
     if ended is not None and ended.audit.unknown:
         items.append(f"{counted(len(ended.audit.unknown), 'fact')} not read")
     read_at = None if ended is None else ended.audit.read_at
@@ -112,6 +117,16 @@ def _finding(finding: Finding) -> str:
         f'<span class="v">{_text(finding.code)}</span> {_text(finding.name)}'
         f" ({finding.severity.value}, {finding.grade.value}): {_text(ends)}{size},"
         f" since {_moment(finding.first_seen)}"
+        f' <span class="quiet">{_text(finding.id)}</span>'
+    )
+
+
+def _not_seen_again(finding: OpenFinding) -> str:
+    ends = " → ".join(each for each in (finding.source, finding.replica) if each)
+    return (
+        f'<span class="v">{_text(finding.code)}</span> {_text(finding.name)}'
+        f" ({finding.severity.value}): {_text(ends)}, last seen {_moment(finding.last_seen)}:"
+        " something was not read since"
         f' <span class="quiet">{_text(finding.id)}</span>'
     )
 

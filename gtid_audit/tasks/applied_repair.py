@@ -7,10 +7,11 @@ from pathlib import Path
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.audit_after_repair import AuditAfter
 from gtid_audit.tasks.procedure_journal import operator
+from gtid_audit.tasks.rows_after_repair import rows_after
 from repair.adapters.apply_plan import PlanApplier
 from repair.adapters.journal import AtWork, Journal, JournalWriter
 from repair.adapters.plan_files import read_directory
-from repair.applying.audit_afterwards import compare_with_plan
+from repair.applying.audit_afterwards import compare_with_plan, made_alike
 from repair.applying.procedures_applied import (
     AppliedProcedure,
     EventKind,
@@ -89,7 +90,9 @@ class Application:
             say=self.say,
         )
         if applier.run(done=done).state is ProcedureState.DONE:
-            verdict, text = compare_with_plan(audit.run(), plan)
+            found = audit.run()
+            rows = rows_after(made_alike(found.audit, plan), found.targets, found.contents)
+            verdict, text = compare_with_plan(found.audit, plan, rows)
             self._write(writer, EventKind.AUDITED, text)
             self._write(writer, EventKind.DONE, f"all {len(plan.scripts)} scripts are done")
             writer.enter(ProcedureState.DONE, text, verdict=verdict)

@@ -8,12 +8,11 @@ from typing import Final
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.operands.plan_servers import PlanServers
 from gtid_audit.operands.scope_of_definitions import wanted_by
-from gtid_audit.tasks.audited_cluster import read_and_audit
+from gtid_audit.tasks.audited_cluster import AuditedCluster, read_and_audit
 from repair.applying.procedures_applied import AppliedProcedure
 from repair.applying.written_plan import WrittenPlan
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.accepted_plans import read_accepted
-from topology.catalogue.findings import ClusterAudit
 from topology.definitions.definition_scope import DefinitionScope
 from topology.policy import Policy
 from topology.readings.target import ServerTarget
@@ -55,7 +54,7 @@ class AuditAfter:
         chosen, scope = wanted_by(words)
         return cls(cluster, content, policy.definitions if chosen is None else chosen, scope)
 
-    def run(self) -> ClusterAudit:
+    def run(self) -> AuditedCluster:
         """Read the servers and evaluate them. They are different ones: their UUIDs were matched."""
         return read_and_audit(
             self.cluster,
@@ -63,7 +62,7 @@ class AuditAfter:
             definitions=self.definitions,
             scope=self.scope,
             say=lambda _text: None,
-        ).audit
+        )
 
 
 def _policy(procedure: AppliedProcedure) -> Policy:

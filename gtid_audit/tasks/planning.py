@@ -40,7 +40,7 @@ class Planned:
         left |= {
             each.finding_id
             for each in self.plan.afterwards
-            if each.is_new or each.finding_id in answered
+            if each.is_new or (each.finding_id in answered and not each.is_only_in_logs)
         }
         return exits.status_of(Verdict.WARNING if left else Verdict.OK)
 
@@ -66,7 +66,7 @@ def make_plan(
     targets = {target.name: target for target in read.targets}
     events = read_events(read.snapshot, read.audit, targets, timeout_seconds_max=EVENT_SECONDS_MAX)
     found = _transactions(read, targets)
-    rows = {**found.rows, **_rows(read.audit, targets)}
+    rows = {**found.rows, **_rows(read, targets)}
     evidence = replace(found, events=events.events, rows=rows)
     evidence = replace(
         evidence,
@@ -122,11 +122,14 @@ def _definitions(
     return read_definitions(read, say=say)
 
 
-def _rows(audit: ClusterAudit, targets: Mapping[str, ServerTarget]) -> dict[str, RowsRead]:
+def _rows(read: AuditedCluster, targets: Mapping[str, ServerTarget]) -> dict[str, RowsRead]:
     """Read the rows behind different content. The modules for it are imported only then."""
-    findings = [each for each in audit.findings if each.code == "E4" and each.strategies]
+    findings = [each for each in read.audit.findings if each.code == "E4" and each.strategies]
     if not findings:
         return {}
     from repair.adapters.rows_for_plan import read_rows
 
-    return {each.id: read_rows(each, targets, seconds_max=EVENT_SECONDS_MAX) for each in findings}
+    return {
+        each.id: read_rows(each, targets, read.contents, seconds_max=EVENT_SECONDS_MAX)
+        for each in findings
+    }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import ReaderGone, progress, warn, write_json
+from gtid_audit.output import progress, warn, write_json, written_answer
 from topology.catalogue.findings import Verdict
 
 if TYPE_CHECKING:
@@ -86,10 +86,9 @@ def _text_of(script: _Script) -> str:
 
 def _write(script: _Script) -> None:
     script.seek(0)
-    try:
+    with written_answer():
         sys.stdout.flush()
-        while part := script.read(_PART_BYTES):
+    while part := script.read(_PART_BYTES):
+        with written_answer():
             sys.stdout.buffer.write(part)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise ReaderGone from None
+            sys.stdout.buffer.flush()

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Final
 from gtid_audit.output import counted
 from gtid_audit.views.plugin_line import PerformanceCount, PluginLine
 from gtid_audit.views.report import AuditReport
-from topology.catalogue.findings import Finding, Severity, Verdict
+from topology.catalogue.findings import Finding, Severity, Unknown, Verdict
 
 if TYPE_CHECKING:
     from spark_audit.summary import FleetSummary
 
 UNREAD_CODE: Final = "U1"  # of unread facts, which have their own count
-FINDINGS_NAMED_MAX: Final = 3  # in the line of a plugin
+# In the line of a plugin.
+FINDINGS_NAMED_MAX: Final = 3
+UNREAD_NAMED_MAX: Final = 2
+REASON_CHARACTERS_MAX: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,28 @@ class AuditCounts:
             said.append(counted(self.unknown_count, "fact") + " not read")
         return said
 
-    def plugin_line(self, verdict: Verdict, worst: Sequence[Finding], *, note: str = "") -> str:
-        """Return the line of a plugin. `worst` are the first findings above info, worst first."""
+    def plugin_line(
+        self,
+        verdict: Verdict,
+        worst: Sequence[Finding],
+        unread: Sequence[Unknown],
+        *,
+        note: str = "",
+    ) -> str:
+        """Return the line of a plugin.
+
+        `worst` are the first findings above info, worst first; `unread` the first facts that were
+        not read.
+        """
         named = [_about(each) for each in worst[:FINDINGS_NAMED_MAX]]
         rest = self.loud_count - len(named)
         if rest > 0 and named:
             named.append(f"{rest:,} more")
-        summary = "; ".join([", ".join(self.words()), *([note] if note else []), *named])
+        facts = [_unread(each) for each in unread[:UNREAD_NAMED_MAX]]
+        if (rest := self.unknown_count - len(facts)) > 0 and facts:
+            facts.append(f"{rest:,} more not read")
+        notes = [note] if note else []
+        summary = "; ".join([", ".join(self.words()), *notes, *named, *facts])
         severities = self.severities
         numbers = (
             PerformanceCount("critical", severities[Severity.CRITICAL], critical=0),
@@ -90,6 +108,14 @@ class AuditCounts:
             PerformanceCount("servers", self.server_count),
         )
         return str(PluginLine(verdict, summary, numbers))
+
+
+def _unread(unknown: Unknown) -> str:
+    """Return one fact that was not read. The reason may have the whole error of a server."""
+    reason = " ".join(unknown.reason.split())
+    if len(reason) > REASON_CHARACTERS_MAX:
+        reason = f"{reason[: REASON_CHARACTERS_MAX - 1]}…"
+    return f"not read: {unknown.server or f'cluster {unknown.cluster}'}, {unknown.fact} ({reason})"
 
 
 def _about(finding: Finding) -> str:

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gtid_audit.output import printable, write_line
-from gtid_audit.views.audit_counts import FINDINGS_NAMED_MAX, UNREAD_CODE, AuditCounts
+from gtid_audit.views.audit_counts import (
+    FINDINGS_NAMED_MAX,
+    UNREAD_CODE,
+    UNREAD_NAMED_MAX,
+    AuditCounts,
+)
 from gtid_audit.views.content_text import content_lines
 from gtid_audit.views.definition_text import Definitions, definition_lines
 from gtid_audit.views.report import AuditReport, Contents, DocumentParts, Engine
@@ -94,7 +99,8 @@ class InResults:
         """Return the line of a monitoring plugin."""
         counts = AuditCounts.of_summary(self.results.summary)
         worst = self.results.worst_findings(FINDINGS_NAMED_MAX) if counts.loud_count else ()
-        return counts.plugin_line(self.verdict, worst)
+        unread = self.results.first_unknown(UNREAD_NAMED_MAX) if counts.unknown_count else ()
+        return counts.plugin_line(self.verdict, worst, unread)
 
     def _parts(self) -> DocumentParts:
         return DocumentParts(
@@ -145,7 +151,7 @@ class Refused:
     def plugin_line(self) -> str:
         """Return the line of a monitoring plugin."""
         counts = AuditCounts.of_report(self.report)
-        return counts.plugin_line(self.verdict, (), note=f"not evaluated: {self.reason}")
+        return counts.plugin_line(self.verdict, (), (), note=f"not evaluated: {self.reason}")
 
     def show_verdict(self) -> None:
         """Show only the first line."""
@@ -169,7 +175,7 @@ def _plugin_line(report: AuditReport) -> str:
     loud = [each for each in report.findings if each.severity is not Severity.INFO]
     loud = [each for each in loud if each.code != UNREAD_CODE]
     loud.sort(key=lambda finding: finding.severity is not Severity.CRITICAL)
-    return AuditCounts.of_report(report).plugin_line(report.verdict, loud)
+    return AuditCounts.of_report(report).plugin_line(report.verdict, loud, report.unknown)
 
 
 def _show_definitions(definitions: Definitions) -> None:

@@ -10,13 +10,23 @@ from repair.adapters.servers_to_read import logs_of
 from repair.content.row_versions import RowsRead, RowVersions
 from topology.adapters.connection import way_to
 from topology.catalogue.findings import Finding
+from topology.readings.contents import ContentReading
 from topology.readings.target import ServerTarget
+from topology.rules.content import lesser_differences
 
 
 def read_rows(
-    finding: Finding, targets: Mapping[str, ServerTarget], *, seconds_max: float
+    finding: Finding,
+    targets: Mapping[str, ServerTarget],
+    contents: ContentReading | None,
+    *,
+    seconds_max: float,
 ) -> RowsRead:
-    """Read the rows that a finding's transactions touched from its source and its replica."""
+    """Read the rows that a finding's transactions touched from its source and its replica.
+
+    `contents` is the comparison behind the finding. Transactions of the two servers that differ
+    less severely are not in the finding's set, and count as not read.
+    """
     names = (finding.source or "", finding.replica or "")
     unknown = [name for name in names if name not in targets]
     if unknown:
@@ -24,7 +34,10 @@ def read_rows(
     left, right = (way_to(targets[name], seconds_max=seconds_max) for name in names)
     ours, theirs = (logs_of(targets[name], seconds_max=seconds_max) for name in names)
     logs = ours.events_of, theirs.events_of
-    return _read(look_up_rows(finding.gtid_set, logs, (left, right), seconds_max=seconds_max))
+    found = look_up_rows(finding.gtid_set, logs, (left, right), seconds_max=seconds_max)
+    if contents is not None and (others := lesser_differences(finding, contents)):
+        found.note(f"the rows of {others.shortened()}, which differ less severely")
+    return _read(found)
 
 
 def _read(found: AffectedRows) -> RowsRead:

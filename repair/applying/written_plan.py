@@ -61,6 +61,8 @@ class WrittenPlan:
     scripts: tuple[PlannedScript, ...]
     # The findings that an audit may show after the plan, by id, with their transactions.
     announced: Mapping[str, GtidSet]
+    # Announced findings that stay in the logs only: their rows were written alike (E4).
+    made_alike: frozenset[str]
     warnings: tuple[str, ...]
 
     def server(self, name: str) -> PlannedServer:
@@ -131,6 +133,11 @@ def _plan(document: Mapping[str, Any]) -> WrittenPlan:
         announced={
             _text(each["finding_id"]): GtidSet.parse(_text(each["gtids"])) for each in afterwards
         },
+        made_alike=frozenset(
+            _text(each["finding_id"])
+            for each in document["afterwards"]
+            if _flag(each.get("is_only_in_logs", False))
+        ),
         warnings=tuple(map(_text, document["warnings"])),
     )
 

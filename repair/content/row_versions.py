@@ -62,3 +62,13 @@ class RowsRead:
     rows: tuple[RowVersions, ...] = ()
     equal_count: int = 0
     unread: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the transactions changed rows, and all of these were read."""
+        return not self.unread and bool(self.rows or self.equal_count)
+
+    @property
+    def is_equal(self) -> bool:
+        """Return whether all rows were read, and none differs."""
+        return self.is_complete and not self.rows

@@ -22,6 +22,9 @@ SYSTEM_SCHEMAS: Final = (
     "information_schema", "mysql", "ndbinfo", "performance_schema", "sys",
 )  # fmt: skip
 
+# The form in which values are compared (part_queries.py): another one, another number.
+_FORM: Final = 2
+
 _INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _TIMES: Final = frozenset({"date", "datetime", "time", "timestamp", "year"})
 _TEXTS: Final = frozenset({"char", "varchar"})
@@ -44,7 +47,7 @@ class ValueKind(Enum):
     TEXT = "text"  # characters, as the bytes that are stored
     LARGE = "large"  # the same, of any length: its digest
     RAW = "raw"  # bytes
-    APPROXIMATE = "approximate"  # all digits of a FLOAT or DOUBLE
+    APPROXIMATE = "approximate"  # the bits of a FLOAT or DOUBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +185,16 @@ class TablePair:
 
 
 def definition_of(pair: TablePair) -> str:
-    """Return a short text that differs if the columns of one of the two tables do."""
+    """Return a short text that differs if the columns of one of the two tables do.
+
+    It differs as well if this version compares their values in another form than the record's.
+    """
     columns = [
         (each.name, each.data_type, each.collation)
         for table in (pair.left, pair.right)
         for each in table.columns
     ]
-    return hashlib.sha256(repr(columns).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((_FORM, columns)).encode()).hexdigest()[:16]
 
 
 def common_key(left: CheckedTable, right: CheckedTable) -> ReadingKey | None:

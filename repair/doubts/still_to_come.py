@@ -59,9 +59,8 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
         own = _own_work(case, after, name)
         if own and unseen is not None and name in receiving:
             return (
-                f"{name} has {own.shortened()}, which its sources do not have, and {unseen} may"
-                " send older changes of the same rows, which were not read: audit these servers as"
-                f" well, or compare the rows and choose with {offered(case)}"
+                f"{name} has {own.shortened()}, which its sources do not have, and {unseen}"
+                f"compare the rows and choose with {offered(case)}"
             )
         behind = _passed_above(after, name) & coming
         if behind:
@@ -141,13 +140,23 @@ def _passed_above(after: Model, name: str) -> GtidSet:
 
 
 def _unseen_above(model: Model, source: str) -> str | None:
-    """Return who may send a source unread transactions: a group, or a server that was not read."""
+    """Return who may send a source what was not compared: a group, or a server not read.
+
+    Members of a group deliver to each other without a channel, whether they were read or not.
+    """
     if source not in model.servers:
         return None  # strategies refuse that themselves
     for name in sorted({source, *upstream(model, source)}):
         server = model[name]
         if server.group_name is not None:
-            return f"the other members of the group {server.group_name}"
+            return (
+                f"{name} is in the group {server.group_name}, whose members deliver to it without a"
+                " channel. What they commit now, perhaps older changes of the same rows, was not"
+                " compared: "
+            )
         if any(channel.source not in model.servers for channel in server.channels):
-            return f"a source of {name} outside this snapshot"
+            return (
+                f"a source of {name} outside this snapshot may send older changes of the same rows,"
+                " which were not read: audit that server as well, or "
+            )
     return None

@@ -1,12 +1,18 @@
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
 from gtid import GtidSet
-from gtid_audit.service.finding_changes import ChangeKind, ComparedAudit, compared_with
+from gtid_audit.service.finding_changes import (
+    ChangeKind,
+    ComparedAudit,
+    OpenFinding,
+    compared_with,
+)
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import NOON, A
 from topology.audit_cluster import audit_cluster
-from topology.catalogue.findings import ClusterAudit, Finding, Severity
+from topology.catalogue.findings import ClusterAudit, Finding, Severity, Unknown
 from topology.readings.snapshot import ClusterSnapshot
 
 
@@ -61,6 +67,54 @@ def test_an_audit_of_which_nothing_was_read_changes_nothing() -> None:
     nothing = replace(audit_of(healthy()), read_at=None)
     after = compared_with(nothing, first.open)
     assert (after.open, after.changes) == (first.open, ())
+
+
+def names(found: Iterable[OpenFinding]) -> list[str]:
+    return sorted(each.code for each in found)
+
+
+def test_a_finding_lasts_while_a_server_hangs() -> None:
+    """An alert on it must not end because nothing can be read."""
+    first = compared_with(audit_of(holed()), ())
+    assert first.lasting == ()
+    [hole] = [each for each in first.audit.findings if each.code == "H1"]
+    found = first
+    for minutes in (1, 2):
+        found = compared_with(audit_of(half_read(), minutes), found.open, found.seen_without)
+        assert "H1" not in codes(found.audit)
+        assert hole in found.lasting, "as it was last seen"
+    back = compared_with(audit_of(holed(), 3), found.open, found.seen_without)
+    assert ("H1" in codes(back.audit), back.lasting) == (True, ())
+    gone = compared_with(audit_of(healthy(), 4), found.open, found.seen_without)
+    assert (gone.lasting, "H1" in {code for _, code in kinds(gone)}) == ((), True)
+    nothing = replace(audit_of(half_read()), read_at=None, findings=())
+    assert hole in compared_with(nothing, first.open, first.seen_without).lasting
+
+
+def test_what_is_never_read_keeps_no_finding() -> None:
+    """It was not read when the finding was seen either: the audit could have found it again."""
+    unread = audit_of(half_read()).unknown
+    found = compared_with(replace(audit_of(holed()), unknown=unread), ())
+    repaired = replace(audit_of(healthy(), 1), unknown=unread)
+    assert compared_with(repaired, found.open, found.seen_without).lasting == ()
+    more = (*unread, Unknown("pair", "a", "channels", "timeout"))
+    hanging = replace(repaired, unknown=more)
+    assert names(compared_with(hanging, found.open, found.seen_without).lasting) == ["H1"]
+
+
+def test_what_another_process_showed_lasts_for_a_day() -> None:
+    known = compared_with(audit_of(holed()), ()).open
+    [hole] = [each for each in known if each.code == "H1"]
+    assert isinstance(hole, Finding)
+    contents = replace(hole, code="E4")
+    unread = replace(hole, code="U1")
+    for minutes, expected in ((60, ["H1"]), (25 * 60, [])):
+        audit = replace(audit_of(half_read(), minutes), findings=())
+        assert names(compared_with(audit, (hole, contents, unread)).lasting) == expected
+    shown = {each.id: frozenset[tuple[str, str]]() for each in (hole, contents, unread)}
+    later = replace(audit_of(half_read(), 1), findings=())
+    assert names(compared_with(later, (hole, contents, unread), shown).lasting) == ["E4", "H1"]
+    assert names(compared_with(later, (hole, contents), {}).lasting) == [], "not shown before"
 
 
 def one(**changes: object) -> ClusterAudit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,12 @@ from gtid_audit.exits import UsageProblem
 from gtid_audit.output_form import OutputForm, form_of
 from gtid_audit.views.audit_results import InMemory
 from gtid_audit.views.json_lines import lines_of_document
-from gtid_audit.views.plugin_line import PerformanceCount, PluginLine
+from gtid_audit.views.plugin_line import SUMMARY_CHARACTERS_MAX, PerformanceCount, PluginLine
 from gtid_audit.views.report import Engine, report_of
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.topology.pasted_texts import pair
 from topology.audit_cluster import audit_cluster
-from topology.catalogue.findings import Verdict
+from topology.catalogue.findings import Unknown, Verdict
 
 NOON = datetime(2026, 1, 2, 12, 1, tzinfo=UTC)
 # label=value[;warn[;crit[;min]]], as the guidelines of monitoring plugins define it.
@@ -163,6 +164,19 @@ def test_a_server_that_is_not_read_is_unknown(capsys: pytest.CaptureFixture[str]
     head, summary, data = parsed(out)
     assert (status, head, data["unknown"]) == (3, "GTID UNKNOWN", "2;;;0")
     assert "2 facts not read" in summary
+    assert "; not read: 127.0.0.1:1, connection (unreachable: Can't connect" in summary
+    assert "; not read: 127.0.0.1:2, connection (" in summary
+
+
+def test_the_first_facts_that_were_not_read_are_in_the_line() -> None:
+    read = [audit_cluster(half_read())]
+    unknown = [Unknown("pair", f"s{number}", "channels", "x " * 500) for number in range(5)]
+    report = report_of(Engine.LOCAL, [replace(each, unknown=tuple(unknown)) for each in read])
+    _, summary, data = parsed(InMemory(report).plugin_line() + "\n")
+    assert data["unknown"] == "5;;;0"
+    assert [f"not read: s{at}, channels" in summary for at in range(3)] == [True, True, False]
+    assert summary.endswith("…); 3 more not read")
+    assert len(summary) < SUMMARY_CHARACTERS_MAX
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from gtid_audit.service.cluster_state import ClusterState, Schedule, measured_au
 from gtid_audit.service.metrics import METRICS
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.gtid_audit.scraped import scrape, states_of, text_of
-from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, an_unread, commits_of
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
 from tests.topology.test_runway import CLOSED, source, stopped
 from topology.adapters.inventory.fleet_model import RESERVED_LABELS
 from topology.audit_cluster import defect, not_evaluated
@@ -30,13 +30,14 @@ from topology.catalogue.verdict_table import CATALOGUE
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.runway import Need
 from topology.policy import Policy
-from topology.readings.snapshot import BinaryLog, ClusterSnapshot
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ThreadState
 from topology.readings.vendors import Vendor
 
 DOCS = Path(__file__).parents[2] / "docs"
 OF_FINDINGS = {
     "gtid_audit_finding_transactions",
     "gtid_audit_finding_first_seen_timestamp_seconds",
+    "gtid_audit_finding_last_seen_timestamp_seconds",
     "gtid_audit_finding_deadline_timestamp_seconds",
     "gtid_audit_hole_first_seen_timestamp_seconds",
 }
@@ -153,6 +154,50 @@ def test_errant_transactions_are_of_the_replica() -> None:
     assert found["gtid_audit_missing_transactions"] == {("x", "a", "b", ""): 0.0}
     assert found["gtid_audit_finding_transactions"]["x", "E1", "critical", "a", "b", ""] == 2.0
     assert "gtid_audit_hole_first_seen_timestamp_seconds" not in found
+
+
+@pytest.mark.parametrize(
+    ("receiver", "purged", "position", "expected"),
+    [
+        (ThreadState.CONNECTING, f"{B}:1-3", True, 5.0),  # and what comes after them
+        (ThreadState.RUNNING, f"{B}:1-3", True, 3.0),  # it was connected before
+        (ThreadState.CONNECTING, f"{B}:1-3", False, 5.0),  # its file is purged as well
+        (ThreadState.CONNECTING, "", True, 0.0),
+    ],
+)
+def test_what_a_refused_channel_does_not_bring_back_is_errant(
+    receiver: ThreadState, purged: str, expected: float, *, position: bool
+) -> None:
+    back = a_channel("b", B, receiver=receiver, auto_position=position)
+    pair = a_cluster(
+        "x",
+        a_server("a", A, f"{A}:1-100", channels=(back,)),
+        a_server(
+            *("b", B, f"{A}:1-100,{B}:1-5"),
+            gtid_purged=GtidSet.parse(purged),
+            channels=(a_channel("a", A),),
+        ),
+    )
+    found = scrape(states_of(pair))
+    assert found["gtid_audit_errant_transactions"]["x", "a", "b", ""] == expected
+    assert found["gtid_audit_errant_transactions"]["x", "b", "a", ""] == 0.0
+    assert (found["gtid_audit_findings"]["x", "P1", "critical"] == 1.0) is (expected > 0.0)
+
+
+def test_what_another_source_sends_is_not_errant() -> None:
+    """b has them from c. a is to receive them from both, and b refuses it."""
+    back = a_channel("b", B, receiver=ThreadState.CONNECTING)
+    three = a_cluster(
+        "x",
+        a_server("a", A, f"{A}:1-100", channels=(back,)),
+        a_server(
+            *("b", B, f"{A}:1-100,{B}:1-2,{C}:1-5"),
+            gtid_purged=GtidSet.parse(f"{B}:1-2,{C}:1-5"),
+            channels=(a_channel("a", A), a_channel("c", C, name="from_c")),
+        ),
+        a_server("c", C, f"{C}:1-5"),
+    )
+    assert scrape(states_of(three))["gtid_audit_errant_transactions"]["x", "a", "b", ""] == 2.0
 
 
 def test_what_is_not_known_is_nan_and_the_rest_is_known() -> None:

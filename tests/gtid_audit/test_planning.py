@@ -65,6 +65,8 @@ def test_what_the_audit_will_show_afterwards_decides_the_status(
     )
     plan = replace(sound.plan, afterwards=(shown,))
     assert replace(sound, plan=plan).status == status
+    in_logs = replace(sound.plan, afterwards=(replace(shown, is_only_in_logs=True),))
+    assert replace(sound, plan=in_logs).status == int(is_new), "its steps repair the rows"
 
 
 def test_what_stands_in_the_way_is_told() -> None:

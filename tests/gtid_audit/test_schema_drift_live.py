@@ -190,18 +190,17 @@ def check_each_class(pair: Pair) -> None:
     }
     assert critical == CRITICAL
     assert by_name["table app.was_called"]["name_on_replica"] == "app.is_called"
-    repair(pair.b, by_name)
+    repair(pair.b, by_name, missing="CREATE TABLE gone.t (id INT PRIMARY KEY);")
     assert drift(pair.a, pair.b) == (0, found_nothing(pair))
 
 
-def repair(replica: Server, by_name: dict[str, dict[str, Any]]) -> None:
+def repair(replica: Server, by_name: dict[str, dict[str, Any]], *, missing: str = "") -> None:
     """Run what is shown, as an operator who has decided to drop what is more."""
     # Foreign keys and triggers come after their tables.
     ordered = sorted(by_name.values(), key=lambda each: each["kind"] != "table")
     script = [NOT_LOGGED]
     for each in ordered:
         script += [re.sub("^-- (?=(?:ALTER|DROP) )", "", line) for line in each["statements"]]
-    missing = "CREATE TABLE gone.t (id INT PRIMARY KEY);"
     done = replica.client("\n".join([*script, missing]))
     assert done.returncode == 0, done.stderr
 
@@ -403,6 +402,49 @@ def test_a_healthy_pair_under_ddl_has_no_proved_difference(pair97: Pair) -> None
     wait_for(replica, executed(source))
     assert drift(source, replica)[0] == 0
     assert versions(source, replica)[0] == 0
+
+
+def with_zones(pair: Pair, *, zones: tuple[str, str], defaults: tuple[str, str]) -> None:
+    """Set a default on both servers, each in its own time zone, for its clients too."""
+    for server, zone, default in zip((pair.a, pair.b), zones, defaults, strict=True):
+        server.execute(f"SET GLOBAL time_zone = '{zone}'")
+        not_logged(
+            server,
+            f"SET SESSION time_zone = '{zone}'",
+            "DROP TABLE IF EXISTS app.t",
+            f"CREATE TABLE app.t (i INT, m TIMESTAMP NULL DEFAULT '{default}', d DATETIME)",
+        )
+
+
+def moment(server: Server) -> object:
+    [[found]] = server.query("SELECT UNIX_TIMESTAMP(DEFAULT(m)) FROM app.t LIMIT 1")
+    return found
+
+
+def check_zones(pair: Pair) -> None:
+    pair.a.execute("CREATE DATABASE app")
+    wait_for(pair.b, executed(pair.a))
+    noon, two = "2020-01-01 12:00:00", "2020-01-01 14:00:00"
+    with_zones(pair, zones=("+01:00", "+03:00"), defaults=(noon, two))
+    assert drift(pair.a, pair.b)[0] == 0, "one moment, in two texts"
+    with_zones(pair, zones=("+01:00", "+03:00"), defaults=(noon, noon))
+    status, found = drift(pair.a, pair.b)
+    by_name = differences(found)
+    assert (status, [*by_name]) == (1, ["table app.t"]), "one text, and two moments"
+    repair(pair.b, by_name)
+    assert drift(pair.a, pair.b)[0] == 0
+    for server in (pair.a, pair.b):
+        not_logged(server, "INSERT INTO app.t (i) VALUES (1)")
+    assert moment(pair.a) == moment(pair.b)
+
+
+def test_defaults_of_servers_in_two_zones_are_compared_as_moments(pair97: Pair) -> None:
+    check_zones(pair97)
+
+
+@pytest.mark.slow
+def test_defaults_of_5_6_servers_in_two_zones_are_compared_as_moments(pair56: Pair) -> None:
+    check_zones(pair56)
 
 
 def test_servers_without_a_channel_are_compared(pair97: Pair) -> None:

@@ -246,3 +246,6 @@ def test_the_states_of_the_metrics(ticks: Clock) -> None:
         *(Verdict.CRITICAL, Verdict.OK)
     ]
     assert (a.latest.finished_at, a.schedule) == (NOON, Schedule(60, audits=1, failures=0))
+    assert not a.latest.is_stale
+    ticks.seconds += 151
+    assert [each.latest.is_stale for each in service.states() if each.latest] == [True, True]

@@ -37,7 +37,7 @@ TARGETS: Sequence[Target] = (
             *("tests/gtid_audit/test_audit_schedule.py", "tests/gtid_audit/test_service.py"),
             *("tests/gtid_audit/test_finding_changes.py", "tests/gtid_audit/test_api.py"),
             *("tests/gtid_audit/test_served_memory.py", "tests/gtid_audit/test_web.py"),
-            "tests/gtid_audit/test_loaded_files.py",
+            *("tests/gtid_audit/test_loaded_files.py", "tests/gtid_audit/test_lasting_findings.py"),
         ),
     ),
     Target(
@@ -90,7 +90,10 @@ TARGETS: Sequence[Target] = (
     Target(
         "metrics",
         ("gtid_audit/service/audit_series.py", "gtid_audit/service/metrics.py"),
-        ("tests/gtid_audit/test_metrics.py", "tests/gtid_audit/test_labels.py"),
+        (
+            *("tests/gtid_audit/test_metrics.py", "tests/gtid_audit/test_labels.py"),
+            "tests/gtid_audit/test_lasting_findings.py",
+        ),
     ),
     Target(
         "listed servers",

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from gtid import GtidSet
-from repair.applying.audit_afterwards import compare_with_plan
+from repair.applying.audit_afterwards import compare_with_plan, made_alike
 from repair.applying.written_plan import WrittenPlan, read_plan
+from repair.content.row_versions import RowsRead, RowVersions
 from repair.render import PLAN, render_files
 from tests.repair.script_cases import finding, full_plan, steps
 from topology.catalogue.findings import ClusterAudit, Severity, Unknown, Verdict, verdict_of
@@ -55,6 +57,49 @@ def test_one_transaction_more_is_another_fault(code: str, *, counts: bool) -> No
     verdict, _ = compare_with_plan(found, plan(grown.id, gtids=GtidSet()))
     assert (verdict is Verdict.CRITICAL) is counts
     assert compare_with_plan(found, plan(grown.id))[0] is Verdict.OK
+
+
+def differing_row() -> RowVersions:
+    table = RowTable("d", "t", (RowColumn(LONG, 0, "id", is_unsigned=False),), (0,), Origin.BINLOG)
+    return RowVersions(table, "`id` = 1", (1,), None, ())
+
+
+@pytest.mark.parametrize(
+    ("read", "is_ok", "text"),
+    [
+        (RowsRead(equal_count=2), True, "the rows of E4 were read again: 2 are equal"),
+        (RowsRead((differing_row(),)), False, "1 row of E4 differs, among them d.t, `id` = 1"),
+        (
+            RowsRead(equal_count=2, unread=("d.t: timeout",)),
+            False,
+            "rows of E4 were not read: d.t: timeout",
+        ),
+        (RowsRead(), False, "rows of E4 were not read: none is left"),
+        (None, False, "the plan did not announce: E4"),
+    ],
+)
+def test_rows_that_were_made_alike_are_as_announced_only_if_they_are_equal(
+    read: RowsRead | None, text: str, *, is_ok: bool
+) -> None:
+    """The audit compares logs, which no step changes: it reports the same again."""
+    shown = replace(finding(), code="E4")
+    found = replace(
+        audit(Severity.CRITICAL), findings=(replace(shown, severity=Severity.CRITICAL),)
+    )
+    written = replace(plan(shown.id), made_alike=frozenset({shown.id}))
+    assert [each.id for each in made_alike(found, written)] == [shown.id]
+    rows = {} if read is None else {shown.id: read}
+    verdict, said = compare_with_plan(found, written, rows)
+    assert (verdict is Verdict.OK) is is_ok
+    assert text in said
+
+
+def test_another_gtid_with_two_contents_is_another_fault() -> None:
+    shown = replace(finding(), code="E4", severity=Severity.CRITICAL)
+    found = replace(audit(Severity.CRITICAL), findings=(shown,))
+    before = replace(plan(shown.id, gtids=GtidSet()), made_alike=frozenset({shown.id}))
+    assert made_alike(found, before) == ()
+    assert compare_with_plan(found, before)[0] is Verdict.CRITICAL
 
 
 def test_info_needs_no_announcement() -> None:

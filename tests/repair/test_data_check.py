@@ -196,14 +196,17 @@ def test_columns_must_be_the_same() -> None:
         (
             column("j", "json"),
             ValueKind.LARGE,
-            "SHA2(CAST(`j` AS CHAR CHARACTER SET utf8mb4), 256)",
+            (
+                "SHA2(CONCAT(CAST(`j` AS CHAR CHARACTER SET utf8mb4), '|', JSON_TYPE(`j`), '|',"
+                " JSON_STORAGE_SIZE(JSON_INSERT(`j`, '$', 1))), 256)"
+            ),
         ),
         (column("b", "blob"), ValueKind.RAW, "SHA2(`b`, 256)"),
         (column("b", "varbinary"), ValueKind.RAW, "HEX(`b`)"),
         (
             column("f", "float"),
             ValueKind.APPROXIMATE,
-            "HEX(CAST(`f` + 0e0 AS CHAR CHARACTER SET utf8mb4))",
+            "SUBSTRING(HEX(POINT(`f`, 0)), 19, 16)",
         ),
     ],
 )

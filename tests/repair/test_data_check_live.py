@@ -27,6 +27,7 @@ VALUES = (
     ("TEXT CHARACTER SET big5", "x'a15a'", "x'a1c3'"),
     ("FLOAT", "16777215", "16777214"),
     ("DOUBLE", "0.1e0", "0.1e0 + 1e-16"),
+    ("DOUBLE", "-2.3027782228163463e146", "-2.302778222816346e146"),  # one text in 9.7
     ("DECIMAL(20,10)", "1", "1.0000000001"),
     ("DATETIME(6)", "'2020-01-01'", "'2020-01-01 00:00:00.000001'"),
     ("TIMESTAMP NULL", "NULL", "'2020-01-01'"),
@@ -39,7 +40,11 @@ VALUES = (
     ("POINT", "POINT(1, 2)", "POINT(1, 3)"),
     ("YEAR", "2000", "1999"),
 )
-JSON = ("JSON", "'[1, 2]'", "'[2, 1]'")
+JSON = (
+    ("JSON", "'[1, 2]'", "'[2, 1]'"),
+    ("JSON", "JSON_OBJECT('a', CAST('2020-01-01' AS DATE))", "JSON_OBJECT('a', '2020-01-01')"),
+    ("JSON", "CAST(CAST('2020-01-01' AS DATE) AS JSON)", "'\"2020-01-01\"'"),
+)
 
 
 def target(server: Server) -> ServerTarget:
@@ -64,7 +69,7 @@ def pair(request: pytest.FixtureRequest) -> Pair:
 
 
 def test_every_type_of_value_is_compared(pair: Pair) -> None:
-    values = (*VALUES, *((JSON,) if pair.a.version > (5, 7) else ()))
+    values = (*VALUES, *(JSON if pair.a.version > (5, 7) else ()))
     columns = ", ".join(f"c{number} {of}" for number, (of, _, _) in enumerate(values))
     ours = ", ".join(one for _, one, _ in values)
     pair.a.execute("CREATE DATABASE d", f"CREATE TABLE d.t (id INT PRIMARY KEY, {columns})")
@@ -78,6 +83,46 @@ def test_every_type_of_value_is_compared(pair: Pair) -> None:
     [table] = found.tables
     assert found.verdict is Verdict.CRITICAL
     assert sorted(int(each.key[0]) for each in table.listed) == [*range(len(values))]
+
+
+def test_a_gap_that_an_update_leaves_in_a_document_is_no_difference(pair97: Pair) -> None:
+    pair97.a.execute(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, j JSON)",
+        f'INSERT INTO d.t VALUES (1, \'{{"a": "{"x" * 50}"}}\')',
+    )
+    pair97.settle()
+    pair97.a.execute("UPDATE d.t SET j = JSON_SET(j, '$.a', 'y')")
+    pair97.settle()
+    on_one(pair97.b, 'REPLACE INTO d.t VALUES (1, \'{"a": "y"}\')')
+    sizes = [each.value("JSON_STORAGE_SIZE(j) FROM d.t") for each in (pair97.a, pair97.b)]
+    assert sizes[0] != sizes[1]
+    assert checked(pair97).verdict is Verdict.OK
+
+
+def test_versions_that_print_a_double_differently_are_compared(
+    mysql97: Server, mysql56: Server
+) -> None:
+    """Their values are equal, and their texts are not."""
+    numbers = ("-2.3027782228163463e146", "1.3426467937449615e-8", "1e300 / 3", "-0e0", "5e-324")
+    values = ", ".join(f"({id_}, {each}, {id_} * 0.1e0)" for id_, each in enumerate(numbers))
+    both = (mysql97, mysql56)
+    for server in both:
+        on_one(
+            server,
+            "CREATE DATABASE doubles",
+            "CREATE TABLE doubles.t (id INT PRIMARY KEY, x DOUBLE, f FLOAT)",
+            f"INSERT INTO doubles.t VALUES {values}",
+        )
+    scope = CheckScope(databases=frozenset({"doubles"}))
+    try:
+        found = check_data(target(mysql97), target(mysql56), scope, limits=BRIEF, say=print)
+        assert [each.verdict for each in found.tables] == [Verdict.OK]
+        shown = [each.query("SELECT CAST(x AS CHAR) FROM doubles.t ORDER BY id") for each in both]
+        assert shown[0] != shown[1]
+    finally:
+        for server in both:
+            on_one(server, "DROP DATABASE doubles")
 
 
 @pytest.mark.mysql

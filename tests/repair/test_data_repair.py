@@ -73,6 +73,29 @@ def why(plan: Plan) -> str:
     return left.why
 
 
+@pytest.mark.parametrize(
+    ("read", "is_announced"),
+    [
+        (RowsRead((row((1, 5), (1, 6)),), equal_count=3), True),
+        (RowsRead((), equal_count=3), True),
+        (RowsRead((row((1, 5), (1, 6)),), unread=("d.u: no key",)), False),
+        (RowsRead(), False),
+    ],
+)
+def test_the_logs_keep_both_contents_and_the_plan_announces_it(
+    read: RowsRead, *, is_announced: bool
+) -> None:
+    """Only if all rows were read: else something may stay different."""
+    plan = planned(read, CHOSEN)
+    shown = [each for each in plan.afterwards if each.code == "E4"]
+    assert [each.is_only_in_logs for each in shown] == ([True] if is_announced else [])
+    for each in shown:
+        assert "No step changes a log, so audits report this" in each.explanation
+        assert each.gtids == str(gtids("a:7"))
+    [unchosen] = [each for each in planned(read).afterwards if each.code == "E4"]
+    assert not unchosen.is_only_in_logs
+
+
 def test_nothing_is_planned_unless_it_is_chosen_and_both_versions_are_shown() -> None:
     plan = planned(RowsRead((row((1, 5), (1, 6)), row(None, (2, 7))), equal_count=3))
     assert plan.steps == ()

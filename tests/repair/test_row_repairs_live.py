@@ -170,6 +170,55 @@ def test_rows_are_made_alike_on_5_6(
     mended(pair56, capsys, tmp_path / "plan")
 
 
+def one_gtid_twice(pair: Pair) -> None:
+    """Under one GTID, the source has a row 3, and the replica a row 7."""
+    a, b = pair.a, pair.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.parent (id INT PRIMARY KEY, x INT)")
+    pair.settle()
+    for server in (a, b):
+        server.execute("STOP REPLICA")
+    for server, number in ((a, 3), (b, 7)):
+        server.execute(
+            f"SET SESSION gtid_next = '{a.value('@@GLOBAL.server_uuid')}:100'",
+            f"INSERT INTO d.parent VALUES ({number}, 0)",
+            "SET SESSION gtid_next = 'AUTOMATIC'",
+        )
+    for server in (a, b):
+        server.execute("START REPLICA")
+
+
+def test_a_source_that_has_changed_is_noticed_and_a_flawless_repair_is_ok(
+    pair97: Pair,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The logs keep two contents: the plan announces that, and the rows are compared again."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    a, b = pair97.a, pair97.b
+    one_gtid_twice(pair97)
+    folder = tmp_path / "plan"
+    choice = ("--strategy", "E4=data_repair")
+    status, plan = planned(pair97, capsys, *choice, "--out", str(folder))
+    [left] = plan["afterwards"]
+    assert (status, left["code"], left["is_only_in_logs"]) == (0, "E4", True)
+    assert "audits report this as long as both logs" in (folder / "RUNBOOK.md").read_text()
+
+    not_logged = "SET SESSION sql_log_bin = 0"
+    a.execute(not_logged, "UPDATE d.parent SET x = 1 WHERE id = 3")
+    assert run(["repair", "apply", str(folder), "--yes"]) == 2
+    assert "row of d.parent was written since the plan was made" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert b.query("SELECT id, x FROM d.parent") == [(7, 0)], "nothing is written"
+    a.execute(not_logged, "UPDATE d.parent SET x = 0 WHERE id = 3")
+
+    assert run(["repair", "apply", str(folder), "--yes"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "the plan announced: E4. the rows of E4 were read again: 2 are equal" in shown
+    assert b.query("SELECT id, x FROM d.parent") == [(3, 0)]
+
+
 def test_a_parent_is_not_taken_from_its_child(
     pair97: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -179,18 +228,7 @@ def test_a_parent_is_not_taken_from_its_child(
         "CREATE TABLE d.child (id INT PRIMARY KEY, p INT,"
         " FOREIGN KEY (p) REFERENCES d.parent (id) ON DELETE CASCADE)"
     )
-    a.execute("CREATE DATABASE d", "CREATE TABLE d.parent (id INT PRIMARY KEY)")
-    pair97.settle()
-    for server in (a, b):
-        server.execute("STOP REPLICA")
-    for server, number in ((a, 3), (b, 7)):
-        server.execute(
-            f"SET SESSION gtid_next = '{a.value('@@GLOBAL.server_uuid')}:100'",
-            f"INSERT INTO d.parent VALUES ({number})",
-            "SET SESSION gtid_next = 'AUTOMATIC'",
-        )
-    for server in (a, b):
-        server.execute("START REPLICA")
+    one_gtid_twice(pair97)
     choice = ("--strategy", "E4=data_repair")
     _, plan = planned(pair97, capsys, *choice, "--out", str(tmp_path / "plan"))
     [script] = scripts(plan)
@@ -202,7 +240,7 @@ def test_a_parent_is_not_taken_from_its_child(
     done = b.client(script)
     assert done.returncode != 0
     assert "foreign keys of d.parent would change other tables" in done.stderr
-    assert b.query("SELECT * FROM d.parent") == [(7,)]
+    assert b.query("SELECT * FROM d.parent") == [(7, 0)]
     b.execute("SET SESSION sql_log_bin = 0", "DROP TABLE d.child")
     assert b.client(script).returncode == 0
-    assert b.query("SELECT * FROM d.parent") == a.query("SELECT * FROM d.parent") == [(3,)]
+    assert b.query("SELECT * FROM d.parent") == a.query("SELECT * FROM d.parent") == [(3, 0)]

@@ -197,6 +197,8 @@ def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
             "are already on b, c, as later transactions of a left them there" in each
             for each in texts
         )
+        [not_seen] = [each for each in texts if "do not look again at the rows" in each]
+        assert "They were equal on b, c and a when the plan was made" in not_seen
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from uuid import UUID
 import pytest
 
 from gtid import Gtid, GtidSet
+from topology.adapters.definition_statements import digest_queries, limits_statement
 from topology.catalogue.findings import Grade, Severity, Verdict
 from topology.definitions.canonical import CanonicalDefinition, canonical_definition
 from topology.definitions.compared_clauses import changes_between
 from topology.definitions.compared_pairs import ConnectedServer, pairs_of
 from topology.definitions.ddl_searches import DdlSearch, NewestDdl, concerns, on_the_way
-from topology.definitions.drift_statements import changing
+from topology.definitions.drift_statements import changing, creating
 from topology.definitions.object_drift import ObjectPair, PairDrift, PairFacts, ServerSide
 from topology.definitions.pair_drift import differing, drift_between
 from topology.definitions.row_effects import RowEffect, consequence_of
@@ -25,6 +26,7 @@ from topology.definitions.schema_objects import (
 from topology.definitions.schema_versions import VersionFacts, apart, versions_of
 from topology.definitions.visibility import Visibility
 from topology.readings.logged_ddl import LoggedDdl
+from topology.readings.version import ServerVersion
 
 A = "aaaaaaaa-0000-0000-0000-000000000001"
 UUIDS = [UUID(int=number) for number in range(1, 6)]
@@ -122,6 +124,38 @@ def test_what_deletes_is_a_comment_and_the_default_charset_comes_first() -> None
         "ALTER TABLE `app`.`t` MODIFY COLUMN `a` varchar(10);",
         "-- ALTER TABLE `app`.`t` DROP COLUMN `x`;",
     )
+
+
+@pytest.mark.parametrize(
+    ("column", "is_moment"),
+    [
+        ("`a` timestamp NOT NULL DEFAULT '2020-01-01 08:00:00'", True),
+        ("`a` timestamp(3) NULL DEFAULT '2020-01-01 08:00:00.500'", True),
+        ("`a` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP", False),
+        ("`a` datetime DEFAULT '2020-01-01 08:00:00'", False),
+    ],
+)
+def test_the_default_of_a_timestamp_is_written_in_utc(column: str, is_moment: bool) -> None:
+    source, replica = table("`i` int", column), table("`i` int")
+    statements = (
+        changing(KEY, changes_between(source, replica), source, replica, event_status=""),
+        creating(KEY, source)[1:],
+    )
+    for shown in statements:
+        assert (shown[0] == "SET SESSION time_zone = '+00:00';") is is_moment
+        assert column in shown[-1]
+
+
+@pytest.mark.parametrize(
+    ("version", "is_stored"), [("5.6.24", False), ("5.7.44", False), ("8.0.11", True)]
+)
+def test_digests_are_read_in_utc_or_not_used(version: str, is_stored: bool) -> None:
+    """8.0 and later show a default as it was written, in whatever zone that was."""
+    assert "SET SESSION time_zone = '+00:00'," in limits_statement(1)
+    [columns] = [
+        each for each in digest_queries(ServerVersion.parse(version), ()) if each.part == "columns"
+    ]
+    assert ("MAX(DATA_TYPE = 'timestamp'" in columns.statement) is is_stored
 
 
 @pytest.mark.parametrize(

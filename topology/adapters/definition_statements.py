@@ -7,7 +7,12 @@
 3. GROUP_CONCAT cuts its text at group_concat_max_len or max_allowed_packet, whichever is less. So
    each row also has the bytes of the whole text. Where they do not fit, the digest is not used.
 4. Nothing here reads statistics: information_schema_stats_expiry does not matter.
-5. All values are ours, or quoted. Columns are those of 5.6; later ones are added by version.
+5. The session is in UTC. SHOW CREATE TABLE, and information_schema before 8.0, print the default of
+   a TIMESTAMP in the zone of the session that asks. 8.0 and later show it in information_schema in
+   the zone of the session that set it: equal texts may be two moments, and two texts one. Such a
+   table is read in full. Seen on 9.7.4 and 5.6.24. Limits of partitions, literals in expressions
+   and times of events do not depend on the session that asks.
+6. All values are ours, or quoted. Columns are those of 5.6; later ones are added by version.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +37,12 @@ DEFAULT_COLLATIONS: Final = (
 )
 _GENERATED: Final = ServerVersion(5, 7, 6)
 _CHECKS: Final = ServerVersion(8, 0, 16)
+_DICTIONARY: Final = ServerVersion(8, 0, 0)  # of data: what information_schema shows is stored
+# A TIMESTAMP whose default is a moment. '0000-00-00 00:00:00' is the same text in every zone.
+_MOMENT: Final = (
+    "DATA_TYPE = 'timestamp' AND COALESCE(COLUMN_DEFAULT, '') LIKE '____-__-__ %'"
+    " AND COLUMN_DEFAULT NOT LIKE '0000-%'"
+)
 _EXPRESSIONS: Final = ServerVersion(8, 0, 13)
 _VISIBLE: Final = ServerVersion(8, 0, 0)
 _COLUMN: Final = (
@@ -161,13 +172,13 @@ class DigestQuery:
 
 
 def limits_statement(seconds_max: float) -> str:
-    """Return what makes the session's own limits fit: the length of GROUP_CONCAT, and a time.
+    """Return what sets the session's zone and limits: the length of GROUP_CONCAT, and a time.
 
     A client that gives up does not end its statement. max_execution_time does (5.7.8 and later).
     """
     milliseconds = max(1, round(seconds_max * 1000))
     return (
-        f"SET SESSION group_concat_max_len = {GROUP_BYTES_MAX}"
+        f"SET SESSION time_zone = '+00:00', group_concat_max_len = {GROUP_BYTES_MAX}"
         f" /*!50708 , max_execution_time = {milliseconds} */"
     )
 
@@ -218,7 +229,14 @@ def _of_tables(version: ServerVersion, is_in: Callable[[str], str]) -> list[Dige
             f"TABLE_TYPE = 'BASE TABLE' AND {is_in('TABLE_SCHEMA')}",
             hidden="ENGINE = 'MRG_MYISAM'",  # UNION, INSERT_METHOD
         ),
-        _grouped("columns", "information_schema.COLUMNS", column, 1, is_in("TABLE_SCHEMA")),
+        _grouped(
+            "columns",
+            "information_schema.COLUMNS",
+            column,
+            1,
+            is_in("TABLE_SCHEMA"),
+            hidden=_MOMENT if version >= _DICTIONARY else "0",
+        ),
         _grouped(
             "indexes",
             "information_schema.STATISTICS",

@@ -6,6 +6,7 @@
 3. Clauses are those that the source's SHOW CREATE printed, so a server of the same version accepts
    them. A clause on several lines stays one statement.
 4. Routines, triggers and events are between DELIMITER lines, for the mysql client.
+5. The default of a TIMESTAMP was read in UTC, and is written in UTC.
 """
 
 import re
@@ -32,6 +33,8 @@ _CREATE_DATABASE: Final = re.compile(r"^CREATE DATABASE\b", re.IGNORECASE)
 _COUNTER: Final = re.compile(r"^(\) .*?) AUTO_INCREMENT=\d+", re.MULTILINE)
 _INVISIBLE: Final = re.compile(r" INVISIBLE\b")
 _STORAGE: Final = re.compile(r"\) (STORED|VIRTUAL)\b", re.IGNORECASE)
+_MOMENT: Final = re.compile(r"` timestamp\b.* DEFAULT '", re.IGNORECASE)
+_IN_UTC: Final = "SET SESSION time_zone = '+00:00';"
 _REFERENCED: Final = re.compile(r"(?:`(?:[^`]|``)*`|[^`])*? REFERENCES (?=`(?:[^`]|``)+` )")
 _COMPOUND: Final = (
     ObjectKind.PROCEDURE,
@@ -53,7 +56,8 @@ def creating(
     comments: tuple[str, ...] = ()
     if key.kind is ObjectKind.EVENT:
         text, comments = as_on_replica(text, event_status), status_comments(event_status)
-    return (*comments, _use(key), *_session(definition), *_as_statement(key.kind, text))
+    zone = _zone(key.kind, text)
+    return (*comments, _use(key), *zone, *_session(definition), *_as_statement(key.kind, text))
 
 
 def dropping(key: ObjectKey) -> tuple[str, ...]:
@@ -80,7 +84,9 @@ def changing(
     if key.kind is ObjectKind.TABLE:
         # The tables of a MERGE table are printed without their schema.
         is_merge = any(" UNION=(" in f" {each.source.raw}" for each in changes if each.source)
-        return (*((_use(key),) if is_merge else ()), *_altering(key, changes))
+        statements = tuple(_altering(key, changes))
+        zone = _zone(key.kind, "\n".join(statements))
+        return (*((_use(key),) if is_merge else ()), *zone, *statements)
     if key.kind is ObjectKind.SCHEMA:
         return (f"{_CREATE_DATABASE.sub('ALTER DATABASE', source.create)};",)
     if key.kind is ObjectKind.VIEW:
@@ -115,6 +121,14 @@ def _session(definition: CanonicalDefinition) -> tuple[str, ...]:
         f"{each.name} = {quote_string(each.raw)}" for each in definition.of(ClauseKind.SESSION)
     ]
     return (f"SET SESSION {', '.join(settings)};",) if settings else ()
+
+
+def _zone(kind: ObjectKind, text: str) -> tuple[str, ...]:
+    """Return what makes the session's zone that of the text, if the text has a TIMESTAMP's default.
+
+    The session may have the zone of an event that was created before it.
+    """
+    return (_IN_UTC,) if kind is ObjectKind.TABLE and _MOMENT.search(text) else ()
 
 
 def _as_statement(kind: ObjectKind, create: str) -> tuple[str, ...]:

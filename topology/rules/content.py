@@ -94,6 +94,20 @@ def same_gtid_different_content(
             yield replace(_finding(contents, cluster, shown, note), strategies=())
 
 
+def lesser_differences(finding: Finding, contents: ContentReading) -> GtidSet:
+    """Return the GTIDs that also differ between the servers of an E4, above info.
+
+    Its set has only the most severe ones.
+    """
+    differing = GtidSet.of(
+        each.gtid
+        for each in contents.differences
+        if _servers(each) == (finding.source, finding.replica)
+        and _SEVERITY[each.difference] is not Severity.INFO
+    )
+    return differing - finding.gtid_set
+
+
 def _finding(
     contents: ContentReading, cluster: str, shown: list[ContentDifference], explanation: str
 ) -> Finding:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from compose.containers import engine, sbom
+from compose.containers.auditor_image import closure
 from compose.containers.stack import _IMAGES, COMPOSE_FOLDER, SHAPES
 from compose.native.installation import ProviderMissing
 from topology.adapters.inventory.fleet_file import load_fleet
@@ -76,6 +77,15 @@ def test_the_auditor_has_nothing_that_it_does_not_need() -> None:
 
 def dockerfile() -> str:
     return (COMPOSE_FOLDER / "Dockerfile").read_text()
+
+
+def test_every_wheel_that_the_image_installs_is_fetched() -> None:
+    extras = set(re.findall(r"\[([a-z,]+)\]\"", dockerfile()))
+    assert extras == {"columns,serve"}, "with wheels and without: the same"
+    fetched = closure()
+    assert {"pymysql", "click", "numba", "llvmlite", "pyarrow"} <= fetched
+    assert {"starlette", "anyio", "uvicorn", "h11"} <= fetched, "of [serve]: `serve` is its command"
+    assert not {"pyspark", "pytest"} & fetched
 
 
 def test_secrets_are_files_outside_of_the_repository() -> None:

@@ -19,7 +19,8 @@ for candidate in "$wanted" $(type -ap "python$wanted" || true) \
     fi
 done
 if [ -z "$python" ]; then
-    printf 'skipped: Python %s is not installed here\n' "$wanted" >&2
+    printf 'skipped: Python %s is not installed here\n         try: %s\n' "$wanted" \
+        "pyenv install $wanted, or apt-get install python$wanted-venv where Debian has it" >&2
     exit 0
 fi
 release=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')

@@ -24,9 +24,9 @@ from compose.native.installation import ProviderMissing
 
 AUDITOR_IMAGE = "gtid-audit:latest"
 _ROOT = Path(__file__).resolve().parents[2]
-_EXTRA = "columns"
 _SOURCES = ("gtid", "binlog", "topology", "repair", "spark_audit", "gtid_audit")
 _FILES = ("pyproject.toml", "README.md", "LICENSE", "requirements/lock.txt")
+_INSTALLED = re.compile(r'"gtid-audit\[([a-z,]+)\]"')
 _LOCKED = re.compile(r"^(?P<name>[A-Za-z0-9_.-]+)==[^\\\n]*(?:\\\n[^\\\n]*)*", re.MULTILINE)
 
 
@@ -93,12 +93,16 @@ def _wheels() -> Path:
 
 
 def closure() -> set[NormalizedName]:
-    """Return the names of what the package and its extra need, as installed beside this program."""
+    """Return the names of what the package and its extras need, as installed beside this program.
+
+    The Dockerfile alone lists the extras: its build has no network for what is not fetched here.
+    """
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
-    waiting = [
-        Requirement(text)
-        for text in (*project["dependencies"], *project["optional-dependencies"][_EXTRA])
-    ]
+    installed = _INSTALLED.search((_ROOT / "compose" / "Dockerfile").read_text())
+    assert installed is not None, "compose/Dockerfile installs gtid-audit with its extras"
+    extras_of = project["optional-dependencies"]
+    texts = [text for extra in installed[1].split(",") for text in extras_of[extra]]
+    waiting = [Requirement(text) for text in (*project["dependencies"], *texts)]
     found: set[NormalizedName] = set()
     while waiting:
         requirement = waiting.pop()

@@ -38,8 +38,8 @@ _BRINGS_ONE = (
 
 
 def engine_root() -> Path:
-    """Return the folder of the private engine: ``GTID_AUDIT_ENGINE``, or one in the cache."""
-    named = os.environ.get("GTID_AUDIT_ENGINE")
+    """Return the private engine's folder: ``GTID_AUDIT_DOCKER_ENGINE``, or one in the cache."""
+    named = os.environ.get("GTID_AUDIT_DOCKER_ENGINE")
     return Path(named).absolute() if named else cache_root() / "engine"
 
 
@@ -145,7 +145,7 @@ def start(progress: Progress = silent) -> str:
     if os.geteuid() != 0:
         raise ProviderMissing("the private Docker engine needs root; install docker.io instead")
     if len(str(private_socket()).encode()) > _SOCKET_BYTES_MAX:
-        raise ProviderMissing(f"{root} is too long for a socket; set GTID_AUDIT_ENGINE")
+        raise ProviderMissing(f"{root} is too long for a socket; set GTID_AUDIT_DOCKER_ENGINE")
     environment = _unpacked(root, progress)
     unshare = require_tool("unshare", brought_by="util-linux", needed_for="the Docker engine")
     command = [

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from compose.containers.engine import compose_command, docker_environment, docker_program
@@ -34,7 +34,7 @@ _IMAGES = {
     "GRAFANA_IMAGE": ("grafana/grafana:12.1.0", ""),
 }
 """The official image of each variable, and the one that `make images` makes in its place."""
-_SECRETS = ("root", "replication", "auditor_password")
+_SECRETS = ("root", "replication", "auditor_password", "token")
 _HEALTHY_SECONDS_MAX = 180.0
 _POLL_SECONDS = 1.0
 
@@ -67,7 +67,10 @@ class Stack:
         writers = " ".join(server for shape in shapes for server in SHAPES[shape])
         kept = {**images, "COMPOSE_PROFILES": ",".join(profiles), "LOAD_SERVERS": writers}
         (self.folder / "variables.json").write_text(json.dumps({**kept, **self._variables}))
-        self.compose("up", "--detach", "--quiet-pull")
+        try:
+            self.compose("up", "--detach", "--quiet-pull")
+        except StackFailed as failure:
+            raise StackFailed(f"{failure}\n{self._logs_of(self.unhealthy())}") from failure
         self._await_healthy()
         return notes
 
@@ -215,9 +218,11 @@ class Stack:
         deadline = time.monotonic() + _HEALTHY_SECONDS_MAX
         while waiting := self.unhealthy():
             if time.monotonic() > deadline:
-                logs = self.compose("logs", "--tail=20", "--no-color", *sorted(waiting))
-                raise StackFailed(f"not healthy: {waiting}\n{logs}")
+                raise StackFailed(f"not healthy: {waiting}\n{self._logs_of(waiting)}")
             time.sleep(_POLL_SECONDS)
+
+    def _logs_of(self, services: Iterable[str]) -> str:
+        return self.compose("logs", "--tail=20", "--no-color", *sorted(services))
 
     def unhealthy(self) -> dict[str, str]:
         """Return the services that are not well, each with its state."""
@@ -249,6 +254,7 @@ def main(arguments: list[str] | None = None) -> int:
             if unknown := set(shapes) - SHAPES.keys():
                 parser.error(f"no shape {', '.join(sorted(unknown))}")
             print("\n".join([*stack.up(shapes, load=given.load), *stack.addresses()]))
+            print(f"password of the auditor's page, with any user: in {stack.folder / 'token'}")
         elif given.action == "down":
             stack.down()
         elif given.action == "fault":

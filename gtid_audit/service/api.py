@@ -9,7 +9,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -146,7 +146,8 @@ class Api:
 
 def _asked(request: Request) -> Parameters:
     """Return the parameters of a request. Raises BadParameter."""
-    declared = _PARAMETERS[cast("Route", request.scope["route"]).name]
+    # The endpoint is a handler, named like its row. Older Starlettes have no route in the scope.
+    declared = _PARAMETERS[request.scope["endpoint"].__name__]
     return Parameters.of(declared, request.query_params.multi_items())
 
 

@@ -94,7 +94,7 @@ def windows_over(
     connection: Any = Connection(socket, ahead=data[:ahead_bytes])
     return Windows(
         Dump(connection, ChecksumAlgorithm.CRC32, None),
-        RequestLimits.start(timeout_seconds_max=5, bytes_max=0),
+        RequestLimits.start(timeout_seconds_max=60, bytes_max=0),
         event_bytes_max=event_bytes_max,
         stopped=stopped,
         window_bytes=window_bytes,

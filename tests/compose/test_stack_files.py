@@ -10,8 +10,10 @@ import pytest
 import yaml
 
 from compose.containers import engine, sbom
+from compose.containers.auditor_image import closure
 from compose.containers.stack import _IMAGES, COMPOSE_FOLDER, SHAPES
 from compose.native.installation import ProviderMissing
+from gtid_audit.commands.environment_names import SHARED, variables_of
 from topology.adapters.inventory.fleet_file import load_fleet
 
 SERVERS = {
@@ -70,12 +72,21 @@ def test_the_auditor_has_nothing_that_it_does_not_need() -> None:
     auditor = compose_file()["services"]["auditor"]
     assert auditor["read_only"]
     assert auditor["cap_drop"] == ["ALL"]
-    assert auditor["secrets"] == ["auditor"]
+    assert auditor["secrets"] == ["auditor", "token"]
     assert re.search(r"^USER [1-9][0-9]*:[1-9][0-9]*$", dockerfile(), re.MULTILINE)
 
 
 def dockerfile() -> str:
     return (COMPOSE_FOLDER / "Dockerfile").read_text()
+
+
+def test_every_wheel_that_the_image_installs_is_fetched() -> None:
+    extras = set(re.findall(r"\[([a-z,]+)\]\"", dockerfile()))
+    assert extras == {"columns,serve"}, "with wheels and without: the same"
+    fetched = closure()
+    assert {"pymysql", "click", "numba", "llvmlite", "pyarrow"} <= fetched
+    assert {"starlette", "anyio", "uvicorn", "h11"} <= fetched, "of [serve]: `serve` is its command"
+    assert not {"pyspark", "pytest"} & fetched
 
 
 def test_secrets_are_files_outside_of_the_repository() -> None:
@@ -93,6 +104,9 @@ def test_the_scraped_port_is_the_one_the_auditor_listens_on() -> None:
     port = command[command.index("--listen") + 1].rpartition(":")[2]
     config = yaml.safe_load((COMPOSE_FOLDER / "prometheus" / "prometheus.yml").read_text())
     (job,) = config["scrape_configs"]
+    credentials = Path(job["authorization"]["credentials_file"])
+    assert credentials.parent == Path("/run/secrets")
+    assert credentials.name in compose_file()["services"]["prometheus"]["secrets"]
     assert job["static_configs"][0]["targets"] == [f"auditor:{port}"]
 
 
@@ -115,10 +129,18 @@ def test_without_an_engine_everything_ends_at_once_with_what_brings_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-    monkeypatch.setenv("GTID_AUDIT_ENGINE", str(tmp_path))
+    monkeypatch.setenv("GTID_AUDIT_DOCKER_ENGINE", str(tmp_path))
     monkeypatch.setattr(engine, "_DEFAULT_SOCKET", tmp_path / "no.sock")
     with pytest.raises(ProviderMissing, match=r"make engine|apt-get install"):
         engine.docker_environment()
+
+
+def test_no_variable_of_the_test_servers_sets_an_option() -> None:
+    options = {variables_of((), option)[-1] for option in SHARED}
+    texts = [path.read_text() for path in COMPOSE_FOLDER.rglob("*.py")]
+    ours = {found for text in texts for found in re.findall(r"GTID_AUDIT_[A-Z_]+", text)}
+    assert "GTID_AUDIT_DOCKER_ENGINE" in ours
+    assert not ours & options
 
 
 def test_the_commands_name_what_is_missing_and_fail(tmp_path: Path) -> None:
@@ -127,7 +149,7 @@ def test_the_commands_name_what_is_missing_and_fail(tmp_path: Path) -> None:
     variables = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "PYTHONPATH": str(COMPOSE_FOLDER.parent),
-        "GTID_AUDIT_ENGINE": str(tmp_path),
+        "GTID_AUDIT_DOCKER_ENGINE": str(tmp_path),
         "GTID_AUDIT_CACHE": str(tmp_path),
         "DOCKER_HOST": f"unix://{tmp_path}/none.sock",
     }

@@ -4,11 +4,12 @@ It needs a Docker engine and the images: `make engine images` brings both on Deb
 alerts are read from the rules, whose waiting times are shortened in a copy.
 """
 
+import base64
 import json
 import re
 import shutil
 import time
-import urllib.parse
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,8 +80,13 @@ def alerts_of_rules() -> set[str]:
 def asked(stack: Stack, service: str, port: int, path: str) -> Any:
     address = stack.compose("port", service, str(port)).strip()
     assert address.startswith("127.0.0.1:"), "published on loopback only"
-    with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
-        return json.load(answer)
+    return json.loads(read(f"http://{address}{path}"))
+
+
+def read(address: str, **headers: str) -> bytes:
+    request = urllib.request.Request(address, headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return bytes(answer.read())
 
 
 def firing(stack: Stack) -> list[dict[str, str]]:
@@ -141,8 +147,19 @@ def test_a_server_that_does_not_answer_raises_an_alert(stack: Stack) -> None:
     await_alerts(stack, code=None)
 
 
+def test_the_auditor_shows_its_page_to_the_operator_only(stack: Stack) -> None:
+    (address,) = [line for line in stack.addresses() if line.startswith("auditor: ")]
+    url = address.removeprefix("auditor: ")
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        read(url)
+    password = f"any:{(stack.folder / 'token').read_text()}".encode()
+    page = read(url, Authorization=f"Basic {base64.b64encode(password).decode()}")
+    assert b"<title>" in page
+    assert b"pair" in page
+
+
 def test_no_secret_is_in_a_command_or_a_variable(stack: Stack) -> None:
-    secrets = [(stack.folder / name).read_text() for name in ("root", "replication")]
+    secrets = [(stack.folder / name).read_text() for name in ("root", "replication", "token")]
     containers = stack.compose("ps", "--all", "--quiet").split()
     shown = stack.docker("inspect", *containers) + stack.compose("logs")
     assert len(containers) >= 6

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -104,7 +105,7 @@ def test_a_look_is_stored_from_time_to_time(file: Path) -> None:
 
 def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> None:
     HistoryFile.at(file)
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
     assert "remembered" not in tables
     history = history_in(file)
@@ -117,7 +118,7 @@ def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> 
 def test_a_damaged_memory_is_refused(file: Path) -> None:
     history = history_in(file)
     history.store(Remembered({ONE: NOON}), gone_suspects=(), gone=())
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE remembered SET value = 'soon'")
     with pytest.raises(UsageProblem, match="not a record of earlier audits"):
         ServedMemory(history_in(file))

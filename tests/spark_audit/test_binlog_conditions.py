@@ -26,7 +26,6 @@ from pyspark.sql.datasource import (
     StringEndsWith,
     StringStartsWith,
 )
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from binlog.errors import CorruptBinlog
 from binlog.ledger.ledger_columns import LedgerRequest
@@ -42,6 +41,7 @@ from spark_audit.ledger_schema import (
     spark_schema,
 )
 from tests.hypothesis_profiles import laws
+from tests.spark_audit.sparks_schema import sparks_arrow_schema
 
 A, B = (UUID(int=number << 120) for number in (0xAA, 0xBB))
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -235,7 +235,7 @@ def test_what_filters_say_is_all_used() -> None:
 def test_columns_are_as_spark_makes_them() -> None:
     # Spark compares the schema of the first batch with its own and takes nothing but equality.
     for columns in (COLUMNS, chosen(digests=False, details=False)):
-        assert to_arrow_schema(spark_schema(columns), timezone="UTC") == columns
+        assert sparks_arrow_schema(spark_schema(columns)) == columns
     assert "gtid" not in chosen(digests=True, details=True).names
     assert chosen(digests=False, details=False, names=("gno", "path")).names == ["gno", "path"]
     assert columns_of(spark_schema(COLUMNS)) == COLUMNS

@@ -6,6 +6,9 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+
+pytest.importorskip("pyspark.sql.streaming.datasource", reason="provider missing: PySpark 4.2")
+
 from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import cloudpickle
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_audit.adapters import snapshot_source
 from spark_audit.adapters.option_texts import Credentials
@@ -27,6 +26,7 @@ from spark_audit.adapters.source_options import SourceOptions
 from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.schema import SNAPSHOTS
 from tests.snapshots import A, a_cluster, a_server
+from tests.spark_audit.sparks_schema import sparks_arrow_schema
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import unread_by_defect
 from topology.adapters.inventory.accounts import AccountSource, ServerEntry
@@ -240,7 +240,7 @@ def test_problems_of_the_file_are_all_said_when_it_is_loaded(tmp_path: Path) -> 
 
 def test_the_rows_are_as_spark_expects_them() -> None:
     # Spark compares the schema of the first batch with its own and takes nothing but equality.
-    assert to_arrow_schema(SNAPSHOTS, timezone="UTC") == SNAPSHOT_SCHEMA
+    assert sparks_arrow_schema(SNAPSHOTS) == SNAPSHOT_SCHEMA
     snapshot = a_cluster("c", a_server("s0", A, f"{A}:1-5"))
     batch = batch_of(snapshot)
     assert isinstance(batch, pa.RecordBatch)

@@ -67,11 +67,7 @@ docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.catalogue_page > docs/catalogue.md
 	@$(PY) -m gtid_audit.scenario_page > docs/reconcile-scenarios.md
 	@$(PY) -m gtid_audit.monitoring.monitoring_files > .venv/monitoring.txt
-	@$(PY) -m gtid_audit.views.document_schema > docs/reference/audit.schema.json
-	@$(PY) -m gtid_audit.views.trace_schema > docs/reference/trace.schema.json
-	@$(PY) -m gtid_audit.views.schema_documents versions > docs/reference/schema-versions.schema.json
-	@$(PY) -m gtid_audit.views.schema_documents drift > docs/reference/schema-drift.schema.json
-	@$(PY) -m gtid_audit.views.command_schemas > docs/reference/commands.schema.json
+	@$(PY) -m gtid_audit.document_types.command_documents docs/reference
 	@$(PY) -m gtid_audit.views.inventory_schema > docs/reference/inventory.schema.json
 
 nightly: .venv/.complete lint types contracts servers ## the whole suite: slow tests too, ten times the examples, mutants

@@ -30,6 +30,7 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     "B9": ("benchmarks.rows_as_sql", "rows_as_sql"),
     "B10": ("benchmarks.planning", "planning_and_injecting"),
     "B11": ("benchmarks.fleet_text", "fleet_of_pairs"),
+    "B12": ("benchmarks.scrapes", "scrapes_at_once"),
 }
 
 _HEAD = """\

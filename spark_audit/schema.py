@@ -1,7 +1,7 @@
 """The named schemas of Spark's DataFrames, and those of trends.
 
-Each schema is written once, as Arrow columns (result_columns.py, and below for trends). The Spark
-schema of the same name is derived from it.
+Each schema is declared once: as Arrow columns (result_columns.py, and below), or as the type of its
+rows (trend_types.py). The Spark schema of the same name is derived from it.
 """
 
 from typing import Final
@@ -16,7 +16,14 @@ from spark_audit.result_columns import (
     FINDING_SCHEMA,
     UNKNOWN_SCHEMA,
 )
-from topology.adapters.snapshot_columns import COUNT, SNAPSHOT_SCHEMA, TIMESTAMP, list_of
+from spark_audit.trend_types import FINDING_TREND_TYPE, INTERVAL_TREND_TYPE, RETIREMENT_TYPE
+from topology.adapters.snapshot_columns import (
+    COUNT,
+    SNAPSHOT_SCHEMA,
+    TIMESTAMP,
+    columns_of_type,
+    list_of,
+)
 
 SNAPSHOTS: Final = from_arrow_schema(SNAPSHOT_SCHEMA)
 AUDITS: Final = from_arrow_schema(AUDIT_SCHEMA)
@@ -51,51 +58,9 @@ READING_SCHEMA: Final = pa.schema(
     }
 )
 
-INTERVAL_TREND_SCHEMA: Final = pa.schema(
-    {
-        "code": pa.string(),
-        "cluster": pa.string(),
-        "server": pa.string(),
-        "points": list_of(pa.struct({"at": TIMESTAMP, "count": COUNT})),
-        "interval_count": pa.int64(),
-        "intervals_per_day": pa.float64(),
-        "is_fragmented": pa.bool_(),
-        "fragmented_at": TIMESTAMP,
-    }
-)
-
-RETIREMENT_SCHEMA: Final = pa.schema(
-    {
-        "code": pa.string(),
-        "cluster": pa.string(),
-        "uuid": pa.string(),
-        "gtid_count": COUNT,
-        "interval_count": pa.int64(),
-        "digest": pa.string(),
-        "servers": pa.int64(),
-        "runs": pa.int64(),
-        "first_run": pa.string(),
-        "last_run": pa.string(),
-    }
-)
-
-FINDING_TREND_SCHEMA: Final = pa.schema(
-    {
-        "id": pa.string(),
-        "code": pa.string(),
-        "cluster": pa.string(),
-        "source": pa.string(),
-        "replica": pa.string(),
-        "channel": pa.string(),
-        "first_seen": TIMESTAMP,
-        "last_seen": TIMESTAMP,
-        "is_open": pa.bool_(),
-        "points": list_of(pa.struct({"at": TIMESTAMP, "count": COUNT})),
-        "gtid_count": COUNT,
-        "gtids_per_hour": pa.float64(),
-        "clears_at": TIMESTAMP,
-    }
-)
+INTERVAL_TREND_SCHEMA: Final = columns_of_type(INTERVAL_TREND_TYPE)
+RETIREMENT_SCHEMA: Final = columns_of_type(RETIREMENT_TYPE)
+FINDING_TREND_SCHEMA: Final = columns_of_type(FINDING_TREND_TYPE)
 
 READINGS: Final = from_arrow_schema(READING_SCHEMA)
 INTERVAL_TREND: Final = from_arrow_schema(INTERVAL_TREND_SCHEMA)

@@ -17,6 +17,7 @@ from compose.native import shapes
 from compose.native.installation import Clients, Installation, ProviderMissing
 from compose.native.provision import MODERN, OLD, provision, provision_clients
 from compose.native.server import Server
+from tests.documents import checked_documents
 from tests.hypothesis_profiles import load_profile
 
 load_profile()
@@ -110,6 +111,13 @@ def pytest_runtest_makereport() -> Iterator[None]:
     if report.skipped and _NO_JAVA in str(report.longrepr):
         report.outcome = "failed"  # it must have the mark, not be skipped everywhere
     return report  # type: ignore[return-value]
+
+
+@pytest.fixture(autouse=True)
+def _documents_follow_their_schemas() -> Iterator[None]:
+    """Every document that a command prints while a test runs is compared with its JSON Schema."""
+    with checked_documents():
+        yield
 
 
 def _refused(server: Server) -> None:

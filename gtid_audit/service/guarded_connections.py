@@ -8,6 +8,8 @@ byte a minute, or never reads its answer, would keep a connection for ever.
 2. An answer that the client does not read is given up after ANSWER_SECONDS_MAX without progress.
 3. There are at most CONNECTIONS_MAX. One more ends the connection that has waited longest for its
    request: a client that sends nothing must not keep others out. If none waits, it ends itself.
+4. Scrapes that scrape_answers.py knows are answered here, without h11. While the metrics are made,
+   what else the client sends is held.
 """
 
 import asyncio
@@ -15,6 +17,14 @@ from typing import Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from gtid_audit.service.scrape_answers import (
+    REQUEST_BYTES_MAX,
+    ScrapeMemory,
+    ScrapeRequest,
+    answer_bytes,
+)
+from gtid_audit.service.shared_rendering import Rendered
 
 CONNECTIONS_MAX: Final = 512
 REQUEST_SECONDS_MAX: Final = 5.0
@@ -27,6 +37,8 @@ class GuardedConnection(H11Protocol):
 
     # Connections that wait for a request, the longest wait first.
     waiting: "dict[GuardedConnection, None]"
+    scrapes: ScrapeMemory
+    _held: bytearray | None = None  # what arrived while an answer without h11 is made
     _request_timer: asyncio.TimerHandle | None = None
     _answer_timer: asyncio.TimerHandle | None = None
 
@@ -42,6 +54,77 @@ class GuardedConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request."""
+        if self._held is not None:
+            self._held += data
+            if len(self._held) > REQUEST_BYTES_MAX:
+                self.end_now()  # nobody sends that much before the answer
+            return
+        is_begun = self._is_begun()
+        if not is_begun and (request := self.scrapes.find(data)) is not None:
+            self._answer_scrape(request, data)
+            return
+        scope = self.scope
+        self._parse(data)
+        if not is_begun and self.scope is not scope and not self.conn.trailing_data[0]:
+            self._note_request(data)
+
+    def _is_begun(self) -> bool:
+        """Return whether a request or an answer is under way, or answers are not read."""
+        states = (self.conn.our_state, self.conn.their_state)
+        return (
+            states != (h11.IDLE, h11.IDLE)
+            or self.flow.write_paused
+            or bool(self.conn.trailing_data[0])
+        )
+
+    def _note_request(self, data: bytes) -> None:
+        if (state := self.conn.their_state) in (h11.DONE, h11.MUST_CLOSE):
+            self.scrapes.note(
+                data,
+                method=self.scope["method"],
+                path=self.scope["path"],
+                http_version=self.scope["http_version"],
+                headers=self.headers,
+                closes=state is h11.MUST_CLOSE,
+            )
+
+    def _answer_scrape(self, request: ScrapeRequest, data: bytes) -> None:
+        self._stop_waiting()
+        self._unset_keepalive_if_required()
+        if (rendered := self.scrapes.source.recent(request.accept)) is not None:
+            self._write_scrape(request, rendered)
+            return
+        self._held = bytearray()
+        task = self.loop.create_task(self._answer_later(request, data))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _answer_later(self, request: ScrapeRequest, data: bytes) -> None:
+        try:
+            rendered = await self.scrapes.source.made(request.accept)
+        except Exception:  # noqa: BLE001 - through h11 it is raised again, reported, and answered
+            rendered = None
+        held, self._held = self._held or bytearray(), None
+        if self.transport.is_closing():
+            return
+        if rendered is None:
+            self._parse(data)
+        else:
+            self._write_scrape(request, rendered)
+        if held and not self.transport.is_closing():
+            self.data_received(bytes(held))
+
+    def _write_scrape(self, request: ScrapeRequest, rendered: Rendered) -> None:
+        headers = self.server_state.default_headers
+        self.transport.write(answer_bytes(rendered, headers, closes=request.closes))
+        if request.closes:
+            self.transport.close()
+        else:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def _parse(self, data: bytes) -> None:
         super().data_received(data)
         if self.transport.is_closing():
             self._stop_waiting()
@@ -89,10 +172,11 @@ class GuardedConnection(H11Protocol):
             self._answer_timer = None
 
 
-def guarded_connections() -> type[GuardedConnection]:
-    """Return the class of the connections of one server, which share their list."""
+def guarded_connections(known: ScrapeMemory) -> type[GuardedConnection]:
+    """Return the class of the connections of one server, which share their lists."""
 
     class Guarded(GuardedConnection):
         waiting: "dict[GuardedConnection, None]" = {}  # noqa: RUF012 - shared on purpose
+        scrapes = known
 
     return Guarded

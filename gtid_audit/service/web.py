@@ -17,6 +17,7 @@ import uvicorn
 
 from gtid_audit.service.guarded_connections import REQUEST_SECONDS_MAX, guarded_connections
 from gtid_audit.service.listening import BACKLOG, Address, address_of, listen_on
+from gtid_audit.service.scrape_answers import ScrapeMemory
 from gtid_audit.service.web_app import WebApp
 
 KEEP_ALIVE_SECONDS: Final = 75  # longer than the usual interval of scrapes
@@ -44,7 +45,7 @@ class WebServer:
         """Answer in a thread."""
         config = uvicorn.Config(
             app,
-            http=guarded_connections(),
+            http=guarded_connections(ScrapeMemory(app.scrapes)),
             ws="none",
             lifespan="off",
             interface="asgi3",

@@ -1,12 +1,12 @@
 """What the service answers over HTTP, as an ASGI application. Everything comes from memory.
 
 1. Access is decided first, for every path, also for those that do not exist.
-2. /metrics does not pass through the framework: two hundred scrapes at once are answered within
-   milliseconds.
+2. /metrics does not pass through the framework, and scrapes that are repeated do not even pass
+   through here (scrape_answers.py).
 3. Handlers of other paths are in api.py; the page is in web_page.py.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,10 +27,10 @@ from gtid_audit.service.procedure_source import ProcedureSource
 from gtid_audit.service.query_parameters import BadParameter
 from gtid_audit.service.readiness import readiness_of
 from gtid_audit.service.repeated_audit import Health
+from gtid_audit.service.scrape_answers import METRICS_PATH, ScrapeSource, header_of, headers_of
 from gtid_audit.service.shared_rendering import SharedRendering
 from gtid_audit.service.web_page import HEADERS, page
 
-_METRICS: Final = "/metrics"
 _CHALLENGE: Final = 'Bearer, Basic realm="gtid-audit", charset="UTF-8"'
 _NEEDS: Final = {
     Permission.NEEDS_TOKEN: (401, "a token is needed: Authorization: Bearer …"),
@@ -72,37 +72,37 @@ class WebApp:
         )
         self._pages.router.redirect_slashes = False
 
+    @property
+    def scrapes(self) -> ScrapeSource:
+        """Return what answers a scrape that was parsed before."""
+        return ScrapeSource(
+            lambda given: self.access.permission(METRICS_PATH, given) is Permission.ALL,
+            self._rendering.recent,
+            self._rendering.metrics,
+        )
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         assert scope["type"] == "http", "the server has neither websockets nor lifespan"
         path = scope["path"]
-        permission = self.access.permission(path, _header(scope, b"authorization"))
+        permission = self.access.permission(path, header_of(scope["headers"], b"authorization"))
         if permission in _NEEDS:
             status, detail = _NEEDS[permission]
             headers = {"WWW-Authenticate": _CHALLENGE} if status == 401 else {}  # noqa: PLR2004 - a status
             await problem_response(status, detail, **headers)(scope, receive, send)
             return
-        if path == _METRICS and scope["method"] in ("GET", "HEAD"):
+        if path == METRICS_PATH and scope["method"] in ("GET", "HEAD"):
             await self._metrics(scope, send)
             return
         scope["may_see_reasons"] = permission is Permission.ALL
         await self._pages(scope, receive, send)
 
     async def _metrics(self, scope: Scope, send: Send) -> None:
-        rendered = await self._rendering.metrics(_header(scope, b"accept") or "")
-        headers = [
-            (b"content-type", rendered.content_type.encode("latin-1")),
-            (b"content-length", str(len(rendered.body)).encode()),
-            (b"cache-control", b"no-store"),
-        ]
+        rendered = await self._rendering.metrics(header_of(scope["headers"], b"accept") or "")
+        headers = headers_of(rendered)
         body = rendered.body if scope["method"] == "GET" else b""
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
-
-
-def _header(scope: Scope, name: bytes) -> str | None:
-    values: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    return next((value.decode("latin-1") for key, value in values if key == name), None)
 
 
 def _routes(facts: ShownFacts) -> list[Route]:
@@ -132,7 +132,7 @@ def _routes(facts: ShownFacts) -> list[Route]:
         "/readyz": readyz,
         "/runbook": runbook,
         "/": root,
-        _METRICS: metrics,
+        METRICS_PATH: metrics,
     }
     assert handlers.keys() >= OPEN_PATHS, "what needs no token exists"
     return [Route(path, each, methods=["GET"]) for path, each in handlers.items()]

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gtid import GtidSet
+from tests.documents import check_printed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server, an_unread, commits_of
 from topology.readings.snapshot import ClusterSnapshot
 
+VERDICT_STATUS = range(4)
 GTID_AUDIT = str(Path(sys.executable).parent / "gtid-audit")
 
 
@@ -65,6 +67,7 @@ def run_cli(
         check=False,
         timeout=seconds_max,
     )
-    return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-    )
+    text = done.stdout.decode()
+    if done.returncode in VERDICT_STATUS:
+        check_printed(arguments, text)
+    return subprocess.CompletedProcess(done.args, done.returncode, text, done.stderr.decode())

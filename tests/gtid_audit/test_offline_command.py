@@ -9,7 +9,7 @@ import pytest
 
 from gtid_audit import clock, exits
 from gtid_audit.cli import run
-from gtid_audit.views.document_schema import audit_schema
+from gtid_audit.document_types.command_documents import schema_of
 from tests.topology.pasted_texts import A, pair, vertical, whole
 from topology.adapters.offline.pasted_output import parse_output
 from topology.adapters.offline.recognised import PastedKind, kind_of_statement
@@ -49,7 +49,7 @@ def test_the_document_follows_the_schema(
     folder = saved(tmp_path, Replica_SQL_Running="No", Last_SQL_Errno="1062")
     assert run(("audit", "--offline", folder, "--json")) == 2
     document = json.loads(capsys.readouterr().out)
-    jsonschema.Draft202012Validator(audit_schema(is_closed=True)).validate(document)
+    jsonschema.Draft202012Validator(schema_of("audit", is_closed=True)).validate(document)
     assert [each["code"] for each in document["findings"]] == ["A2"]
     assert document["clusters"][0]["servers"] == ["db1", "db2"]
     again = run(("audit", "--offline", folder, "--json"))

@@ -13,10 +13,10 @@ import pytest
 
 from binlog.transactions import TableChange
 from gtid import GtidSet
+from gtid_audit.document_types.command_documents import reference_files, schema_of
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.trace_operands import read_trace_operands, shown_dsns
 from gtid_audit.views.trace_document import trace_document
-from gtid_audit.views.trace_schema import trace_schema, trace_schema_text
 from gtid_audit.views.trace_text import show_trace
 from gtid_audit.views.trace_words import (
     TEXT_CHARACTERS_MAX,
@@ -54,7 +54,7 @@ from topology.tracing.trace_values import (
 )
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference/trace.schema.json"
-VALIDATOR = jsonschema.Draft202012Validator(trace_schema(is_closed=True))
+VALIDATOR = jsonschema.Draft202012Validator(schema_of("trace", is_closed=True))
 DSN_A, DSN_B = "mysql://audit@a/?ssl=required", "mysql://audit@b/?ssl=required"
 DSNS = {"a": DSN_A, "b": DSN_B}
 GTID = f"{A}:9"
@@ -184,7 +184,7 @@ def test_a_document_has_exactly_the_fields_of_its_schema() -> None:
 
 
 def test_the_reference_is_as_generated() -> None:
-    assert REFERENCE.read_text() == trace_schema_text(), "run `make docs`"
+    assert REFERENCE.read_text() == reference_files()["trace.schema.json"], "run `make docs`"
     published = json.loads(REFERENCE.read_text())
     jsonschema.Draft202012Validator(published).validate({**trace_document(trace(), DSNS), "new": 1})
 

@@ -23,7 +23,7 @@ from compose.faults_configuration import workers_out_of_order
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
-from gtid_audit.views.trace_schema import trace_schema
+from gtid_audit.document_types.command_documents import schema_of
 from tests.gtid_audit.build import run_cli
 from topology.adapters.change_searches import SearchLimits, changes_on
 from topology.adapters.mysql import MysqlReader
@@ -32,7 +32,7 @@ from topology.adapters.traced_reads import TracedReads
 from topology.readings.target import ServerTarget
 
 PAGE = Path(__file__).parents[2] / "docs/trace.md"
-VALIDATOR = jsonschema.Draft202012Validator(trace_schema(is_closed=True))
+VALIDATOR = jsonschema.Draft202012Validator(schema_of("trace", is_closed=True))
 EVERY = ("pair97", "pair56")
 # The reading of 5.6 has tests of its own here. The rest of these runs on 5.6 every night.
 MOSTLY_97 = ("pair97", pytest.param("pair56", marks=pytest.mark.slow))

@@ -37,12 +37,13 @@ _OF_KIND: Final = {
     PlainKind.COUNT: COUNT,
     PlainKind.FLAG: pa.bool_(),
     PlainKind.TIME: TIMESTAMP,
+    PlainKind.REAL: pa.float64(),
 }
 
 
 def column_type(plain: PlainType) -> pa.DataType:
     """Return the type of a column that holds values of a plain type, or null."""
-    if plain.item is not None:
+    if plain.kind is PlainKind.LIST and plain.item is not None:
         return list_of(column_type(plain.item))
     if plain.kind is PlainKind.RECORD:
         return pa.struct({name: column_type(part) for name, part in plain.parts})
@@ -51,7 +52,12 @@ def column_type(plain: PlainType) -> pa.DataType:
 
 def columns_of(shape: RecordShape[Any]) -> pa.Schema:
     """Return the columns that hold the records of a shape: one for each field, in its order."""
-    return pa.schema({name: column_type(part) for name, part in shape.plain_type.parts})
+    return columns_of_type(shape.plain_type)
+
+
+def columns_of_type(record: PlainType) -> pa.Schema:
+    """Return the columns that hold records of a type."""
+    return pa.schema({name: column_type(part) for name, part in record.parts})
 
 
 SNAPSHOT_SCHEMA: Final = columns_of(SNAPSHOT)

@@ -1,34 +1,23 @@
-"""The JSON Schema of the document that `trace --json` prints; trace_document.py writes it.
+"""The type of the document that `trace --json` prints; views/trace_document.py writes it."""
 
-`python -m gtid_audit.views.trace_schema` prints the schema; `make docs` stores it.
-"""
+from typing import Final
 
-import json
-import sys
-from typing import Any, Final
-
-from topology.catalogue.findings import Grade, Verdict
-from topology.documents.document_version import SCHEMA_VERSION
-from topology.documents.json_schema import json_schema_of
+from gtid_audit.document_types.shared_types import GRADE, UNREAD_FACT, document_of
+from topology.catalogue.findings import Verdict
 from topology.documents.plain_types import (
     FLAG,
     NUMBER,
     TEXT,
     TIME,
-    PlainKind,
-    PlainType,
     list_of,
     record_of,
+    words_of,
+    words_of_enum,
 )
 from topology.readings.snapshot import ThreadState
 from topology.tracing.causes import CauseKind
 from topology.tracing.error_classes import ErrorClass
 from topology.tracing.stopped_threads import ReplicationThread
-
-
-def _one_of(*words: str) -> PlainType:
-    return PlainType(PlainKind.TEXT, words=words)
-
 
 _PLACE: Final = record_of(
     server=TEXT,
@@ -60,8 +49,8 @@ _TRANSACTION: Final = record_of(
     not_read=TEXT.or_null(),
 )
 _CAUSE: Final = record_of(
-    cause=_one_of(*(each.name.lower() for each in CauseKind)),
-    grade=_one_of(*(each.value for each in Grade)),
+    cause=words_of(*(each.name.lower() for each in CauseKind)),
+    grade=GRADE,
     text=TEXT,
     transaction=_TRANSACTION,
 )
@@ -91,8 +80,8 @@ _WORKER: Final = record_of(worker=NUMBER, errno=NUMBER, text=TEXT, gtid=TEXT.or_
 _THREAD: Final = {
     "replica": TEXT,
     "channel": TEXT,
-    "thread": _one_of(*(each.value for each in ReplicationThread)),
-    "state": _one_of(*(each.value for each in ThreadState)),
+    "thread": words_of_enum(ReplicationThread),
+    "state": words_of_enum(ThreadState),
     "errno": NUMBER,
     "text": TEXT,
 }
@@ -102,7 +91,7 @@ _ERROR: Final = record_of(
     source_note=TEXT.or_null(),
     failed_at=TIME.or_null(),
     workers=list_of(_WORKER),
-    **{"class": _one_of(*(each.name.lower() for each in ErrorClass))},
+    **{"class": words_of(*(each.name.lower() for each in ErrorClass))},
     title=TEXT.or_null(),
     code=TEXT.or_null(),
     meaning=TEXT.or_null(),
@@ -119,9 +108,8 @@ _ERROR: Final = record_of(
     changes=list_of(_CHANGES),
     error_logs=list_of(_ERROR_LOG),
 )
-TRACE_DOCUMENT: Final = record_of(
-    schema_version=NUMBER,
-    verdict=_one_of(Verdict.OK.value, Verdict.CRITICAL.value, Verdict.UNKNOWN.value),
+TRACE_DOCUMENT: Final = document_of(
+    verdict=words_of(Verdict.OK.value, Verdict.CRITICAL.value, Verdict.UNKNOWN.value),
     gtid=TEXT.or_null(),
     servers=list_of(
         record_of(server=TEXT, version=TEXT.or_null(), found_as_source=FLAG, notes=list_of(TEXT))
@@ -131,25 +119,5 @@ TRACE_DOCUMENT: Final = record_of(
     errors=list_of(_ERROR),
     other_errors=list_of(record_of(**_THREAD)),
     next=list_of(TEXT),
-    unknown=list_of(record_of(server=TEXT, fact=TEXT, reason=TEXT)),
+    unknown=list_of(UNREAD_FACT),
 )
-
-
-def trace_schema(*, is_closed: bool = False) -> dict[str, Any]:
-    """Return the schema of a trace's document; see `json_schema_of` for `is_closed`."""
-    schema = json_schema_of(TRACE_DOCUMENT, is_closed=is_closed)
-    schema["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "The result of gtid-audit trace",
-        **schema,
-    }
-
-
-def trace_schema_text() -> str:
-    """Return the schema as a file."""
-    return json.dumps(trace_schema(), indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(trace_schema_text())

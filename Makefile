@@ -21,10 +21,15 @@ IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\)[a-z -]*:.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-.venv/.complete: requirements/setup.sh requirements/lock.txt requirements/bootstrap.txt pyproject.toml
+.venv/bin/python:
+	@bash requirements/setup.sh create
+
+.venv/.complete: requirements/setup.sh requirements/lock.txt requirements/bootstrap.txt pyproject.toml \
+    | .venv/bin/python
 	@bash requirements/setup.sh
 
-servers: .venv/.complete ## fetch and cache real MySQL servers (9.7 and 5.6), without installing any
+# It needs no package: in a clean clone it runs beside their installation.
+servers: | .venv/bin/python ## fetch and cache real MySQL servers (9.7 and 5.6), without installing any
 	@$(PY) -m compose.native.provision
 	@$(PY) -m compose.native.monitoring_programs
 
@@ -36,7 +41,7 @@ demo: .venv/.complete ## the main job: break three real pairs, find it, repair i
 test all-tests nightly compiled quick-tests: export PYTHONDONTWRITEBYTECODE :=
 
 # The check of types runs beside the tests: it takes one processor a minute in a clean clone.
-test: .venv/.complete ## everything that must hold: lint, types, contracts, tests
+test: ## everything that must hold: lint, types, contracts, tests
 	@$(MAKE) --no-print-directory --jobs types all-tests
 
 all-tests: lint contracts servers compiled

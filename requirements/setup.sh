@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes .venv from the locked requirements. Names what is missing, with the command that brings it.
 # Run by make; safe to run again, and to interrupt: the stamp is written last.
+# With the argument `create` it makes .venv and installs nothing: `make servers` needs no more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,12 +27,16 @@ if ! ldconfig -p 2>/dev/null | grep 'libstdc++\.so\.6' > /dev/null; then
 fi
 [ "$missing" = 0 ] || exit 1
 
-printf 'setting up .venv\n'
 [ -x .venv/bin/python ] || "$python" -m venv .venv
+[ "${1:-}" != create ] || exit 0
+printf 'setting up .venv\n'
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
     -r requirements/bootstrap.txt
 # Compiled now: where PYTHONDONTWRITEBYTECODE is set, every start would compile everything anew.
+# PySpark is published as source only. Its wheel holds 450 MB of jars, which are compressed already:
+# to compress them again takes 14 s of processor time, and everything else waits for it.
 .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes --compile-bytecode \
+    --config-settings-package pyspark:--build-option=--compression=stored \
     -r requirements/lock.txt
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --config-setting editable_mode=compat --editable .
 .venv/bin/python -m compileall -q gtid binlog topology repair spark_audit gtid_audit compose

@@ -20,6 +20,7 @@ from topology.documents.plain_types import (
     PlainType,
     list_of,
     record_of,
+    words_of,
 )
 from topology.documents.records import FINDING, UNKNOWN
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gtid import GtidSet
 from tests.documents import check_printed
+from tests.gtid_audit.warm_commands import run_warm
 from tests.snapshots import A, B, a_channel, a_cluster, a_server, an_unread, commits_of
 from topology.readings.snapshot import ClusterSnapshot
 
@@ -54,19 +55,45 @@ def run_cli(
     stdin: str | bytes = "",
     seconds_max: float = 60,
 ) -> subprocess.CompletedProcess[str]:
+    """Run a command of `gtid-audit` in a process of its own that has imported it already."""
+    done = run_warm(
+        arguments,
+        environment=_environment(environment or {}),
+        stdin=stdin if isinstance(stdin, bytes) else stdin.encode(),
+        seconds_max=seconds_max,
+    )
+    return _decoded(done, arguments)
+
+
+def run_program(
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    stdin: str | bytes = "",
+    seconds_max: float = 60,
+) -> subprocess.CompletedProcess[str]:
     """Run `gtid-audit` as a person does: another process, pipes for a terminal."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GTID_AUDIT")}
-    kept.pop("MYSQL_PWD", None)
-    if "HOME" not in (environment or {}):
-        kept["GTID_AUDIT_DEFAULTS_FILE"] = ""  # no test depends on the files of its user
     done = subprocess.run(
         [GTID_AUDIT, *arguments],
         input=stdin if isinstance(stdin, bytes) else stdin.encode(),
         capture_output=True,
-        env={**kept, **(environment or {})},
+        env=_environment(environment or {}),
         check=False,
         timeout=seconds_max,
     )
+    return _decoded(done, arguments)
+
+
+def _environment(changes: Mapping[str, str]) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GTID_AUDIT")}
+    kept.pop("MYSQL_PWD", None)
+    if "HOME" not in changes:
+        kept["GTID_AUDIT_DEFAULTS_FILE"] = ""  # no test depends on the files of its user
+    return {**kept, **changes}
+
+
+def _decoded(
+    done: "subprocess.CompletedProcess[bytes]", arguments: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
     text = done.stdout.decode()
     if done.returncode in VERDICT_STATUS:
         check_printed(arguments, text)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from gtid_audit import __version__, cli, exits
 from gtid_audit.cli import app, run
-from tests.gtid_audit.build import GTID_AUDIT, run_cli
+from tests.gtid_audit.build import GTID_AUDIT, run_program
 from topology.catalogue.findings import Verdict
 from topology.catalogue.verdict_table import CATALOGUE
 
@@ -58,7 +58,7 @@ def test_sets_imports_no_driver() -> None:
 
 
 def test_version() -> None:
-    done = run_cli("--version")
+    done = run_program("--version")
     assert (done.stdout, done.returncode) == (f"gtid-audit {__version__}\n", 0)
 
 
@@ -153,7 +153,7 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(
 
 
 def test_wrong_usage_of_the_process_is_64() -> None:
-    done = run_cli("pair", DEAD, ALSO_DEAD, f"mysql://root:{SECRET}@h/")
+    done = run_program("pair", DEAD, ALSO_DEAD, f"mysql://root:{SECRET}@h/")
     assert (done.returncode, done.stdout) == (64, "")
     assert SECRET not in done.stderr
 
@@ -163,12 +163,12 @@ def test_wrong_usage_of_the_process_is_64() -> None:
 @pytest.mark.parametrize("form", ["--json", "--ask-nothing", ""])
 def test_a_password_in_the_environment_appears_nowhere(variable: str, form: str) -> None:
     flags = [form] if form else []
-    done = run_cli("--debug", "pair", DEAD, ALSO_DEAD, *flags, environment={variable: SECRET})
+    done = run_program("--debug", "pair", DEAD, ALSO_DEAD, *flags, environment={variable: SECRET})
     assert SECRET not in done.stdout + done.stderr
 
 
 def test_servers_that_are_not_there_are_unknown_not_critical() -> None:
-    done = run_cli("pair", DEAD, ALSO_DEAD, "--json", "--timeout", "2")
+    done = run_program("pair", DEAD, ALSO_DEAD, "--json", "--timeout", "2")
     assert done.returncode == 3
     found = json.loads(done.stdout)
     lists = ["clusters", "findings", "unknown", "contents", "definitions"]
@@ -274,7 +274,7 @@ def test_explain_says_that_no_audit_reports_a_code(capsys: pytest.CaptureFixture
 
 
 def test_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
-    done = run_cli("explain", "E1", environment={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
+    done = run_program("explain", "E1", environment={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert done.stdout.startswith("E1")
 

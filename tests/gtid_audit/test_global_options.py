@@ -12,7 +12,7 @@ from gtid_audit.cli import run
 from gtid_audit.global_options import GLOBAL_OPTIONS
 from gtid_audit.views.reconcile_text import show_reconciled
 from gtid_audit.views.reconciled import Reconciled
-from tests.gtid_audit.build import run_cli
+from tests.gtid_audit.build import run_program
 from tests.topology.pasted_texts import pair
 from topology.catalogue.findings import Verdict
 
@@ -28,7 +28,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_the_version_has_a_short_name() -> None:
-    assert run_cli("-V").stdout == run_cli("--version").stdout == f"gtid-audit {__version__}\n"
+    assert (
+        run_program("-V").stdout == run_program("--version").stdout == f"gtid-audit {__version__}\n"
+    )
 
 
 @pytest.mark.parametrize("is_before", [True, False])

@@ -29,7 +29,7 @@ from spark_audit.adapters.package import Package, write_package
 from spark_audit.adapters.stored_pieces import evaluate_piece, pieces_of
 from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
-from tests.spark_audit.cluster import Cluster, Job, bare_python, standalone
+from tests.spark_audit.cluster import Cluster, Job, bare_python, environment, standalone
 from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run
 from topology.catalogue.findings import Verdict
 from topology.documents.run_record import RunRecord
@@ -169,6 +169,7 @@ def asked_places(
     missing = subprocess.run(
         [str(where.python), "-P", "-c", "import numba, pyarrow, gtid"],
         cwd=folder,
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,

@@ -184,10 +184,10 @@ def test_the_commands_of_the_page_that_need_the_stack(stack: Stack) -> None:
     )
     assert "42" in shown
     (run,) = re.findall(r"^docker (run .*)$", PAGE, re.MULTILINE)
-    assert stack.docker(*shlex.split(run)).startswith("Usage: gtid-audit")
-    shown = re.findall(r"^(\w+): http://127.0.0.1:\d+/$", PAGE, re.MULTILINE)
+    assert "Usage: gtid-audit" in stack.docker(*shlex.split(run))
+    listed = re.findall(r"^(\w+): http://127.0.0.1:\d+/$", PAGE, re.MULTILINE)
     services = {line.partition(":")[0] for line in stack.addresses()}
-    assert services | {"grafana"} == set(shown)
+    assert services | {"grafana"} == set(listed)
 
 
 def test_the_page_lists_every_fault_and_shape() -> None:

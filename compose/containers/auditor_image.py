@@ -65,7 +65,8 @@ def _fill(context: Path) -> None:
         shutil.copytree(
             _ROOT / folder, context / folder, ignore=shutil.ignore_patterns("__pycache__")
         )
-    for file in (*_FILES, "compose/Dockerfile", "compose/containers/sbom.py"):
+    programs = [f"compose/containers/{name}.py" for name in ("sbom", "slim_packages")]
+    for file in (*_FILES, "compose/Dockerfile", *programs):
         (context / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(_ROOT / file, context / file)
 

@@ -102,7 +102,7 @@ PACKAGE_IMAGES = (
     PackageImage(
         name="gtid-audit/python-build:debian",
         variable="BUILD_IMAGE",
-        packages=(*_PYTHON, "python3-pip", "coreutils", "sed"),
+        packages=(*_PYTHON, "python3-pip", "coreutils", "sed", "binutils"),
         suite="bookworm",
         links={"usr/bin/python": "python3.11", "usr/bin/python3": "python3.11"},
         changes=('CMD ["python3"]',),

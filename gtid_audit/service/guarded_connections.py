@@ -57,7 +57,7 @@ class GuardedConnection(H11Protocol):
         if self._held is not None:
             self._held += data
             if len(self._held) > REQUEST_BYTES_MAX:
-                self.end_now()  # nobody sends that much before the answer
+                self.end_now()  # no scraper sends that much before the answer
             return
         is_begun = self._is_begun()
         if not is_begun and (request := self.scrapes.find(data)) is not None:

@@ -7,6 +7,7 @@ alerts are read from the rules, whose waiting times are shortened in a copy.
 import base64
 import json
 import re
+import shlex
 import shutil
 import time
 import urllib.error
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from compose.containers.stack import COMPOSE_FOLDER, Stack
+from compose.containers.stack import COMPOSE_FOLDER, SHAPES, Stack
 from compose.containers.stack_faults import FAULTS
 from compose.native.installation import ProviderMissing
 from compose.native.server import free_port
@@ -26,6 +27,7 @@ from compose.native.server import free_port
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PROJECT = "gtid-audit-test"
+PAGE = (COMPOSE_FOLDER.parent / "docs/stack.md").read_text()
 RULES = COMPOSE_FOLDER.parent / "gtid_audit/monitoring/files/prometheus"
 SECONDS_MAX = 150
 PORTS = ("DB1", "DB2", "AUDITOR", "PROMETHEUS", "ALERTMANAGER", "GRAFANA")
@@ -174,6 +176,40 @@ def test_the_auditor_writes_to_tmp_only_and_has_no_rights(stack: Stack) -> None:
     program = "import json, numba, pyarrow; print(json.load(open('/usr/share/gtid-audit/sbom.cdx.json'))['bomFormat'])"
     said = stack.compose("exec", "--no-TTY", "auditor", "python3", "-c", program)
     assert said.strip() == "CycloneDX"
+
+
+def test_the_image_of_the_auditor_is_small(stack: Stack) -> None:
+    """It was 559 MB before slim_packages.py."""
+    (inspected,) = json.loads(stack.docker("inspect", stack.container("auditor")))
+    (image,) = json.loads(stack.docker("image", "inspect", inspected["Image"]))
+    assert image["Size"] < 450_000_000
+    (built,) = re.findall(r"It takes about (\d+) MB", PAGE)
+    assert abs(image["Size"] / 1e6 - int(built)) < 20, "docs/stack.md has another size"
+
+
+def test_the_commands_of_the_page_that_need_the_stack(stack: Stack) -> None:
+    """The others are what this file does: up, a fault and its repair, down; and `make images`."""
+    (connect,) = re.findall(r"^(docker compose --project-name .*\\\n.*)$", PAGE, re.MULTILINE)
+    words = shlex.split(connect.replace("\\\n", " "))
+    assert words[:6] == [
+        *("docker", "compose", "--project-name", "gtid-audit"),
+        *("--file", "compose/docker-compose.yml"),
+    ]
+    at = words.index("exec")
+    shown = stack.compose(
+        "exec", "--no-TTY", words[at + 1], *words[at + 2 : -1], f"{words[-1]} -e 'SELECT 42'"
+    )
+    assert "42" in shown
+    (run,) = re.findall(r"^docker (run .*)$", PAGE, re.MULTILINE)
+    assert "Usage: gtid-audit" in stack.docker(*shlex.split(run))
+    listed = re.findall(r"^(\w+): http://127.0.0.1:\d+/$", PAGE, re.MULTILINE)
+    services = {line.partition(":")[0] for line in stack.addresses()}
+    assert services | {"grafana"} == set(listed)
+
+
+def test_the_page_lists_every_fault_and_shape() -> None:
+    tables = re.findall(r"^\| `([\w-]+)` \|", PAGE, re.MULTILINE)
+    assert {*FAULTS, *SHAPES} <= set(tables)
 
 
 def test_down_leaves_nothing(stack: Stack) -> None:

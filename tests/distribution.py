@@ -2,8 +2,8 @@
 
 1. A file's tests share servers, and the tests of Spark share a session: each group runs in one
    process, and neither is started twice.
-2. What takes longest begins first: a few groups that are named here, then what needs servers, then
-   the rest. Groups of few and long tests used to come last, when only one process had work left.
+2. What takes longest begins first: a few groups that are named here, then the others by what their
+   tests cost. Groups of few and long tests used to come last, when only one process had work left.
 3. Tests of real servers wait more than they compute: one process more than there are processors.
 4. Eight thousand collected tests stay until the end. Each full garbage collection would look
    through them again: 8 % of the processor time of tests without servers.
@@ -37,9 +37,11 @@ FIRST = (
     "tests/gtid_audit/test_binlog_schema_killed.py",
     "tests/repair/test_planner_exhaustive.py",
 )
-# What a test costs on average, measured over the suite: with real servers, and without.
+# What a test costs on average, measured over the suite: with real servers, with the mark `long`
+# and without servers, and all others.
 MYSQL_MILLISECONDS = 1_000
-OTHER_MILLISECONDS = 30
+LONG_MILLISECONDS = 1_500
+OTHER_MILLISECONDS = 20
 
 
 def group_of(nodeid: str) -> str:
@@ -48,12 +50,18 @@ def group_of(nodeid: str) -> str:
     return "spark" if file.startswith(SPARK) and file != OWN_CLUSTER else file
 
 
+def cost_of(item: pytest.Item) -> int:
+    """Return how many milliseconds of processor time a test takes, roughly."""
+    if item.get_closest_marker("mysql"):
+        return MYSQL_MILLISECONDS
+    return LONG_MILLISECONDS if item.get_closest_marker("long") else OTHER_MILLISECONDS
+
+
 @pytest.hookimpl(trylast=True)  # behind what other plugins and -m leave out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     costs: Counter[str] = Counter()
     for item in items:
-        with_server = item.get_closest_marker("mysql") is not None
-        costs[group_of(item.nodeid)] += MYSQL_MILLISECONDS if with_server else OTHER_MILLISECONDS
+        costs[group_of(item.nodeid)] += cost_of(item)
 
     def rank(item: pytest.Item) -> tuple[int, int]:
         group = group_of(item.nodeid)

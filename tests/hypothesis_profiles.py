@@ -1,6 +1,7 @@
 """Hypothesis profiles: how many examples each property test tries.
 
-`daily` is the default, `quick` (make quick) tries a fifth of it, `nightly` ten times as many.
+A law names how many examples it should try. `daily`, the default (make test), tries half of them,
+`quick` (make quick) a fifth, `nightly` ten times as many.
 
 Loaded as a plugin, this file brings the profiles `quick` and `nightly`:
 pytest -p tests.hypothesis_profiles --hypothesis-profile=nightly
@@ -10,15 +11,15 @@ from collections.abc import Sequence
 
 from hypothesis import HealthCheck, settings
 
-_EVERY_DAY = 100  # what Hypothesis tries where nothing else is said, in any profile but ours
+_NAMED = 100  # what a law tries that names no number
 
 PROFILE = "daily"  # where no other one is selected
 
 # No time is asserted: an example takes long where other work has the processors.
 for _name, _examples in (
-    (PROFILE, _EVERY_DAY),
-    ("quick", _EVERY_DAY // 5),
-    ("nightly", 10 * _EVERY_DAY),
+    (PROFILE, _NAMED // 2),
+    ("quick", _NAMED // 5),
+    ("nightly", 10 * _NAMED),
 ):
     settings.register_profile(
         _name,
@@ -35,10 +36,10 @@ def load_profile() -> None:
 
 def more_at_night(examples: int) -> int:
     """Return how many examples to try now."""
-    return max(1, examples * settings().max_examples // _EVERY_DAY)
+    return max(1, examples * settings().max_examples // _NAMED)
 
 
-def laws(examples: int = _EVERY_DAY, *, tolerate: Sequence[HealthCheck] = ()) -> settings:
+def laws(examples: int = _NAMED, *, tolerate: Sequence[HealthCheck] = ()) -> settings:
     """Return how to try a law: on so many examples, the same each time; at night on more."""
     return settings(
         derandomize=True,

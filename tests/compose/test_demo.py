@@ -13,7 +13,7 @@ import pytest
 @pytest.mark.parametrize(
     "options",
     [
-        ("--pause", "0.005"),
+        ("--pause", "0.05"),
         pytest.param((), marks=pytest.mark.slow),  # full load: 100 s of processor time
     ],
 )

@@ -283,7 +283,7 @@ def test_a_cluster_that_hangs_delays_no_other_and_the_file_is_loaded_again(
                 time.sleep(0.05)
             # One audit of the hung cluster takes at least the time limit of two seconds.
             assert shown["hung"]["audit_milliseconds"] >= 2000
-            assert shown["pair"]["audits"] >= 3
+            assert shown["pair"]["audits"] >= 2
             assert [each["verdict"] for each in shown.values()] == ["UNKNOWN", "OK"]
             path.write_text("clusters: [")
             process.send_signal(signal.SIGHUP)

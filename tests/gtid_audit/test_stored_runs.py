@@ -102,7 +102,10 @@ def test_a_cluster_of_the_fleet_file_that_the_run_does_not_have_is_unknown(
 MOVED = "the stored run has a reading of a.example:3306, but the fleet file has new-a.example:3306"
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+# With Spark, the cluster that the run does not have goes the same way.
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("spark", marks=(pytest.mark.spark, pytest.mark.slow))]
+)
 @pytest.mark.parametrize(
     ("servers", "unknown_server", "reason"),
     [

@@ -16,7 +16,14 @@ from topology.policy import Policy
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("table", ["clusters", "findings", "unknown"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        "clusters",
+        pytest.param("findings", marks=pytest.mark.slow),
+        pytest.param("unknown", marks=pytest.mark.slow),
+    ],
+)
 def test_a_part_written_elsewhere_is_missed(
     table: str,
     stored: Path,

@@ -127,14 +127,20 @@ def keep_files(directory: Path, kept: Path) -> None:
 
 
 class Watcher:
-    """Copies the local directory, and the pages, again and again while something runs."""
+    """Copies the local directory again and again while something runs, and the pages at its end.
 
-    def __init__(self, session: SparkSession, scratch: Path, kept: Path) -> None:
+    With `looks_meanwhile` it copies the pages once before that, as soon as there are files.
+    """
+
+    def __init__(
+        self, session: SparkSession, scratch: Path, kept: Path, *, looks_meanwhile: bool
+    ) -> None:
         self._local, self._kept = scratch / "local", kept
         self._work = scratch / "spark" / "work"  # what executors of their own processes write
         base, application = session.sparkContext.uiWebUrl, session.sparkContext.applicationId
         assert base is not None, "the user interface is on"
         self._base, self._application = base, application
+        self._looks_meanwhile = looks_meanwhile
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self.rounds = 0
@@ -158,7 +164,8 @@ class Watcher:
     def _watch(self) -> None:
         while not self._is_over.wait(0.02):
             keep_files(self._local, self._kept / "local")
-            if self.rounds == 0 and list((self._kept / "local").rglob("*")):
+            is_due = self._looks_meanwhile and self.rounds == 0
+            if is_due and list((self._kept / "local").rglob("*")):
                 self.look()
 
 
@@ -224,12 +231,12 @@ def main(scratch: Path, master: str, fleet: str, wrong: str) -> None:
     session = session_in(scratch, master)
     session.sparkContext.setLogLevel("DEBUG")
     register_sources(session)
-    with Watcher(session, scratch, scratch / "before") as before:
+    with Watcher(session, scratch, scratch / "before", looks_meanwhile=True) as before:
         read_everything(session, scratch, fleet, wrong)
     session.sparkContext.setJobDescription(MARK)
     session.range(1).count()
     sys.stderr.write(f"{MARK}\n")
-    with Watcher(session, scratch, scratch / "after"):
+    with Watcher(session, scratch, scratch / "after", looks_meanwhile=False):
         plant(session, scratch, os.environ["FLEET_PASSWORD"])
     session.stop()
     (scratch / "rounds").write_text(str(before.rounds))

@@ -117,7 +117,7 @@ def test_what_an_applier_passed_is_h8_under_load(pair97: Pair, mysql_clients: Cl
     """The applier is never idle, and the same transactions are reported in every audit."""
     fault = faults.relay_position_moved(pair97)
     passed = GtidSet.parse(fault.passed)
-    with load.write_load([pair97["a"]], clients=mysql_clients, pause_seconds=0.002):
+    with load.write_load([pair97["a"]], clients=mysql_clients, pause_seconds=0.01):
         time.sleep(1)
         found = [above_info(audited(pair97)) for _ in range(5)]
     for each in found:

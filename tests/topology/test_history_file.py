@@ -249,6 +249,30 @@ def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
             assert 0 <= last < 20
 
 
+# Pages that do not fit into a cache of one are written, after the journal that takes them back.
+KILLED = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA cache_size = 1")
+database.execute("BEGIN IMMEDIATE")
+for number in range(2000):
+    database.execute("INSERT INTO audited VALUES (?, ?)", (f"scope {number}", "x" * 200))
+os._exit(9)
+"""
+
+
+def test_a_reader_takes_back_what_a_killed_writer_left(file: HistoryFile) -> None:
+    keep(file, 0, ["H1"])
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(file.path)], check=False)
+    assert killed.returncode == 9
+    journal = file.path.with_name(f"{file.path.name}-journal")
+    assert journal.stat().st_size > 0, "it was killed after it had begun to write"
+    assert spans(file) == [("H1", 0, 0, None)]
+    assert not journal.exists()
+    with closing(sqlite3.connect(file.path)) as database:
+        assert database.execute("SELECT COUNT(*) FROM audited").fetchone() == (1,)
+
+
 def test_a_locked_file_is_an_error_after_the_limit(
     file: HistoryFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:

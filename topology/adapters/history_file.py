@@ -172,19 +172,41 @@ class HistoryFile:
         Raises UnusableHistory.
         """
         try:
-            # Never the default mode `rwc`: a file that SQLite creates would not have mode 0600.
-            address = f"{self.path.absolute().as_uri()}?mode={access.mode}"
-            with closing(
-                sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS_MAX, isolation_level=None)
-            ) as database:
-                database.execute(access.begin)
-                require_format(database, _FORMAT)
+            with closing(self._begun(access)) as database:
                 yield database
                 database.execute("COMMIT")
         except sqlite3.Error as error:
             raise UnusableHistory(f"{self.path}: {in_words(error, _FORMAT)}") from error
         except DamagedFile as error:
             raise UnusableHistory(f"{self.path}: {error}") from error
+
+    def _begun(self, access: "FileAccess") -> sqlite3.Connection:
+        """Return a connection in a transaction. Raises sqlite3.Error and DamagedFile.
+
+        A writer that was killed leaves a journal. Who reads next takes its changes back, and needs
+        to write for that (https://sqlite.org/lockingv3.html, "Hot journals").
+        """
+        try:
+            return self._opened(access)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+                raise
+        self._opened(WRITE).close()
+        return self._opened(access)
+
+    def _opened(self, access: "FileAccess") -> sqlite3.Connection:
+        # Never the default mode `rwc`: a file that SQLite creates would not have mode 0600.
+        address = f"{self.path.absolute().as_uri()}?mode={access.mode}"
+        database = sqlite3.connect(
+            address, uri=True, timeout=LOCK_SECONDS_MAX, isolation_level=None
+        )
+        try:
+            database.execute(access.begin)
+            require_format(database, _FORMAT)
+        except BaseException:
+            database.close()
+            raise
+        return database
 
 
 @dataclass(frozen=True, slots=True)

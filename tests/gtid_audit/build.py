@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gtid import GtidSet
-from tests.documents import check_printed
+from tests.documents import VERDICT_STATUS, check_printed
 from tests.gtid_audit.warm_commands import run_warm
 from tests.snapshots import A, B, a_channel, a_cluster, a_server, an_unread, commits_of
 from topology.readings.snapshot import ClusterSnapshot
 
-VERDICT_STATUS = range(4)
 GTID_AUDIT = str(Path(sys.executable).parent / "gtid-audit")
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from gtid_audit import cli, exits
 from spark_audit.adapters.java import JavaMissing, require_java
+from tests.documents import check_text
 from tests.spark_audit.audits import a_summary
 from topology.catalogue.findings import Severity, Verdict
 from topology.facts.accepted import accepted_from_text
@@ -217,7 +218,9 @@ def test_the_commands_have_json(
 ) -> None:
     def document(*arguments: str, status: int = 0) -> dict[str, Any]:
         assert cli.run(["spark", *arguments, "--json"]) == status
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        text = capsys.readouterr().out
+        assert check_text(f"spark {arguments[0]}", text)
+        found: dict[str, Any] = json.loads(text)
         assert found.pop("schema_version") == 1
         return found
 

@@ -110,7 +110,9 @@ def assert_dead_is_a4(topology: Topology, source: Server, replica: Server) -> No
         early = audited(topology)
         time.sleep(2.5)
         late = only(impatiently(topology))
-    assert [(one.code, one.severity) for one in early.findings] == [("T3", Severity.INFO)]
+    # C9: without its channel back, the second server of a pair is a replica that takes writes.
+    found = [(one.code, one.severity) for one in early.findings if one.code != "C9"]
+    assert found == [("T3", Severity.INFO)]
     assert (late.code, late.grade, late.severity) == ("A4", Grade.LIKELY, Severity.WARNING)
     assert "replica_net_timeout" in late.explanation
 

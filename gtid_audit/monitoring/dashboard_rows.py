@@ -250,8 +250,11 @@ def _code(runbook: str) -> TableColumn:
     return TableColumn("code", "code", link=link)
 
 
+_TIMES_OF_FINDINGS: Final = ("first_seen", "last_seen", "deadline")
+
+
 def _findings(runbook: str) -> Json:
-    times = ("finding_first_seen_timestamp_seconds", "finding_deadline_timestamp_seconds")
+    times = tuple(f"finding_{name}_timestamp_seconds" for name in _TIMES_OF_FINDINGS)
     # Grafana's units of time count milliseconds.
     queries = [_of("finding_transactions"), *(f"{_of(name)} * 1000" for name in times)]
     return table(
@@ -264,7 +267,8 @@ def _findings(runbook: str) -> Json:
             *(TableColumn(name, name) for name in ("source", "replica", "channel")),
             TableColumn("Value #A", "transactions", "locale"),
             TableColumn("Value #B", "since", "dateTimeFromNow"),
-            TableColumn("Value #C", "repairable until", "dateTimeAsIso"),
+            TableColumn("Value #C", "last found", "dateTimeFromNow"),
+            TableColumn("Value #D", "repairable until", "dateTimeAsIso"),
         ),
         width=24,
         text="A code leads to its runbook, a cluster to its dashboard.",

@@ -168,9 +168,10 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_reading, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark", "collected")
-@pytest.mark.parametrize("keeps", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("keeps", [True, False])
 def test_spark_evaluates_a_live_fleet(tmp_path: Path, *, keeps: bool) -> None:
     directory = tmp_path / "kept" if keeps else None
     with answer_of_fleet(LIVE, engine=Engine.SPARK, out=directory) as answer:

@@ -124,6 +124,11 @@ def hold_against_servers(topology: Topology, matrix: HandshakeMatrix) -> None:
             assert missing == answer.fetched | answer.dropped
 
 
+@pytest.mark.parametrize(
+    "installation",
+    ["installation97", pytest.param("installation56", marks=pytest.mark.slow)],
+    indirect=True,
+)
 def test_all_directions_between_four_servers_are_answered_as_predicted(
     installation: Installation,
 ) -> None:

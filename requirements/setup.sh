@@ -5,27 +5,31 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-missing=0
-need() { # what, command that brings it
-    printf 'missing: %s\n         try: %s\n' "$1" "$2" >&2
-    missing=1
+packages=
+need() { # what, Debian's package that brings it
+    printf 'missing: %s\n' "$1" >&2
+    packages="$packages $2"
 }
 python=${PYTHON:-python3}
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-    need "Python 3.11 or newer (PYTHON=$python)" "apt-get install python3"
+    need "Python 3.11 or newer (PYTHON=$python)" python3
 elif ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
-    need "Python's venv module" "apt-get install python3-venv"
+    need "Python's venv module" python3-venv
 fi
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 release=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1) || release=
 if [ "${release:-0}" -lt 17 ]; then
-    need "Java 17 or newer, for Spark" "apt-get install openjdk-17-jre-headless"
+    need "Java 17 or newer, for Spark" openjdk-17-jre-headless
 fi
 # grep reads to the end: `grep -q` leaves early, and ldconfig's broken pipe would count as a failure.
 if ! ldconfig -p 2>/dev/null | grep 'libstdc++\.so\.6' > /dev/null; then
-    need "the C++ run-time library" "apt-get install libstdc++6"
+    need "the C++ run-time library" libstdc++6
 fi
-[ "$missing" = 0 ] || exit 1
+command -v npm > /dev/null || need "npm, for MySQL 5.6" npm
+if [ -n "$packages" ]; then
+    printf 'try: apt-get install --yes --no-install-recommends%s\n' "$packages" >&2
+    exit 1
+fi
 
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 [ "${1:-}" != create ] || exit 0

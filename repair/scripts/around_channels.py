@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from repair.content.transaction_content import key_condition
 from repair.model.actions import AutoPositionOn, MovePast, StartChannel
-from repair.model.replication_model import below
+from repair.model.replication_model import below, upstream
 from repair.scripts.procedure import Setting
 from repair.scripts.purged_since import still_sends
 from repair.scripts.row_procedures import row_is
@@ -109,9 +109,11 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
             )
             for row in changed
         )
-        # In a ring the source is also downstream: nothing arrives there, and it may continue to
-        # commit.
-        quiet = arriving and (action.rows or (isinstance(action, StartChannel) and action.in_order))
+        # In a ring the source is also downstream, and clients may write to it. What another server
+        # below commits is errant, and may conflict with what arrives.
+        sends = name in upstream(setting.before, action.server)
+        in_order = isinstance(action, StartChannel) and action.in_order
+        quiet = arriving and (action.rows or in_order or not sends)
         guards = (
             *((keeps_history(name, history),) if history else ()),
             *((commits_nothing(name, server_uuid, history),) if quiet else ()),

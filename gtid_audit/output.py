@@ -174,6 +174,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def on_one_line(text: str) -> str:
+    """Return a name printable on one line: one with a line end must not begin a line."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def without_credentials(text: str) -> str:
     """Remove account and password from every part of a text that looks like an address."""
     return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}…@", text)

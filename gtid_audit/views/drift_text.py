@@ -7,9 +7,9 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from gtid_audit.output import counted, printable
+from gtid_audit.output import counted, on_one_line, printable
 from gtid_audit.views.drift_document import diff_lines, drift_document
-from gtid_audit.views.report_parts import QUIET, line_of, rest_of
+from gtid_audit.views.report_parts import QUIET, Unwrapped, line_of, rest_of
 from gtid_audit.views.report_text import headline, labelled, moment_of, show
 from gtid_audit.views.verdict_answers import DocumentAnswer
 from topology.catalogue.findings import Grade, Severity, worst_verdict
@@ -99,7 +99,7 @@ def drift_answer(clusters: Sequence[ClusterDrift]) -> DocumentAnswer:
 
 
 def _difference_parts(difference: ObjectDrift, pair: PairDrift) -> Iterator[RenderableType]:
-    title = Text(printable(difference.key.label), style=_STYLE[difference.severity])
+    title = Text(on_one_line(difference.key.label), style=_STYLE[difference.severity])
     classes = ", ".join(difference.class_words)
     title.append(f"  {classes} · {difference.severity.value} · {difference.grade.value}", "default")
     yield Text()
@@ -108,6 +108,8 @@ def _difference_parts(difference: ObjectDrift, pair: PairDrift) -> Iterator[Rend
     if difference.changes and lines:
         yield Padding(_diff(lines), (0, 0, 0, 2))
     yield labelled(_rows(difference, pair))
+    if difference.statements:
+        yield from map(Unwrapped, (NOT_LOGGED, *difference.statements))
 
 
 def _diff(lines: Sequence[str]) -> Text:
@@ -144,8 +146,6 @@ def _rows(difference: ObjectDrift, pair: PairDrift) -> list[tuple[str, Renderabl
         rows.append(("do", line_of(said)))
     if difference.statements:
         rows.append(("SQL", line_of(f"on {pair.replica}, as you decide:")))
-        rows.append(("", Text(NOT_LOGGED)))
-        rows += [("", Text(printable(each))) for each in difference.statements]
     return rows
 
 

@@ -9,12 +9,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -56,6 +58,17 @@ _SEVERITY_STYLE: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Printable:
+    """A part without control characters, wherever in it a text of a server is."""
+
+    part: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for each in console.render(self.part, options):
+            yield Segment(printable(each.text), each.style)
+
+
 _recorders: list[Console] = []  # what prints instead of standard output, the last one first
 
 
@@ -88,10 +101,10 @@ def show(*parts: RenderableType) -> None:
     """Print on standard output. Raises ReaderGone."""
     printer = console()
     if _recorders:
-        printer.print(*parts, sep="\n")
+        printer.print(*map(_Printable, parts), sep="\n", crop=False)
         return
     with printer.capture() as captured:
-        printer.print(*parts, sep="\n")
+        printer.print(*map(_Printable, parts), sep="\n", crop=False)
     # Rich pads table cells to the full width, which is not useful in a file or a ticket.
     lines = captured.get().splitlines()
     write("".join(f"{line.rstrip()}\n" for line in lines))

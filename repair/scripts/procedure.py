@@ -68,8 +68,9 @@ class Setting:
             switches: whether it is to be switched to auto-position.
         """
         calls = self.calls_for(StatementKind.STEER_CHANNEL)
-        if calls is not None and calls.steers(channel, switches=switches):
-            return ChannelStatements.of_service(calls, channel)
+        alone = len(self.server.channels) == 1
+        if calls is not None and calls.steers(channel, switches=switches, alone=alone):
+            return ChannelStatements.of_service(calls, channel, alone=alone)
         return ChannelStatements.of_server(self.dialect, channel)
 
     @property

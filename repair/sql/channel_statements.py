@@ -37,12 +37,15 @@ class ChannelStatements:
         )
 
     @classmethod
-    def of_service(cls, calls: ServiceCalls, channel: str) -> "ChannelStatements":
-        """Return the calls of a service's procedures for a channel, "" for the default one."""
+    def of_service(cls, calls: ServiceCalls, channel: str, *, alone: bool) -> "ChannelStatements":
+        """Return the calls of a service's procedures for a channel, "" for the default one.
+
+        A channel is `alone` if the server has no other one.
+        """
         return cls(
-            stop=calls.stopping(channel),
-            start=calls.starting(channel),
-            by_sets=calls.switching(channel),
+            stop=calls.stopping(channel, alone=alone),
+            start=calls.starting(channel, alone=alone),
+            by_sets=calls.switching(channel, alone=alone),
             start_receiver="",
             stop_receiver="",
             kind=StatementKind.CALL_SERVICE,

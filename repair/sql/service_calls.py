@@ -47,22 +47,30 @@ class ServiceCalls:
         """Return the call that commits an empty transaction under a GTID."""
         return f"CALL {self.skip}({quote_string(gtid)})"
 
-    def steers(self, channel: str, *, switches: bool) -> bool:
+    def steers(self, channel: str, *, switches: bool, alone: bool) -> bool:
         """Return whether there are procedures for a channel, also to switch to auto-position."""
-        calls = [self.starting(channel), self.stopping(channel)]
-        return all([*calls, self.switching(channel)] if switches else calls)
+        calls = [self.starting(channel, alone=alone), self.stopping(channel, alone=alone)]
+        if switches:
+            calls.append(self.switching(channel, alone=alone))
+        return all(calls)
 
-    def starting(self, channel: str) -> str:
-        """Return the call that starts both threads of a channel; "" if there is none."""
-        return _of_channel(self.start, self.start_channel, channel)
+    def starting(self, channel: str, *, alone: bool) -> str:
+        """Return the call that starts both threads of a channel; "" if there is none.
 
-    def stopping(self, channel: str) -> str:
+        A channel is `alone` if the server has no other one.
+        """
+        return _of_channel(self.start, self.start_channel, channel, alone=alone)
+
+    def stopping(self, channel: str, *, alone: bool) -> str:
         """Return the call that stops both threads of a channel; "" if there is none."""
-        return _of_channel(self.stop, self.stop_channel, channel)
+        return _of_channel(self.stop, self.stop_channel, channel, alone=alone)
 
-    def switching(self, channel: str) -> str:
+    def switching(self, channel: str, *, alone: bool) -> str:
         """Return the call that switches a channel to auto-position; "" if there is none."""
-        return _of_channel(self.auto_position, self.auto_position_channel, channel, "1")
+        mode = ("1",)
+        return _of_channel(
+            self.auto_position, self.auto_position_channel, channel, *mode, alone=alone
+        )
 
 
 def service_calls(vendor: Vendor | None, version: ServerVersion) -> ServiceCalls | None:
@@ -79,9 +87,10 @@ def untested(vendor: Vendor) -> str:
     )
 
 
-def _of_channel(default: str, named: str, channel: str, *arguments: str) -> str:
+def _of_channel(default: str, named: str, channel: str, *arguments: str, alone: bool) -> str:
+    """Return a call. Without a channel's name it may act on every channel of the server."""
     name, values = default, list(arguments)
-    if channel:
+    if channel or not alone:
         name, values = named, [*arguments, quote_string(channel)]
     return f"CALL {name}({', '.join(values)})" if name else ""
 

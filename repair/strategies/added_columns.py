@@ -14,6 +14,8 @@ from topology.definitions.object_drift import ObjectDrift
 _ODD: Final = re.compile(
     r"\b(?:AUTO_INCREMENT|GENERATED|VIRTUAL|STORED|ON UPDATE|INVISIBLE|SRID)\b|/\*!", re.IGNORECASE
 )
+# Their text is rounded: another value has the same one, and the default itself may be another.
+_APPROXIMATE: Final = re.compile(r"\S+\s+(?:float|double|real)\b", re.IGNORECASE)
 _CONSTANT: Final = r"(?:NULL|b?'(?:[^'\\]|'')*')"
 _DEFAULT: Final = re.compile(rf" DEFAULT {_CONSTANT}")
 _COMMENT: Final = re.compile(r" COMMENT '(?:[^'\\]|'')*'")
@@ -41,11 +43,16 @@ def is_added_at_end(drift: ObjectDrift, change: ClauseChange) -> bool:
 
 def _is_constant(raw: str) -> bool:
     plain = _blanked(raw)
-    if _ODD.search(plain):
+    if _ODD.search(plain) or (_APPROXIMATE.match(plain) and not _is_null(raw)):
         return False
     if _DEFAULT.search(_COMMENT.sub("", raw)) is not None:
         return True
     return " NOT NULL" not in plain and " DEFAULT " not in plain
+
+
+def _is_null(raw: str) -> bool:
+    default = _DEFAULT.search(_COMMENT.sub("", raw))
+    return default is None or default[0] == " DEFAULT NULL"
 
 
 def only_default_or_comment(source: str, replica: str) -> bool:

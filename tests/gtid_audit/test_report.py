@@ -2,11 +2,14 @@ import json
 from uuid import UUID
 
 import pytest
+from rich.rule import Rule
+from rich.text import Text
 
 from gtid import GtidSet
-from gtid_audit.output import printable, without_credentials, write_json
+from gtid_audit.output import on_one_line, printable, without_credentials, write_json
 from gtid_audit.views.report import Engine, report_of
-from gtid_audit.views.report_text import show_report
+from gtid_audit.views.report_parts import Unwrapped
+from gtid_audit.views.report_text import labelled, show, show_report
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
@@ -44,6 +47,25 @@ def test_the_document_has_the_keys_of_the_contract_in_their_order() -> None:
     assert finding["gtid_set"] == f"{A}:51-53"
     assert finding["gtid_count"] == 3
     assert document["unknown"] == []
+
+
+def test_no_part_of_an_answer_controls_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of tables become labels of evidence; whoever may create a table selects them."""
+    show(Text("\x1b[2J OK"), labelled([("\x1b]0;x\x07", Text("\u202e1"))]), Rule("\x9b1m"))
+    out = capsys.readouterr().out
+    assert r"\x1b[2J OK" in out
+    assert r"\x1b]0;x" in out
+    assert r"\u202e1" in out
+    assert not {"\x1b", "\x9b", "\u202e", "\x07"} & {*out}
+
+
+def test_a_statement_is_copied_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    literal = "COMMENT 'a long text " + "of many words " * 20 + "'"
+    show(Unwrapped(f"ALTER TABLE t\n  {literal};"), Unwrapped("DROP TABLE `a\n OK  all is well`;"))
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert (first, second) == ("    ALTER TABLE t", f"      {literal};")
+    assert third == "    -- a name or a text has a line end: --json has this statement"
+    assert on_one_line("a\n OK\x1b") == r"a\n OK\x1b"
 
 
 def test_the_same_snapshots_give_the_same_bytes() -> None:

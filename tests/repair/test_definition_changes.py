@@ -159,6 +159,14 @@ def test_a_column_whose_values_may_be_missing_is_only_selected(
             table(ID, PRIMARY),
             "would get no constant",
         ),
+        *(
+            (
+                table(ID, f"`c` {kind} DEFAULT '16777216'", PRIMARY),
+                table(ID, PRIMARY),
+                "would get no constant",
+            )
+            for kind in ("float", "double", "double(9,2) unsigned")
+        ),
         (table(ID, PRIMARY), table(ID, C, PRIMARY), "drop it by hand"),
         (table(ID, C, D, PRIMARY), table(ID, D, C, PRIMARY), "values went to other columns"),
         (table(ID, C, PRIMARY), table(ID, "`c` bigint DEFAULT NULL", PRIMARY), "change values"),

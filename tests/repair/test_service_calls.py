@@ -80,7 +80,7 @@ def test_a_channel_is_started_by_a_procedure(
     assert "START REPLICA" not in text
     stop = service_calls(vendor, version)
     assert stop is not None
-    half = next(line for line in text.splitlines() if stop.stopping("") in line)
+    half = next(line for line in text.splitlines() if stop.stopping("", alone=True) in line)
     assert "SERVICE_STATE <> 'OFF'" in half, "only if one of the threads runs"
 
 
@@ -154,8 +154,10 @@ def test_the_procedures_of_rds_depend_on_the_version(
 ) -> None:
     calls = service_calls(Vendor.RDS, ServerVersion(*version))
     assert calls is not None
-    assert calls.switching("") == f"CALL mysql.{switch}"
-    assert calls.steers("a", switches=True) is has_channels
+    assert calls.switching("", alone=True) == f"CALL mysql.{switch}"
+    assert calls.steers("a", switches=True, alone=True) is has_channels
+    assert calls.steers("", switches=True, alone=False) is has_channels
     if has_channels:
-        named = "CALL mysql.rds_set_source_auto_position_for_channel(1, 'a')"
-        assert calls.switching("a") == named
+        call = "CALL mysql.rds_set_source_auto_position_for_channel"
+        assert calls.switching("a", alone=True) == f"{call}(1, 'a')"
+        assert calls.switching("", alone=False) == f"{call}(1, '')", "and no other channel"

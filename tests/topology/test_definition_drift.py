@@ -146,6 +146,40 @@ def test_the_default_of_a_timestamp_is_written_in_utc(column: str, is_moment: bo
         assert column in shown[-1]
 
 
+def test_a_backslash_escapes_in_the_session_that_takes_a_text_back() -> None:
+    """The server may have NO_BACKSLASH_ESCAPES; it would double each backslash."""
+    modes = "SET SESSION sql_mode = REPLACE(@@SESSION.sql_mode, 'NO_BACKSLASH_ESCAPES', '');"
+    column = r"`a` varchar(9) DEFAULT 'a\\\\b'"
+    source, replica = table("`i` int", column), table("`i` int")
+    assert creating(KEY, source)[1] == modes
+    changed = changing(KEY, changes_between(source, replica), source, replica, event_status="")
+    assert changed[0] == modes
+    assert modes not in creating(KEY, replica)
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "is_shown"),
+    [("latin1", "é", False), ("latin1", "e", True), ("utf8mb3", "é", True)],
+)
+def test_a_text_is_not_shown_that_a_session_would_take_for_another(
+    client: str, text: str, is_shown: bool
+) -> None:
+    key = ObjectKey(ObjectKind.VIEW, "app", "v")
+    view = canonical_definition(
+        ObjectKind.VIEW,
+        f"CREATE VIEW `app`.`v` AS select '{text}' AS `a`",
+        NEW,
+        session={"character_set_client": client},
+    )
+    other = canonical_definition(ObjectKind.VIEW, "CREATE VIEW `app`.`v` AS select 1 AS `a`", NEW)
+    for statements in (
+        creating(key, view),
+        changing(key, changes_between(view, other), view, other, event_status=""),
+    ):
+        assert (" AS select " in statements[-1]) is is_shown
+        assert is_shown or "copy it with mysqldump" in statements[0]
+
+
 @pytest.mark.parametrize(
     ("version", "is_stored"), [("5.6.24", False), ("5.7.44", False), ("8.0.11", True)]
 )

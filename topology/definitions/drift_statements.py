@@ -34,6 +34,7 @@ _COUNTER: Final = re.compile(r"^(\) .*?) AUTO_INCREMENT=\d+", re.MULTILINE)
 _INVISIBLE: Final = re.compile(r" INVISIBLE\b")
 _STORAGE: Final = re.compile(r"\) (STORED|VIRTUAL)\b", re.IGNORECASE)
 _MOMENT: Final = re.compile(r"` timestamp\b.* DEFAULT '", re.IGNORECASE)
+_ESCAPES: Final = "SET SESSION sql_mode = REPLACE(@@SESSION.sql_mode, 'NO_BACKSLASH_ESCAPES', '');"
 _IN_UTC: Final = "SET SESSION time_zone = '+00:00';"
 _REFERENCED: Final = re.compile(r"(?:`(?:[^`]|``)*`|[^`])*? REFERENCES (?=`(?:[^`]|``)+` )")
 _COMPOUND: Final = (
@@ -56,8 +57,10 @@ def creating(
     comments: tuple[str, ...] = ()
     if key.kind is ObjectKind.EVENT:
         text, comments = as_on_replica(text, event_status), status_comments(event_status)
-    zone = _zone(key.kind, text)
-    return (*comments, _use(key), *zone, *_session(definition), *_as_statement(key.kind, text))
+    if (elsewhere := _not_as_text(definition, text)) is not None:
+        return elsewhere
+    modes = (*_zone(key.kind, text), *_backslashes(key.kind, text))
+    return (*comments, _use(key), *modes, *_session(definition), *_as_statement(key.kind, text))
 
 
 def dropping(key: ObjectKey) -> tuple[str, ...]:
@@ -85,13 +88,16 @@ def changing(
         # The tables of a MERGE table are printed without their schema.
         is_merge = any(" UNION=(" in f" {each.source.raw}" for each in changes if each.source)
         statements = tuple(_altering(key, changes))
-        zone = _zone(key.kind, "\n".join(statements))
-        return (*((_use(key),) if is_merge else ()), *zone, *statements)
+        lines = "\n".join(statements)
+        modes = (*_zone(key.kind, lines), *_backslashes(key.kind, lines))
+        return (*((_use(key),) if is_merge else ()), *modes, *statements)
     if key.kind is ObjectKind.SCHEMA:
         return (f"{_CREATE_DATABASE.sub('ALTER DATABASE', source.create)};",)
+    if (elsewhere := _not_as_text(source, source.create)) is not None:
+        return elsewhere
     if key.kind is ObjectKind.VIEW:
         view = f"{_CREATE.sub('CREATE OR REPLACE', source.create, count=1)};"
-        return (_use(key), *_session(source), view)
+        return (_use(key), *_backslashes(key.kind, view), *_session(source), view)
     drop = dropping_again(key)
     text = source.create
     comments: tuple[str, ...] = ()
@@ -121,6 +127,26 @@ def _session(definition: CanonicalDefinition) -> tuple[str, ...]:
         f"{each.name} = {quote_string(each.raw)}" for each in definition.of(ClauseKind.SESSION)
     ]
     return (f"SET SESSION {', '.join(settings)};",) if settings else ()
+
+
+def _not_as_text(definition: CanonicalDefinition, text: str) -> tuple[str, ...] | None:
+    """Return a comment if a statement in UTF-8 would store other characters; None if not.
+
+    The session that creates the object must have its character_set_client, and so takes the text
+    for one in that character set.
+    """
+    sets = {each.name: each.raw for each in definition.of(ClauseKind.SESSION)}
+    client = sets.get("character_set_client", "utf8mb4")
+    if text.isascii() or client.startswith("utf8"):
+        return None
+    said = f"-- It was created with character_set_client = {quote_string(client)} and has"
+    return (f"{said} characters beyond ASCII: copy it with mysqldump from the source.",)
+
+
+def _backslashes(kind: ObjectKind, text: str) -> tuple[str, ...]:
+    """Return what makes a backslash escape, as in what was read. Routines have a mode."""
+    stored = kind in (ObjectKind.TABLE, ObjectKind.VIEW)
+    return (_ESCAPES,) if stored and "\\" in text else ()
 
 
 def _zone(kind: ObjectKind, text: str) -> tuple[str, ...]:

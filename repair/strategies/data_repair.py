@@ -38,16 +38,24 @@ def data_repair(case: Case) -> Outcome:
             f" {finding.source} and its other replicas by hand, with sql_log_bin=0: if it were"
             f" logged, it would stop {finding.replica}, which already has it"
         )
-    if (why := case.overtaken(case.source.name, case.replica.name)) is not None:
+    source, replica = case.source.name, case.replica.name
+    if (why := case.overtaken(source, replica)) is not None:
         return Refusal(why)
-    if (why := _is_late(case, case.source.name, case.replica.name)) is not None:
+    if (why := _is_late(case, source, replica) or _is_ahead(case, source, replica)) is not None:
         return Refusal(why)
+    if source in case.written:
+        return Refusal(
+            f"an earlier step writes rows on {source}, whose version this would write on {replica}:"
+            " run that step alone, then audit and plan again"
+        )
     problems = [problem for row in read.rows if (problem := _problem(row)) is not None]
     if problems:
         return Refusal("; ".join(problems))
     changed = [row for row in read.rows if redo_row(row.table, row.change) is not None]
     return Proposal(
-        tuple(_actions(case.replica.name, case.source.name, changed)), tuple(_warnings(case))
+        tuple(_actions(replica, source, changed)),
+        tuple(_warnings(case)),
+        stays=tuple(f"not read, and not repaired: {reason}" for reason in read.unread),
     )
 
 
@@ -67,6 +75,23 @@ def _is_late(case: Case, source: str, replica: str) -> str | None:
         f" stopped channel, a gap): if these change the same rows, the version of {source} is"
         f" ahead of {replica}, and they would stop its applier or overwrite rows. Wait until they"
         " have arrived, then audit and plan again"
+    )
+
+
+def _is_ahead(case: Case, source: str, replica: str) -> str | None:
+    """Return why the replica's rows are ahead of the source's by more than the reading interval.
+
+    The source's version would replace what a waiting transaction of the replica has written. The
+    source then applies that one, and the rows differ the other way round.
+    """
+    first = case.first_executed.get(replica, GtidSet())
+    ahead = first - case.snapshot_executed[source]
+    if not ahead:
+        return None
+    return (
+        f"{source} does not have {ahead.shortened()} of {replica}: if these changed the same rows,"
+        f" the version of {replica} is newer, and {source} would get it later. Wait until they have"
+        " arrived, or repair that first, then audit and plan again"
     )
 
 
@@ -105,8 +130,6 @@ def _warnings(case: Case) -> Iterator[str]:
             " have the version that is replaced: no step changes it there, and no later audit"
             f" reports it. Compare these rows on {', '.join(further)} with {case.finding.source}"
         )
-    for reason in case.rows.unread:
-        yield f"not read, and not repaired: {reason}"
     assert case.source is not None, "the caller has checked"
     executed = case.snapshot_executed
     waiting = executed[case.source.name] - executed[case.replica.name]

@@ -14,6 +14,7 @@ from gtid import GtidSet
 from repair import LogEvidence, Plan, plan_repair
 from repair.content.row_versions import RowsRead, RowVersions
 from repair.model.actions import MakeRowsAlike
+from repair.model.replication_model import ModelChannel
 from repair.render import render_files
 from repair.strategies.data_repair import data_repair
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
@@ -74,26 +75,59 @@ def why(plan: Plan) -> str:
 
 
 @pytest.mark.parametrize(
-    ("read", "is_announced"),
+    ("read", "announced"),
     [
-        (RowsRead((row((1, 5), (1, 6)),), equal_count=3), True),
-        (RowsRead((), equal_count=3), True),
-        (RowsRead((row((1, 5), (1, 6)),), unread=("d.u: no key",)), False),
-        (RowsRead(), False),
+        (RowsRead((row((1, 5), (1, 6)),), equal_count=3), [True]),
+        (RowsRead((), equal_count=3), [True]),
+        (RowsRead((row((1, 5), (1, 6)),), unread=("d.u: no key",)), [False]),
+        (RowsRead(), []),
     ],
 )
 def test_the_logs_keep_both_contents_and_the_plan_announces_it(
-    read: RowsRead, *, is_announced: bool
+    read: RowsRead, announced: list[bool]
 ) -> None:
     """Only if all rows were read: else something may stay different."""
     plan = planned(read, CHOSEN)
     shown = [each for each in plan.afterwards if each.code == "E4"]
-    assert [each.is_only_in_logs for each in shown] == ([True] if is_announced else [])
+    assert [each.is_only_in_logs for each in shown] == announced
     for each in shown:
-        assert "No step changes a log, so audits report this" in each.explanation
+        only_there = "No step changes a log, so audits report this" in each.explanation
+        assert only_there is each.is_only_in_logs
         assert each.gtids == str(gtids("a:7"))
     [unchosen] = [each for each in planned(read).afterwards if each.code == "E4"]
     assert not unchosen.is_only_in_logs
+
+
+def test_what_was_not_read_stays_a_finding() -> None:
+    plan = planned(RowsRead((row((1, 5), (1, 6)),), unread=("d.u: no key",)), CHOSEN)
+    assert any("not read, and not repaired: d.u: no key" in each for each in plan.warnings)
+    assert [each.code for each in plan.afterwards] == ["E4"]
+
+
+@pytest.mark.parametrize("back", [channel("b"), None])
+def test_a_newer_version_of_the_replica_is_not_replaced(back: ModelChannel | None) -> None:
+    """b has written since, and a does not have that yet, or gets it never."""
+    channels = () if back is None else (back,)
+    servers = model(server("a", "a:1-9", *channels), server("b", "a:1-9 b:1", channel("a")))
+    finding = a_finding("E4", "a:7")
+    case = a_case(
+        servers,
+        finding,
+        rows=RowsRead((row((1, 5), (1, 6)),)),
+        first_executed={name: each.executed for name, each in servers.servers.items()},
+        snapshot_executed={name: each.executed for name, each in servers.servers.items()},
+    )
+    assert f"a does not have {UUIDS['b']}:1 of b" in reason(data_repair(case))
+    later = replace(case, first_executed={"a": gtids("a:1-9"), "b": gtids("a:1-9")})
+    assert proposed(data_repair(later)).actions, "a write between the two readings is no backlog"
+
+
+def test_a_version_that_another_step_replaces_is_not_written() -> None:
+    case = a_case(PAIR, a_finding("E4", "a:7"), rows=RowsRead((row((1, 5), (1, 6)),)))
+    assert proposed(data_repair(case)).actions
+    assert "an earlier step writes rows on a" in reason(
+        data_repair(replace(case, written=frozenset({"a"})))
+    )
 
 
 def test_nothing_is_planned_unless_it_is_chosen_and_both_versions_are_shown() -> None:

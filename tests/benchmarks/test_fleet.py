@@ -41,7 +41,7 @@ def snapshot_of(name: str, records: list[Record]) -> ClusterSnapshot:
     return cluster_from_servers(name, map(snapshot_from_record, records))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_healthy_fleet_gives_no_finding() -> None:
     fleet = GeneratedFleet(pairs=MANY, busy_rate=0, fault_rate=0, three_servers_rate=0.3)
     numbers, kind = draw_numbers(fleet, first=700, count=100)

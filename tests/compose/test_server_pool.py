@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from compose import faults, faults_logs
 from compose.native.shapes import Pair, wait_for
 from tests.server_pool import Stock, traits_of, undone
@@ -43,6 +45,7 @@ def test_what_cannot_be_undone_is_discarded(pairs56: Stock[Pair]) -> None:
         pair.settle()
 
 
+@pytest.mark.slow
 def test_a_server_that_shows_what_was_set_is_discarded(pairs97: Stock[Pair]) -> None:
     with pairs97.lent() as pair:
         begun = processes(pair)
@@ -64,6 +67,7 @@ def test_a_server_that_closed_its_log_is_not_as_it_was(pairs97: Stock[Pair]) -> 
         assert not undone(pair.b, at_first)
 
 
+@pytest.mark.slow
 def test_what_no_variable_shows_is_discarded(pairs97: Stock[Pair]) -> None:
     with pairs97.lent() as pair:
         begun = processes(pair)

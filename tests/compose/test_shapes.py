@@ -67,6 +67,7 @@ def test_chain_and_unreachable_set(chain97: Topology) -> None:
         wait_for(chain97["last"], nowhere, timeout_seconds_max=0.1)
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_shut_down_is_killed_and_shut_down_again(
     installation97: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -410,6 +410,7 @@ def test_batches_of_every_size_and_wide_text_change_nothing(
             spark.conf.set(name, was)
 
 
+@pytest.mark.slow
 def test_a_python_worker_that_starts_anew_finds_all_it_needs(spark: SparkSession) -> None:
     # Workers are shared by functions of one environment: this one brings its own.
     environment: dict[str, str] = spark.sparkContext.environment

@@ -96,7 +96,9 @@ def seconds_early(topology: Topology, file: str) -> float:
     return changed_at - reach.closed_at.timestamp()
 
 
-@pytest.mark.parametrize("closing", ["rotation", "shutdown", "crash"])
+@pytest.mark.parametrize(
+    "closing", ["rotation", "shutdown", pytest.param("crash", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("family", ["9.7", pytest.param("5.6", marks=pytest.mark.slow)])
 def test_the_time_of_a_closed_log_is_that_of_its_file(
     family: str, closing: str, request: pytest.FixtureRequest

@@ -25,7 +25,7 @@ CASES: Sequence[tuple[str, set[str]]] = (
     ("binlog scan x --format ", {"text", "json", "jsonl"}),
     ("audit --engine ", {"auto", "local", "spark"}),
     ("repair plan --strategy H1", {"H1=refetch", "H1=inject_empty"}),
-    ("reconcile ", {"server", "cluster", "fleet"}),
+    ("reconcile ", {"cluster", "database", "fleet", "server", "table"}),
     ("completion ", {"bash", "zsh", "fish"}),
 )
 # Each script prints the completions of the words in $LINE, one per line.

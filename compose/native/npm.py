@@ -66,7 +66,7 @@ def unpack_package(package: PinnedPackage, *, into: Path, work: Path, progress: 
         )
     progress(f"unpacking {archive.name}")
     with tarfile.open(archive) as tar:
-        # Python 3.11.2, Debian 12's, has no filter. The digest shows that the archive is known.
+        # Python 3.11.2, Debian 12's, has no filter.
         if (data_filter := getattr(tarfile, "data_filter", None)) is not None:
             tar.extraction_filter = data_filter
-        tar.extractall(into)  # noqa: S202
+        tar.extractall(into)  # noqa: S202 - its digest is that of the pinned package

@@ -3,7 +3,7 @@
 1. Both are complete in themselves: they load no font, no script and no image, and hold no more than
    the text has. Words stay words, so that they can be searched and copied.
 2. Same answer, same bytes: the width is fixed, and so are the names inside of a picture.
-3. Pure, except that texts are made printable as on the terminal.
+3. It is the text itself: a view that shows an answer does not know where it is printed.
 """
 
 import html

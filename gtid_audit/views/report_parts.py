@@ -1,4 +1,4 @@
-"""The smallest parts of what is shown to the operator: printable lines, and counted rests."""
+"""The smallest parts of what is shown: printable lines, statements to copy, counted rests."""
 
 import re
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Shows a report to the operator: the verdict first, then each finding, its proof and what to do.
 
 1. It fits the terminal and is short: long lists are counted, and `--json` has them complete.
-2. Every text from a server is made printable first, and no markup in it is interpreted.
+2. Every part is made printable where it is printed (`show`), and no markup in it is interpreted.
 3. This module evaluates nothing and reads no server.
 """
 

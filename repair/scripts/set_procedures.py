@@ -128,17 +128,17 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
     name = action.server
     kind = StatementKind.SET_TAGGED_GTID_PURGED if _has_tags(action.gtids) else _GTID_PURGED
     calls = setting.calls_for(kind)
-    is_call = calls is not None and bool(calls.append_purged)
-    begin, end = "SET GLOBAL gtid_purged = ''+", "''"
-    if calls is not None and is_call:
-        begin, end = f"CALL {calls.append_purged}(''+", "'')"
+    by_call = calls is not None and bool(calls.append_purged)
+    append = "CONCAT('SET GLOBAL gtid_purged = ''+', @missing, '''')"
+    if calls is not None and by_call:
+        append = calls.appending("@missing")
     return Procedure(
         title=f"add {transactions(action.gtids.gtid_count)} to gtid_purged on {name}",
         preconditions=_as_seen(action, setting),
         statements=(
             f"SET @missing = GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);",
             "SET @done = (@missing = '');",
-            (f"SET @todo = IF(@go AND NOT @done, CONCAT('{begin}', @missing, '{end}'), 'DO 0');"),
+            f"SET @todo = IF(@go AND NOT @done, {append}, 'DO 0');",
             *RUN_TODO,
         ),
         verifications=(executed(name, action.gtids),),
@@ -163,7 +163,7 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
             ),
         ),
         needs=(
-            StatementKind.CALL_SERVICE if is_call else kind,
+            StatementKind.CALL_SERVICE if by_call else kind,
             StatementKind.READ_CHANNELS,
         ),
     )

@@ -47,6 +47,10 @@ class ServiceCalls:
         """Return the call that commits an empty transaction under a GTID."""
         return f"CALL {self.skip}({quote_string(gtid)})"
 
+    def appending(self, gtids: str) -> str:
+        """Return the expression of the call that adds a set, also an expression, to gtid_purged."""
+        return f"CONCAT('CALL {self.append_purged}(''+', {gtids}, ''')')"
+
     def steers(self, channel: str, *, switches: bool, alone: bool) -> bool:
         """Return whether there are procedures for a channel, also to switch to auto-position."""
         calls = [self.starting(channel, alone=alone), self.stopping(channel, alone=alone)]

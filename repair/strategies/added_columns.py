@@ -43,14 +43,15 @@ def is_added_at_end(drift: ObjectDrift, change: ClauseChange) -> bool:
 
 def _is_constant(raw: str) -> bool:
     plain = _blanked(raw)
-    if _ODD.search(plain) or (_APPROXIMATE.match(plain) and not _is_null(raw)):
+    if _ODD.search(plain) or (_APPROXIMATE.match(plain) and not _defaults_to_null(raw)):
         return False
     if _DEFAULT.search(_COMMENT.sub("", raw)) is not None:
         return True
     return " NOT NULL" not in plain and " DEFAULT " not in plain
 
 
-def _is_null(raw: str) -> bool:
+def _defaults_to_null(raw: str) -> bool:
+    """Return whether a column gets NULL by default: it names no constant, or NULL."""
     default = _DEFAULT.search(_COMMENT.sub("", raw))
     return default is None or default[0] == " DEFAULT NULL"
 
@@ -68,8 +69,7 @@ def depends_on_time_zone(raw: str) -> bool:
     text back sets another default.
     """
     is_timestamp = re.match(r"\S+\s+timestamp\b", _blanked(raw), re.IGNORECASE) is not None
-    default = _DEFAULT.search(_COMMENT.sub("", raw))
-    return is_timestamp and default is not None and default[0] != " DEFAULT NULL"
+    return is_timestamp and not _defaults_to_null(raw)
 
 
 def value_condition(name: str, raw: str) -> str:
@@ -77,8 +77,7 @@ def value_condition(name: str, raw: str) -> str:
 
     `name` is quoted. Values are compared as bytes: a collation may take different ones for equal.
     """
-    found = _DEFAULT.search(_COMMENT.sub("", raw))
-    if found is None or found[0] == " DEFAULT NULL":
+    if _defaults_to_null(raw):
         return f"{name} IS NOT NULL"
     return f"NOT (CAST({name} AS BINARY) <=> CAST(DEFAULT({name}) AS BINARY))"
 

@@ -85,7 +85,8 @@ def _is_ahead(case: Case, source: str, replica: str) -> str | None:
     source then applies that one, and the rows differ the other way round.
     """
     first = case.first_executed.get(replica, GtidSet())
-    ahead = first - case.snapshot_executed[source] - case.redone  # a redo checks its own rows
+    # If a step redoes them on the source first, a check stops this step where they changed a row.
+    ahead = first - case.snapshot_executed[source] - case.redone
     if not ahead:
         return None
     return (

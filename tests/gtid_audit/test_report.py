@@ -50,7 +50,7 @@ def test_the_document_has_the_keys_of_the_contract_in_their_order() -> None:
 
 
 def test_no_part_of_an_answer_controls_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """Names of tables become labels of evidence; whoever may create a table selects them."""
+    """A table's name labels evidence, and anyone who may create a table chooses it."""
     show(Text("\x1b[2J OK"), labelled([("\x1b]0;x\x07", Text("\u202e1"))]), Rule("\x9b1m"))
     out = capsys.readouterr().out
     assert r"\x1b[2J OK" in out

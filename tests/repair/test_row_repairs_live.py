@@ -219,6 +219,26 @@ def test_a_source_that_has_changed_is_noticed_and_a_flawless_repair_is_ok(
     assert b.query("SELECT id, x FROM d.parent") == [(3, 0)]
 
 
+def test_a_row_that_the_replica_wrote_last_is_not_replaced(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A source that lags would get the newer row after its own version has replaced it."""
+    a, b = pair97.a, pair97.b
+    one_gtid_twice(pair97)
+    a.execute("STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600", "START REPLICA")
+    b.execute("UPDATE d.parent SET x = 9 WHERE id = 7")
+    _, plan = planned(pair97, capsys, "--strategy=E4=data_repair")
+    assert plan["steps"] == []
+    [left] = [each for each in plan["not_planned"] if each["code"] == "E4"]
+    assert f"does not have {b.value('@@GLOBAL.server_uuid')}:1 of" in left["why"]
+    # The benign twin: the same write, once the source has it.
+    a.execute("STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0")
+    a.execute("SET SESSION sql_log_bin = 0", "INSERT INTO d.parent VALUES (7, 0)", "START REPLICA")
+    wait_for(a, executed(b))
+    _, plan = planned(pair97, capsys, "--strategy=E4=data_repair")
+    assert not [each for each in plan["not_planned"] if each["code"] == "E4"]
+
+
 def test_a_parent_is_not_taken_from_its_child(
     pair97: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

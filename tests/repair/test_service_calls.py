@@ -10,6 +10,7 @@ from repair.model.actions import Action, AutoPositionOn, InjectEmpty, ResetAndPu
 from repair.model.replication_model import Model
 from repair.repair_plan import Plan
 from repair.scripts.procedure import Setting
+from repair.scripts.procedures import describe
 from repair.scripts.simulated_actions import withheld_by_service
 from repair.sql.privileges import StatementKind, withheld_from
 from repair.sql.service_calls import service_calls
@@ -128,6 +129,21 @@ def test_an_action_without_a_procedure_is_withheld(
         replace(server("b", "a:1-3", channel("a", name=named)), vendor=vendor),
     )
     assert bool(withheld_by_service(action, setting(servers, "b"))) is refused
+
+
+def test_a_channel_beside_others_is_named_in_its_script() -> None:
+    """Without a name a procedure may stop and start every channel of the server."""
+    text = {}
+    for names in (("",), ("", "other")):
+        channels = [channel("a", name=name) for name in names]
+        servers = model(
+            replace(server("a", "a:1-3"), vendor=Vendor.RDS),
+            replace(server("b", "a:1-3", *channels), vendor=Vendor.RDS),
+        )
+        text[names] = "\n".join(describe(StopChannel("b", ""), setting(servers, "b")).statements)
+    assert "CALL mysql.rds_stop_replication()" in text[("",)]
+    assert "CALL mysql.rds_stop_replication_for_channel(''''" in text["", "other"]
+    assert "rds_stop_replication()" not in text["", "other"]
 
 
 def test_each_service_with_procedures_withholds_the_privilege_for_which_it_has_them() -> None:

@@ -16,6 +16,13 @@ FUNCTION_LINES_MAX = 70
 # Old servers know only the old words; whoever must speak to them, or read what they say, is listed
 # here with the reason.
 OLD_WORDS = re.compile(r"(?:\b|_)(?:master|slave|whitelist|blacklist)\w*", re.IGNORECASE)
+TOP_LEVEL = {
+    *("gtid", "binlog", "topology", "repair", "spark_audit", "gtid_audit"),
+    *("tests", "benchmarks", "compose", "deploy", "docs", "requirements"),
+    *(".ci", ".editorconfig", ".github", ".gitignore", ".pre-commit-config.yaml", "Makefile"),
+    *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"),
+    "pyproject.toml",
+}
 MAY_USE_OLD_WORDS = {
     "topology/readings/dialect.py": "the one table of version words",
     "topology/rules/passing_on.py": "cites a function of MySQL",
@@ -114,6 +121,11 @@ def test_the_current_words_are_used() -> None:
     }
     assert {name: found[name] for name in found.keys() - MAY_USE_OLD_WORDS.keys()} == {}
     assert MAY_USE_OLD_WORDS.keys() - found.keys() == set(), "no longer needs its exception"
+
+
+def test_only_what_belongs_there_is_at_the_top() -> None:
+    """A file that a command left in the working folder must not become a part of the project."""
+    assert {name.partition("/")[0] for name in tracked("")} == TOP_LEVEL
 
 
 def test_no_mark_and_no_foreign_place_is_left() -> None:

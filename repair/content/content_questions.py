@@ -28,6 +28,7 @@ rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from uuid import UUID
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding
@@ -66,6 +67,26 @@ class ContentQuestion:
         return self.is_in_order and self.beside <= logged_before
 
 
+@dataclass(frozen=True, slots=True)
+class _Servers:
+    """The last readings of a cluster, and whose UUIDs are in their sets."""
+
+    by_name: Mapping[str, ServerSnapshot]
+    by_uuid: Mapping[UUID, tuple[str, ...]]
+    places: Mapping[str, int]  # in the order of the snapshot
+    groups: frozenset[UUID]
+
+    @classmethod
+    def of(cls, snapshot: ClusterSnapshot) -> "_Servers":
+        by_name = {server.name: server for server in snapshot.last}
+        by_uuid: dict[UUID, tuple[str, ...]] = {}
+        for name, server in by_name.items():
+            if server.server_uuid is not None:
+                by_uuid[server.server_uuid] = (*by_uuid.get(server.server_uuid, ()), name)
+        places = {name: place for place, name in enumerate(by_name)}
+        return cls(by_name, by_uuid, places, group_uuids(by_name.values()))
+
+
 def question_of(
     finding: Finding, snapshot: ClusterSnapshot, *, failing: GtidSet | None = None
 ) -> ContentQuestion | None:
@@ -76,14 +97,14 @@ def question_of(
     code = finding.code
     if code not in (*EXTRA, *MISSING, *STOPPED):
         return None
-    servers = {server.name: server for server in snapshot.last}
+    servers = _Servers.of(snapshot)
     ends = tuple(each for each in (finding.replica, finding.source) if each is not None)
     concerned = ends
     wanted = finding.gtid_set
     if code in STOPPED:
         wanted = failing or GtidSet()
     elif code in EXTRA:
-        concerned = tuple(servers)
+        concerned = tuple(servers.by_name)
     else:
         if code == "C3":  # auto-position fetches all that is missing
             wanted = _missing(finding, servers)
@@ -93,24 +114,24 @@ def question_of(
     first = ends if code in EXTRA else ends[::-1]
     holders = _holders(finding.gtid_set, first, servers)
     if code in MISSING:  # the source's version is what is missing there
-        above = (name for name in ends[1:] if name in servers)
+        above = (name for name in ends[1:] if name in servers.by_name)
         holders = tuple(dict.fromkeys((*above, *holders)))
     if code == "H5":  # the source has lost its log of them
         holders = tuple(each for each in holders if each != finding.source)
     return ContentQuestion(
         wanted,
         holders,
-        tuple(dict.fromkeys(name for name in concerned if name in servers)),
+        tuple(dict.fromkeys(name for name in concerned if name in servers.by_name)),
     )
 
 
 def arrivals(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], ContentQuestion]:
     """Return what must be read before a stopped channel is started, by server and channel."""
-    graph = build_graph(snapshot)
+    graph, servers = build_graph(snapshot), _Servers.of(snapshot)
     return {
         (edge.replica, edge.channel.name): question
         for edge in graph.edges
-        if _is_stopped(edge.channel) and (question := _arriving(snapshot, graph, edge)) is not None
+        if _is_stopped(edge.channel) and (question := _arriving(servers, graph, edge)) is not None
     }
 
 
@@ -118,25 +139,25 @@ def _is_stopped(channel: ChannelSnapshot) -> bool:
     return ThreadState.STOPPED in (channel.receiver, channel.applier) or bool(channel.until)
 
 
-def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQuestion | None:
+def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | None:
     source, replica = edge.source, edge.replica
-    servers = {server.name: server for server in snapshot.last}
+    servers = known.by_name
     side = graph.upstream_of(source, stopped_too=True) - {replica}
     # What the source itself has not received yet comes later, in the order of its log.
     sent = _executed(servers[source]) | edge.channel.gtid_retrieved
     there = GtidSet.union_of((sent, *(_executed(servers[name]) for name in sorted(side))))
     here = servers[replica]
-    wanted = _from_others(sent - _executed(here), here, servers)
+    wanted = _from_others(sent - _executed(here), here, known)
     receivers = (replica, *(name for name in _below(graph, replica) if name != source))
     # In a ring a server is on both sides: what it has and the source does not, it committed itself.
-    known = {name: sent if name in side else there for name in receivers}
+    given = {name: sent if name in side else there for name in receivers}
     # What a server committed under its UUID may have other content, if a group has that name.
-    is_in_order = here.server_uuid not in group_uuids(servers.values()) and not any(
-        _may_conflict(servers[name], wanted, known[name], servers)
+    is_in_order = here.server_uuid not in known.groups and not any(
+        _may_conflict(servers[name], wanted, given[name], known)
         or (name not in side and _has_a_part(servers[name], wanted))
         for name in receivers
     )
-    own = {name: _own_work(name, known[name], servers) for name in receivers}
+    own = {name: _own_work(servers[name], given[name], known) for name in receivers}
     committed = (_committed(servers[name]) for name in receivers if name != source)
     beside = available(servers[source]) & GtidSet.union_of(committed)
     if not wanted:
@@ -146,7 +167,7 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
         return ContentQuestion(wanted, (), (), is_in_order, source, beside)
     concerned = dict.fromkeys((replica, source, *receivers))
     # The source's log has them in the order in which they will arrive.
-    holders = dict.fromkeys((source, *_holders(wanted, (), servers)))
+    holders = dict.fromkeys((source, *_holders(wanted, (), known)))
     return ContentQuestion(
         wanted,
         tuple(holders),
@@ -158,12 +179,12 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
     )
 
 
-def _own_work(name: str, there: GtidSet, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+def _own_work(server: ServerSnapshot, there: GtidSet, known: _Servers) -> GtidSet:
     """Return what a receiving server committed and no audited server sent it."""
-    own = _executed(servers[name]) - there
-    for other in servers.values():
-        if other.name != name and other.server_uuid is not None:
-            own = own.without_uuid(other.server_uuid)
+    own = _executed(server) - there
+    for uuid in own.uuids:
+        if set(known.by_uuid.get(uuid, ())) - {server.name}:
+            own = own.without_uuid(uuid)
     return own
 
 
@@ -171,14 +192,14 @@ def _may_conflict(
     server: ServerSnapshot,
     wanted: GtidSet,
     there: GtidSet,
-    servers: Mapping[str, ServerSnapshot],
+    known: _Servers,
 ) -> bool:
     """Return whether transactions may conflict with rows on a server."""
     here = _executed(server)
     arriving = of_no_server = wanted - here
-    for other in servers.values():
-        if other.server_uuid is not None:
-            of_no_server = of_no_server.without_uuid(other.server_uuid)
+    for uuid in arriving.uuids:
+        if uuid in known.by_uuid:
+            of_no_server = of_no_server.without_uuid(uuid)
     return bool(
         here - there
         or (here and not has_earlier(server.logged, arriving))
@@ -204,45 +225,38 @@ def _below(graph: Graph, name: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     frontier = [name]
     while frontier:
-        here = frontier.pop()
-        for edge in graph.edges:
-            if edge.source == here and edge.replica not in found and edge.replica != name:
+        for edge in graph.out_of(frontier.pop()):
+            if edge.replica not in found and edge.replica != name:
                 found[edge.replica] = None
                 frontier.append(edge.replica)
     return tuple(found)
 
 
-def _holders(
-    gtids: GtidSet, first: tuple[str, ...], servers: Mapping[str, ServerSnapshot]
-) -> tuple[str, ...]:
+def _holders(gtids: GtidSet, first: tuple[str, ...], known: _Servers) -> tuple[str, ...]:
     """Return the possible holders of transactions: the origins, then `first`, then all others.
 
     If a GTID was set with gtid_next, its origin may have another transaction under it.
     """
-    origins = (
-        name
-        for name, server in servers.items()
-        if server.server_uuid is not None and gtids.from_uuid(server.server_uuid)
-    )
-    named = dict.fromkeys((*origins, *first, *servers))
-    return tuple(name for name in named if name in servers)
+    of_uuids = {name for uuid in gtids.uuids for name in known.by_uuid.get(uuid, ())}
+    origins = sorted(of_uuids, key=known.places.__getitem__)
+    named = dict.fromkeys((*origins, *first, *known.by_name))
+    return tuple(name for name in named if name in known.by_name)
 
 
-def _missing(finding: Finding, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+def _missing(finding: Finding, known: _Servers) -> GtidSet:
+    servers = known.by_name
     source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
     if source is None or replica is None:
         return GtidSet()
-    return _from_others(available(source) - _executed(replica), replica, servers)
+    return _from_others(available(source) - _executed(replica), replica, known)
 
 
-def _from_others(
-    gtids: GtidSet, server: ServerSnapshot, servers: Mapping[str, ServerSnapshot]
-) -> GtidSet:
+def _from_others(gtids: GtidSet, server: ServerSnapshot, known: _Servers) -> GtidSet:
     """Return what a server did not commit itself: its own transactions never come back to it.
 
     A group may have its UUID as its name (seen on 9.7.4): then the members committed them.
     """
-    if server.server_uuid is None or server.server_uuid in group_uuids(servers.values()):
+    if server.server_uuid is None or server.server_uuid in known.groups:
         return gtids
     return gtids.without_uuid(server.server_uuid)
 

@@ -52,9 +52,8 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
         )
     receiving = {action.server, *below(after, action.server, running=True)}
     unseen = _unseen_above(case.model, source)
-    for name, server in case.model.servers.items():
-        if after[name] is server and name not in receiving:
-            continue
+    for name in sorted({*receiving, *after.changed_since(case.model)}):
+        server = case.model[name]
         coming = after[name].executed - server.executed - there
         own = _own_work(case, after, name)
         if own and unseen is not None and name in receiving:
@@ -94,6 +93,8 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
 
 def _work_of_unread(case: Case) -> tuple[str, GtidSet] | None:
     """Return a server whose sets were read and channels were not, and what only it has."""
+    if not case.unread:
+        return None
     there = GtidSet.union_of(each.executed for each in case.model.servers.values())
     work = ((name, executed - there) for name, executed in sorted(case.unread.items()))
     return next((each for each in work if each[1]), None)

@@ -15,6 +15,7 @@ from repair.content.row_versions import RowVersions
 from repair.content.transaction_content import NetRow
 from repair.model.replication_model import Model, ModelServer, settle
 from repair.sql.replay import Replayed
+from topology.facts.last_result import keep_last_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +267,10 @@ Action: TypeAlias = (
 )
 
 
+@keep_last_result
 def simulate(model: Model, action: Action) -> Model:
-    """Return the servers after an action, when replication has come to rest."""
+    """Return the servers after an action, when replication has come to rest.
+
+    Several questions about one action follow each other, so its last answer is kept.
+    """
     return settle(model.replace(action.effect(model[action.server])))

@@ -74,7 +74,9 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
     readings = {name: each for name, each in read_twice(snapshot).items() if name in known}
     appliers = appliers_of(snapshot, fully_read=readings)
+    on_channels, on_replicas = _by_place(audit)
     torn = [each.replica for each in audit.findings if each.code == "U2" and each.replica]
+    lost_logs = [each for each in audit.findings if each.code == "H5"]
     settled = settle(
         Model(
             {
@@ -85,14 +87,10 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             channel,
                             replica=server,
                             edge=edges.get((name, channel.name)),
-                            findings=[
-                                finding
-                                for finding in audit.findings
-                                if (finding.replica, finding.channel) == (name, channel.name)
-                            ],
+                            findings=on_channels.get((name, channel.name), []),
                             evidence=evidence,
                             behind=_behind(appliers.get((name, channel.name))),
-                            passed_beside=_passed_beside(name, channel, audit),
+                            passed_beside=_passed_beside(channel, on_replicas.get(name, [])),
                             copied=doubt_of(
                                 edges.get((name, channel.name)), server, graph, known, audit
                             ),
@@ -108,9 +106,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                     owned_first=owned_first.get(name, GtidSet()),
                     torn_below=next((each for each in torn if name in graph.upstream_of(each)), ""),
                     lost=GtidSet.union_of(
-                        each.gtid_set
-                        for each in audit.findings
-                        if (each.code, each.source) == ("H5", name)
+                        each.gtid_set for each in lost_logs if each.source == name
                     ),
                 )
                 for name, server in known.items()
@@ -253,8 +249,25 @@ def _behind(applier: ApplierFacts | None) -> GtidSet:
     return channel.gtid_retrieved - applier.passed if is_at_end else GtidSet()
 
 
-def _passed_beside(name: str, channel: ChannelSnapshot, audit: ClusterAudit) -> GtidSet:
+def _by_place(
+    audit: ClusterAudit,
+) -> tuple[Mapping[tuple[str, str], list[Finding]], Mapping[str, list[Finding]]]:
+    """Return the findings by replica and channel, and by replica."""
+    on_channels: dict[tuple[str, str], list[Finding]] = {}
+    on_replicas: dict[str, list[Finding]] = {}
+    for finding in audit.findings:
+        if finding.replica is not None:
+            on_replicas.setdefault(finding.replica, []).append(finding)
+            if finding.channel is not None:
+                place = (finding.replica, finding.channel)
+                on_channels.setdefault(place, []).append(finding)
+    return on_channels, on_replicas
+
+
+def _passed_beside(channel: ChannelSnapshot, findings: Iterable[Finding]) -> GtidSet:
     """Return what an applier has passed in addition, because another channel's applier has.
+
+    `findings` are those of its replica.
 
     An applier that stopped before the end of its relay log may be before it, and apply it when it
     is started.
@@ -262,7 +275,7 @@ def _passed_beside(name: str, channel: ChannelSnapshot, audit: ClusterAudit) -> 
     is_at_end = channel.applied_to == channel.received_to
     if channel.applier is ThreadState.STOPPED and not is_at_end:
         return GtidSet()
-    return channel.gtid_retrieved & _passed(each for each in audit.findings if each.replica == name)
+    return channel.gtid_retrieved & _passed(findings)
 
 
 def _passed(findings: Iterable[Finding]) -> GtidSet:

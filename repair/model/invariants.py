@@ -105,6 +105,8 @@ def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[s
     """
     added = _added(action)
     uuids = set(added.uuids)
+    if not uuids:
+        return
     for owner in before.servers.values():
         if owner.server_uuid not in uuids:
             continue
@@ -132,7 +134,9 @@ def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[s
 def no_channel_is_refused(before: Model, after: Model, _action: Action) -> Iterator[str]:
     """Require that no channel that could connect with auto-position is then refused (1236)."""
     changed = {*after.changed_since(before)}
-    for server in after.servers.values() if changed else ():
+    receiving = (each.name for name in changed for each, _ in after.replicas_of(name))
+    for name in sorted({*changed, *receiving}):
+        server = after[name]
         for channel in server.channels:
             if channel.source is None or channel.source not in after.servers:
                 continue

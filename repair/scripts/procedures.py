@@ -121,7 +121,8 @@ def make_step(action: Action, setting: Setting, *, after: int, finding: Finding)
 def _changed(setting: Setting, server: str) -> tuple[str, ...]:
     """Return the server of a step first, then the others that the step changes."""
     before, after = setting.before.servers, setting.after.servers
-    return (server, *(name for name in before if name != server and before[name] != after[name]))
+    changed = (name for name in setting.after.changed_since(setting.before) if name != server)
+    return (server, *(name for name in changed if before[name] != after[name]))
 
 
 def _states(model: Model, names: tuple[str, ...]) -> tuple[ExpectedState, ...]:

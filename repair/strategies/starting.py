@@ -233,9 +233,8 @@ def _problems(
     after = simulate(case.model, action)
     problems: list[str] = []
     arrived, receiving = GtidSet(), below(after, action.server, running=True)
-    for name, server in case.model.servers.items():
-        if after[name] is server and name not in receiving:
-            continue
+    for name in sorted({*receiving, *after.changed_since(case.model)}):
+        server = case.model[name]
         arriving = after[name].executed - server.executed
         arrived |= arriving & question.wanted
         problems.extend(_misfits(case, server, arriving))
@@ -288,6 +287,8 @@ def _misfits(case: Case, server: ModelServer, arriving: GtidSet) -> Iterator[str
     compared = GtidSet()
     for is_asked in (True, False):
         for place, question in case.waiting.items():
+            if not is_asked and arriving <= compared:
+                return
             if (server.name in question.servers) is not is_asked:
                 continue
             part = (arriving & question.wanted) - (GtidSet() if is_asked else compared)

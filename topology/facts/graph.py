@@ -70,6 +70,17 @@ class Graph:
         """Return the edges to a replica, in the order of `edges`."""
         return self._by_replica.get(replica, ())
 
+    @cached_property
+    def _by_source(self) -> Mapping[str, tuple[Edge, ...]]:
+        found: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge)
+        return {name: tuple(each) for name, each in found.items()}
+
+    def out_of(self, source: str) -> tuple[Edge, ...]:
+        """Return the edges from a source, in the order of `edges`."""
+        return self._by_source.get(source, ())
+
     @property
     def group_uuids(self) -> frozenset[UUID]:
         """Return the UUIDs under which groups commit: they belong to no single server."""

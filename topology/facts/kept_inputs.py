@@ -28,8 +28,9 @@ Everything else is computed again from all servers. Tests compare the audit with
 nothing, on each step of simulated plans: tests/simulation/test_kept_results.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from uuid import UUID
 
 from topology.facts.cluster_readings import ClusterReadings
 from topology.facts.former_ids import may_need_all_logs
@@ -69,9 +70,13 @@ def _inputs(readings: ClusterReadings, kept: KeptResults) -> Mapping[str, Inputs
     everything: Inputs = (*readings.first.values(), *readings.last.values())
     found: dict[str, Inputs] = {}
     graph = readings.graph
+    of_uuids: dict[UUID, list[str]] = {}
+    for name, server in readings.last.items():
+        if server.server_uuid is not None:
+            of_uuids.setdefault(server.server_uuid, []).append(name)
     replicas = (*(edge.replica for edge in graph.edges), *(name for name, _ in graph.outside))
     for name in dict.fromkeys(replicas):
-        names = kept.get(("reach", name), (frame,), partial(_reach, readings, name))
+        names = kept.get(("reach", name), (frame,), partial(_reach, readings, name, of_uuids))
         inputs: Inputs = (frame, *map(readings.first.get, names), *map(readings.last.get, names))
         if _needs_all(readings, name):
             inputs = (*inputs, *everything)
@@ -79,12 +84,14 @@ def _inputs(readings: ClusterReadings, kept: KeptResults) -> Mapping[str, Inputs
     return found
 
 
-def _reach(readings: ClusterReadings, replica: str) -> tuple[str, ...]:
+def _reach(
+    readings: ClusterReadings, replica: str, of_uuids: Mapping[UUID, Sequence[str]]
+) -> tuple[str, ...]:
     """Return the servers whose state decides about the channels of a replica, and the replica."""
-    last = readings.last
-    connected = {each.source_uuid for each in last[replica].channels or ()} - {None}
     names = {replica, *readings.graph.upstream_of(replica, stopped_too=True)}
-    names |= {name for name, each in last.items() if each.server_uuid in connected}
+    for channel in readings.last[replica].channels or ():
+        if channel.source_uuid is not None:
+            names.update(of_uuids.get(channel.source_uuid, ()))
     return tuple(sorted(names))
 
 

@@ -65,8 +65,8 @@ _NOTES = (
     (
         "Plans: processor seconds of making them from the readings and their audit, and the peak"
         " memory of the process. In each cluster every replica is missing transactions of one"
-        " source, because its channel is stopped. After each step the rules evaluate what the step"
-        " changed; tests compare that with an audit of the whole cluster."
+        " source, because its channel is stopped. The rules evaluate steps that change one"
+        " replica each together; tests compare that with an evaluation after each step."
     ),
     (
         "Empty transactions: elapsed seconds. The peer sends each statement alone; the script sends"

@@ -15,6 +15,7 @@ from repair.model.initial_model import executed_by, known_servers, start_model
 from repair.model.missing_on import meant_to_arrive
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Hole, LogEvidence
+from repair.strategies.kept_out import may_come_first
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.kept_results import KeptResults
 from topology.policy import Policy
@@ -33,6 +34,13 @@ class PlanInput:
     known: Mapping[str, ReadServer]  # the servers on which a plan may be based
     started: Model  # these servers, when current replication has come to rest
     waiting: Mapping[tuple[str, str], ContentQuestion]  # by replica and channel
+    # gtid_executed by server: of the known ones; of all, when they were read first; in `started`;
+    # and of those on which no plan may be based (empty if not read).
+    executed: Mapping[str, GtidSet]
+    executed_first: Mapping[str, GtidSet]
+    executed_at_start: Mapping[str, GtidSet]
+    unread: Mapping[str, GtidSet]
+    gaps: Mapping[str | None, tuple[Finding, ...]]  # by replica
     kept: KeptResults = field(default_factory=KeptResults, compare=False, repr=False)
 
     @classmethod
@@ -51,31 +59,56 @@ class PlanInput:
         """
         if (audit.cluster, audit.read_at) != (snapshot.cluster, snapshot.read_ended):
             raise ValueError(f"{audit.cluster}: the audit was not made from this snapshot")
+        known = known_servers(snapshot, audit)
+        started = start_model(snapshot, audit, evidence)
+        gaps: dict[str | None, tuple[Finding, ...]] = {}
+        for finding in audit.findings:
+            if finding.code in HOLES:
+                gaps[finding.replica] = (*gaps.get(finding.replica, ()), finding)
         return cls(
             snapshot=snapshot,
             audit=audit,
             choices=choices,
             evidence=evidence,
             policy=policy,
-            known=known_servers(snapshot, audit),
-            started=start_model(snapshot, audit, evidence),
+            known=known,
+            started=started,
             waiting=arrivals(snapshot),
+            executed=executed_by(known.values()),
+            executed_first=executed_by(snapshot.first),
+            executed_at_start={name: each.executed for name, each in started.servers.items()},
+            unread=executed_by(each for each in snapshot.last if each.name not in known),
+            gaps=gaps,
         )
 
     def chosen(self, finding: Finding) -> str | None:
         """Return the strategy that the operator selected for a finding; None if there is none."""
         return self.choices.get(finding.id, self.choices.get(finding.code))
 
-    def unread(self) -> dict[str, GtidSet]:
-        """Return gtid_executed of the servers on which no plan may be based; empty if not read."""
-        others = (each for each in self.snapshot.last if each.name not in self.known)
-        return {each.name: each.gtid_executed or GtidSet() for each in others}
-
     def look_ahead(self, model: Model) -> ClusterAudit:
         """Return what the rules report for the simulated servers."""
         return audit_after(
             self.snapshot, self.policy, started=self.started, model=model, kept=self.kept
         )
+
+    def cases(
+        self,
+        finding: Finding,
+        *,
+        model: Model,
+        effects: Iterable[Action],
+        declared: Mapping[str, GtidSet],
+        may_declare: bool,
+    ) -> Iterator[tuple[str, Case]]:
+        """Yield the strategies that may be tried for a finding, in order, each with its case.
+
+        `may_declare`: also those that leave transactions out (kept_out.py). See `case`.
+        """
+        chosen = self.chosen(finding)
+        for name in [each.name for each in finding.strategies] if chosen is None else [chosen]:
+            case = self.case(finding, name, model=model, effects=effects, declared=declared)
+            if may_declare or may_come_first(case, name):
+                yield name, case
 
     def case(
         self,
@@ -101,11 +134,11 @@ class PlanInput:
             model=model,
             event=self.evidence.events.get(finding.id),
             is_chosen=self.chosen(finding) == name,
-            unread=self.unread(),
+            unread=self.unread,
             meant_to_arrive=meant_to_arrive(finding, self.audit),
-            snapshot_executed=executed_by(self.known.values()),
-            first_executed=executed_by(self.snapshot.first),
-            at_start={name: each.executed for name, each in self.started.servers.items()},
+            snapshot_executed=self.executed,
+            first_executed=self.executed_first,
+            at_start=self.executed_at_start,
             rows=self.evidence.rows.get(finding.id),
             content=self.evidence.contents.get(finding.id),
             definitions=self.evidence.definitions.get(finding.id),
@@ -120,7 +153,7 @@ class PlanInput:
         )
 
     def _holes(self, finding: Finding) -> Iterator[Hole]:
-        for other in self.audit.findings:
-            if other.replica == finding.replica and other.id != finding.id and other.code in HOLES:
+        for other in self.gaps.get(finding.replica, ()):
+            if other.id != finding.id:
                 content = self.evidence.contents.get(other.id)
                 yield Hole(other.code, other.channel, other.gtid_set, content)

@@ -5,17 +5,20 @@
    invariant, and if the rules find no server worse afterwards (see repair_plan.py).
 2. There are two passes. The first has strategies that deliver transactions, and the operator's
    choices. Only the second leaves transactions out, so it omits nothing that a channel delivers.
-3. The plan also lists what is not planned, with the reason and a manual instruction, and what the
+3. The rules evaluate the servers after each step. Steps that change one leaf replica each are
+   evaluated together: with 1,000 of them, that is one evaluation, not 1,000 (leaf_replicas.py).
+4. The plan also lists what is not planned, with the reason and a manual instruction, and what the
    rules would still report after the plan.
-4. Pure: the same snapshot, audit, choices and evidence give the same plan, byte for byte.
+5. Pure: the same snapshot, audit, choices and evidence give the same plan, byte for byte.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gtid import GtidSet
 from repair.answered_by_steps import StepsSoFar, delivers, may_stay
 from repair.choices import check_choices, seen_in_part
+from repair.leaf_replicas import changes_only, leaf_of
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, LogEvidence, Refusal, SavedContent
 from repair.plan_input import PlanInput
@@ -35,8 +38,12 @@ from repair.plan_parts import (
 from repair.repair_plan import Afterwards, Answered, NotChosen, Plan
 from repair.scripts.procedures import make_step
 from repair.scripts.steps import Step
-from repair.simulated_proposal import Simulated, try_strategy
-from repair.strategies.kept_out import kept_out, may_come_first
+from repair.simulated_proposal import (
+    Simulated,
+    outlook_after,
+    outlook_after_steps,
+    simulate_strategy,
+)
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot
@@ -81,13 +88,21 @@ def plan_repair(
     waiting = selected
     for may_declare in (False, True):
         while True:  # one refused at first may be plannable after another's repair
-            left = [
-                finding for finding in waiting if not work.answer(finding, may_declare=may_declare)
-            ]
+            left = work.unanswered(waiting, may_declare=may_declare)
             if len(left) == len(waiting):
                 break
             waiting = left
     return work.plan(left=[finding for finding in left if not work.is_answered(finding)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What the strategies of a finding propose, up to the first that is not refused."""
+
+    finding: Finding
+    refused: dict[str, str]
+    name: str = ""
+    simulated: Simulated | None = None
 
 
 @dataclass(slots=True)
@@ -113,28 +128,116 @@ class _Work:
         self.outlook = self.given.look_ahead(self.model)
         self.expected = frozenset(finding.id for finding in self.outlook.findings)
 
-    def answer(self, finding: Finding, *, may_declare: bool) -> bool:
+    def unanswered(self, waiting: list[Finding], *, may_declare: bool) -> list[Finding]:
+        """Answer the findings in order, several together where possible; return the rest."""
+        left: list[Finding] = []
+        at, most = 0, len(waiting)
+        while at < len(waiting):
+            together = [*self._together(waiting[at : at + most], may_declare=may_declare)]
+            while len(together) > 1 and not self._keep_together(together):
+                together = together[: len(together) // 2]
+            if len(together) > 1:
+                left += (each.finding for each in together if each.simulated is None)
+            elif not self._answer(waiting[at], may_declare=may_declare):
+                left.append(waiting[at])
+            at += max(1, len(together))
+            most = max(2, 2 * len(together))
+        return left
+
+    def _answer(self, finding: Finding, *, may_declare: bool) -> bool:
         """Try the strategies of a finding in order; keep the first that can be planned."""
-        self.refusals[finding.id] = {}
-        if self.given.chosen(finding) is None and delivers(self._so_far(), finding):
-            return False  # steps for others have answered it: see `is_answered`
-        for name in self._candidates(finding):
-            case = self.given.case(
-                finding,
-                name,
-                model=self.model,
-                effects=(step.effect for step in self.steps),
-                declared=self.declared,
+        refused = self.refusals[finding.id] = {}
+        done = {each.finding_id for each in self.answered}
+        left = [each for each in self.given.audit.findings if each.id not in done]
+        for name, case in self._cases(finding, self._so_far(), may_declare=may_declare):
+            simulated = simulate_strategy(case, name, self.given)
+            if isinstance(simulated, Refusal):
+                refused[name] = simulated.reason
+                continue
+            then = outlook_after(
+                case,
+                simulated,
+                self.given,
+                outlook=self.outlook,
+                left=left,
+                refusals=self.refusals,
             )
-            if not (may_declare or may_come_first(case, name)):
+            if isinstance(then, Refusal):
+                refused[name] = then.reason
                 continue
-            outcome = self._try(case, name)
-            if isinstance(outcome, Refusal):
-                self.refusals[finding.id][name] = outcome.reason
-                continue
-            self._keep(finding, name, outcome)
+            self._keep(finding, name, simulated)
+            self.outlook = then
             return True
         return False
+
+    def _together(self, findings: list[Finding], *, may_declare: bool) -> Iterator[_Tried]:
+        """Yield what is proposed for the first findings, as far as they go together.
+
+        leaf_replicas.py explains which do. Each proposal is made for the servers after those before
+        it, which the rules have not evaluated.
+        """
+        leaves = self._leaves(findings)
+        if len(leaves) == 1:
+            return  # nothing goes together with it
+        steps = self._so_far()
+        for finding, leaf in zip(findings, leaves, strict=False):
+            tried = self._first(finding, steps, may_declare=may_declare)
+            if tried.simulated is not None:
+                if not changes_only(leaf, tried.simulated, steps.model):
+                    return
+                effects = (*steps.effects, *tried.simulated.effects)
+                steps = replace(steps, model=tried.simulated.model, effects=effects)
+            yield tried
+
+    def _leaves(self, findings: list[Finding]) -> list[str]:
+        """Return the leaves that the first findings are about, each of another one."""
+        leaves: dict[str, None] = {}
+        for finding in findings:
+            leaf = None if self.given.choices else leaf_of(finding, self.model)
+            if leaf is None or leaf in leaves:
+                break
+            leaves[leaf] = None
+        return [*leaves]
+
+    def _first(self, finding: Finding, steps: StepsSoFar, *, may_declare: bool) -> _Tried:
+        refused: dict[str, str] = {}
+        for name, case in self._cases(finding, steps, may_declare=may_declare):
+            simulated = simulate_strategy(case, name, self.given)
+            if not isinstance(simulated, Refusal):
+                return _Tried(finding, refused, name, simulated)
+            refused[name] = simulated.reason
+        return _Tried(finding, refused)
+
+    def _keep_together(self, together: list[_Tried]) -> bool:
+        """Keep proposals, unless the rules find a server worse after the last of them."""
+        found = [each.simulated for each in together if each.simulated is not None]
+        effects = tuple(effect for each in found for effect in each.effects)
+        model = found[-1].model if found else self.model
+        then = outlook_after_steps(
+            effects, model, self.given, outlook=self.outlook, is_chosen=False
+        )
+        if isinstance(then, Refusal):
+            return False
+        for each in together:
+            self.refusals[each.finding.id] = each.refused
+            if each.simulated is not None:
+                self._keep(each.finding, each.name, each.simulated)
+        self.outlook = then
+        return True
+
+    def _cases(
+        self, finding: Finding, steps: StepsSoFar, *, may_declare: bool
+    ) -> Iterator[tuple[str, Case]]:
+        """Yield the strategies that may be tried after these steps, each with its case."""
+        if self.given.chosen(finding) is None and delivers(steps, finding):
+            return  # steps for others have answered it: see `is_answered`
+        yield from self.given.cases(
+            finding,
+            model=steps.model,
+            effects=steps.effects,
+            declared=self.declared,
+            may_declare=may_declare,
+        )
 
     def is_answered(self, finding: Finding) -> bool:
         """Record a finding that the steps for others also answer: nothing is missing any more."""
@@ -145,7 +248,7 @@ class _Work:
 
     def _so_far(self) -> StepsSoFar:
         return StepsSoFar(
-            effects=[step.effect for step in self.steps],
+            effects=tuple(step.effect for step in self.steps),
             started=self.given.started,
             model=self.model,
             known=self.given.known,
@@ -173,18 +276,6 @@ class _Work:
             afterwards=tuple(self._afterwards()),
         )
 
-    def _candidates(self, finding: Finding) -> list[str]:
-        chosen = self.given.chosen(finding)
-        if chosen is not None:
-            return [chosen]
-        return [strategy.name for strategy in finding.strategies]
-
-    def _try(self, case: Case, name: str) -> Simulated | Refusal:
-        done = {each.finding_id for each in self.answered}
-        left = (each for each in self.given.audit.findings if each.id not in done)
-        out = tuple(kept_out(left, self.given.chosen, self.refusals))
-        return try_strategy(case, name, self.given, outlook=self.outlook, kept_out=out)
-
     def _keep(self, finding: Finding, name: str, simulated: Simulated) -> None:
         first = len(self.steps)
         for action, setting in simulated.settings:
@@ -193,7 +284,7 @@ class _Work:
             self.warnings.extend(self.steps[-1].warnings)
         for server, new in simulated.declared:
             self.declared[server] = self.declared.get(server, GtidSet()) | new
-        self.model, self.outlook = simulated.model, simulated.outlook
+        self.model = simulated.model
         if simulated.settings:
             self.warnings.extend((*seen_in_part(finding), *simulated.proposal.warnings))
             self.stays[finding.id] = simulated.proposal.stays
@@ -220,6 +311,6 @@ class _Work:
         if not self.steps:
             return ()
         lines = [UNSEEN]
-        if unread := self.given.unread():
+        if unread := self.given.unread:
             lines.append(f"nothing is known of {', '.join(unread)}: not read, or not reliable")
         return tuple(lines)

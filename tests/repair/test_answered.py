@@ -156,8 +156,9 @@ def test_a_backlog_that_may_never_arrive_is_not_answered(
 def test_holes_are_other_findings_about_the_same_server() -> None:
     own, beside = finding("H1"), finding("H8")
     findings = (own, beside, finding("H1", replica="a"), finding("E1"))
-    given = given_by(BEFORE)
-    given = replace(given, audit=replace(given.audit, findings=findings))
+    snapshot = snapshot_of(BEFORE)
+    audit = replace(audit_cluster(snapshot), findings=findings)
+    given = PlanInput.of(snapshot, audit, {}, LogEvidence(), Policy())
     case = given.case(own, "refetch", model=BEFORE, effects=(), declared={})
     assert [(each.code, each.gtids) for each in case.holes] == [("H8", gtids("a:3"))]
 

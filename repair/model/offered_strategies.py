@@ -10,14 +10,18 @@ from repair.model.actions import AutoPositionOn, StartChannel, simulate
 from repair.model.strategy_case import Case
 from topology.catalogue.strategy_table import strategies_for
 
+_OF_GROUPS = frozenset({"join_group"})  # they answer a finding only where it is about a group
+
 
 def offered(case: Case) -> str:
     """Return the strategies that answer a finding here, as text for a refusal."""
     code = case.finding.code
+    of_finding = {each.name for each in case.finding.strategies}
     names = (
         name
         for name in strategies_for(code)
-        if name != "start_channel" or _a_channel_could_deliver(case)
+        if (name != "start_channel" or _a_channel_could_deliver(case))
+        and (name not in _OF_GROUPS or name in of_finding)
     )
     return f"--strategy {code}=NAME: {', '.join(names)}"
 

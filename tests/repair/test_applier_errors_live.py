@@ -29,8 +29,7 @@ pytestmark = pytest.mark.slow
 
 def instruction(found: Examination) -> str:
     """Return what the operator is to do about the one stopped applier."""
-    [left] = found.plan().not_planned
-    assert left.code == "A3"
+    [left] = [each for each in found.plan().not_planned if each.code == "A3"]
     [text] = [way for way in left.by_hand if way.startswith("explain: ")]
     return text.removeprefix("explain: ")
 
@@ -91,6 +90,7 @@ def test_a_damaged_relay_log_that_is_the_last_copy_is_kept(pair97: Pair) -> None
 
     wait_until(is_purged)
     found = examine(pair97)
+    assert found.codes == ["A3", "P2"]
     assert_nothing_is_left_out(found, "the relay log cannot be read")
     text = instruction(found)
     assert text.startswith("do NOT delete the relay log of b")
@@ -116,8 +116,10 @@ def test_a_worker_that_was_killed_applies_it_at_the_next_start(pair97: Pair) -> 
         faults.await_applier_stopped(b)
         found = examine(pair97)
         assert found.codes == ["A3"]
-        assert_nothing_is_left_out(found, "the applier was interrupted")
-        assert "START REPLICA applies it again" in instruction(found)
+        assert_nothing_is_left_out(found, "a replication thread was interrupted")
+        assert "START REPLICA continues: the applier applies the transaction again" in instruction(
+            found
+        )
         b.execute("START REPLICA")
     wait_for(b, held.held)
     assert rows(b, "applier.t") == rows(pair97.a, "applier.t")

@@ -121,7 +121,7 @@ def test_a_file_position_behind_which_rows_conflict(pair97: Pair) -> None:
     plan = found.plan()
     assert not plan.steps, "a start would stop at a row"
     whys = {each.code: each.why for each in plan.not_planned}
-    assert all("row behind.t `id` = 1 is not as expected" in why for why in whys.values())
+    assert all("row behind.t `id` = 1 is not as expected" in whys[code] for code in ("A7", "C3"))
     assert ({"note": "newer"}, {"note": "on the replica"}) in [
         (each.source_row, each.replica_row) for each in plan.rows
     ]

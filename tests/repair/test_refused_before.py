@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from repair.model.actions import StartChannel
+from repair.model.offered_strategies import offered
 from repair.model.strategy_case import Refusal
 from repair.strategies.refused_before import fits_by_now, start_as_selected
 from tests.repair.build import channel, model, server
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from tests.snapshots import NOON
 from topology.catalogue.findings import Evidence, Finding
+from topology.catalogue.strategy_table import STRATEGIES
 from topology.rules.threads import RECEIVER_ERROR
 
 LOST = (
@@ -64,3 +66,13 @@ def test_other_findings_are_started_as_before() -> None:
     for code in ("A4", "A7"):
         case = replace(a_case(unread, refused_by(LOST, code)), is_chosen=False)
         assert isinstance(start_as_selected(case), Refusal)
+
+
+def test_a_group_is_offered_only_where_the_finding_is_about_one() -> None:
+    stopped = refused_by(LOST, "A7")
+    plain, in_group = (
+        replace(stopped, strategies=tuple(STRATEGIES[each] for each in names))
+        for names in (("start_channel",), ("join_group",))
+    )
+    assert offered(a_case(FITS, plain)) == "--strategy A7=NAME: start_channel"
+    assert offered(a_case(FITS, in_group)) == "--strategy A7=NAME: start_channel, join_group"

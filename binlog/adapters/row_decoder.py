@@ -1,30 +1,19 @@
 """Reads single values of row images; uses mysql-replication's decoders where they are correct.
 
-1. Only this file imports `pymysqlreplication`. It never uses that library's events, streams and
-   GTID classes: `binlog.rows.values` cuts out a value's bytes, and the decoder receives only these.
-2. The table `_FIELD_TYPES` lists the types that the library decodes. Each was compared with SELECT
-   on 5.6.24 and 9.7.4, with the lowest and highest values. `_OURS` decodes all other types, with
-   the reason beside each.
-3. The library's decoder is a method of an event that reads from a packet. So `_Event` is an event
-   without a body, and receives a packet of one value. If the decoder leaves bytes over, or needs
-   more than there are, the value raises MalformedBody.
+1. `_THEIRS` are the types that the library decodes (`mysql_replication_values`, imported for the
+   first of them). Each was compared with SELECT on 5.6.24 and 9.7.4, with the lowest and highest
+   values.
+2. `_OURS` decodes all other types, with the reason beside each.
 """
 
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from io import BytesIO
+from functools import cached_property
 from types import MappingProxyType
-from typing import TypeAlias
-
-from pymysqlreplication.column import Column
-from pymysqlreplication.constants import BINLOG, FIELD_TYPE
-from pymysqlreplication.packet import BinLogPacketWrapper
-from pymysqlreplication.row_event import RowsEvent
-from pymysqlreplication.table import Table
+from typing import TYPE_CHECKING
 
 from binlog.cursor import Cursor, MalformedBody
 from binlog.rows.images import (
@@ -50,65 +39,28 @@ from binlog.rows.temporal import READERS as TEMPORAL_READERS
 from binlog.rows.values import Value
 from binlog.schema.charset_names import BINARY
 
-_FIELD_TYPES: Mapping[int, int] = MappingProxyType(
-    {
-        TINY: FIELD_TYPE.TINY,
-        SHORT: FIELD_TYPE.SHORT,
-        INT24: FIELD_TYPE.INT24,
-        LONG: FIELD_TYPE.LONG,
-        LONGLONG: FIELD_TYPE.LONGLONG,
-        FLOAT: FIELD_TYPE.FLOAT,
-        DOUBLE: FIELD_TYPE.DOUBLE,
-        NEWDECIMAL: FIELD_TYPE.NEWDECIMAL,
-        BIT: FIELD_TYPE.BIT,
-    }
-)
-# The types of value that the library's decoder returns for these.
-Theirs: TypeAlias = "int | Decimal | float | str"
-_ALL_COLUMNS = b"\x01"
-_NO_NULLS = b"\x00"
+if TYPE_CHECKING:
+    from binlog.adapters.mysql_replication_values import LibraryValues
 
-
-class _Packet(BinLogPacketWrapper):  # type: ignore[misc]  # the library has no types
-    """The packet that the library's decoder reads: the bytes of one row of one column."""
-
-    def __init__(self, value: bytes) -> None:  # the parent's reads an event's header from a socket
-        self.read_bytes = 0
-        self._BinLogPacketWrapper__data_buffer = b""
-        self.packet = BytesIO(_NO_NULLS + value)
-
-
-class _Event(RowsEvent):  # type: ignore[misc]  # the library has no types
-    """The library's decoder, without an event's header and body."""
-
-    def __init__(self) -> None:  # the parent's reads an event's body
-        self.event_type = BINLOG.WRITE_ROWS_EVENT_V2
-        self.table_id = 0
-
-    def read(self, table: Table, value: bytes) -> Theirs:
-        [column] = self.columns = table.columns
-        self.table_map = {0: table}
-        self.packet = _Packet(value)
-        read = self._read_column_data(_ALL_COLUMNS)
-        if self.packet.packet.read(1):
-            raise ValueError("bytes are left over")
-        found: Theirs = read[column.name]
-        return found
+_THEIRS = frozenset({TINY, SHORT, INT24, LONG, LONGLONG, FLOAT, DOUBLE, NEWDECIMAL, BIT})
 
 
 class RowDecoder:
-    """A `ReadValue`. Caches the library's description of each kind of column."""
+    """A `ReadValue`."""
 
-    def __init__(self) -> None:
-        self._event = _Event()
-        self._tables: dict[tuple[int, int, bool], Table] = {}
+    @cached_property
+    def _their_values(self) -> LibraryValues:
+        from binlog.adapters.mysql_replication_values import LibraryValues
+
+        return LibraryValues()
 
     def __call__(self, column: RowColumn, raw: bytes, *, is_partial: bool) -> Value:
         """See `ReadValue`. An integer is read as signed if its signedness is unknown."""
         kind = column.type_code
-        if kind in _FIELD_TYPES:
-            described = self._describe(kind, column.metadata, is_unsigned=bool(column.is_unsigned))
-            return _checked(kind, self._theirs(described, raw))
+        if kind in _THEIRS:
+            is_unsigned = bool(column.is_unsigned)
+            theirs = self._their_values.read(kind, column.metadata, raw, is_unsigned=is_unsigned)
+            return _checked(kind, theirs)
         if kind == JSON:
             data = _behind_length(Cursor(raw), column.metadata)
             reader = read_diffs if is_partial else read_json
@@ -129,34 +81,10 @@ class RowDecoder:
         """Read a decimal inside a JSON document. Raises `MalformedBody`."""
         if not 0 < precision <= _PRECISION_MAX or scale > min(precision, _SCALE_MAX):
             raise MalformedBody(offset=0, what=f"a DECIMAL({precision},{scale})")
-        described = self._describe(NEWDECIMAL, precision << 8 | scale, is_unsigned=False)
-        value = self._theirs(described, data)
+        metadata = precision << 8 | scale
+        value = self._their_values.read(NEWDECIMAL, metadata, data, is_unsigned=False)
         assert isinstance(value, Decimal), "what they make of a NEWDECIMAL"
         return value
-
-    def _theirs(self, table: Table, raw: bytes) -> Theirs:
-        try:
-            return self._event.read(table, raw)
-        except (struct.error, ValueError, ArithmeticError, LookupError) as error:
-            what = f"a value of {len(raw)} bytes that cannot be read: {error}"
-            raise MalformedBody(offset=0, what=what) from error
-
-    def _describe(self, kind: int, metadata: int, *, is_unsigned: bool) -> Table:
-        """Return a table of one column, from which the library's decoder reads a row."""
-        key = (kind, metadata, is_unsigned)
-        if key not in self._tables:
-            high, low = metadata >> 8, metadata & 0xFF
-            column = Column(
-                type=_FIELD_TYPES[kind],
-                name="value",
-                unsigned=is_unsigned,
-                precision=high,
-                decimals=low,
-                bits=8 * high + low,
-                bytes=high + (low > 0),
-            )
-            self._tables[key] = Table(0, "", "", [column], primary_key="")
-        return self._tables[key]
 
 
 # DECIMAL_MAX_PRECISION, DECIMAL_MAX_SCALE, my_decimal.h; a JSON document may reach both limits.

@@ -80,7 +80,6 @@ class RowTransaction:
     gtid: Gtid
     begin: int
     end: int
-    byte_count: int
     heads: tuple[LoggedRows, ...]
 
 
@@ -152,7 +151,7 @@ class RowLog:
                     heads = tuple(
                         self._known_heads[each] for each in sorted({*self._heads[begin:]})
                     )
-                    yield RowTransaction(gtid, begin, len(self._places), end - at, heads)
+                    yield RowTransaction(gtid, begin, len(self._places), heads)
             at = end
 
     def rows_of(self, first: int, end: int) -> Iterator[LoggedRows]:

@@ -149,11 +149,11 @@ class TableDescriptions:
     def __call__(self, table_map: TableMap, definition: TableDefinition | None) -> RowTable:
         """Return `describe_table`. Raises MalformedBody."""
         key = (table_map, id(definition))
-        if key not in self._known:
+        if (known := self._known.get(key)) is None:
             if len(self._known) >= _DESCRIPTIONS_MAX:
                 self._known.clear()
-            self._known[key] = describe_table(table_map, definition), definition
-        return self._known[key][0]
+            self._known[key] = known = describe_table(table_map, definition), definition
+        return known[0]
 
 
 def _column(

@@ -12,12 +12,14 @@
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType
 
 from binlog.cursor import Cursor
 from binlog.log_times import EPOCH
 
 _ZERO_DATETIME = "0000-00-00 00:00:00"
+_DAY_SECONDS = 86_400
 _MICROSECOND_BITS = 24
 _DIGITS_MAX = 6
 
@@ -45,6 +47,7 @@ def packed_text(kind: TemporalKind, packed: int) -> str:
     return f"{sign}{_date(seconds >> 17)} {_clock(seconds & 0x1FFFF)}.{microseconds:06d}"
 
 
+@lru_cache(maxsize=1024)
 def _date(ymd: int) -> str:
     """Write a packed date: year * 13 + month, then five bits of day."""
     year, month = divmod(ymd >> 5, 13)
@@ -86,7 +89,12 @@ def read_datetime2(cursor: Cursor, digits: int) -> str:
     if whole < 0:
         raise cursor.fail("a negative DATETIME")
     fraction = _fraction(cursor, _big_endian(cursor, _fraction_bytes(digits)), digits)
-    return f"{_date(whole >> 17)} {_clock(whole & 0x1FFFF)}{fraction}"
+    return datetime_text(whole) + fraction
+
+
+def datetime_text(whole: int) -> str:
+    """Write the whole seconds of a DATETIME, packed without the highest bit."""
+    return f"{_date(whole >> 17)} {_clock(whole & 0x1FFFF)}"
 
 
 def read_time2(cursor: Cursor, digits: int) -> str:
@@ -104,16 +112,24 @@ def read_timestamp2(cursor: Cursor, digits: int) -> str:
     """Read a TIMESTAMP(n): seconds since 1970, big-endian, and the fraction."""
     _check_digits(cursor, digits)
     seconds = _big_endian(cursor, 4)
-    return _moment(seconds) + _fraction(
+    return timestamp_text(seconds) + _fraction(
         cursor, _big_endian(cursor, _fraction_bytes(digits)), digits
     )
 
 
-def _moment(seconds: int) -> str:
+def timestamp_text(seconds: int) -> str:
     """Write a TIMESTAMP. 0 is the zero date, not 1970: the range begins one second later."""
     if not seconds:
         return _ZERO_DATETIME
-    return (EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
+    days, seconds = divmod(seconds, _DAY_SECONDS)
+    minutes, seconds = divmod(seconds, 60)
+    return f"{_day(days)} {minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}"
+
+
+@lru_cache(maxsize=1024)
+def _day(days: int) -> str:
+    """Write the date so many days after 1970-01-01."""
+    return (EPOCH + timedelta(days=days)).date().isoformat()
 
 
 def read_date(cursor: Cursor, _metadata: int) -> str:
@@ -124,7 +140,7 @@ def read_date(cursor: Cursor, _metadata: int) -> str:
 
 def read_old_timestamp(cursor: Cursor, _metadata: int) -> str:
     """Read a TIMESTAMP in the format before 5.6.4."""
-    return _moment(cursor.integer(4, "a timestamp"))
+    return timestamp_text(cursor.integer(4, "a timestamp"))
 
 
 def read_old_datetime(cursor: Cursor, _metadata: int) -> str:

@@ -1,6 +1,5 @@
 """`gtid-audit locks`: who waits for a lock, and who holds it."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import typer
@@ -30,6 +29,8 @@ def locks(
     Exit status: 0 no session waits; 1 one waits; 3 something could not be read, or the server does
     not show who holds a lock.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     from gtid_audit.operands.cluster_of_dsns import policy_of, servers_to_read
     from gtid_audit.views.server_locks import locks_document, locks_of, verdict_of_locks
     from gtid_audit.views.verdict_answers import DocumentAnswer, write_answer

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from binlog.adapters.schema_servers import ServerTables
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.definition_sources import GivenDefinitions, ServerNow, definitions_of_file
 from gtid_audit.operands.logs_from_operands import LogServer, read_log_operand
@@ -64,6 +63,7 @@ def _tracked(file: str, server: str | None, held: ExitStack) -> TrackedAt:
 
 def _now(dsn: str, source: LogServer | tuple[Path, ...], seconds: float, *, ask: bool) -> ServerNow:
     from binlog.adapters.schema_changes import FileChanges, ServerChanges
+    from binlog.adapters.schema_servers import ServerTables
 
     server = read_log_operand(dsn, ask=ask)
     if not isinstance(server, LogServer):

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from binlog.quoting import quote_identifier
-from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import CannotFollow, TableDefinition
 from binlog.schema.table_history import Place, TableKey
 from gtid_audit.exits import UsageProblem
@@ -49,6 +48,8 @@ def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
 
     Raises UsageProblem.
     """
+    from binlog.schema.show_create import definition_from_create
+
     try:
         text = text_within(path, bytes_max=FILE_BYTES_MAX)
     except OSError as error:

@@ -136,21 +136,27 @@ def one_source(operands: Sequence[LogOperand]) -> LogServer | tuple[Path, ...]:
 
 def said_if_unread(work: Callable[[], int]) -> int:
     """Run a command's work. If reading fails, report the error and return UNKNOWN (3)."""
-    from pymysql import MySQLError
-
-    from binlog.adapters.server_errors import server_words
     from binlog.errors import BinlogError
 
     try:
         return work()
     except BinlogError as error:
         warn(str(error))
-    except MySQLError as error:
+    except _server_error() as error:  # evaluated for an error only
+        from binlog.adapters.server_errors import server_words
+
         warn(f"the server could not be read: {without_credentials(server_words(error))}")
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         warn(f"{place}{error.strerror or error}")
     return exits.status_of(Verdict.UNKNOWN)
+
+
+def _server_error() -> type[Exception]:
+    """Return the class of a server's errors. Importing it takes as long as reading 10 MB of log."""
+    from pymysql import MySQLError
+
+    return MySQLError
 
 
 def order_of(path: Path) -> tuple[str, int, str]:

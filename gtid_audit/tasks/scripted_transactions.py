@@ -30,7 +30,6 @@ from binlog.scan import EventGroup
 from gtid import Gtid, Tsid
 from gtid_audit.tasks.placed_transactions import PlacedTransactions
 from gtid_audit.tasks.requested_transactions import RequestedTransactions
-from repair.adapters.compiled_rows import compiler_for
 from repair.sql.event_texts import EventTexts
 from repair.sql.redo_sql import redo, redo_lines, rows_way
 from repair.sql.replay import Replayed, touched_by
@@ -57,21 +56,21 @@ class ScriptedTransactions(Sequence[Replayed]):
         self._gnos, self._tsids = array("q"), array("L")
         self._logs, self._kinds = array("q"), array("L")
         self._begins, self._ends = array("Q"), array("Q")
-        self._row_bytes = 0
         self._known_tsids: dict[Tsid, int] = {}
+        self._tsid_texts: list[str] = []
         self._tsids_in_order: list[Tsid] = []
         # Transactions without their label and lines: what they share with others.
         self._known_kinds: dict[Replayed, int] = {}
         self._kinds_in_order: list[Replayed] = []
         self._store: Spooled[EventGroup] = Spooled()
         self._long: dict[int, EventGroup] = {}
-        self._checked: dict[tuple[int, ...], tuple[Replayed, str | None, object]] = {}
+        self._checked: dict[tuple[int, ...], tuple[int, str | None, object]] = {}
         for log, found in self._placed.all():
             if isinstance(found, EventGroup):
                 self._keep(found)
             else:
                 self._add_rows(log, found)
-        self._texts = EventTexts(self._way, RowDecoder(), compiler_for(self._row_bytes))
+        self._texts = EventTexts(self._way, RowDecoder())
 
     def close(self) -> None:
         """Close the file that was read last."""
@@ -139,10 +138,10 @@ class ScriptedTransactions(Sequence[Replayed]):
         if ids not in self._checked:
             if len(self._checked) >= _CHECKED_MAX:
                 self._checked.clear()
-            self._checked[ids] = (*self._check(found.heads), found.heads)
+            its_kind, problem = self._check(found.heads)
+            self._checked[ids] = self._kind(its_kind), problem, found.heads
         kind, problem, _heads = self._checked[ids]
         self._add(found.gtid, (log, found.begin, found.end), kind, problem)
-        self._row_bytes += found.byte_count
 
     def _check(self, heads: tuple[LoggedRows, ...]) -> tuple[Replayed, str | None]:
         tables = set()
@@ -169,31 +168,40 @@ class ScriptedTransactions(Sequence[Replayed]):
         elif checked.problem is None and not self._problems:
             self._store.append(group)
         kind = replace(checked, label="", lines=(), gtid=None, problem=None)
-        self._add(gtid, (_STORED, place, place), kind, checked.problem)
-        self._row_bytes += group.transaction.end - group.transaction.start
+        self._add(gtid, (_STORED, place, place), self._kind(kind), checked.problem)
 
-    def _add(
-        self, gtid: Gtid, place: tuple[int, int, int], kind: Replayed, problem: str | None
-    ) -> None:
+    def _add(self, gtid: Gtid, place: tuple[int, int, int], kind: int, problem: str | None) -> None:
         if problem is not None:
             self._problems[len(self)] = problem
         self._gnos.append(gtid.gno)
-        if gtid.tsid not in self._known_tsids:
-            self._known_tsids[gtid.tsid] = len(self._tsids_in_order)
-            self._tsids_in_order.append(gtid.tsid)
-        self._tsids.append(self._known_tsids[gtid.tsid])
+        if not self._tsids or gtid.tsid is not self._tsids_in_order[self._tsids[-1]]:
+            self._tsids.append(self._tsid(gtid.tsid))
+        else:
+            self._tsids.append(self._tsids[-1])
         for column, number in zip((self._logs, self._begins, self._ends), place, strict=True):
             column.append(number)
+        self._kinds.append(kind)
+
+    def _tsid(self, tsid: Tsid) -> int:
+        """Return the number of a TSID."""
+        if tsid not in self._known_tsids:
+            self._known_tsids[tsid] = len(self._tsids_in_order)
+            self._tsids_in_order.append(tsid)
+            self._tsid_texts.append(str(tsid))
+        return self._known_tsids[tsid]
+
+    def _kind(self, kind: Replayed) -> int:
+        """Return the number of a kind."""
         if kind not in self._known_kinds:
             self._known_kinds[kind] = len(self._kinds_in_order)
             self._kinds_in_order.append(kind)
-        self._kinds.append(self._known_kinds[kind])
+        return self._known_kinds[kind]
 
     def _gtid(self, number: int) -> Gtid:
         return Gtid(self._tsids_in_order[self._tsids[number]], self._gnos[number])
 
     def _label(self, number: int) -> str:
-        return str(self._gtid(number))
+        return f"{self._tsid_texts[self._tsids[number]]}:{self._gnos[number]}"
 
 
 class _Lines(Collection[str]):

@@ -16,6 +16,9 @@ with a NULL in it has its whole condition in the format's place, because `a = NU
 An UPDATE has a format for each set of changed columns. A column counts as changed if its bytes
 differ. If two different values had the same text, the definition would decide (NotAlike).
 
+Tables with many rows are written by generated functions (`row_functions`), and by column only where
+these cannot.
+
 What is not like that goes to the definition, as a whole event: differences of JSON values, an
 UPDATE whose images do not have all columns, a DELETE of a row without a known key that is not
 logged whole, and each value of `NotAlike`. So this file raises nothing and refuses nothing: the
@@ -24,15 +27,18 @@ definition finds the reason again. A test compares both on all kinds of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from typing import Final, TypeAlias
 
 from binlog.cursor import MalformedBody
 from binlog.event_types import RowKind
 from binlog.rows.split_images import Cell, Cells, ImageSplitter
-from binlog.rows.tables import RowColumn, RowTable
+from binlog.rows.tables import RowTable
 from binlog.rows.values import LoggedRows, ReadValue
+from repair.sql.row_functions import COMPILED_ROWS_MIN, RowFunctions, RowPiece, RowProgram
 from repair.sql.row_literals import is_bytes
 from repair.sql.row_sql import (
     SELF_SETTING,
@@ -45,12 +51,9 @@ from repair.sql.row_sql import (
 from repair.sql.value_texts import NotAlike, WriteCells, cell_writer
 from repair.sql.written_rows import (
     COUNT,
-    INSERT_CHARACTERS_MAX,
-    ROW_BETWEEN,
     RowsWay,
     WrittenRows,
     insert_lines,
-    insert_of_rows,
     write_rows,
 )
 
@@ -60,48 +63,18 @@ _SHAPES_MAX: Final = 256
 _Column: TypeAlias = "Sequence[str | Cell]"
 
 
-@dataclass(frozen=True, slots=True)
-class RowPiece:
-    """A part of a row's text: a constant and the literal of a column, or another constant for NULL.
-
-    `place` is the place of the column among the logged ones.
-    """
-
-    place: int
-    before: str
-    if_null: str
-
-
-@dataclass(frozen=True, slots=True)
-class RowProgram:
-    """How each row of a shape is written: its pieces, then `end`; `between` stands between rows."""
-
-    columns: tuple[RowColumn, ...]
-    pieces: tuple[RowPiece, ...]
-    end: str
-    between: str
-    is_backwards: bool
-
-
-# Returns the text of the rows of an event and their number; None if a value is not plain.
-WriteImages: TypeAlias = "Callable[[bytes], tuple[str, int] | None]"
-# Compiles a program; None if a column of it has a type that is never plain.
-Compile: TypeAlias = "Callable[[RowProgram], WriteImages | None]"
-
-
 class EventTexts:
     """Writes the rows of events in one way. Keeps what it decided about each table.
 
-    With `compiler`, rows that are inserted or deleted are written by compiled programs, where their
-    values are plain.
+    `compiled_rows_min`: how many rows of a shape come before functions are made for it.
     """
 
     def __init__(
-        self, way: RowsWay, read_value: ReadValue, compiler: Compile | None = None
+        self, way: RowsWay, read_value: ReadValue, *, compiled_rows_min: int = COMPILED_ROWS_MIN
     ) -> None:
         self._way = way
         self._read_value = read_value
-        self._compiler = compiler
+        self._compiled_rows_min = compiled_rows_min
         # The table is kept, so that no other object can get its id.
         self._shapes: dict[tuple[int, RowKind, bytes, bytes], tuple[RowTable, _Shape | None]] = {}
 
@@ -113,8 +86,8 @@ class EventTexts:
             if len(self._shapes) >= _SHAPES_MAX:
                 self._shapes.clear()
             shape = _shape(logged, self._way, self._read_value)
-            if shape is not None and self._compiler is not None:
-                shape.compile(self._compiler)
+            if shape is not None:
+                shape.rows_left = self._compiled_rows_min
             self._shapes[key] = table, shape
         shape = self._shapes[key][1]
         if shape is not None and not rows.is_partial:
@@ -145,14 +118,14 @@ def _shape(logged: LoggedRows, way: RowsWay, read_value: ReadValue) -> _Shape | 
         writers = {at: cell_writer(table.columns[at], read_value) for at in present}
     except MalformedBody:
         return None
-    shape = _Shape(table, way, rows.kind, splitter, places, writers)
+    shape = _Shape(table, way, rows.kind, splitter, places, writers, read_value)
     if way.inserts(rows.kind):
         return shape if is_whole or not way.is_undo else None
     has_key = bool(table.key) and set(table.key or ()) <= set(present)
     return shape if has_key or is_whole else None
 
 
-@dataclass(slots=True)
+@dataclass
 class _Shape:
     """The rows of one table, kind and set of logged columns.
 
@@ -165,64 +138,80 @@ class _Shape:
     splitter: ImageSplitter
     places: dict[int, int]
     writers: dict[int, WriteCells]
+    read_value: ReadValue
+    rows_left: int = 0  # until functions are made
     _settings: dict[tuple[int, ...], str] = field(default_factory=dict)
-    _compiled: WriteImages | None = None
-    _searched: tuple[tuple[int, str, str, int], ...] = ()
-
-    def compile(self, compiler: Compile) -> None:
-        """Compile how rows are inserted or deleted."""
-        if self.kind is RowKind.UPDATE:
-            return
-        inserts = self.way.inserts(self.kind)
-        columns = tuple(self.table.columns[at] for at in self.places)
-        pieces = tuple(self._inserted_pieces() if inserts else self._deleted_pieces())
-        end = ")" if inserts else f"{self._limit()};{COUNT}"
-        between = ROW_BETWEEN if inserts else "\n"
-        self._compiled = compiler(RowProgram(columns, pieces, end, between, self.way.is_undo))
+    _functions: RowFunctions | None = None
 
     def write(self, images: bytes) -> WrittenRows | None:
         """Write the rows; None if the images are malformed. Raises NotAlike."""
-        if self._compiled is not None and (done := self._compiled(images)) is not None:
-            text, count = done
-            if not self.way.inserts(self.kind):
-                return WrittenRows((text,), count)
-            if count == 1 or len(text) <= INSERT_CHARACTERS_MAX:
-                return WrittenRows((insert_of_rows(self._insert_head(), text, count),), count)
+        if self.kind is RowKind.UPDATE:
+            return self._updates(images)
+        texts = self._by_functions(images)
+        if texts is None:
+            return self._by_columns(images)
+        if self.way.is_undo:
+            texts.reverse()
+        if self.way.inserts(self.kind):
+            lines = tuple(insert_lines(self._insert_head, texts))
+        else:
+            lines = tuple(texts)
+        return WrittenRows(("\n".join(lines),), len(texts))
+
+    def _by_functions(self, images: bytes) -> list[str] | None:
+        if self._functions is None:
+            if self.rows_left > 0:
+                return None
+            columns = tuple(self.table.columns[at] for at in self.places)
+            inserts = self.way.inserts(self.kind)
+            pieces = tuple(self._inserted_pieces() if inserts else self._found_pieces())
+            end = ")" if inserts else f"{self._limit};{COUNT}"
+            self._functions = RowFunctions(RowProgram(columns, pieces, end), self.read_value)
+        return self._functions.write(images)
+
+    def _by_columns(self, images: bytes) -> WrittenRows | None:
         rows = self.splitter.split(images)
         if not rows:
             return None
-        if self.kind is RowKind.UPDATE:
-            return self._updates(rows)
+        self.rows_left -= len(rows)
         if self.way.is_undo:
             rows.reverse()
         columns = self._columns(rows)
         if self.way.inserts(self.kind):
             lines = tuple(self._inserts(columns))
         else:
-            delete = self._delete_head()
-            lines = tuple([f"{delete}{where};{COUNT}" for where in self._conditions(columns)])
+            lines = tuple(self._statement_ends(columns))
         return WrittenRows(("\n".join(lines),), len(rows))
 
     def _columns(self, rows: list[Cells]) -> dict[int, _Column]:
         """Return the literals of each logged column, by its number in the table."""
-        cells = list(zip(*rows, strict=True))
-        return {at: self.writers[at](cells[place]) for at, place in self.places.items()}
+        return {at: self._column(at, rows) for at in self.places}
+
+    def _column(self, at: int, rows: list[Cells]) -> _Column:
+        place = self.places[at]
+        return self.writers[at]([row[place] for row in rows])
 
     def _inserts(self, columns: dict[int, _Column]) -> Iterator[str]:
         wanted = self._inserted()
         row_format = f"({', '.join(['%s'] * len(wanted))})"
         values = [row_format % row for row in zip(*(columns[at] for at in wanted), strict=True)]
-        yield from insert_lines(self._insert_head(), values)
+        yield from insert_lines(self._insert_head, values)
 
     def _inserted(self) -> list[int]:
         return [at for at in written_columns(self.table) if at in self.places]
 
+    @cached_property
     def _insert_head(self) -> str:
         return insert_of(self.table, self._inserted())
 
-    def _delete_head(self) -> str:
+    @property
+    def _where(self) -> str:
+        """The part of a statement before a condition: all of a DELETE."""
+        if self.kind is RowKind.UPDATE:
+            return " WHERE "
         return f"DELETE FROM {table_name(self.table)} WHERE "  # noqa: S608 - quoted
 
+    @cached_property
     def _limit(self) -> str:
         return "" if searched_columns(self.table, frozenset(self.places))[0] else " LIMIT 1"
 
@@ -231,10 +220,10 @@ class _Shape:
             before = ", " if number else "("
             yield RowPiece(self.places[at], before, f"{before}NULL")
 
-    def _deleted_pieces(self) -> Iterator[RowPiece]:
+    def _found_pieces(self) -> Iterator[RowPiece]:
         """Yield the pieces of a condition: a key of text is compared twice, see `row_sql`."""
         has_key, searched = searched_columns(self.table, frozenset(self.places))
-        before = self._delete_head()
+        before = self._where
         for at in searched:
             is_null = f"{before}{column_name(self.table, at)} IS NULL"
             for compared in self._compared(at, has_key=has_key):
@@ -248,10 +237,8 @@ class _Shape:
         compared = [name] if is_key or not is_bytes(column) else []
         return compared + ([f"CAST({name} AS BINARY)"] if is_bytes(column) else [])
 
-    def _conditions(self, columns: dict[int, _Column]) -> list[str]:
-        """Return the condition that finds each row: `row_sql.row_condition`."""
-        if not self._searched:
-            self._searched = tuple(self._conditions_of_columns())
+    def _statement_ends(self, columns: dict[int, _Column]) -> list[str]:
+        """Return what finds each row, up to the end of its statement."""
         formats: list[str] = []
         filled: list[_Column] = []
         for at, one, is_null, width in self._searched:
@@ -262,41 +249,47 @@ class _Shape:
             else:
                 formats.append(one)
                 filled += [texts] * width
-        whole = " AND ".join(formats) + _escaped(self._limit())
+        whole = f"{_escaped(self._where)}{' AND '.join(formats)}{self._limit};{COUNT}"
         return [whole % row for row in zip(*filled, strict=True)]
 
-    def _conditions_of_columns(self) -> Iterator[tuple[int, str, str, int]]:
-        """Yield each searched column: its format, its condition if it is NULL, and the places."""
+    @cached_property
+    def _searched(self) -> list[tuple[int, str, str, int]]:
+        """Of each searched column: its format, its condition if it is NULL, and the places."""
         has_key, searched = searched_columns(self.table, frozenset(self.places))
+        found = []
         for at in searched:
             compared = self._compared(at, has_key=has_key)
             one = " AND ".join(f"{_escaped(each)} = %s" for each in compared)
-            yield at, one, f"{column_name(self.table, at)} IS NULL", len(compared)
+            found.append((at, one, f"{column_name(self.table, at)} IS NULL", len(compared)))
+        return found
 
-    def _updates(self, rows: list[Cells]) -> WrittenRows | None:
+    def _updates(self, images: bytes) -> WrittenRows | None:
         """Write updates: the images of a row before and after it follow each other."""
-        if len(rows) % 2:
+        rows = self.splitter.split(images)
+        if not rows or len(rows) % 2:
             return None
-        before, after = rows[::2], rows[1::2]
-        found, wanted = (after, before) if self.way.is_undo else (before, after)
-        if self.way.is_undo:
-            found.reverse()
-            wanted.reverse()
-        found_columns, wanted_columns = self._columns(found), self._columns(wanted)
-        conditions = self._conditions(found_columns)
-        written = tuple(written_columns(self.table))
-        pairs = [(at, self.places[at]) for at in written]
+        self.rows_left -= len(rows)
+        before, after = slice(0, None, 2), slice(1, None, 2)
+        was, becomes = (after, before) if self.way.is_undo else (before, after)
+        ends = self._by_functions(images)
+        ends = self._statement_ends(self._columns(rows[was])) if ends is None else ends[was]
+        pairs = [(at, self.places[at]) for at in written_columns(self.table)]
+        changes = [
+            tuple([at for at, place in pairs if old[place] != new[place]])
+            for old, new in zip(rows[was], rows[becomes], strict=True)
+        ]
+        columns = {at: self._column(at, rows) for at in {*chain.from_iterable(changes)}}
         lines: list[str] = []
-        for number, (old, new) in enumerate(zip(found, wanted, strict=True)):
-            changed = tuple([at for at, place in pairs if old[place] != new[place]])
+        for number, (changed, end) in enumerate(zip(changes, ends, strict=True)):
             if not changed:
                 continue
-            for at in changed:
-                if found_columns[at][number] == wanted_columns[at][number]:
-                    raise NotAlike
+            old, new = (2 * number + each.start for each in (was, becomes))
+            if any(columns[at][old] == columns[at][new] for at in changed):
+                raise NotAlike
             setting = self._settings.get(changed) or self._setting(changed)
-            values = tuple([wanted_columns[at][number] for at in changed])
-            lines.append(f"{setting % values} WHERE {conditions[number]};{COUNT}")
+            lines.append(setting % tuple([columns[at][new] for at in changed]) + end)
+        if self.way.is_undo:
+            lines.reverse()
         return WrittenRows(("\n".join(lines),) if lines else (), len(lines))
 
     def _setting(self, changed: tuple[int, ...]) -> str:

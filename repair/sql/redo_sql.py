@@ -95,13 +95,16 @@ def redo_lines(
     yield from _Redo(keeps_gtid=keeps_gtid, write_rows=write).write(label, items)
 
 
+_AS_ROWS, _KEEPING_FORM = RowsWay(), RowsWay(keeps_form=True)
+
+
 def rows_way(*, keeps_gtid: bool) -> RowsWay:
     """Return how a redo writes rows.
 
     Under its GTID it must change exactly what it changed, because its replicas do not get the rest.
     It is logged a second time, and audits compare the two.
     """
-    return RowsWay(keeps_form=keeps_gtid)
+    return _KEEPING_FORM if keeps_gtid else _AS_ROWS
 
 
 @dataclass(slots=True)

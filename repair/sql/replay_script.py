@@ -243,6 +243,8 @@ def later_columns(replayed: Sequence[Replayed], each: Replayed) -> Iterator[Guar
 def trigger_guards(each: Replayed, earlier: Iterable[Replayed]) -> Iterator[Guard]:
     """Yield the guards before a transaction if an earlier one may have created a trigger."""
     made = [created for one in earlier for created in one.creates]
+    if not made:
+        return
     for schema, table in sorted({(table.schema, table.table) for table in each.tables}):
         if any(created.fires_on([(schema, table)]) for created in made):
             yield Guard(

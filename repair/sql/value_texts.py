@@ -31,6 +31,7 @@ from binlog.rows.images import (
 )
 from binlog.rows.split_images import Cell, cell_format
 from binlog.rows.tables import INTEGERS, RowColumn
+from binlog.rows.temporal import datetime_text, timestamp_text
 from binlog.rows.values import ReadValue
 from repair.sql.row_literals import CannotRender, literal
 
@@ -39,15 +40,17 @@ MEMORY_BYTES_MAX: Final = 64
 _SIGNED_END = 1 << 63
 _GROUP_DIGITS, _GROUP_BYTES = 9, 4
 _SHORT_GROUPS = 2
-_DIGITS_TO_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
+DIGITS_TO_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 _LENGTHS = {"B": 1, "H": 2, "3s": 3, "I": 4}
 # DATETIME2 and TIMESTAMP2: the bytes before the fraction.
-_WHOLE_BYTES = {DATETIME2: 5, TIMESTAMP2: 4}
+WHOLE_BYTES = {DATETIME2: 5, TIMESTAMP2: 4}
+_FRACTION_DIGITS_MAX = 6
+_DATETIME_ZERO = 1 << 39
 _FLOATS = {FLOAT: struct.Struct("<f"), DOUBLE: struct.Struct("<d")}
 
 # Returns the literals of the cells of one column, "NULL" for None; integers may stay integers.
 WriteCells: TypeAlias = "Callable[[Sequence[Cell]], Sequence[str | Cell]]"
-_WriteCell: TypeAlias = "Callable[[bytes], str]"
+WriteCell: TypeAlias = "Callable[[bytes], str]"
 
 
 class NotAlike(Exception):
@@ -59,17 +62,29 @@ def cell_writer(column: RowColumn, read_value: ReadValue) -> WriteCells:
     code, _ = cell_format(column)
     if column.type_code in INTEGERS and not code.endswith("s"):
         return _signed_or_unsigned if column.is_unsigned is None else _integers
+    if is_moment(column) and column.metadata:
+        return _with_fraction(column)
+    if column.type_code == NEWDECIMAL or column.type_code in _FLOATS:
+        return _each(value_writer(column, read_value))
+    texts = remembered(column, read_value)
+    return lambda cells: [texts[cell] for cell in cells]
+
+
+def remembered(column: RowColumn, read_value: ReadValue) -> KnownTexts:
+    """Return the texts of the values of a column, by their bytes without the length."""
+    return (
+        whole_seconds(column) if is_moment(column) else KnownTexts(value_writer(column, read_value))
+    )
+
+
+def value_writer(column: RowColumn, read_value: ReadValue) -> WriteCell:
+    """Return the function that writes one value, by its bytes without the length."""
     write = _by_definition(column, read_value)
     if column.type_code == NEWDECIMAL:
-        return _each(_decimal(column, write))
-    if column.type_code in _WHOLE_BYTES and column.metadata:
-        return _with_fraction(column, write)
+        return _decimal(column, write)
     if column.type_code in _FLOATS:
-        return _each(_float(column, write))
-    if column.is_string and column.charset in UTF8:
-        write = _utf8(write)
-    remembered = _Remembered(write)
-    return lambda cells: [remembered[cell] for cell in cells]
+        return _float(column, write)
+    return _utf8(write) if column.is_string and column.charset in UTF8 else write
 
 
 def _integers(cells: Sequence[Cell]) -> Sequence[str | Cell]:
@@ -86,17 +101,17 @@ def _without_nulls(cells: Iterable[Cell]) -> list[str | Cell]:
     return ["NULL" if cell is None else cell for cell in cells]
 
 
-def _each(write: _WriteCell) -> WriteCells:
+def _each(write: WriteCell) -> WriteCells:
     return lambda cells: [
         "NULL" if cell is None else write(cell)  # type: ignore[arg-type]  # bytes, by cell_format
         for cell in cells
     ]
 
 
-class _Remembered(dict["Cell", str]):
+class KnownTexts(dict["Cell", str]):
     """The texts of values that were written before, and how to write another one."""
 
-    def __init__(self, write: _WriteCell) -> None:
+    def __init__(self, write: WriteCell) -> None:
         super().__init__({None: "NULL"})
         self._write = write
 
@@ -110,7 +125,7 @@ class _Remembered(dict["Cell", str]):
         return text
 
 
-def _by_definition(column: RowColumn, read_value: ReadValue) -> _WriteCell:
+def _by_definition(column: RowColumn, read_value: ReadValue) -> WriteCell:
     """Return a function that reads a value and writes it, as row by row. Raises NotAlike."""
     code, has_length = cell_format(column)
     length_bytes = _LENGTHS[code] if has_length else 0
@@ -130,7 +145,7 @@ def _by_definition(column: RowColumn, read_value: ReadValue) -> _WriteCell:
     return write
 
 
-def _utf8(otherwise: _WriteCell) -> _WriteCell:
+def _utf8(otherwise: WriteCell) -> WriteCell:
     """Return the writer of text in UTF-8. ASCII is the same text in it, whatever its characters."""
 
     def write(cell: bytes) -> str:
@@ -139,7 +154,7 @@ def _utf8(otherwise: _WriteCell) -> _WriteCell:
     return write
 
 
-def _float(column: RowColumn, otherwise: _WriteCell) -> _WriteCell:
+def _float(column: RowColumn, otherwise: WriteCell) -> WriteCell:
     reader = _FLOATS[column.type_code]
 
     def write(cell: bytes) -> str:
@@ -154,14 +169,17 @@ def _float(column: RowColumn, otherwise: _WriteCell) -> _WriteCell:
     return write
 
 
-def _with_fraction(column: RowColumn, otherwise: _WriteCell) -> WriteCells:
+def is_moment(column: RowColumn) -> bool:
+    """Return whether a column is a DATETIME(n) or TIMESTAMP(n), as servers since 5.6.4 log it."""
+    return column.type_code in WHOLE_BYTES and column.metadata <= _FRACTION_DIGITS_MAX
+
+
+def _with_fraction(column: RowColumn) -> WriteCells:
     """Return the writer of a DATETIME(n) or TIMESTAMP(n), whose whole seconds are remembered."""
-    size, digits = _WHOLE_BYTES[column.type_code], column.metadata
+    size, digits = WHOLE_BYTES[column.type_code], column.metadata
     stored_digits = (digits + 1) // 2 * 2
-    zeros = bytes(stored_digits // 2)
     end, unshown = 10**stored_digits, 10 ** (stored_digits - digits)
-    # The quoted text up to the point: behind it are the digits and the quote.
-    whole = _Remembered(lambda cell: otherwise(cell + zeros)[: -1 - digits])
+    whole = whole_seconds(column)
 
     def write(cells: Sequence[Cell]) -> Sequence[str | Cell]:
         known: list[bytes] = [cell for cell in cells if cell.__class__ is bytes]
@@ -177,27 +195,44 @@ def _with_fraction(column: RowColumn, otherwise: _WriteCell) -> WriteCells:
     return write
 
 
+def whole_seconds(column: RowColumn) -> KnownTexts:
+    """Return the quoted texts of whole seconds; with a fraction, up to its first digit.
+
+    See `binlog.rows.temporal`.
+    """
+    end = "." if column.metadata else "'"
+
+    def write(cell: bytes) -> str:
+        number = int.from_bytes(cell, "big")
+        if column.type_code == TIMESTAMP2:
+            return f"'{timestamp_text(number)}{end}"
+        if number < _DATETIME_ZERO:
+            raise NotAlike
+        return f"'{datetime_text(number - _DATETIME_ZERO)}{end}"
+
+    return KnownTexts(write)
+
+
 def _between_nulls(cells: Sequence[Cell], texts: Iterable[str]) -> list[str]:
     remaining = iter(texts)
     return ["NULL" if cell is None else next(remaining) for cell in cells]
 
 
-def _decimal(column: RowColumn, otherwise: _WriteCell) -> _WriteCell:
+def _decimal(column: RowColumn, otherwise: WriteCell) -> WriteCell:
     """Return the writer of a DECIMAL: groups of nine digits in four bytes each (decimal.cc).
 
     The highest bit is inverted, and so are all bits of a negative number. What no server writes (a
     group above its digits, a negative zero) is left to the definition.
     """
-    precision, scale = column.metadata >> 8, column.metadata & 0xFF
-    whole = _groups(precision - scale, is_whole=True)
-    fraction = _groups(scale, is_whole=False)
-    size = sum(_DIGITS_TO_BYTES[digits] for digits in (*whole, *fraction))
+    scale = column.metadata & 0xFF
+    whole, fraction = decimal_groups(column)
+    size = sum(DIGITS_TO_BYTES[digits] for digits in (*whole, *fraction))
     bits = 8 * size
     top, mask = 1 << max(bits - 1, 0), (1 << bits) - 1
     parts: list[tuple[int, int, int]] = []  # of each group: its shift, its mask, its end
     left = bits
     for digits in (*whole, *fraction):
-        width = 8 * _DIGITS_TO_BYTES[digits]
+        width = 8 * DIGITS_TO_BYTES[digits]
         left -= width
         parts.append((left, (1 << width) - 1, 10**digits))
     of_whole, of_fraction = parts[: len(whole)], parts[len(whole) :]
@@ -238,6 +273,12 @@ def _decimal(column: RowColumn, otherwise: _WriteCell) -> _WriteCell:
         return write(cell)
 
     return write_short
+
+
+def decimal_groups(column: RowColumn) -> tuple[list[int], list[int]]:
+    """Return the digits of each group of a DECIMAL: those before the point, and those behind it."""
+    precision, scale = column.metadata >> 8, column.metadata & 0xFF
+    return _groups(precision - scale, is_whole=True), _groups(scale, is_whole=False)
 
 
 def _groups(digits: int, *, is_whole: bool) -> list[int]:

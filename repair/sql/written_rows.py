@@ -104,19 +104,18 @@ def insert_lines(head: str | None, values: list[str]) -> Iterator[str]:
     if not values:
         return
     assert head is not None
+    rows = ROW_BETWEEN.join(values)
+    if len(rows) <= INSERT_CHARACTERS_MAX:
+        yield _insert(head, rows, len(values))
+        return
     first = characters = 0
     for at, row in enumerate(values):
         characters += len(row) + (len(ROW_BETWEEN) if at > first else 0)
         if at > first and characters > INSERT_CHARACTERS_MAX:
-            yield _insert(head, values[first:at])
+            yield _insert(head, ROW_BETWEEN.join(values[first:at]), at - first)
             first, characters = at, len(row)
-    yield _insert(head, values[first:])
+    yield _insert(head, ROW_BETWEEN.join(values[first:]), len(values) - first)
 
 
-def _insert(head: str, values: list[str]) -> str:
-    return insert_of_rows(head, ROW_BETWEEN.join(values), len(values))
-
-
-def insert_of_rows(head: str, rows: str, count: int) -> str:
-    """Return the statement that inserts rows, which are joined with ROW_BETWEEN."""
+def _insert(head: str, rows: str, count: int) -> str:
     return f"{head}{rows};{COUNT}" if count == 1 else f"{head.rstrip()}\n  {rows};{COUNT}"

@@ -12,7 +12,6 @@ from binlog.rows.values import LoggedRows
 from compose.native.server import Server
 from gtid import GtidSet
 from gtid_audit.cli import run
-from repair.adapters import compiled_rows
 from repair.sql.event_texts import EventTexts
 
 TABLES = (
@@ -63,9 +62,11 @@ def _answers(
 
 
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every file be a large one, and every set worth compiling for."""
+    """Let every file be a large one, and every table worth functions."""
     monkeypatch.setattr(row_transactions, "LARGE_BYTES", 0)
-    monkeypatch.setattr(compiled_rows, "COMPILED_BYTES_MIN", 0)
+    defaults = EventTexts.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "compiled_rows_min", 0)
 
 
 def test_a_large_file_gives_the_same_bytes(

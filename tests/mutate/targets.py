@@ -528,6 +528,7 @@ TARGETS: Sequence[Target] = (
         (
             *("repair/sql/event_texts.py", "repair/sql/value_texts.py"),
             *("repair/sql/written_rows.py", "binlog/rows/split_images.py"),
+            "repair/sql/row_functions.py",
         ),
         ("tests/repair/test_event_texts.py", "tests/repair/test_script_lines.py"),
         compiles=True,

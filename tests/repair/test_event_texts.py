@@ -1,4 +1,4 @@
-"""Rows are written by column, or by a compiled program, to the same text as row by row."""
+"""Rows are written by column, or by generated functions, to the same text as row by row."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from binlog.errors import CorruptBinlog
 from binlog.event_types import RowKind
 from binlog.rows.images import DATETIME2, NEWDECIMAL, TIMESTAMP2, VARCHAR
 from binlog.rows.split_images import ImageSplitter
-from binlog.rows.tables import LONG, LONGLONG, RowColumn
+from binlog.rows.tables import LONG, LONGLONG, TINY, RowColumn
 from binlog.rows.values import LoggedRows
-from repair.adapters.compiled_rows import COMPILED_BYTES_MIN, compiled, compiler_for
 from repair.sql import event_texts
-from repair.sql.event_texts import Compile, EventTexts
+from repair.sql.event_texts import EventTexts
+from repair.sql.row_functions import COMPILED_ROWS_MIN, LAYOUTS_MAX, RowFunctions
 from repair.sql.row_literals import CannotRender
 from repair.sql.written_rows import INSERT_CHARACTERS_MAX, RowsWay, write_rows
 from tests.repair.logged_events import (
@@ -35,9 +35,12 @@ WAYS = (RowsWay(), RowsWay(keeps_form=True), RowsWay(is_undo=True))
 READ = RowDecoder()
 
 
-def _outcome(logged: LoggedRows, way: RowsWay, compiler: Compile | None = None) -> object:
+NEVER = 1 << 60  # so many rows no event has: all of them are written by column
+
+
+def _outcome(logged: LoggedRows, way: RowsWay, rows_min: int = NEVER) -> object:
     try:
-        done = EventTexts(way, READ, compiler).write(logged)
+        done = EventTexts(way, READ, compiled_rows_min=rows_min).write(logged)
     except (CannotRender, CorruptBinlog) as refusal:
         return str(refusal)
     return "\n".join(done.lines), done.row_count
@@ -62,12 +65,12 @@ def test_by_column_the_text_is_that_of_row_by_row(seed: int) -> None:
 @pytest.mark.long
 @example(seed=182)  # a damaged value of a generated column, which no statement has
 @given(seed=st.integers(0, 2**64 - 1))
-def test_a_compiled_program_writes_the_same_text(seed: int) -> None:
+def test_functions_write_the_same_text(seed: int) -> None:
     dice = random.Random(seed)
     kinds = [each for each in KINDS if dice.random() < 0.5] or KINDS
     logged = random_event(dice, kinds)
     for way in WAYS:
-        assert _outcome(logged, way, compiled) == _definition(logged, way), (way, logged.table)
+        assert _outcome(logged, way, 0) == _definition(logged, way), (way, logged.table)
 
 
 PLAIN: Sequence[tuple[RowColumn, Encode]] = (
@@ -94,10 +97,10 @@ def _is_cut(logged: LoggedRows) -> bool:
     return isinstance(_definition(logged, WAYS[0]), str)
 
 
-@pytest.mark.parametrize("compiler", [None, compiled])
+@pytest.mark.parametrize("rows_min", [NEVER, 0])
 @pytest.mark.parametrize("kind", list(RowKind))
 def test_plain_rows_do_not_go_row_by_row(
-    kind: RowKind, compiler: Compile | None, monkeypatch: pytest.MonkeyPatch
+    kind: RowKind, rows_min: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events = [_plain_event(random.Random(seed), kind) for seed in range(20)]
     expected = [[_definition(each, way) for way in WAYS] for each in events]
@@ -106,12 +109,7 @@ def test_plain_rows_do_not_go_row_by_row(
         raise AssertionError("row by row")
 
     monkeypatch.setattr(event_texts, "write_rows", row_by_row)
-    assert [[_outcome(each, way, compiler) for way in WAYS] for each in events] == expected
-
-
-def test_compiled_programs_are_for_many_bytes_of_log() -> None:
-    assert compiler_for(COMPILED_BYTES_MIN - 1) is None
-    assert compiler_for(COMPILED_BYTES_MIN) is compiled
+    assert [[_outcome(each, way, rows_min) for way in WAYS] for each in events] == expected
 
 
 def _inserted(texts: Sequence[bytes], *, column: RowColumn) -> tuple[str, int]:
@@ -122,7 +120,7 @@ def _inserted(texts: Sequence[bytes], *, column: RowColumn) -> tuple[str, int]:
     logged = replace(logged, table=table, rows=rows)
     expected = _definition(logged, WAYS[0])
     assert _outcome(logged, WAYS[0]) == expected
-    assert _outcome(logged, WAYS[0], compiled) == expected
+    assert _outcome(logged, WAYS[0], 0) == expected
     assert isinstance(expected, tuple)
     return expected
 
@@ -169,3 +167,80 @@ def test_bytes_that_are_no_whole_images_have_no_cells() -> None:
     assert splitter.split(image * 2 + b"\3") == [[1, b"ab"], [1, b"ab"], [None, None]]
     for cut in range(1, len(image)):
         assert splitter.split(image + image[:cut]) is None
+
+
+TEXT = RowColumn(VARCHAR, 80, charset="utf8mb4")
+OTHER_TEXT = RowColumn(VARCHAR, 80, charset="latin1")
+
+
+def _events_of(
+    column: RowColumn, events: Sequence[Sequence[bytes]], texts: EventTexts
+) -> list[tuple[object, object]]:
+    """Return what functions write, and the definition."""
+    found: list[tuple[object, object]] = []
+    logged = _plain_event(random.Random(0), RowKind.WRITE)
+    table = replace(logged.table, columns=(replace(column, name="c"),), key=None)
+    for each in events:
+        images = b"".join(b"\0" + len(text).to_bytes(1, "little") + text for text in each)
+        rows = replace(logged.rows, column_count=1, columns_before=b"\xff", images=images)
+        logged = replace(logged, table=table, rows=rows)
+        done = texts.write(logged)
+        found.append((("\n".join(done.lines), done.row_count), _definition(logged, WAYS[0])))
+    return found
+
+
+@pytest.mark.parametrize("column", [TEXT, OTHER_TEXT])
+def test_a_text_that_is_not_plain_is_quoted_and_so_are_the_next_events(column: RowColumn) -> None:
+    odd = [b"it's", b"back\\slash", b"a\nb", b"a~b", "\u00e4".encode(), b"\x7f", b"\xff", b"%s{0}"]
+    texts = EventTexts(WAYS[0], READ, compiled_rows_min=0)
+    events = [[b"plain", text, b"plain"] for text in odd] + [[b"plain"]] * 40
+    for written, expected in _events_of(column, events, texts):
+        assert written == expected
+
+
+def _nullable(columns: int, nulls: Sequence[int]) -> LoggedRows:
+    """Return an event of TINYINTs, with a row for each value of the NULL bits."""
+    logged = _plain_event(random.Random(0), RowKind.WRITE)
+    column = RowColumn(TINY, 0, is_unsigned=True)
+    made = tuple(replace(column, name=f"c{at}") for at in range(columns))
+    table = replace(logged.table, columns=made, key=None)
+    images = b"".join(
+        bits.to_bytes(2, "little") + bytes(range(columns - bits.bit_count())) for bits in nulls
+    )
+    rows = replace(logged.rows, column_count=columns, columns_before=b"\xff\xff", images=images)
+    return replace(logged, table=table, rows=rows)
+
+
+def test_layouts_above_the_limit_are_written_by_column() -> None:
+    texts = EventTexts(WAYS[0], READ, compiled_rows_min=0)
+    for bits in range(2 * LAYOUTS_MAX):
+        logged = _nullable(9, [bits, 0, bits])
+        done = texts.write(logged)
+        assert ("\n".join(done.lines), done.row_count) == _definition(logged, WAYS[0])
+
+
+def test_functions_are_made_after_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+    write = RowFunctions.write
+
+    def noted(functions: RowFunctions, images: bytes) -> list[str] | None:
+        made.append(images)
+        return write(functions, images)
+
+    monkeypatch.setattr(RowFunctions, "write", noted)
+    texts = EventTexts(WAYS[0], READ)
+    logged = _nullable(9, [0] * (COMPILED_ROWS_MIN // 2))
+    for _ in range(3):
+        texts.write(logged)
+    assert made == [logged.rows.images]
+
+
+def test_names_of_a_log_are_no_source() -> None:
+    logged = _nullable(9, [0, 5])
+    odd = ("{at}", '"', "'", "\\", '"""', "{note(1)}", "%s", "\n", "`")
+    columns = tuple(
+        replace(column, name=name) for column, name in zip(logged.table.columns, odd, strict=True)
+    )
+    logged = replace(logged, table=replace(logged.table, columns=columns, schema='{"}"}'))
+    for way in WAYS:
+        assert _outcome(logged, way, 0) == _definition(logged, way)

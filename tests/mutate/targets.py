@@ -191,9 +191,9 @@ TARGETS: Sequence[Target] = (
             *("topology/definitions/compared_pairs.py", "topology/definitions/ddl_searches.py"),
             *("topology/definitions/object_drift.py", "topology/definitions/pair_drift.py"),
             *("topology/definitions/row_effects.py", "topology/definitions/schema_versions.py"),
-            "topology/definitions/visibility.py",
+            *("topology/definitions/visibility.py", "gtid_audit/tasks/ddl_of_others.py"),
         ),
-        ("tests/topology/test_definition_drift.py",),
+        ("tests/topology/test_definition_drift.py", "tests/gtid_audit/test_ddl_of_others.py"),
     ),
     Target(
         "schema findings",

@@ -375,6 +375,28 @@ def test_each_benign_cause_takes_the_proof_away() -> None:
         [one] = compared(each, replica=theirs).differences
         assert (one.grade, one.severity) == (Grade.LIKELY, Severity.WARNING)
         assert one.causes
+    others = {
+        "third server": (on_the_way(way, [DdlSearch("c", way, (ddl,))]), True),
+        "other table": (on_the_way(way, [DdlSearch("c", way, (other,))]), False),
+        "not searched": (on_the_way(way, [part]), True),
+    }
+    for each_way, is_doubt in others.values():
+        third = PairFacts(QUIET.way, from_others=(("c", each_way),))
+        [one] = compared(third, replica=theirs).differences
+        assert one.grade is (Grade.LIKELY if is_doubt else Grade.PROVED)
+        assert one.pending == ()  # it stays S2
+        assert (
+            any(
+                "on its way from c" in cause or "on their way from c" in cause
+                for cause in one.causes
+            )
+            is is_doubt
+        )
+        assert one.statements[0].startswith("-- Not now") is is_doubt
+    above = PairFacts(QUIET.way, unread_above=("c:3306",))
+    [one] = compared(above, replica=theirs).differences
+    assert (one.grade, len(one.causes)) == (Grade.LIKELY, 1)
+    assert "did not compare c:3306, from which transactions can reach a or b" in one.causes[0]
     [one] = compared(QUIET, replica=theirs, has_gtids=False).differences
     assert one.grade is Grade.LIKELY
     unrelated = PairFacts(on_the_way(way, [DdlSearch("a", way, (other,))]))

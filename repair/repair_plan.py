@@ -69,6 +69,9 @@ _LISTS = (
     *("contents", "saved", "afterwards"),
 )
 _ID_CHARACTERS = 16
+# So begins a warning about what the steps leave different and no later audit reports. It counts for
+# the exit status.
+UNREPORTED = "stays as it is: no later audit reports it: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +246,11 @@ class Plan:
     def finding_ids(self) -> tuple[str, ...]:
         """Return the findings that this plan answers."""
         return tuple(each.finding_id for each in self.answered)
+
+    @property
+    def unreported(self) -> tuple[str, ...]:
+        """Return the warnings about what stays different and no later audit reports."""
+        return tuple(each for each in self.warnings if each.startswith(UNREPORTED))
 
     @property
     def scripts_count(self) -> int:

@@ -10,9 +10,10 @@ names and the label names, in the order of the tuples here. One rule decides wha
     the value was read, and there is none                 0
 
 A server of the cluster is a subject even if it did not answer; a channel is one as soon as the
-replica's channels were read. A finding is a subject only if it was found; it stays one, as it was
-last seen, while audits cannot look for it again (finding_changes.py). How many transactions it is
-about is NaN if another process found it. So of a pair a → b where `a` did not answer:
+replica's channels were read, and stays one while one of its two servers does not answer. A finding
+is a subject only if it was found; it stays one, as it was last seen, while audits cannot look for
+it again (finding_changes.py). How many transactions it is about is NaN if another process found it.
+So of a pair a → b where `a` did not answer:
 
     gtid_audit_server_up{server="a"}                                  0
     gtid_audit_server_executed_transactions{server="a"}               NaN
@@ -58,6 +59,8 @@ HOLE_CODES: Final = frozenset(
     code for code in CATALOGUE if code.startswith("H") and code not in ("H6", "H7")
 ) | {"P1", "P2"}
 
+_MISSING: Final = "gtid_audit_missing_transactions"
+
 Place: TypeAlias = tuple[str, str, str]  # source, replica, channel; "" where it makes no sense
 
 
@@ -67,16 +70,18 @@ def series_of(
     policy: Policy,
     *,
     lasting: Sequence[OpenFinding] = (),
+    earlier: AuditSeries | None = None,
 ) -> AuditSeries:
     """Return the series of one audit; `snapshot` is what was audited. Same input, same series.
 
-    `lasting` are findings of earlier audits that this one could not look for.
+    `lasting` are findings of earlier audits that this one could not look for. `earlier` are the
+    series of the audit before, which show the channels of a server that does not answer now.
     """
     return {
         **_finding_series(audit.cluster, (*audit.findings, *lasting)),
         "gtid_audit_unread_facts": _unread(audit),
         **_server_series(snapshot),
-        **_edge_series(audit, snapshot, policy),
+        **_edge_series(audit, snapshot, policy, _not_read_now(earlier or {}, snapshot)),
     }
 
 
@@ -184,11 +189,30 @@ _SERVER_VALUES: Final = {
 # ---- channels ---------------------------------------------------------------------------------
 
 
-def _edge_series(audit: ClusterAudit, snapshot: ClusterSnapshot, policy: Policy) -> AuditSeries:
+def _not_read_now(earlier: AuditSeries, snapshot: ClusterSnapshot) -> Iterator[tuple[str, ...]]:
+    """Yield the labels of channels of an earlier audit of which this one could not read an end."""
+    read = {each.name: each for each in snapshot.last}
+    for labels in earlier.get(_MISSING, {}):
+        _, source, replica, _ = labels
+        if source in read and replica in read:
+            ends = read[source].server_uuid, read[replica].channels
+            if None in ends:
+                yield labels
+
+
+def _edge_series(
+    audit: ClusterAudit,
+    snapshot: ClusterSnapshot,
+    policy: Policy,
+    not_read: Iterable[tuple[str, ...]],
+) -> AuditSeries:
     missing: dict[tuple[str, ...], float] = {}
     errant: dict[tuple[str, ...], float] = {}
     holes: dict[tuple[str, ...], float] = {}
     runway: dict[tuple[str, ...], float] = {}
+    for labels in not_read:
+        for series in (missing, errant, holes, runway):
+            series[labels] = NOT_KNOWN
     if not _is_defect(audit):
         facts = gather_facts(snapshot, policy)
         for edge in facts.graph.edges:
@@ -202,7 +226,7 @@ def _edge_series(audit: ClusterAudit, snapshot: ClusterSnapshot, policy: Policy)
             holes[labels] = _not_delivered(compared)
         runway |= {(audit.cluster, *place): seconds for place, seconds in _runways(facts)}
     return {
-        "gtid_audit_missing_transactions": missing,
+        _MISSING: missing,
         "gtid_audit_errant_transactions": errant,
         "gtid_audit_hole_transactions": holes,
         "gtid_audit_runway_seconds": runway,

@@ -164,6 +164,7 @@ class AuditService:
             fleet, cluster = self._fleet, self._clusters[turn.cluster]
             known = self._open.get(turn.cluster)
             before = self._seen_without.get(turn.cluster)
+            last = self._results[turn.cluster].ended
         compared, failure = None, ""
         try:
             if known is None:
@@ -172,7 +173,11 @@ class AuditService:
             compared = compared_with(audited.audit, known, before)
             audited = replace(audited, audit=compared.audit)
             series = series_of(
-                audited.audit, audited.snapshot, audited.policy, lasting=compared.lasting
+                audited.audit,
+                audited.snapshot,
+                audited.policy,
+                lasting=compared.lasting,
+                earlier=None if last is None else last.series,
             )
         except Exception as defect:  # noqa: BLE001 - the result and the log have it; audits go on
             failure = f"{type(defect).__name__}: {defect}"

@@ -141,7 +141,7 @@ class _Looked:
         return ComparedDefinitions(
             source=pair.source,
             replica=pair.replica,
-            dsns=(self._dsn(pair.source), self._dsn(pair.replica)),
+            dsns=(self.servers[pair.source].dsn, self.servers[pair.replica].dsn),
             has_channel=pair.has_channel or is_group,
             is_mutual=is_mutual,
             object_count=self.drift.compared_count,
@@ -151,14 +151,9 @@ class _Looked:
             unsearched=why_behind or why_ahead,
         )
 
-    def _dsn(self, name: str) -> str:
-        from topology.adapters.inventory.targets import dsn_of
-
-        return dsn_of(self.servers[name].target)
-
     def _apart(self, source: str, replica: str) -> tuple[tuple[LoggedDdl, ...], str]:
         """Return the DDL that a server has executed and another has not, and why not all of it."""
-        from gtid_audit.tasks.drift_comparison import search_ddl
+        from gtid_audit.tasks.ddl_of_others import search_ddl
 
         held, objects = self.servers[source], self.servers[replica].objects
         first = self.snapshot.first_read.get(source)
@@ -196,7 +191,7 @@ class _Looked:
 
     def _drops(self, source: "DefinitionServer", each: "ObjectDrift") -> bool:
         """Return whether DDL of another source concerns an object and is on its way (S1)."""
-        from gtid_audit.tasks.drift_comparison import on_its_way_from
+        from gtid_audit.tasks.ddl_of_others import on_its_way_from
 
         return on_its_way_from(source, self.servers[self.pair.replica], each, limits=self.limits)
 

@@ -14,6 +14,7 @@ from uuid import UUID
 from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from topology.adapters.definition_reads import DefinitionReader
+from topology.adapters.inventory.targets import dsn_of
 from topology.adapters.mysql import MysqlReader
 from topology.definitions.compared_pairs import ConnectedServer
 from topology.definitions.event_statements import event_status_on
@@ -40,6 +41,11 @@ class DefinitionServer:
     def name(self) -> str:
         """Return the server's name."""
         return self.target.name
+
+    @property
+    def dsn(self) -> str:
+        """Return the server's DSN, without a password."""
+        return dsn_of(self.target)
 
     @property
     def held(self) -> GtidSet:

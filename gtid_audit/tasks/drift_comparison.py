@@ -14,19 +14,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from gtid import GtidSet
-from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.cluster_to_read import ClusterToRead
-from gtid_audit.optional_packages import require_columns
+from gtid_audit.tasks.ddl_of_others import (
+    OtherServers,
+    on_the_way_from,
+    search_ddl,
+    servers_above,
+)
 from gtid_audit.tasks.definition_servers import DefinitionServer, definition_servers
 from topology.adapters.connection import way_to
 from topology.adapters.content_filters import filters_of
-from topology.adapters.ddl_reads import DdlSearchLimits, ddl_of
+from topology.adapters.ddl_reads import DdlSearchLimits
 from topology.adapters.definition_reads import ReadDefinitions
 from topology.definitions.compared_pairs import ComparedPair, pairs_of
 from topology.definitions.ddl_searches import DdlSearch, on_the_way
 from topology.definitions.object_drift import (
     ClusterDrift,
-    ObjectDrift,
     ObjectPair,
     PairDrift,
     PairFacts,
@@ -89,43 +92,10 @@ def compare_pair(
 ) -> PairDrift:
     """Compare one pair of servers whose objects were read."""
     by_name = {each.name: each for each in servers}
-    return _Comparing(pair, by_name[pair.source], by_name[pair.replica], limits).result(
+    others = servers_above(pair, servers)
+    return _Comparing(pair, by_name[pair.source], by_name[pair.replica], others, limits).result(
         readings_max
     )
-
-
-def search_ddl(
-    server: DefinitionServer,
-    wanted: GtidSet,
-    *,
-    held: GtidSet,
-    limits: DdlSearchLimits,
-    tables: frozenset[tuple[str, str]] = frozenset(),
-) -> DdlSearch:
-    """Search transactions of a server for DDL; `held` is what its logs have. Never raises."""
-    if not wanted:
-        return DdlSearch(server.name, wanted)
-    try:
-        require_columns()
-    except UsageProblem as problem:
-        return DdlSearch(server.name, GtidSet(), why_unread=str(problem))
-    return ddl_of(server.target, wanted, held=held, limits=limits, tables=tables)
-
-
-def on_its_way_from(
-    source: DefinitionServer,
-    replica: DefinitionServer,
-    drift: ObjectDrift,
-    *,
-    limits: DdlSearchLimits,
-) -> bool:
-    """Return whether a replica has not executed DDL of a source that concerns an object."""
-    assert source.state is not None
-    assert replica.objects is not None
-    wanted = source.state.gtid_executed - replica.objects.sets.before
-    search = search_ddl(source, wanted, held=source.held, limits=limits)
-    read = [each for each in (drift.source, drift.replica) if each is not None]
-    return bool(on_the_way(wanted, [search]).concerning(drift.key, read))
 
 
 @dataclass(slots=True)
@@ -135,6 +105,7 @@ class _Comparing:
     pair: ComparedPair
     source: DefinitionServer
     replica: DefinitionServer
+    others: OtherServers
     limits: DdlSearchLimits
 
     def result(self, readings_max: int) -> PairDrift:
@@ -212,6 +183,13 @@ class _Comparing:
         )
         return PairFacts(
             way=on_the_way(wanted, searches),
+            from_others=on_the_way_from(
+                self.others,
+                (self.source, self.replica),
+                wanted | (ours.sets.before & theirs.sets.before),
+                lambda server, left: search_ddl(server, left, held=server.held, limits=self.limits),
+            ),
+            unread_above=self.others.unread,
             of_replica=searches[1].within(extra),
             filtered=self._filtered(objects, filters),
             other_sources=others if self.pair.has_channel else (),

@@ -13,7 +13,7 @@ from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
 from repair.content.definition_parts import DefinitionsRead
 from repair.content.row_versions import RowsRead
-from repair.content.side_effects import SideEffects
+from repair.replaced_below import with_replaced_below
 from topology.catalogue.findings import ClusterAudit, Severity, Verdict
 from topology.readings.target import ServerTarget
 
@@ -37,6 +37,7 @@ class Planned:
         left = loud & self.plan.left
         # Findings that were not selected need no steps; new findings come from the plan itself.
         answered = {each.finding_id for each in self.plan.answered}
+        left |= {*self.plan.unreported}
         left |= {
             each.finding_id
             for each in self.plan.afterwards
@@ -68,11 +69,8 @@ def make_plan(
     found = _transactions(read, targets)
     rows = {**found.rows, **_rows(read, targets)}
     evidence = replace(found, events=events.events, rows=rows)
-    evidence = replace(
-        evidence,
-        side_effects=_side_effects(evidence, read, targets),
-        definitions=_definitions(read, say=say),
-    )
+    evidence = _with_side_effects(evidence, read, targets)
+    evidence = replace(evidence, definitions=_definitions(read, say=say))
     try:
         plan = plan_repair(
             read.snapshot,
@@ -85,6 +83,7 @@ def make_plan(
     except UnknownChoice as problem:
         raise UsageProblem(str(problem)) from problem
     unread = tuple(f"finding {each}: {why}" for each, why in sorted(events.unread.items()))
+    plan = with_replaced_below(plan, read.audit, read.snapshot)
     return Planned(plan, read.audit, unread)
 
 
@@ -100,15 +99,16 @@ def _transactions(read: AuditedCluster, targets: Mapping[str, ServerTarget]) -> 
     return replace(found, without_gtid=ahead)
 
 
-def _side_effects(
+def _with_side_effects(
     evidence: LogEvidence, read: AuditedCluster, targets: Mapping[str, ServerTarget]
-) -> Mapping[str, tuple[SideEffects, ...]]:
+) -> LogEvidence:
     """Query the side effects of writing the rows; import the module only if there are rows."""
     if not (evidence.contents or evidence.rows):
-        return {}
+        return evidence
     from repair.adapters.side_effects_there import read_side_effects
 
-    return read_side_effects(evidence, read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
+    effects = read_side_effects(evidence, read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
+    return replace(evidence, side_effects=effects)
 
 
 def _definitions(

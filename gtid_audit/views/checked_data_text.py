@@ -6,13 +6,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from gtid_audit.output import counted
-from gtid_audit.views.report_parts import QUIET, line_of
+from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from gtid_audit.views.report_text import VERDICT_STYLE, show
 from repair.data_check.checked_data import CheckedData, CheckedTableResult
 from topology.catalogue.findings import Verdict
 from topology.documents.document_version import versioned
 
 _ROWS_SHOWN_MAX: Final = 10
+_NOTES_SHOWN_MAX: Final = 10
 
 
 def show_checked_data(found: CheckedData) -> None:
@@ -33,6 +34,15 @@ def show_checked_data(found: CheckedData) -> None:
     for table in found.tables:
         if table.verdict is not Verdict.OK:
             parts += [Text(), *map(line_of, _lines(table, found))]
+    if notes := [each for each in found.tables if each.note and each.verdict is Verdict.OK]:
+        parts += [
+            Text(),
+            *(
+                line_of(f"{each.schema}.{each.table}: {each.note}")
+                for each in notes[:_NOTES_SHOWN_MAX]
+            ),
+            *rest_of(len(notes), _NOTES_SHOWN_MAX, "tables"),
+        ]
     same = sum(each.verdict is Verdict.OK for each in found.tables)
     if same and same < len(found.tables):
         parts += [Text(), Text(f"{counted(same, 'other table')}: all rows are the same", QUIET)]
@@ -58,7 +68,7 @@ def _lines(table: CheckedTableResult, found: CheckedData) -> list[str]:
         lines.append(f"  {table.key} {', '.join(row.key)}: {what}")
     if table.key and table.different > _ROWS_SHOWN_MAX:
         lines.append(f"  … and {table.different - _ROWS_SHOWN_MAX:,} more")
-    return lines + [f"  {each}" for each in table.whys]
+    return lines + [f"  {each}" for each in (*table.whys, table.note) if each]
 
 
 def checked_data_document(found: CheckedData) -> dict[str, Any]:
@@ -86,7 +96,7 @@ def checked_data_document(found: CheckedData) -> dict[str, Any]:
                         for row in each.listed
                         if each.key
                     ],
-                    "reasons": [*each.whys],
+                    "reasons": [one for one in (*each.whys, each.note) if one],
                 }
                 for each in found.tables
             ],

@@ -9,17 +9,20 @@ from pymysql.constants import ER
 from binlog.adapters.server_errors import server_words
 from binlog.quoting import quote_identifier, quote_string
 from gtid import GtidSet
-from repair.data_check.checked_tables import SYSTEM_SCHEMAS, CheckedTable, tables_from
+from repair.data_check.checked_tables import SYSTEM_SCHEMAS, CheckedTable, JsonForm, tables_from
 from repair.data_check.part_queries import SESSION
 from topology.adapters.answers import Row, only_row, rows_of
 from topology.adapters.connection import Connection, connect
 from topology.adapters.status import parse_owned
 from topology.readings.target import ServerTarget
+from topology.readings.version import ServerVersion
 
 _DENIED: Final = frozenset(
     {ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR}
 )
 _SETS: Final = "SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed"
+_VERSION: Final = "SELECT VERSION() AS version"
+_JSON_TABLE: Final = ServerVersion(8, 0, 4)
 _NOT_OURS: Final = ", ".join(map(quote_string, SYSTEM_SCHEMAS))
 # Aliases, because the names of these columns are upper case since 8.0.
 _VIEWS: Final = (
@@ -88,6 +91,12 @@ class CheckedServer:
         """Return which server it is."""
         statement = "SELECT @@GLOBAL.server_uuid AS server_uuid"
         return UUID(str(only_row(self.rows(statement, "server_uuid"), statement)["server_uuid"]))
+
+    def json_form(self) -> JsonForm:
+        """Return what the server shows of a JSON document: JSON_TABLE exists since 8.0.4."""
+        row = only_row(self.rows(_VERSION, "version"), _VERSION)
+        is_old = ServerVersion.parse(str(row["version"])) < _JSON_TABLE
+        return JsonForm.SIZES if is_old else JsonForm.TYPES
 
     def threads_running(self) -> int:
         """Return how many threads of the server are running."""

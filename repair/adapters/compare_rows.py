@@ -11,8 +11,7 @@ How it works
    while a server has more running threads than `threads_running_max`.
 5. A part is recorded as soon as it is compared, so that the next run goes on behind it.
 
-A set is awaited at most `behind_seconds_max`. A replica that is further behind leaves parts
-unsettled, not different.
+A replica that is further behind than `behind_seconds_max` leaves parts unsettled, not different.
 """
 
 import time
@@ -40,6 +39,7 @@ from repair.data_check.checked_tables import (
     SYSTEM_SCHEMAS,
     CheckedTable,
     TablePair,
+    common_form,
     common_key,
     definition_of,
     unlike_columns,
@@ -176,6 +176,7 @@ class _Check:
         self._part_rows = 1_000
         self._not_awaited = {left.name: GtidSet(), right.name: GtidSet()}
         self._table_of = ""  # "table 3 of 20"
+        self._json_form = common_form(left.json_form(), right.json_form())
 
     def run(self, scope: CheckScope, done: Sequence[CheckedPart]) -> list[CheckedTableResult]:
         """Compare the tables of a scope. Raises pymysql.MySQLError: no table could be listed."""
@@ -232,7 +233,8 @@ class _Check:
         )
         if result.unread:
             return
-        pair = TablePair(left, right, common_key(left, right))
+        pair = TablePair(left, right, common_key(left, right), self._json_form)
+        result.note = pair.note
         if pair.key is None and max(left.rows_about, right.rows_about) > _NO_KEY_ROWS_MAX:
             result.unread = (
                 "it has no key by which both servers could read it in parts, and about"
@@ -364,14 +366,14 @@ class _Check:
         if pair.key is None:
             checksum = self._checksum(side, table, pair, bounds)
             return {(): f"{checksum.rows} {checksum.sums}"}
-        query = rows_query(table, pair.key, bounds, pair.left.columns)
+        query = rows_query(table, pair.key, bounds, pair.left.columns, pair.json_form)
         rows = side.rows(query, "row_digest")
         return {key_from(dict(row), pair.key): str(row["row_digest"]) for row in rows}
 
     def _checksum(
         self, side: CheckedServer, table: CheckedTable, pair: TablePair, bounds: PartBounds
     ) -> PartChecksum:
-        query = checksum_query(table, pair.key, bounds, pair.left.columns)
+        query = checksum_query(table, pair.key, bounds, pair.left.columns, pair.json_form)
         return checksum_from(dict(only_row(side.rows(query, "row_count"), query)))
 
     def _wait_while_busy(self) -> None:

@@ -1,7 +1,8 @@
 """Compares the audit after a plan with what the plan announced.
 
 An E4 whose rows the plan wrote alike stays in the logs. It is as announced only if the rows were
-read again, and are equal: the audit itself compares logs.
+read again, and are equal: the audit itself compares logs. What the plan leaves different and no
+audit reports is at least a warning.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,14 @@ from typing import Final
 from repair.applying.written_plan import WrittenPlan
 from repair.content.row_versions import RowsRead
 from repair.plan_parts import about
-from topology.catalogue.findings import ClusterAudit, Finding, Severity, Verdict, verdict_of
+from topology.catalogue.findings import (
+    ClusterAudit,
+    Finding,
+    Severity,
+    Verdict,
+    verdict_of,
+    worst_verdict,
+)
 
 # Of errant, lost and missing transactions each one counts: with one more it is another fault.
 _OF_TRANSACTIONS: Final = "EH"
@@ -39,7 +47,8 @@ def compare_with_plan(
     """
     loud = [each for each in audit.findings if each.severity is not Severity.INFO]
     others = [each for each in loud if not _is_announced(each, plan, rows)]
-    verdict = verdict_of(findings=others, unknown=audit.unknown)
+    left = [Verdict.WARNING] if plan.unreported else []
+    verdict = worst_verdict([verdict_of(findings=others, unknown=audit.unknown), *left])
     parts = [f"the audit afterwards: {audit.verdict.value}"]
     if audit.unknown:
         unread = "; ".join(f"{each.server}, {each.fact}" for each in audit.unknown)
@@ -51,6 +60,7 @@ def compare_with_plan(
         shown = ", ".join(sorted({each.code for each in announced}))
         parts.append(f"the plan announced: {shown}")
     parts += [_of_rows(each, rows[each.id]) for each in loud if each.id in rows]
+    parts += plan.unreported
     return verdict, ". ".join(parts)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gtid import GtidError, GtidSet
+from repair.repair_plan import UNREPORTED
 from repair.scripts.steps import ExpectedChannel, ExpectedState
 
 READABLE_VERSIONS: Final = (2,)
@@ -64,6 +65,11 @@ class WrittenPlan:
     # Announced findings that stay in the logs only: their rows were written alike (E4).
     made_alike: frozenset[str]
     warnings: tuple[str, ...]
+
+    @property
+    def unreported(self) -> tuple[str, ...]:
+        """Return the warnings about what stays different and no later audit reports."""
+        return tuple(each for each in self.warnings if each.startswith(UNREPORTED))
 
     def server(self, name: str) -> PlannedServer:
         """Return a server of the plan."""

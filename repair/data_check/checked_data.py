@@ -58,6 +58,7 @@ class CheckedTableResult:
     whys: list[str] = field(default_factory=list)
     unsettled: int = 0  # parts
     unread: str = ""
+    note: str = ""  # what of its values is not compared
     missing_on: str = ""  # the name of the server that does not have the table
     is_whole: bool = False  # its last part was compared
 

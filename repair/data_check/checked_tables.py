@@ -23,7 +23,7 @@ SYSTEM_SCHEMAS: Final = (
 )  # fmt: skip
 
 # The form in which values are compared (part_queries.py): another one, another number.
-_FORM: Final = 2
+_FORM: Final = 3
 
 _INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _TIMES: Final = frozenset({"date", "datetime", "time", "timestamp", "year"})
@@ -48,6 +48,13 @@ class ValueKind(Enum):
     LARGE = "large"  # the same, of any length: its digest
     RAW = "raw"  # bytes
     APPROXIMATE = "approximate"  # the bits of a FLOAT or DOUBLE
+
+
+class JsonForm(Enum):
+    """What of a JSON document is compared beside its text."""
+
+    TYPES = "types"  # the size of its binary form, and the types of its nodes
+    SIZES = "sizes"  # the size of its binary form
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +189,19 @@ class TablePair:
     left: CheckedTable
     right: CheckedTable
     key: ReadingKey | None  # None: in one part
+    json_form: JsonForm = JsonForm.TYPES
+
+    @property
+    def note(self) -> str:
+        """Return what is not compared of a value; "" if all is."""
+        if self.json_form is JsonForm.TYPES or all(
+            each.data_type != "json" for each in self.left.columns
+        ):
+            return ""
+        return (
+            "JSON: numbers of one text and size but other types (DECIMAL, DOUBLE; INTEGER, UNSIGNED"
+            " INTEGER) count as equal: a server before 8.0.4 does not show the types"
+        )
 
 
 def definition_of(pair: TablePair) -> str:
@@ -194,7 +214,12 @@ def definition_of(pair: TablePair) -> str:
         for table in (pair.left, pair.right)
         for each in table.columns
     ]
-    return hashlib.sha256(repr((_FORM, columns)).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((_FORM, pair.json_form.value, columns)).encode()).hexdigest()[:16]
+
+
+def common_form(left: JsonForm, right: JsonForm) -> JsonForm:
+    """Return the form of JSON that both servers show."""
+    return JsonForm.TYPES if (left, right) == (JsonForm.TYPES, JsonForm.TYPES) else JsonForm.SIZES
 
 
 def common_key(left: CheckedTable, right: CheckedTable) -> ReadingKey | None:

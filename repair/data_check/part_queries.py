@@ -20,10 +20,15 @@ A FLOAT or DOUBLE becomes its 64 bits, which the well-known binary form of a poi
 would lose digits: CAST(x AS CHAR) has at most 22 characters in 9.7, so that 12461 of 62098 values
 were other than in 5.6, and two values could be one text (seen on 9.7.4 and 5.6.24).
 
-The text of a JSON document does not show types: "2020-01-01" may be a DATE, 1.0 a DECIMAL. No
+The text of a JSON document does not show types: "2020-01-01" may be a DATE, 1.5 a DECIMAL. No
 function shows the binary form. So its size is compared as well, of a document that JSON_INSERT has
 made again: updates leave gaps in a stored one. JSON_STORAGE_SIZE() exists since 5.7.22; of an older
 server a table with JSON is not compared.
+
+Sizes may be equal: 12345.25 has 8 bytes as a DECIMAL and as a DOUBLE. So the types of the nodes of
+a document, which JSON_TABLE (8.0.4) lists, are in the text too, as a sum: each member, then each
+cell of an array, has its number. Only types that the text does not show count. If one of the two
+servers is older, they are not compared (`JsonForm.SIZES`), and the answer says so.
 
 The values of a bound are read as text, characters and bytes in hexadecimal, and written as
 literals. A literal of characters has the column's character set, and is compared by the column's
@@ -35,7 +40,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlog.quoting import quote_identifier, quote_number, quote_string
-from repair.data_check.checked_tables import CheckedColumn, CheckedTable, ReadingKey, ValueKind
+from repair.data_check.checked_tables import (
+    CheckedColumn,
+    CheckedTable,
+    JsonForm,
+    ReadingKey,
+    ValueKind,
+)
 
 _DIGITS: Final = 15  # hexadecimal digits: 60 bits, which a sum of 2**60 rows would not overflow
 KEY_PREFIX: Final = "key_"
@@ -51,6 +62,10 @@ KeyValues = tuple[str, ...]
 
 # Times do not depend on the server's zone, and a bound is compared as the characters it has.
 SESSION: Final = "SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION'"
+
+
+# Types of nodes that the text of a document shows.
+_SHOWN_TYPES: Final = "'STRING', 'INTEGER', 'DOUBLE', 'OBJECT', 'ARRAY', 'BOOLEAN', 'NULL'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +100,12 @@ def checksum_query(
     key: ReadingKey | None,
     bounds: PartBounds,
     columns: Sequence[CheckedColumn],
+    json_form: JsonForm,
 ) -> str:
     """Return the query for the checksum of a part, with columns in a common order."""
-    digest = f"SHA2({_row_text(columns)}, 256)"
+    digest = f"SHA2({_row_text(columns, json_form)}, 256)"
     halves = ", ".join(
-        f"COALESCE(SUM(CAST(CONV(SUBSTRING(row_digest, {start}, {_DIGITS}), 16, 10)"
-        f" AS UNSIGNED)), 0) AS sum_{number}"
+        f"COALESCE({_sum_of('row_digest', start)}, 0) AS sum_{number}"
         for number, start in ((1, 1), (2, 1 + _DIGITS))
     )
     return (
@@ -101,12 +116,16 @@ def checksum_query(
 
 
 def rows_query(
-    table: CheckedTable, key: ReadingKey, bounds: PartBounds, columns: Sequence[CheckedColumn]
+    table: CheckedTable,
+    key: ReadingKey,
+    bounds: PartBounds,
+    columns: Sequence[CheckedColumn],
+    json_form: JsonForm,
 ) -> str:
     """Return the query for the key and the digest of each row of a part."""
     order = ", ".join(map(quote_identifier, key.columns))
     return (
-        f"SELECT {_key_texts(table, key)}, SHA2({_row_text(columns)}, 256) AS row_digest"  # noqa: S608 - quoted
+        f"SELECT {_key_texts(table, key)}, SHA2({_row_text(columns, json_form)}, 256) AS row_digest"  # noqa: S608 - quoted
         f" FROM {_from(table, key)}{_where(_range(table, key, bounds))} ORDER BY {order}"
     )
 
@@ -216,17 +235,39 @@ def _key_texts(table: CheckedTable, key: ReadingKey) -> str:
     return ", ".join(texts)
 
 
-def _row_text(columns: Sequence[CheckedColumn]) -> str:
-    values = ", ".join(f"IFNULL({_value(each)}, '-')" for each in columns)
+def _row_text(columns: Sequence[CheckedColumn], json_form: JsonForm) -> str:
+    values = ", ".join(f"IFNULL({_value(each, json_form)}, '-')" for each in columns)
     return f"CONCAT_WS(',', {values})"
 
 
-def _value(column: CheckedColumn) -> str:
+def _sum_of(digest: str, start: int) -> str:
+    """Return the sum of 60 bits of each digest, which are hexadecimal digits from `start` on."""
+    return f"SUM(CAST(CONV(SUBSTRING({digest}, {start}, {_DIGITS}), 16, 10) AS UNSIGNED))"
+
+
+def _document(name: str, json_form: JsonForm) -> str:
+    """Return the text of a JSON document, with its types as far as they are compared."""
+    text = f"CAST({name} AS CHAR CHARACTER SET utf8mb4)"
+    size = f"JSON_STORAGE_SIZE(JSON_INSERT({name}, '$', 1))"  # '$' exists: nothing is inserted
+    parts = [text, f"JSON_TYPE({name})", size]
+    if json_form is JsonForm.TYPES:
+        node = "COALESCE(member, cell)"
+        digest = f"SHA2(CONCAT_WS(' ', member_number, cell_number, JSON_TYPE({node})), 256)"
+        nodes = (
+            f"JSON_TABLE({name}, '$' COLUMNS ("
+            "NESTED PATH '$**.*' COLUMNS (member_number FOR ORDINALITY, member JSON PATH '$'),"
+            " NESTED PATH '$**[*]' COLUMNS (cell_number FOR ORDINALITY, cell JSON PATH '$')))"
+        )
+        where = f"JSON_TYPE({node}) NOT IN ({_SHOWN_TYPES})"
+        types = f"(SELECT {_sum_of(digest, 1)} FROM {nodes} AS nodes WHERE {where})"  # noqa: S608 - quoted
+        parts.append(f"IFNULL({types}, 0)")
+    return f"""CONCAT({", '|', ".join(parts)})"""
+
+
+def _value(column: CheckedColumn, json_form: JsonForm) -> str:
     name = quote_identifier(column.name)
     if column.data_type == "json":
-        text = f"CAST({name} AS CHAR CHARACTER SET utf8mb4)"
-        size = f"JSON_STORAGE_SIZE(JSON_INSERT({name}, '$', 1))"  # '$' exists: nothing is inserted
-        return f"SHA2(CONCAT({text}, '|', JSON_TYPE({name}), '|', {size}), 256)"
+        return f"SHA2({_document(name, json_form)}, 256)"
     if column.kind is ValueKind.LARGE:
         return f"SHA2(CAST({name} AS BINARY), 256)"
     if column.kind is ValueKind.RAW and column.data_type not in ("binary", "varbinary", "bit"):

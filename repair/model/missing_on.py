@@ -1,6 +1,6 @@
 """Servers on which the transactions of a finding are missing, in the order to add them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gtid import GtidSet
 from repair.content.transaction_content import RowState
@@ -72,6 +72,36 @@ def where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
         if all(case.finding.gtid_set <= after[each.name].executed for each in servers):
             return server
     return source
+
+
+def passed_on_by_group(model: Model, names: Iterable[str], gtids: GtidSet) -> str | None:
+    """Return why GTIDs cannot be added on servers above a member of a group; None if they can.
+
+    The model delivers by channels only: the other members would seem not to get what one receives.
+    On a member itself nothing is added at all (invariants.py).
+    """
+    for name in names:
+        if model[name].group_name is not None:
+            continue
+        receiving = below(model, name)
+        for member in (model[each] for each in receiving):
+            others = [
+                each.name
+                for each in model.servers.values()
+                if member.group_name is not None
+                and each.group_name == member.group_name
+                and each.name != member.name
+                and each.name not in receiving
+                and gtids - each.executed
+            ]
+            if others and gtids - member.executed:
+                return (
+                    f"{member.name} receives from {name}, and would pass these transactions on to"
+                    f" {', '.join(others)} as a member of the group {member.group_name}. gtid-audit"
+                    f" does not simulate what a group delivers: do it on {name} by hand, then audit"
+                    " again"
+                )
+    return None
 
 
 def _component(model: Model, name: str, wanted: GtidSet) -> list[ModelServer]:

@@ -154,8 +154,12 @@ def _received_again(case: Case) -> str | None:
             f"the rows of all waiting transactions ({waits}) are already on {name}:"
             f" {_LOST_GTIDS.format(name=name)}"
         )
-    is_logged = set(content.wanted.tsids) <= set(replica.available.tsids)
-    if is_logged or content.state_on(name).state is RowState.AS_BEFORE:
+    logged = replica.available
+    # A first tag begins behind what failed: the same server committed both, in this order.
+    is_logged = {*(case.wanted.tsids or content.wanted.tsids)} <= {*logged.tsids}
+    if (is_logged and {*content.wanted.uuids} <= {*logged.uuids}) or (
+        content.state_on(name).state is RowState.AS_BEFORE
+    ):
         return None
     return (
         f"the binary logs of {name} have no transaction of the same origin yet, and rows are not"

@@ -1,7 +1,9 @@
 """The strategy for rows that differ under one GTID (E4): the source's version, when selected.
 
 No GTID statement helps: the sets are equal. No log shows which version is right. So gtid-audit
-shows both, and plans nothing until the operator has chosen. Steps write only on the replica.
+shows both, and plans nothing until the operator has chosen. Steps write only on the replica: the
+servers below it that may keep the replaced version are found for the whole plan
+(repair/replaced_below.py).
 """
 
 from collections.abc import Iterator
@@ -9,7 +11,6 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from repair.content.row_versions import RowVersions, by_table
 from repair.model.actions import MakeRowsAlike
-from repair.model.replication_model import below
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.row_literals import CannotRender
 from repair.sql.row_sql import member_columns, needs_lenience, redo_row
@@ -120,17 +121,6 @@ def _warnings(case: Case) -> Iterator[str]:
         f" {case.finding.replica} has derived from them since: compare the tables afterwards"
     )
     assert case.replica is not None, "the caller has checked"
-    further = sorted(
-        name
-        for name in below(case.model, case.replica.name)
-        if name != case.finding.source and case.finding.gtid_set & case.snapshot_executed[name]
-    )
-    if further:
-        yield (
-            f"{', '.join(further)} got these transactions through {case.finding.replica} and may"
-            " have the version that is replaced: no step changes it there, and no later audit"
-            f" reports it. Compare these rows on {', '.join(further)} with {case.finding.source}"
-        )
     assert case.source is not None, "the caller has checked"
     executed = case.snapshot_executed
     waiting = executed[case.source.name] - executed[case.replica.name]

@@ -18,7 +18,7 @@ from repair.model.actions import (
     StartChannel,
     StopChannel,
 )
-from repair.model.missing_on import roots
+from repair.model.missing_on import passed_on_by_group, roots
 from repair.model.replication_model import ModelServer, below
 from repair.model.strategy_case import Case, Outcome, Refusal
 from repair.strategies.conflicts import not_to_go_on
@@ -46,6 +46,9 @@ def inject_empty(case: Case) -> Outcome:
     undecided = undecided_default(case, targets)
     if undecided is not None:
         return undecided
+    names = [server.name for server, _ in targets]
+    if (why := passed_on_by_group(case.model, names, case.wanted)) is not None:
+        return Refusal(why)
     most = max((gtids.gtid_count for _, gtids in targets), default=0)
     if most > INJECTED_GTIDS_MAX:
         return Refusal(

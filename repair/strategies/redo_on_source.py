@@ -29,6 +29,7 @@ from repair.model.missing_on import (
     not_all_read,
     other_sources,
     others_left_out,
+    passed_on_by_group,
     where_to_redo,
 )
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
@@ -71,6 +72,8 @@ def redo_on_source(case: Case) -> Outcome:
     if reason:
         return Refusal(reason)
     where = where_to_redo(case, redone)
+    if reason := passed_on_by_group(case.model, [where.name], missing):
+        return Refusal(reason)
     if reason := takes_gtid_with_first_row(content, where.name, redone):
         return Refusal(reason)
     reason = may_be_there(case, content, where) or changed_since(case, content, where)

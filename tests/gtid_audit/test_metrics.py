@@ -25,7 +25,7 @@ from tests.gtid_audit.scraped import scrape, states_of, text_of
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
 from tests.topology.test_runway import CLOSED, source, stopped
 from topology.adapters.inventory.fleet_model import RESERVED_LABELS
-from topology.audit_cluster import defect, not_evaluated
+from topology.audit_cluster import audit_cluster, defect, not_evaluated
 from topology.catalogue.verdict_table import CATALOGUE
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.runway import Need
@@ -384,6 +384,40 @@ def test_two_findings_of_one_place_are_one_series() -> None:
     first = series["gtid_audit_finding_first_seen_timestamp_seconds"][place]
     assert first == twin.first_seen.timestamp()
     assert series["gtid_audit_finding_deadline_timestamp_seconds"] == {place: until.timestamp()}
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_the_channels_of_a_server_that_hangs_are_not_known_rather_than_absent(name: str) -> None:
+    """Also if the source is known by another address, and only its server_uuid shows it."""
+    well = a_cluster(
+        "x",
+        a_server("a", A, f"{A}:1-9", host="a.other"),
+        a_server("b", B, f"{A}:1-9", channels=(a_channel("a", A),)),
+    )
+    series = series_of(audit_cluster(well), well, Policy())
+    labels = ("x", "a", "b", "")
+    assert series["gtid_audit_missing_transactions"] == {labels: 0.0}
+    others = [each for each in well.first if each.name != name]
+    unread = an_unread(name, host=f"{name}.other")
+    hanging = a_cluster("x", *sorted((*others, unread), key=lambda each: each.name))
+    for _ in range(2):  # and again in the next audit
+        series = series_of(audit_cluster(hanging), hanging, Policy(), earlier=series)
+        for metric in ("missing_transactions", "errant_transactions", "hole_transactions"):
+            [(found, value)] = series[f"gtid_audit_{metric}"].items()
+            assert (found, math.isnan(value)) == (labels, True)
+    gone = a_cluster("x", *others)
+    series = series_of(audit_cluster(gone), gone, Policy(), earlier=series)
+    assert series["gtid_audit_missing_transactions"] == {}
+    stopped_for_good = a_cluster(
+        "x", a_server("a", A, f"{A}:1-9"), a_server("b", B, f"{A}:1-9", channels=())
+    )
+    now = series_of(
+        audit_cluster(stopped_for_good),
+        stopped_for_good,
+        Policy(),
+        earlier={"gtid_audit_missing_transactions": {labels: 0.0}},
+    )
+    assert now["gtid_audit_missing_transactions"] == {}
 
 
 def test_series_vanish_with_what_they_are_about() -> None:

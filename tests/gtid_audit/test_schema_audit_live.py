@@ -13,7 +13,7 @@ import pytest
 from compose.native import load
 from compose.native.installation import Clients, Installation
 from compose.native.server import Server
-from compose.native.shapes import Pair, TopologyPlan, follow_by_name, running, wait_for
+from compose.native.shapes import Pair, Topology, TopologyPlan, follow_by_name, running, wait_for
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.tasks.cluster_definitions import look_at_definitions
 from tests.gtid_audit.build import run_cli
@@ -330,3 +330,34 @@ def test_a_pair_under_full_load_gives_no_alarm(pair: Pair, mysql_clients: Client
     for each in found:
         assert (each["verdict"], each["unknown"]) == ("OK", []), each
         assert "S2" not in schema_codes(each)
+
+
+@pytest.mark.slow
+def test_ddl_on_its_way_from_a_third_server_leaves_s2_likely(chain97: Topology) -> None:
+    """c was changed by hand before the DDL arrives, and b waits for the DDL of a."""
+    a, b, c = (chain97[name] for name in ("first", "middle", "last"))
+    a.execute("CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY, v VARCHAR(9))")
+    for server in (b, c):
+        wait_for(server, executed(a))
+    b.execute("STOP REPLICA SQL_THREAD")
+    change = "ALTER TABLE app.t MODIFY v VARCHAR(20)"
+    not_logged(c, change)
+    [found] = of_code(audit(a, b, c), "S2")
+    assert (found["source"], found["replica"]) == (name_of(b), name_of(c))
+    assert found["grade"] == "proved"
+    a.execute(change)
+    [found] = of_code(audit(a, b, c), "S2")
+    assert found["grade"] == "likely"
+    gtid = f"{a.value('@@server_uuid')}:3"
+    assert (
+        f"transaction {gtid} may change it, and is on its way from {name_of(a)}"
+        in (found["explanation"])
+    )
+    [found] = of_code(audit(b, c), "S2")
+    assert (
+        f"did not compare {a.host}:{a.port}, from which transactions can reach"
+        in (found["explanation"])
+    )
+    b.execute("START REPLICA")
+    wait_for(c, executed(a))
+    assert of_code(audit(a, b, c), "S2") == []

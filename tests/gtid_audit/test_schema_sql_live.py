@@ -236,3 +236,25 @@ def test_only_ddl_of_the_kind_is_named(pair97: Pair) -> None:
     by_name = differences(drift(source, replica)[1])
     assert len(by_name["schema app"]["made_by"]) == 1
     assert by_name["table app.t"]["made_by"] == []
+
+
+@pytest.mark.parametrize("option", ["CHARACTER SET utf8mb4", "CHARACTER SET latin1"])
+def test_collations_of_5_6_are_those_on_9_7(pair56: Pair, pair97: Pair, option: str) -> None:
+    """utf8mb4 alone is another collation there; no channel is needed to compare the two."""
+    old, new = pair56.a, pair97.a
+    text = "CHARACTER SET utf8mb4"
+    not_logged(
+        new,
+        "CREATE DATABASE app CHARACTER SET utf8mb4",
+        "CREATE TABLE app.changed (i INT PRIMARY KEY, b INT) CHARACTER SET utf8mb4",
+    )
+    not_logged(
+        old,
+        f"CREATE DATABASE app {option}",
+        f"CREATE TABLE app.made (i INT PRIMARY KEY, a VARCHAR(9) {text}, b VARCHAR(9)) {option}",
+        f"CREATE TABLE app.changed (i INT PRIMARY KEY, a VARCHAR(9) {text}, b INT) {option}",
+        f"CREATE DATABASE own {option}",
+    )
+    assert differences(drift(old, new)[1]).keys() >= {"schema own", "table app.changed"}
+    run_as_shown(old, new)
+    assert differences(drift(old, new)[1]) == {}

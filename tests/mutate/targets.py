@@ -191,9 +191,9 @@ TARGETS: Sequence[Target] = (
             *("topology/definitions/compared_pairs.py", "topology/definitions/ddl_searches.py"),
             *("topology/definitions/object_drift.py", "topology/definitions/pair_drift.py"),
             *("topology/definitions/row_effects.py", "topology/definitions/schema_versions.py"),
-            "topology/definitions/visibility.py",
+            *("topology/definitions/visibility.py", "gtid_audit/tasks/ddl_of_others.py"),
         ),
-        ("tests/topology/test_definition_drift.py",),
+        ("tests/topology/test_definition_drift.py", "tests/gtid_audit/test_ddl_of_others.py"),
     ),
     Target(
         "schema findings",
@@ -377,7 +377,7 @@ TARGETS: Sequence[Target] = (
             *("repair/strategies/conflicts.py", "repair/strategies/data_repair.py"),
             *("repair/doubts/redo_rows.py", "repair/sql/column_type_guards.py"),
             *("repair/choices.py", "repair/audit_after_plan.py", "repair/content/failing_event.py"),
-            "repair/worse_findings.py",
+            *("repair/worse_findings.py", "repair/replaced_below.py"),
             *(
                 "repair/model/invariants.py",
                 "repair/model/emptied_servers.py",
@@ -484,6 +484,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_waiting_ddl.py", "tests/repair/test_doubtful_sources.py"),
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
             *("tests/repair/test_more_written.py", "tests/repair/test_purged_since.py"),
+            *("tests/repair/test_replaced_below.py", "tests/repair/test_above_groups.py"),
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
             *("tests/repair/test_truth_cases.py", "tests/repair/test_start_doubts.py"),
             "tests/repair/test_script_decisions.py",

@@ -177,6 +177,9 @@ def test_an_applier_does_not_go_on_to_what_was_applied_before(
         (unfit, written, "", "a:3-5", ""),  # b logged earlier ones: its history was not set since
         (unfit, written, "a:1-2", "a:3-5", "the binary logs of b have no transaction of the same"),
         (RowsOn(RowState.AS_BEFORE), written, "a:1-2", "a:3-5", ""),
+        (unfit, written, "", "a:3 a:first_tag:1", ""),  # a tag begins behind a:3
+        (unfit, written, "a:1-2", "a:3 a:first_tag:1", "the binary logs of b have no transaction"),
+        (unfit, written, "", "a:3 c:1", "the binary logs of b have no transaction of the same"),
     ):
         stuck = server("b", "a:1-2", channel("a", stuck=True), purged=purged, version=version)
         waiting = a_content(waits, rows=rows, rows_on={"b": state})

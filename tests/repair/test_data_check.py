@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from gtid_audit.views.checked_data_text import checked_data_document
 from repair.adapters.data_check_record import UnreadableRecord, open_record
 from repair.data_check.checked_data import (
     CheckedData,
@@ -17,8 +18,10 @@ from repair.data_check.checked_data import (
 )
 from repair.data_check.checked_tables import (
     CheckedTable,
+    JsonForm,
     TablePair,
     ValueKind,
+    common_form,
     common_key,
     definition_of,
     tables_from,
@@ -137,6 +140,32 @@ def test_another_definition_is_noticed() -> None:
     texts = {definition_of(TablePair(*each, None)) for each in ((one, one), (one, wider))}
     assert len(texts) == 2
     assert definition_of(TablePair(one, one, None)) in texts
+    assert definition_of(TablePair(one, one, None, JsonForm.SIZES)) not in texts
+
+
+def test_what_an_old_server_does_not_show_of_json_is_in_the_answer() -> None:
+    assert common_form(JsonForm.TYPES, JsonForm.TYPES) is JsonForm.TYPES
+    assert common_form(JsonForm.SIZES, JsonForm.TYPES) is JsonForm.SIZES
+    assert common_form(JsonForm.TYPES, JsonForm.SIZES) is JsonForm.SIZES
+    plain, document = table([ID]), table([ID, column("j", "json")])
+    for one, form, is_noted in (
+        (plain, JsonForm.SIZES, False),
+        (document, JsonForm.TYPES, False),
+        (document, JsonForm.SIZES, True),
+    ):
+        result = CheckedTableResult("d", "t", note=TablePair(one, one, None, form).note)
+        result.add(LAST)
+        found = CheckedData("a", "b", [result])
+        assert found.verdict is Verdict.OK
+        [shown] = checked_data_document(found)["tables"]
+        assert [each[:5] for each in shown["reasons"]] == (["JSON:"] if is_noted else [])
+
+
+def test_the_types_of_a_document_are_compared_where_both_servers_show_them() -> None:
+    one = table([column("j", "json")])
+    for form, is_shown in ((JsonForm.TYPES, True), (JsonForm.SIZES, False)):
+        query = checksum_query(one, None, PartBounds(None, None), one.columns, form)
+        assert ("JSON_TABLE(`j`, '$'" in query) is is_shown
 
 
 def test_names_that_differ_in_case_are_two_tables() -> None:
@@ -213,7 +242,7 @@ def test_columns_must_be_the_same() -> None:
 def test_how_a_value_becomes_text(of: dict[str, str], kind: ValueKind, text: str) -> None:
     one = table([of])
     assert one.columns[0].kind is kind
-    query = checksum_query(one, None, PartBounds(None, None), one.columns)
+    query = checksum_query(one, None, PartBounds(None, None), one.columns, JsonForm.SIZES)
     assert f"SHA2(CONCAT_WS(',', IFNULL({text}, '-')), 256) AS row_digest FROM `d`.`t`)" in query
 
 
@@ -221,7 +250,7 @@ def test_a_range_is_compared_column_by_column() -> None:
     one = table([ID, NAME, column("n", "decimal")], *(index("u", c) for c in ("id", "name", "n")))
     key = one.keys[0]
     bounds = PartBounds(("1", "27", "-0.50"), ("2", "C3A9", "7"))
-    query = rows_query(one, key, bounds, one.columns)
+    query = rows_query(one, key, bounds, one.columns, JsonForm.TYPES)
     assert (
         " WHERE `id` >= 1 AND (`id` > 1 OR `id` = 1 AND (`name` > _utf8mb4 x'27' OR"
         " `name` = _utf8mb4 x'27' AND"

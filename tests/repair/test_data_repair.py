@@ -218,21 +218,6 @@ def test_nothing_is_written_ahead_of_what_the_replica_has_not_applied() -> None:
     assert not any("had not applied" in each for each in equal.warnings)
 
 
-@pytest.mark.parametrize(("executed", "is_named"), [("a:1-9", True), ("a:1-6", False)])
-def test_a_server_below_that_has_the_transactions_is_named(
-    executed: str, *, is_named: bool
-) -> None:
-    chain = model(
-        server("a", "a:1-9"),
-        server("b", "a:1-9", channel("a")),
-        server("c", executed, channel("b")),
-    )
-    plan = plan_of(snapshot_of(chain), RowsRead((row((1, 5), (1, 6)),), 0, ()), CHOSEN)
-    assert {step.server for step in plan.steps if step.action == "MakeRowsAlike"} == {"b"}
-    named = [text for text in plan.warnings if "got these transactions through" in text]
-    assert [text.split(" got")[0] for text in named] == ["c"] * is_named
-
-
 def test_in_a_ring_the_source_of_the_rows_is_no_server_to_compare() -> None:
     """It is below the replica as well, and has the version that is written."""
     plan = planned(RowsRead((row((1, 5), (1, 6)),)), CHOSEN)

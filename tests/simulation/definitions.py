@@ -20,7 +20,12 @@ from unittest import mock
 
 from gtid import Gtid as ProductGtid
 from gtid import GtidSet
-from gtid_audit.tasks import cluster_definitions, definition_servers, drift_comparison
+from gtid_audit.tasks import (
+    cluster_definitions,
+    ddl_of_others,
+    definition_servers,
+    drift_comparison,
+)
 from gtid_audit.tasks.definition_servers import DefinitionServer
 from tests.simulation import replication as act
 from tests.simulation.reading import Reading, gtids, members_of, moment
@@ -223,7 +228,7 @@ def definitions_of(
 
     with (
         mock.patch.object(definition_servers, "definition_servers", servers),
-        mock.patch.object(drift_comparison, "ddl_of", ddl_of),
+        mock.patch.object(ddl_of_others, "ddl_of", ddl_of),
         mock.patch.object(drift_comparison, "filters_of", mock.Mock(return_value=ServerFilters())),
         mock.patch.object(drift_comparison, "time", SimpleNamespace(sleep=pause)),
     ):

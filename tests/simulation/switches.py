@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gtid_audit.tasks import definition_servers, drift_comparison
+from gtid_audit.tasks import ddl_of_others, definition_servers, drift_comparison
 from repair.doubts import rows_there, undecided
 from repair.model import emptied_servers, former_history, invariants
 from repair.scripts import channel_procedures
@@ -172,7 +172,7 @@ SWITCHES: dict[str, Switch] = {
         "ours.sets.after",
     ),
     "ddl-of-another-source-is-on-its-way": Switch(
-        drift_comparison.on_its_way_from,
+        ddl_of_others.on_its_way_from,
         "return bool(on_the_way(wanted, [search]).concerning(drift.key, read))",
         "return False",
     ),

@@ -375,6 +375,28 @@ def test_each_benign_cause_takes_the_proof_away() -> None:
         [one] = compared(each, replica=theirs).differences
         assert (one.grade, one.severity) == (Grade.LIKELY, Severity.WARNING)
         assert one.causes
+    others = {
+        "third server": (on_the_way(way, [DdlSearch("c", way, (ddl,))]), True),
+        "other table": (on_the_way(way, [DdlSearch("c", way, (other,))]), False),
+        "not searched": (on_the_way(way, [part]), True),
+    }
+    for each_way, is_doubt in others.values():
+        third = PairFacts(QUIET.way, from_others=(("c", each_way),))
+        [one] = compared(third, replica=theirs).differences
+        assert one.grade is (Grade.LIKELY if is_doubt else Grade.PROVED)
+        assert one.pending == ()  # it stays S2
+        assert (
+            any(
+                "on its way from c" in cause or "on their way from c" in cause
+                for cause in one.causes
+            )
+            is is_doubt
+        )
+        assert one.statements[0].startswith("-- Not now") is is_doubt
+    above = PairFacts(QUIET.way, unread_above=("c:3306",))
+    [one] = compared(above, replica=theirs).differences
+    assert (one.grade, len(one.causes)) == (Grade.LIKELY, 1)
+    assert "did not compare c:3306, from which transactions can reach a or b" in one.causes[0]
     [one] = compared(QUIET, replica=theirs, has_gtids=False).differences
     assert one.grade is Grade.LIKELY
     unrelated = PairFacts(on_the_way(way, [DdlSearch("a", way, (other,))]))
@@ -457,3 +479,33 @@ def test_versions_count_ddl_that_a_server_has_not_executed() -> None:
     assert found.verdict is Verdict.WARNING
     part = DdlSearch("a", GtidSet(), why_unread="purged")
     assert versions_of(facts, [part], newest, unknown=(), read_at=NOW).verdict is Verdict.UNKNOWN
+
+
+def test_a_collation_is_written_where_another_version_has_another_default() -> None:
+    """`DEFAULT CHARSET=utf8mb4` of 5.6 is another collation on 9.7."""
+    text = (
+        "CREATE TABLE `t` (\n  `a` varchar(9) CHARACTER SET utf8mb4 DEFAULT 'CHARACTER SET utf8mb4',\n"
+        "  `b` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL,\n"
+        "  `c` varchar(9) CHARACTER SET latin1 DEFAULT NULL,\n"
+        "  `d` varchar(9) DEFAULT NULL COMMENT ' CHARACTER SET utf8mb4',\n"
+        "  KEY `CHARACTER SET utf8mb4` (`a`)\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4"
+        " COMMENT=' DEFAULT CHARSET=utf8mb4'\n/*!50100 PARTITION BY KEY (a) */"
+    )
+    shown = canonical_definition(ObjectKind.TABLE, text, OLD)
+    written = text.replace(
+        "9) CHARACTER SET utf8mb4 DEFAULT",
+        "9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci DEFAULT",
+    ).replace(
+        "InnoDB DEFAULT CHARSET=utf8mb4",
+        "InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci",
+    )
+    assert shown.create == written
+    assert shown.lines == canonical_definition(ObjectKind.TABLE, written, NEW).lines
+    replica = canonical_definition(ObjectKind.TABLE, text, NEW)
+    changed = changing(KEY, changes_between(shown, replica), shown, replica, event_status="")
+    assert "DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci" in changed[0]
+    assert "`a` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci" in changed[1]
+    schema = ObjectKey(ObjectKind.SCHEMA, "app")
+    create = "CREATE DATABASE `app` /*!40100 DEFAULT CHARACTER SET utf8mb4 */"
+    [made] = creating(schema, canonical_definition(ObjectKind.SCHEMA, create, OLD))
+    assert made == create.replace("utf8mb4 */", "utf8mb4 COLLATE utf8mb4_general_ci */;")

@@ -13,8 +13,9 @@ r"""The text of SHOW CREATE in one form for all versions, in clauses that can be
 2. A column without COLLATE has the collation of its table, if it has no CHARACTER SET either.
    Otherwise it has the default of that character set, which depends on the version (utf8mb4: 5.7
    and 8.0). So the defaults of the server are an input.
-3. `raw` is the clause as the server printed it. SQL is written from `raw`: it is valid on a server
-   of that version.
+3. `raw` is the clause as the server printed it, and `create` all of it. SQL is written from these:
+   it is valid on a server of that version. A collation is added where the server left it out and
+   another version has another default: `DEFAULT CHARSET=utf8mb4` of 5.7 is another one in 8.0.
 
 How it works: SHOW CREATE TABLE separates clauses by `,\n  ` outside quotes, and ends them with
 `\n)`. One regular expression finds these and skips quoted texts (store_create_info,
@@ -34,6 +35,7 @@ from topology.definitions.schema_objects import ObjectKind
 QUOTED: Final = r"'(?:[^'\\]|''|\\.)*'|`(?:[^`]|``)*`"
 _PARTS: Final = re.compile(rf"({QUOTED})", re.DOTALL)
 _SEPARATOR: Final = re.compile(rf"{QUOTED}|(?P<next>,\n  )|(?P<end>\n\))", re.DOTALL)
+_NEXT: Final = ",\n  "
 _NAME: Final = re.compile(r"`((?:[^`]|``)*)`")
 _TEXT_TYPE: Final = re.compile(
     r"\s*(?:(?:tiny|medium|long)?text|(?:var)?char|enum|set)\b", re.IGNORECASE
@@ -41,6 +43,10 @@ _TEXT_TYPE: Final = re.compile(
 _CHARSET: Final = re.compile(r" CHARACTER SET (\w+)", re.IGNORECASE)
 _COLLATE: Final = re.compile(r" COLLATE (\w+)", re.IGNORECASE)
 _TABLE_CHARSET: Final = re.compile(r" DEFAULT CHARSET=(\w+)", re.IGNORECASE)
+# Only utf8mb4 has another default by version: utf8mb4_general_ci; from 8.0.1 utf8mb4_0900_ai_ci.
+_LEFT_OUT: Final = re.compile(
+    r"(?P<words> (?:DEFAULT )?(?:CHARSET=|CHARACTER SET )utf8mb4\b)(?! COLLATE)", re.IGNORECASE
+)
 _TABLE_COLLATE: Final = re.compile(r" COLLATE=(\w+)", re.IGNORECASE)
 _DROPPED: Final = re.compile(
     r" (?:AUTO_INCREMENT=\d+|ROW_FORMAT=\w+|STATS_\w+=\w+|/\*!\d+ *\*/)", re.IGNORECASE
@@ -115,7 +121,7 @@ class CanonicalDefinition:
 
     kind: ObjectKind
     clauses: tuple[Clause, ...]
-    create: str
+    create: str  # with the collations that another version would not take as the default
     collation: str = ""  # of a table: the default of its columns
     # Of a trigger: all triggers of its table, timing and event, in action order. `create` does not
     # have its place; the clauses have FOLLOWS.
@@ -153,6 +159,8 @@ def canonical_definition(
     """
     if kind is ObjectKind.TABLE:
         return _table(create, default_collations)
+    if kind is ObjectKind.SCHEMA:
+        create = _explicit(create, default_collations)
     at = triggers.index(name) if name in triggers else 0
     text = with_order(create, follows=triggers[at - 1] if at else None, precedes=None)
     definer = ""
@@ -206,6 +214,29 @@ def with_order(create: str, *, follows: str | None, precedes: str | None) -> str
     return create
 
 
+def _column(item: str, default_collations: Mapping[str, str]) -> str:
+    """Return a clause with the collation that the server left out, if it is a column of text."""
+    name = _NAME.match(item)
+    if name is None or _TEXT_TYPE.match(item, name.end()) is None:
+        return item
+    at = name.end() + _type_end(item[name.end() :])
+    found = _LEFT_OUT.match(item, at)
+    return (
+        item
+        if found is None
+        else f"{_explicit(item[: found.end()], default_collations)}{item[found.end() :]}"
+    )
+
+
+def _explicit(text: str, default_collations: Mapping[str, str]) -> str:
+    """Write, outside quotes, the collation that another version would not take as the default."""
+    collation = default_collations.get("utf8mb4")
+    if collation is None:
+        return text
+    word = " COLLATE=" if "CHARSET=" in _blanked(text) else " COLLATE "
+    return _outside_quotes(_LEFT_OUT, rf"\g<words>{word}{collation}", text)
+
+
 def _schema(create: str, default_collations: Mapping[str, str]) -> str:
     """Return CREATE DATABASE with its collation, and without the default of 8.0.16 and later."""
     text = _alike(create).replace(_DEFAULT_ENCRYPTION, "")
@@ -220,6 +251,12 @@ def _schema(create: str, default_collations: Mapping[str, str]) -> str:
 
 def _table(create: str, default_collations: Mapping[str, str]) -> CanonicalDefinition:
     items, rest = _items(create)
+    if items:
+        begun, end = create.find(items[0], create.find("(\n  ")), len(create) - len(rest)
+        items = [_column(each, default_collations) for each in items]
+        options, separator, partitions = _before(rest, "PARTITION BY")
+        rest = f"{_explicit(options, default_collations)}{separator}{partitions}"
+        create = f"{create[:begun]}{_NEXT.join(items)}{create[end - 2 : end]}{rest}"
     plain = _blanked(rest)
     charset, collate = _TABLE_CHARSET.search(plain), _TABLE_COLLATE.search(plain)
     collation = _collation_of(

@@ -56,6 +56,10 @@ class PairFacts:
     """What may explain differences of one pair."""
 
     way: OnTheWay
+    # By server: what neither of the two may have executed, and channels can bring from there.
+    from_others: tuple[tuple[str, OnTheWay], ...] = ()
+    # Servers that were not read, and whose transactions can reach one of the two.
+    unread_above: tuple[str, ...] = ()
     # DDL that the replica has executed and the source has not.
     of_replica: tuple[LoggedDdl, ...] = ()
     # Schemas and tables whose changes a filter of the channel leaves out; None: not read.

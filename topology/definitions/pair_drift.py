@@ -9,12 +9,14 @@ and the other may not:
     executed by the source when its reading ended, or in the relay log of the replica, not executed
         by the replica when its reading began;
     executed by the replica when its reading ended, not by the source when its reading began,
-        if a channel can bring it to the source, or the source receives it by another way.
+        if a channel can bring it to the source, or the source receives it by another way;
+    executed by neither of the two, and by a third server from which channels lead to one of them.
 
 If none of these transactions concerns the object (ddl_searches.py), the difference is `proved`: no
 transaction that is on its way removes it. Otherwise it is `likely`, and the text names what
-remains. So one reading is enough, and statements that change a table and change it back between two
-readings cannot deceive it.
+remains. What only a third server has leaves it S2: something was done by hand there that no log has
+(gtid_audit/tasks/ddl_of_others.py). So one reading is enough, and statements that change a table
+and change it back between two readings cannot deceive it.
 
 An object that one side does not show may still be there, if the account cannot see all objects of
 its kind (visibility.py). Then the difference is not reported; the kind is unknown.
@@ -25,7 +27,7 @@ from dataclasses import replace
 from typing import Final
 
 from topology.catalogue.findings import Grade, Severity
-from topology.definitions.canonical import without_generated_key
+from topology.definitions.canonical import CanonicalDefinition, without_generated_key
 from topology.definitions.compared_clauses import ClauseChange, changes_between
 from topology.definitions.ddl_searches import OnTheWay
 from topology.definitions.drift_classes import DriftClass
@@ -261,7 +263,12 @@ class _Comparison:
         }
         is_filtered = key in (self._facts.filtered or frozenset())
         way = self._facts.way
-        causes = tuple(self._causes(classes, pending.values(), is_filtered=is_filtered))
+        others = tuple(self._from_others(named, read))
+        causes = (
+            *self._causes(classes, pending.values(), is_filtered=is_filtered),
+            *others,
+            *self._from_unread(),
+        )
         grade = Grade.LIKELY if causes else Grade.PROVED
         return ObjectDrift(
             key=key,
@@ -272,7 +279,9 @@ class _Comparison:
             grade=grade,
             severity=_severity(grade, rows, is_filtered=is_filtered),
             rows=rows,
-            statements=_for_later(statements) if pending or not way.is_complete else statements,
+            statements=_for_later(statements)
+            if pending or others or not way.is_complete
+            else statements,
             causes=causes,
             pending=tuple(pending.values()),
             made_by=tuple(made_by.values()),
@@ -301,6 +310,29 @@ class _Comparison:
             yield f"transaction {ddl.gtid} may change it, and only one server had executed it"
         if facts.other_sources and classes[0] in _MORE_CLASSES:
             yield f"the replica has other sources: {', '.join(facts.other_sources)}"
+
+    def _from_others(
+        self, named: Iterable[ObjectKey], read: Iterable[CanonicalDefinition]
+    ) -> Iterator[str]:
+        """Yield what neither of the two may have executed, and a third server can bring."""
+        keys, definitions = tuple(named), tuple(read)
+        for server, way in self._facts.from_others:
+            found = {ddl.gtid for key in keys for ddl in way.concerning(key, definitions)}
+            for gtid in sorted(found, key=str):
+                yield f"transaction {gtid} may change it, and is on its way from {server}"
+            if not way.is_complete:
+                yield (
+                    f"transactions on their way from {server} were not all searched"
+                    f" ({way.why_unread}): one may change it"
+                )
+
+    def _from_unread(self) -> Iterator[str]:
+        if above := self._facts.unread_above:
+            names = f"{self._source.server} or {self._replica.server}"
+            yield (
+                f"gtid-audit did not compare {', '.join(above)}, from which transactions can reach"
+                f" {names}: DDL on its way from there may change it"
+            )
 
 
 def _for_later(statements: tuple[str, ...]) -> tuple[str, ...]:

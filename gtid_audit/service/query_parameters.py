@@ -32,11 +32,7 @@ class Parameter:
     is_required: bool = False
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the value.
-
-        It does not say how long a text or a list may be: no client reaches these limits by using
-        names and cursors that it was given.
-        """
+        """Return the JSON Schema of the value."""
         if self.is_number:
             return {
                 "type": "integer",
@@ -47,9 +43,9 @@ class Parameter:
         one: dict[str, Any] = (
             {"type": "string", "enum": list(self.words)}
             if self.words
-            else {"type": "string", "minLength": 1}
+            else {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS_MAX}
         )
-        return {"type": "array", "items": one} if self.is_list else one
+        return {"type": "array", "items": one, "maxItems": VALUES_MAX} if self.is_list else one
 
     def check(self, values: Sequence[str]) -> None:
         """Raise BadParameter unless these are values of this parameter."""

@@ -58,6 +58,8 @@ from topology.readings.snapshot import ClusterSnapshot
 
 EMPTY = "would execute it without that content"
 
+_AGAIN_UNSEEN = "After RESET BINARY LOGS AND GTIDS it may be applied there a second time"
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -192,8 +194,8 @@ def harm(
 
     Data that only a server outside of `seen` has under a GTID is no evidence: each plan says that
     it considers no others. Two servers have made two transactions under that GTID. Nor is what the
-    plan says of replicas outside of `seen`: `goes_on` reaches them without the rows, and what they
-    changed themselves may be overwritten.
+    plan says of replicas outside of `seen`: `goes_on` reaches them without the rows, what they
+    changed themselves may be overwritten, and what a RESET removed from their sets comes again.
     """
     for name, server in after.servers.items():
         was = before[name]
@@ -201,10 +203,13 @@ def harm(
         if gone:
             yield Violation(oracle, codes, f"{name} loses the work of {len(gone)} transactions")
         is_said = any(f"if {name} had " in each and "they come back" in each for each in warnings)
+        is_unseen = name not in seen and any(_AGAIN_UNSEEN in each for each in warnings)
         twice = [
             work
             for work, count in server.works.items()
-            if count > max(1, was.works[work]) and not (is_said and _was_undone(before, was, work))
+            if count > max(1, was.works[work])
+            and not (is_said and _was_undone(before, was, work))
+            and not (is_unseen and _lost_its_gtid(was, work))
         ]
         if twice and not cancel_out(after, server, twice):
             yield Violation(oracle, codes, f"{name} applies {_named(server.applied, twice)} twice")
@@ -246,6 +251,11 @@ def harm(
                 if error == COPY and (name in unread or (seen and name not in seen)):
                     continue  # nothing shows that it has the server_uuid of the one that starts
                 yield Violation(oracle, codes, f"{name}: {channel.name!r} stops: {error}")
+
+
+def _lost_its_gtid(server: Server, work: int) -> bool:
+    """Return whether a server has applied a transaction and no longer has its GTID (a RESET)."""
+    return any(made.work == work and made.gtid not in server.executed for made, _ in server.applied)
 
 
 def _was_undone(before: World, server: Server, work: int) -> bool:
@@ -551,6 +561,11 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
         ):
             continue
         if one.code == "H1" and _was_named_by_a_backlog(truth, without, one):
+            continue
+        if one.code == "A2" and any(
+            f" were compared on {one.replica} " in each and "Then the applier may stop" in each
+            for each in plan.warnings
+        ):
             continue
         if _was_hidden_by_a_loss(audit, again, one):
             continue

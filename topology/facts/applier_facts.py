@@ -56,8 +56,7 @@ from gtid import GtidSet, Tsid
 from topology.facts.applier_workers import (
     SourceLog,
     behind_all_workers,
-    behind_kept,
-    behind_workers,
+    behind_applier,
     commits_in_order,
     has_read_all,
     is_without_work,
@@ -237,9 +236,9 @@ def _passed(
         return (before.gtid_retrieved if still and _has_applied_all(before) else GtidSet()), still
     if is_without_work(before):
         return before.gtid_retrieved, _is_at_end(before, after)
-    behind = behind_workers(before, log.in_order) | behind_kept(before, log)
+    behind = behind_applier(before, log)
     if not is_without_work(after):
-        behind &= behind_workers(after, log.in_order) | behind_kept(after, log)
+        behind &= behind_applier(after, log)
     return before.gtid_retrieved & behind, False
 
 
@@ -274,6 +273,8 @@ def _behind_commits(
     behind = GtidSet.from_intervals(lower)
     if committed - log.purged:
         behind |= log.purged
+    if committed & log.later:
+        behind |= log.executed
     return before.gtid_retrieved & behind
 
 

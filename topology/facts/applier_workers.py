@@ -23,11 +23,16 @@ _HAS_READ_ALL = re.compile("has read all relay log", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SourceLog:
-    """What the log of a channel's source had in the first reading; empty if it was not read."""
+    """What the log of a channel's source had in the first reading; empty if it was not read.
+
+    `later` was not executed then, and was in the last one: in the log it is behind all `executed`.
+    """
 
     in_order: GtidSet = _NOTHING  # logged in ascending GNO order
     out_of_order: GtidSet = _NOTHING  # perhaps logged in another order
     purged: GtidSet = _NOTHING  # was in the log before everything that the log still has
+    executed: GtidSet = _NOTHING
+    later: GtidSet = _NOTHING
 
 
 def is_without_work(channel: ChannelSnapshot) -> bool:
@@ -61,6 +66,15 @@ def commits_in_order(server: ServerSnapshot, channel: ChannelSnapshot | None = N
     return is_single or server.setting("replica_preserve_commit_order") in ("ON", "1")
 
 
+def behind_applier(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
+    """Return what the workers of one reading have passed of what the source's log had first."""
+    return (
+        behind_workers(channel, log.in_order)
+        | behind_kept(channel, log)
+        | behind_later(channel, log)
+    )
+
+
 def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
     """Return what was handed out of `run` and is not held by any worker."""
     reached = [worker.applying or worker.last_applied for worker in channel.workers]
@@ -90,6 +104,21 @@ def behind_kept(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
     busy = [worker.applying for worker in channel.workers if not worker_is_idle(worker)]
     is_behind = bool(busy) and all(gtids and not gtids & log.purged for gtids in busy)
     return log.purged if is_behind else GtidSet()
+
+
+def behind_later(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
+    """Return what the source had executed first, if all busy workers have reached what came later.
+
+    What a session of the source owned then is left out: it may be in the log behind what came
+    later.
+    """
+    busy = [worker for worker in channel.workers if not worker_is_idle(worker)]
+    reached = [
+        bool((worker.applying or worker.last_applied) & log.later)
+        for worker in busy or channel.workers
+    ]
+    is_behind = all(reached) if busy else any(reached)
+    return log.executed if is_behind else GtidSet()
 
 
 def behind_all_workers(readings: tuple[ChannelSnapshot, ...], run: GtidSet) -> GtidSet:

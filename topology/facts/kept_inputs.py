@@ -8,7 +8,7 @@ So a fact is kept together with the objects from which it was made. It holds as 
 is the same object (`is`): that is a sufficient condition, and it costs no comparison of sets.
 
     fact                        made from
-    ApplierFacts of a channel   both readings of the replica, the first one of the source
+    ApplierFacts of a channel   both readings of the replica and of the source
     LostFacts of two servers    the last reading of the origin, the first one of the holder
     EdgeFacts of an edge,       both readings of the replica, of every server whose transactions can
     findings of OF_CHANNELS     reach it over any channel, running or stopped, and of those to which

@@ -25,7 +25,6 @@ from topology.readings.same_ids import accepts_own_server_id
 from topology.readings.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
-    ReadServer,
     ReadTwice,
     ServerSnapshot,
     ThreadState,
@@ -67,23 +66,29 @@ def appliers_of(
 def _applier_facts(
     replica: ReadTwice, source: ReadTwice | None, channel: ChannelSnapshot
 ) -> ApplierFacts:
-    log = SourceLog() if source is None else _log_of(source.first)
+    log = SourceLog() if source is None else _log_of(source)
     return gather_applier_facts(replica.first, replica.last, channel, log)
 
 
-def _log_of(server: ReadServer) -> SourceLog:
+def _log_of(source: ReadTwice) -> SourceLog:
     """Return what a server logged in ascending GNO order, and what perhaps in another order.
 
     In order are its own transactions, and those that its only applier commits in the order in which
     it receives them. The log already has what the server is committing now, so a replica may have
     it.
     """
+    server = source.first
+    of_times = {
+        "purged": server.gtid_purged,
+        "executed": server.gtid_executed,
+        "later": source.last.gtid_executed - server.gtid_executed,
+    }
     made = server.gtid_executed | server.gtid_owned
     channels = server.channels or ()
     if len(channels) == 1 and server.group is None and commits_in_order(server, channels[0]):
-        return SourceLog(made, purged=server.gtid_purged)
+        return SourceLog(made, **of_times)
     own = made.from_uuid(server.server_uuid)
-    return SourceLog(own, made - own, server.gtid_purged)
+    return SourceLog(own, made - own, **of_times)
 
 
 def behind_appliers(

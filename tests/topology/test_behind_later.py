@@ -1,0 +1,101 @@
+"""What an applier has passed, where it is at transactions that its source committed since.
+
+Whatever the source had executed at its first reading is in its log before all of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Grade
+from topology.facts.applier_workers import SourceLog, behind_later
+from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.worker import WorkerSnapshot
+
+IDLE = "Waiting for an event from Coordinator"
+BUSY = "Executing event"
+APPLIES = "Waiting for dependent transaction to commit"
+
+
+def gtids(text: str) -> GtidSet:
+    return GtidSet.parse(text.replace("A:", f"{A}:"))
+
+
+def a_worker(number: int, *, applying: str = "", last: str = "", state: str = "") -> WorkerSnapshot:
+    state = state or (BUSY if applying else IDLE)
+    return WorkerSnapshot(number, gtids(applying), 0, "", state=state, last_applied=gtids(last))
+
+
+@pytest.mark.parametrize(
+    ("workers", "is_behind"),
+    [
+        ((a_worker(1, applying="A:5"), a_worker(2, applying="A:7")), True),
+        ((a_worker(1, applying="A:4"), a_worker(2, applying="A:7")), False),
+        ((a_worker(1, last="A:3", state=BUSY), a_worker(2, applying="A:7")), False),
+        ((a_worker(1, last="A:5", state=BUSY), a_worker(2, applying="A:7")), True),
+        # An idle worker has finished what was handed to it.
+        ((a_worker(1, last="A:3"), a_worker(2, applying="A:7")), True),
+        ((a_worker(1, last="A:3"), a_worker(2, last="A:7")), True),
+        ((a_worker(1, last="A:3"), a_worker(2, last="A:4")), False),
+        ((a_worker(1), a_worker(2)), False),
+        ((), False),
+    ],
+)
+def test_all_busy_workers_are_at_what_came_later(
+    workers: tuple[WorkerSnapshot, ...], *, is_behind: bool
+) -> None:
+    log = SourceLog(executed=gtids("A:1-4"), later=gtids("A:5-9"))
+    behind = behind_later(a_channel("a", A, workers=workers), log)
+    assert behind == (gtids("A:1-4") if is_behind else GtidSet())
+    assert not behind_later(a_channel("a", A, workers=workers), SourceLog())
+
+
+def readings(*, owned: str = "", first: str = "A:1-4", workers: Any = None) -> ClusterSnapshot:
+    """Return a pair whose replica does not have A:4, and whose only worker is at A:5 or A:8."""
+    at = workers or (a_worker(1, applying="A:5"), a_worker(1, last="A:8", state=IDLE))
+    channels = [
+        a_channel(
+            "a",
+            A,
+            gtid_retrieved=gtids(received),
+            workers=(worker,),
+            applier_state=APPLIES,
+        )
+        for received, worker in zip(("A:1-5", "A:1-8"), at, strict=True)
+    ]
+    replica = [a_server("b", B, gtids("A:1-3"), channels=(each,)) for each in channels]
+    source = a_server("a", A, gtids(first), gtid_owned=gtids(owned))
+    made = a_cluster("pair", source, replica[0])
+    first_read = tuple(replace(each, phase=1) for each in (source, replica[0]))
+    last_read = tuple(
+        replace(each, read_started=old.read_started, read_ended=old.read_ended, phase=2)
+        for each, old in zip(
+            (replace(source, gtid_executed=gtids("A:1-9"), gtid_owned=GtidSet()), replica[1]),
+            made.last,
+            strict=True,
+        )
+    )
+    return replace(made, first=first_read, last=last_read)
+
+
+def codes_of_4(snapshot: ClusterSnapshot) -> set[tuple[str, Grade]]:
+    return {
+        (each.code, each.grade)
+        for each in audit_cluster(snapshot).findings
+        if gtids("A:4") & each.gtid_set
+    }
+
+
+def test_what_a_single_worker_passed_is_no_backlog() -> None:
+    assert codes_of_4(readings()) == {("H8", Grade.LIKELY)}
+
+
+def test_what_a_session_of_the_source_owned_may_come_behind() -> None:
+    """It may be in the log behind A:5, so the worker may still get it."""
+    assert "H8" not in {code for code, _ in codes_of_4(readings(owned="A:4", first="A:1-3"))}

@@ -56,7 +56,9 @@ def test_all_busy_workers_are_at_what_came_later(
     assert not behind_later(a_channel("a", A, workers=workers), SourceLog())
 
 
-def readings(*, owned: str = "", first: str = "A:1-4", workers: Any = None) -> ClusterSnapshot:
+def readings(
+    *, owned: str = "", first: str = "A:1-4", has: str = "A:1-3", workers: Any = None
+) -> ClusterSnapshot:
     """Return a pair whose replica does not have A:4, and whose only worker is at A:5 or A:8."""
     at = workers or (a_worker(1, applying="A:5"), a_worker(1, last="A:8", state=IDLE))
     channels = [
@@ -69,7 +71,7 @@ def readings(*, owned: str = "", first: str = "A:1-4", workers: Any = None) -> C
         )
         for received, worker in zip(("A:1-5", "A:1-8"), at, strict=True)
     ]
-    replica = [a_server("b", B, gtids("A:1-3"), channels=(each,)) for each in channels]
+    replica = [a_server("b", B, gtids(has), channels=(each,)) for each in channels]
     source = a_server("a", A, gtids(first), gtid_owned=gtids(owned))
     made = a_cluster("pair", source, replica[0])
     first_read = tuple(replace(each, phase=1) for each in (source, replica[0]))
@@ -99,3 +101,14 @@ def test_what_a_single_worker_passed_is_no_backlog() -> None:
 def test_what_a_session_of_the_source_owned_may_come_behind() -> None:
     """It may be in the log behind A:5, so the worker may still get it."""
     assert "H8" not in {code for code, _ in codes_of_4(readings(owned="A:4", first="A:1-3"))}
+
+
+def test_what_was_being_committed_may_be_in_the_log_before_what_was_executed() -> None:
+    """A:2 has its place in the log before A:3 and A:4, of which clients already see the commits."""
+    snapshot = readings(
+        owned="A:2",
+        first="A:1:3-4",
+        has="A:1",
+        workers=(a_worker(1, applying="A:2"), a_worker(1, applying="A:2")),
+    )
+    assert "H8" not in {code for code, _ in codes_of_4(snapshot)}

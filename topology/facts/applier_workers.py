@@ -25,7 +25,8 @@ _HAS_READ_ALL = re.compile("has read all relay log", re.IGNORECASE)
 class SourceLog:
     """What the log of a channel's source had in the first reading; empty if it was not read.
 
-    `later` was not executed then, and was in the last one: in the log it is behind all `executed`.
+    `later` was neither executed nor being committed then, and was executed in the last one: in the
+    log it is behind all `executed`.
     """
 
     in_order: GtidSet = _NOTHING  # logged in ascending GNO order
@@ -109,8 +110,8 @@ def behind_kept(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
 def behind_later(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
     """Return what the source had executed first, if all busy workers have reached what came later.
 
-    What a session of the source owned then is left out: it may be in the log behind what came
-    later.
+    What the source was committing then is in neither: it may be in the log behind what came later,
+    or before what was executed.
     """
     busy = [worker for worker in channel.workers if not worker_is_idle(worker)]
     reached = [

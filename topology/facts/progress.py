@@ -81,7 +81,8 @@ def _log_of(source: ReadTwice) -> SourceLog:
     of_times = {
         "purged": server.gtid_purged,
         "executed": server.gtid_executed,
-        "later": source.last.gtid_executed - server.gtid_executed,
+        # What was being committed may be in the log already, before what was executed.
+        "later": source.last.gtid_executed - server.gtid_executed - server.gtid_owned,
     }
     made = server.gtid_executed | server.gtid_owned
     channels = server.channels or ()

@@ -32,7 +32,11 @@ class Parameter:
     is_required: bool = False
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the value."""
+        """Return the JSON Schema of the value.
+
+        It does not say how long a text may be: no client reaches that limit by using names and
+        cursors that it was given.
+        """
         if self.is_number:
             return {
                 "type": "integer",
@@ -43,7 +47,7 @@ class Parameter:
         one: dict[str, Any] = (
             {"type": "string", "enum": list(self.words)}
             if self.words
-            else {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS_MAX}
+            else {"type": "string", "minLength": 1}
         )
         return {"type": "array", "items": one, "maxItems": VALUES_MAX} if self.is_list else one
 

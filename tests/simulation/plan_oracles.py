@@ -898,7 +898,8 @@ def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name
     first. A finding is answered as a whole, and a hole keeps what follows it from being answered.
     So does a thread that stops meanwhile, with the plan and without it, on any server. The same
     goes for what was a backlog then (T1 to T3) and was passed since, and for contents that only the
-    later audit could compare (E4).
+    later audit could compare (E4). And for what proved that a GTID was set by hand (H7): once a
+    higher one arrives on its origin, nothing shows that the origin has not reached it.
     """
     then = {each.name: each.gtid_executed or GtidSet() for each in truth.snapshot.first}
     _, without = look_again(truth, truth.rested, compares=True)
@@ -907,6 +908,10 @@ def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name
     stopped = {one.id for one in audit.findings if one.code in ("A1", "A2", "A3", "A4")}
     compared = {one.id for one in audit.findings if one.code == "E4" and one.replica == name}
     if ((stopped | compared) & there.keys()) - had.keys():
+        return True
+    proved = {one.id for one in first.findings if one.code == "H7" and one.grade is Grade.PROVED}
+    likely = {one.id for one in without.findings if one.grade is Grade.LIKELY}
+    if any(one.source == name and one.id in proved & likely for one in above_info(audit)):
         return True
     backlog = GtidSet.union_of(
         one.gtid_set for one in first.findings if one.code[0] == "T" and one.replica == name

@@ -15,11 +15,14 @@ has since deleted. And the source's log must show how its rows came to be as the
 (repair/adapters/states_on_servers.py): they may have been changed there without a log.
 """
 
+from collections.abc import Iterator
+
 from gtid import GNO_END, GtidSet
 from repair.content.transaction_content import RowsOn, RowState
 from repair.model.holes import depends_on_a_hole
-from repair.model.replication_model import below
+from repair.model.replication_model import ModelChannel, ModelServer, below
 from repair.model.strategy_case import Case
+from topology.catalogue.findings import Grade
 from topology.readings.transaction_class import ContentClass
 from topology.rules.passed import IS_BEHIND
 
@@ -106,6 +109,25 @@ def _is_there(case: Case, on: RowsOn) -> bool:
         return on.state is RowState.AS_AFTER
     has_them = case.wanted <= case.snapshot_executed[case.source.name]
     return has_them and not any(each.is_stuck for each in case.source.channels)
+
+
+def gaps_may_come_back(
+    case: Case, replica: ModelServer, channel: ModelChannel, arriving: GtidSet
+) -> Iterator[str]:
+    """Yield the effect of a reset on rows that are not present, if it may be the cause of a gap.
+
+    A channel with a file position goes past them as well (H1), and auto-position then fetches them.
+    Only if that position is proved to be the cause was there no reset.
+    """
+    if case.finding.code == "H1" and case.finding.grade is Grade.PROVED:
+        return
+    contents = (case.content, *(content for _, content in case.beside))
+    data = GtidSet.union_of(each.of_class(ContentClass.DATA) for each in contents if each)
+    gaps = (channel.passed | channel.bypassed) - replica.executed
+    if case.finding.code in ("H1", "H8"):
+        gaps |= arriving
+    if changing := data & gaps:
+        yield may_come_back(replica.name, changing, "fetched")
 
 
 def may_come_back(name: str, gtids: GtidSet, done: str) -> str:

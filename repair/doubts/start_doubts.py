@@ -58,7 +58,7 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
     doubts = (
         emptied_above(case, replica, channel),
         _may_be_passed_beside(case, replica, channel),
-        _skips_beside(case, replica, channel),
+        skips_beside(case, replica, channel),
     )
     yield from filter(None, doubts)
     if replica.torn_below:
@@ -107,7 +107,7 @@ def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChanne
     )
 
 
-def _skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+def skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
     """Return that a server upstream on another channel skips what this one would deliver late."""
     model = case.model
     sources = {each.source for each in replica.channels if each.name != channel.name}

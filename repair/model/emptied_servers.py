@@ -8,11 +8,15 @@ so nothing is planned for either.
 A source without channels is recognized by its replicas, which have GTIDs of its server_uuid. If a
 client wrote on it now, its next commits would take GTIDs that the replicas have. The script that
 holds the whole set would then refuse to run.
+
+An empty transaction has the same effect on that script. It is refused as well if the channel is on
+but has no connection: it waits for its source, or the source is about to refuse it. Such a channel
+has fetched nothing since, and the script is still the only place that has the whole set.
 """
 
 from collections.abc import Iterator
 
-from repair.model.actions import Action, AutoPositionOn, StartChannel
+from repair.model.actions import Action, AppendPurged, AutoPositionOn, InjectEmpty, StartChannel
 from repair.model.replication_model import Model, ModelServer
 from topology.readings.dialect import dialect_of
 
@@ -29,6 +33,13 @@ def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -
             " reset_and_purge script stopped there, run that script again: it has the whole set."
             " If the channel were started now, it would apply the whole history again. Start a"
             " new, empty replica by hand"
+        )
+    elif isinstance(action, InjectEmpty | AppendPurged) and _waits_for_a_source(server, before):
+        yield (
+            f"gtid_executed of {server.name} is empty, and a channel of it is not connected: if a"
+            " reset_and_purge script stopped there, stop the channel and run that script again: it"
+            " has the whole set, and refuses to run behind an empty transaction. When the channel"
+            " connects, it applies the whole history again"
         )
     if holders := _have_its_gtids(server, before):
         yield (
@@ -55,6 +66,13 @@ def _have_its_gtids(server: ModelServer, model: Model) -> list[str]:
         for other in model.servers.values()
         if other.executed.from_uuid(server.server_uuid)
     ]
+
+
+def _waits_for_a_source(server: ModelServer, model: Model) -> bool:
+    """Return whether a replica has executed nothing and cannot have been sent anything since."""
+    return not server.executed and any(
+        not channel.is_connected and channel.source in model.servers for channel in server.channels
+    )
 
 
 def is_emptied(server: ModelServer, model: Model) -> bool:

@@ -6,14 +6,13 @@
    are never planned: rows that are already there would be written a second time.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
 from repair.content.failing_event import FailingEvent
 from repair.doubts.compared_rows import compared_waiting, rows_of
 from repair.doubts.doubtful_sources import may_ask_a_copy
-from repair.doubts.rows_there import may_come_back
+from repair.doubts.rows_there import gaps_may_come_back
 from repair.doubts.start_doubts import as_warning
 from repair.doubts.switch_doubts import not_to_be_switched
 from repair.model.actions import AutoPositionOn, InjectEmpty
@@ -23,7 +22,6 @@ from repair.model.semi_sync import until_committed
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.strategies.fetched_conflicts import Fetch, compared_fetched, conflict_of, never_fetched
 from repair.strategies.starting import misfit_of_waiting
-from topology.readings.transaction_class import ContentClass
 
 
 def refetch(case: Case) -> Outcome:
@@ -78,7 +76,8 @@ def _if_rows_fit(fetch: Fetch) -> Outcome:
         rows=rows_of(compared),
         compared_at=case.was_there(fetch.replica.name) if compared else None,
     )
-    return Proposal((switch,), (*_may_come_back(fetch), *may_be_a_copy))
+    come_back = gaps_may_come_back(case, fetch.replica, fetch.channel, fetch.arriving)
+    return Proposal((switch,), (*come_back, *may_be_a_copy))
 
 
 def _if_waiting_fits(fetch: Fetch) -> Outcome:
@@ -115,14 +114,6 @@ def _past_the_event(fetch: Fetch, event: FailingEvent, warnings: tuple[str, ...]
             ),
         ),
     )
-
-
-def _may_come_back(fetch: Fetch) -> Iterator[str]:
-    """Yield the effect of a reset on rows that are not present, if it may be the cause (H8)."""
-    content = fetch.case.content
-    changing = content.of_class(ContentClass.DATA) & fetch.arriving if content else None
-    if fetch.case.finding.code == "H8" and changing:
-        yield may_come_back(fetch.replica.name, changing, "fetched")
 
 
 def _coming(

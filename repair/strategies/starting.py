@@ -41,6 +41,7 @@ from repair.doubts.start_doubts import (
     as_warning,
     came_beside,
     doubts_of_start,
+    skips_beside,
     stops_by_wish,
     waiting_ddl,
     warnings_of_start,
@@ -256,6 +257,10 @@ def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str 
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
     reasons = [_behind_a_hole(case, action) or unread_beside_own_work(case, action)]
+    replica = case.model[action.server]
+    channel = replica.channel(action.channel)
+    if channel is not None and not channel.running:
+        reasons.append(skips_beside(case, replica, channel))
     if (unknown := unknown_source(case, action)) is not None:
         reasons.append(unknown)
     elif question is not None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from repair import LogEvidence, Plan, plan_repair
 from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
 from repair.model.replication_model import Model
@@ -160,3 +162,28 @@ def test_no_empty_transaction_where_no_binary_log_would_hold_it_for_the_replicas
         audit = replace(audit_cluster(snapshot), findings=(errant,))
         plan = plan_repair(snapshot, audit, evidence=evidence_of(audit))
         assert actions(plan) == steps, has_log
+
+
+@pytest.mark.parametrize(
+    ("grade", "passed", "told"),
+    [
+        (Grade.LIKELY, (), "4-6"),
+        (Grade.LIKELY, (PASSED,), "4-6:8"),
+        (Grade.PROVED, (), ""),  # a file position is the one cause that is left
+    ],
+)
+def test_rows_behind_a_file_position_may_have_been_deleted_since_a_reset(
+    grade: Grade, passed: tuple[Finding, ...], told: str
+) -> None:
+    found = replace(PASSED_BY, grade=grade)
+    plan = planned(two_holes() if passed else one_hole(), found, *passed, rows_on=FITS)
+    assert actions(plan) == ["b AutoPositionOn"]
+    said = [each for each in plan.warnings if "if b had" in each and "they come back" in each]
+    assert len(said) == bool(told)
+    assert all(f":{told} before" in each for each in said)
+
+
+def one_hole() -> Model:
+    """The channel of b is behind a:4-6 in the log of a."""
+    behind = channel("a", auto=False, bypassed="a:4-6")
+    return model(server("a", "a:1-7", channel("b")), server("b", "a:1-3 a:7", behind))

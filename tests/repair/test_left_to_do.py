@@ -8,6 +8,7 @@ import pytest
 from gtid import GtidSet
 from repair.model.actions import (
     Action,
+    AppendPurged,
     AutoPositionOn,
     InjectEmpty,
     RedoTransactions,
@@ -183,6 +184,32 @@ def test_nothing_is_declared_on_a_source_in_the_middle_of_its_reset(
     refused = list(nothing_on_an_emptied_server(before, simulate(before, action), action))
     assert bool(refused) is is_refused
     assert not refused or "b has transactions of it: if a reset_and_purge script" in refused[0]
+
+
+@pytest.mark.parametrize(
+    ("executed", "facts", "is_refused"),
+    [
+        ("", {}, True),  # its receiver is on, and has no connection
+        ("", {"is_connected": True}, False),
+        ("a:1", {}, False),
+        ("", {"source": "x"}, False),
+        ("", {"source": None}, False),
+    ],
+)
+@pytest.mark.parametrize("declaring", [InjectEmpty, AppendPurged])
+def test_nothing_is_declared_on_an_emptied_replica_before_it_is_connected(
+    executed: str,
+    facts: dict[str, Any],
+    declaring: type[InjectEmpty | AppendPurged],
+    *,
+    is_refused: bool,
+) -> None:
+    """The script of a `reset_and_purge` that stopped there would refuse to run again."""
+    before = pair(executed, **facts)
+    action = declaring("b", gtids("a:2"))
+    refused = list(nothing_on_an_emptied_server(before, simulate(before, action), action))
+    assert bool(refused) is is_refused
+    assert all("a channel of it is not connected" in each for each in refused)
 
 
 def test_no_channel_is_started_from_a_server_that_was_emptied() -> None:

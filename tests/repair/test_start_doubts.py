@@ -17,9 +17,10 @@ from repair.doubts.start_doubts import (
     warnings_of_start,
     would_not_connect,
 )
-from repair.model.actions import StartChannel
+from repair.model.actions import AutoPositionOn, StartChannel
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case
+from repair.strategies.starting import misfit_of_waiting
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding
 from topology.readings.transaction_class import ContentClass
@@ -290,3 +291,24 @@ def test_only_ddl_of_the_channel_itself_waits_on_it() -> None:
     assert waiting_ddl(case, "b", "o") == ""
     rows = replace(case, arrivals={("b", ""): a_content("a:3")})
     assert waiting_ddl(rows, "b", "") == ""
+
+
+@pytest.mark.parametrize(
+    ("runs", "skips", "is_told"),
+    [(False, True, True), (False, False, False), (True, True, False)],
+)
+def test_a_stopped_channel_is_not_switched_beside_one_whose_source_skips_the_next(
+    *, runs: bool, skips: bool, is_told: bool
+) -> None:
+    """It would deliver behind later transactions what that source skips."""
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "a:1-3", channel("a")),
+        replace(server("c", "a:1-3", channel("a")), skips_next=skips),
+        server(
+            "d", "a:1-3", channel("b", auto=False, runs=runs, name="from_b"), channel("c", name="c")
+        ),
+    )
+    case = a_case(servers, a_finding("C3", "", source="b", replica="d", channel="from_b"))
+    why = misfit_of_waiting(case, AutoPositionOn("d", "from_b", filled=gtids("")))
+    assert ("skips the next one" in (why or "")) is is_told

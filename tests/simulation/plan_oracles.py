@@ -582,11 +582,10 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             or _has_work_of_unseen(truth, after, one)
         ):
             continue
-        if any(
-            (other.code, other.replica) == ("A5", one.replica) and one.gtid_set <= other.gtid_set
-            for other in (audit.findings if one.code == "A5" else ())
-        ):
-            continue  # by the plan another channel has the same transaction, and waits as well
+        if _waits_with_another_channel(audit, after, one):
+            continue
+        if _was_left_out_as_told(plan, one) or _was_started_at_a_copy(truth, one):
+            continue
         if one.id not in known:
             text = f"afterwards: {one.code} {one.source}->{one.replica}, not announced"
             yield Violation("plan", one.code, text)
@@ -651,6 +650,62 @@ def _was_named_by_a_backlog(truth: Truth, without: ClusterAudit, one: Finding) -
     )
 
 
+def _waits_with_another_channel(audit: ClusterAudit, after: World, one: Finding) -> bool:
+    """Return whether a channel waits for what another one of its server applies and a lock holds.
+
+    The plan brings it there as well. On a server its worker then waits for the GTID (A5, seen on
+    9.7.4); a simulated one has not begun it, and its coordinator waits (A8).
+    """
+    held = GtidSet.union_of(
+        each.gtid_set for each in audit.findings if (each.code, each.replica) == ("A5", one.replica)
+    )
+    if one.code == "A5":
+        return bool(held) and one.gtid_set <= held
+    if one.code != "A8" or one.replica is None:
+        return False
+    server = after[one.replica]
+    return any(
+        channel.name == one.channel
+        and not channel.working
+        and (following := channel.relay[channel.relay_at :])
+        and following[0].transaction.gtid in server.owned
+        and gtids([following[0].transaction.gtid]) <= held & one.gtid_set
+        for channel in server.channels
+    )
+
+
+def _was_left_out_as_told(plan: Plan, one: Finding) -> bool:
+    """Return whether an applier that ignores errors left out what its rows or tables do not fit.
+
+    The plan says that these were not compared, and that the applier may stop there; and the audit
+    that it does not stop (C15). A statement whose error 5.6 ignores leaves no GTID behind (H8).
+    """
+    ignores = any(each.code == "C15" and each.about == one.replica for each in plan.afterwards)
+    return (one.code, one.grade) == ("H8", Grade.LIKELY) and any(
+        f" were compared on {one.replica} " in each and "Then the applier may stop" in each
+        for each in plan.warnings
+        if ignores
+    )
+
+
+def _was_started_at_a_copy(truth: Truth, one: Finding) -> bool:
+    """Return whether a channel leads to an unseen copy of what counts as its source.
+
+    Both have one server_uuid. Only the address of the channel differs from that at which the source
+    was read, and servers have several. The finding names such a copy among its causes.
+    """
+    if one.code not in ("E3", "E6") or "under the same server_uuid" not in one.explanation:
+        return False
+    replica, source = truth.world[one.replica or ""], truth.world[one.source or ""]
+    froms = [truth.world[each.source] for each in replica.channels]
+    return any(
+        each.uuid == source.uuid
+        and each.name not in truth.reading.visible
+        and one.gtid_set <= gtids(truth.rested[each.name].executed)
+        for each in froms
+    )
+
+
 def _is_a_known_loss(audit: ClusterAudit, one: Finding) -> bool:
     """Return whether a server lost what the audit reported, and a further one holds it by now."""
     return one.code in ("E3", "E6", "H7") and any(
@@ -664,11 +719,20 @@ def _is_the_same_loss(without: ClusterAudit, one: Finding) -> bool:
 
     E3 and E6, both likely, leave the same causes: which of the two it is depends on what else its
     holders have received. Both name a session elsewhere (H7), which a log may prove later. H1 is H8
-    once the channel has auto-position on.
+    once the channel has auto-position on. What E1 says that a session set by hand is a part of H7
+    as soon as H7 has others too.
     """
+    by_hand = GtidSet.union_of(
+        each.gtid_set
+        for each in without.findings
+        if each.code in ("E1", "E2")
+        and each.replica == one.replica
+        and "a session set gtid_next by hand" in each.explanation
+        and one.code == "H7"
+    )
     pairs = ({"E3", "E6"}, {"H1", "H8"}, {"E3", "H7"}, {"E6", "H7"})
     return (one.grade is Grade.LIKELY or one.code == "H7") and any(
-        each.grade is Grade.LIKELY and one.gtid_set <= each.gtid_set
+        each.grade is Grade.LIKELY and one.gtid_set - by_hand <= each.gtid_set
         for each in without.findings
         if {each.code, one.code} in pairs
         and (each.source, each.replica) == (one.source, one.replica)
@@ -899,7 +963,8 @@ def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name
     first. A finding is answered as a whole, and a hole keeps what follows it from being answered.
     So does a thread that stops meanwhile, with the plan and without it, on any server. The same
     goes for what was a backlog then (T1 to T3) and was passed since, and for contents that only the
-    later audit could compare (E4).
+    later audit could compare (E4). And for what proved that a GTID was set by hand (H7): once a
+    higher one arrives on its origin, nothing shows that the origin has not reached it.
     """
     then = {each.name: each.gtid_executed or GtidSet() for each in truth.snapshot.first}
     _, without = look_again(truth, truth.rested, compares=True)
@@ -908,6 +973,10 @@ def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name
     stopped = {one.id for one in audit.findings if one.code in ("A1", "A2", "A3", "A4")}
     compared = {one.id for one in audit.findings if one.code == "E4" and one.replica == name}
     if ((stopped | compared) & there.keys()) - had.keys():
+        return True
+    proved = {one.id for one in first.findings if one.code == "H7" and one.grade is Grade.PROVED}
+    likely = {one.id for one in without.findings if one.grade is Grade.LIKELY}
+    if any(one.source == name and one.id in proved & likely for one in above_info(audit)):
         return True
     backlog = GtidSet.union_of(
         one.gtid_set for one in first.findings if one.code[0] == "T" and one.replica == name

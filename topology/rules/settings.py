@@ -36,7 +36,10 @@ _COUNTER: Final = "sql_replica_skip_counter"
 
 # Each setting, and its effect unless the value is harmless: see notable_settings.py.
 _SKIPS: Final = {
-    "replica_skip_errors": "the applier ignores these errors and does not apply the change",
+    "replica_skip_errors": (
+        "the applier ignores these errors and does not apply the change (5.6 also leaves out the"
+        " GTID of a DDL statement, see H8)"
+    ),
     "replica_exec_mode": "the applier ignores duplicate keys and missing rows",
     "replica_type_conversions": (
         "the applier converts values that do not fit, and loses a part of them"

@@ -35,6 +35,7 @@ from topology.catalogue.findings import Finding
 from topology.facts.graph import Edge, Graph, build_graph
 from topology.facts.memberships import group_uuids
 from topology.facts.reset_signs import has_earlier
+from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 # What is extra on the replica, what is missing on it, and where the applier stopped.
@@ -42,6 +43,7 @@ EXTRA = ("E1", "E2", "E3", "E6", "H7", "J3")
 HOLES = ("H1", "H3", "H4", "H5", "H8", "P1")
 MISSING = (*HOLES, "C3")
 STOPPED = ("A2", "A3")
+_SKIPPING = frozenset({"replica_skip_errors", "replica_exec_mode"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class ContentQuestion:
     # What receiving servers committed, and the source still has in its log.
     beside: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     # What receiving servers have and the source's side does not: it may have changed the same rows.
+    # If the source's side skips errors (C15), also what they committed and it has in its log.
     own: tuple[tuple[str, GtidSet], ...] = ()
 
     def arrives_in_order(self, logged_before: GtidSet) -> bool:
@@ -158,8 +161,11 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
         for name in receivers
     )
     own = {name: _own_work(servers[name], given[name], known) for name in receivers}
-    committed = (_committed(servers[name]) for name in receivers if name != source)
-    beside = available(servers[source]) & GtidSet.union_of(committed)
+    committed = {name: _committed(servers[name]) for name in receivers if name != source}
+    beside = available(servers[source]) & GtidSet.union_of(committed.values())
+    if any(_skips_errors(servers[name]) for name in (source, *side)):
+        # There a change to one row on both sides did not stop the applier.
+        own |= {name: own[name] | (gtids & beside) for name, gtids in committed.items()}
     if not wanted:
         return None
     if is_in_order and edge.channel.filters:
@@ -177,6 +183,11 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
         beside,
         tuple((name, gtids) for name, gtids in own.items() if gtids),
     )
+
+
+def _skips_errors(server: ServerSnapshot) -> bool:
+    """Return whether an applier continues where a row is not as the event expects it (C15)."""
+    return not _SKIPPING.isdisjoint(notable_values(server.notable_settings))
 
 
 def _own_work(server: ServerSnapshot, there: GtidSet, known: _Servers) -> GtidSet:

@@ -88,3 +88,28 @@ def test_what_another_source_sent_is_not_the_receivers_own() -> None:
         server("c", "a:1-2 b:1-5 d:1", channel("a", name="x", runs=False), channel("b", name="y")),
     )
     assert arrivals(snapshot_of(servers))["c", "x"].own == (("c", gtids("d:1")),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "own"),
+    [
+        ("", ""),
+        ("replica_type_conversions=ALL_LOSSY", ""),
+        ("replica_exec_mode=IDEMPOTENT", "b:1-3"),
+        ("replica_skip_errors=1062", "b:1-3"),
+    ],
+)
+def test_behind_a_source_that_skips_errors_its_log_is_no_order(settings: str, own: str) -> None:
+    """There b:1-3 did not stop the applier, although they may have changed the rows of a:1-2."""
+    both = model(
+        server("a", "a:1-2 b:1-3", channel("b")),
+        server("b", "b:1-3", channel("a", runs=False)),
+    )
+    snapshot = snapshot_of(both)
+    last = tuple(
+        replace(each, notable_settings=settings) if each.name == "a" else each
+        for each in snapshot.last
+    )
+    question = arrivals(replace(snapshot, last=last))["b", ""]
+    assert question.wanted == gtids("a:1-2")
+    assert question.own == ((("b", gtids(own)),) if own else ())

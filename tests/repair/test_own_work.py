@@ -107,7 +107,7 @@ def test_behind_a_source_that_skips_errors_its_log_is_no_order(settings: str, ow
     )
     snapshot = snapshot_of(both)
     last = tuple(
-        replace(each, notable_settings=settings) if each.name == "a" else each
+        replace(each, settings=None, notable_settings=settings) if each.name == "a" else each
         for each in snapshot.last
     )
     question = arrivals(replace(snapshot, last=last))["b", ""]

@@ -273,8 +273,6 @@ def _behind_commits(
     behind = GtidSet.from_intervals(lower)
     if committed - log.purged:
         behind |= log.purged
-    if committed & log.later:
-        behind |= log.executed
     return before.gtid_retrieved & behind
 
 

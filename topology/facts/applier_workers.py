@@ -25,15 +25,13 @@ _HAS_READ_ALL = re.compile("has read all relay log", re.IGNORECASE)
 class SourceLog:
     """What the log of a channel's source had in the first reading; empty if it was not read.
 
-    `later` was neither executed nor being committed then, and was executed in the last one: in the
-    log it is behind all `executed`.
+    `in_order` also has what the source itself committed since. A worker that is there has passed
+    what the source committed before.
     """
 
     in_order: GtidSet = _NOTHING  # logged in ascending GNO order
     out_of_order: GtidSet = _NOTHING  # perhaps logged in another order
     purged: GtidSet = _NOTHING  # was in the log before everything that the log still has
-    executed: GtidSet = _NOTHING
-    later: GtidSet = _NOTHING
 
 
 def is_without_work(channel: ChannelSnapshot) -> bool:
@@ -69,11 +67,7 @@ def commits_in_order(server: ServerSnapshot, channel: ChannelSnapshot | None = N
 
 def behind_applier(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
     """Return what the workers of one reading have passed of what the source's log had first."""
-    return (
-        behind_workers(channel, log.in_order)
-        | behind_kept(channel, log)
-        | behind_later(channel, log)
-    )
+    return behind_workers(channel, log.in_order) | behind_kept(channel, log)
 
 
 def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
@@ -105,21 +99,6 @@ def behind_kept(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
     busy = [worker.applying for worker in channel.workers if not worker_is_idle(worker)]
     is_behind = bool(busy) and all(gtids and not gtids & log.purged for gtids in busy)
     return log.purged if is_behind else GtidSet()
-
-
-def behind_later(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
-    """Return what the source had executed first, if all busy workers have reached what came later.
-
-    What the source was committing then is in neither: it may be in the log behind what came later,
-    or before what was executed.
-    """
-    busy = [worker for worker in channel.workers if not worker_is_idle(worker)]
-    reached = [
-        bool((worker.applying or worker.last_applied) & log.later)
-        for worker in busy or channel.workers
-    ]
-    is_behind = all(reached) if busy else any(reached)
-    return log.executed if is_behind else GtidSet()
 
 
 def behind_all_workers(readings: tuple[ChannelSnapshot, ...], run: GtidSet) -> GtidSet:

@@ -78,18 +78,15 @@ def _log_of(source: ReadTwice) -> SourceLog:
     it.
     """
     server = source.first
-    of_times = {
-        "purged": server.gtid_purged,
-        "executed": server.gtid_executed,
-        # What was being committed may be in the log already, before what was executed.
-        "later": source.last.gtid_executed - server.gtid_executed - server.gtid_owned,
-    }
     made = server.gtid_executed | server.gtid_owned
+    since = source.last.gtid_executed.from_uuid(server.server_uuid)
+    if server.group is not None:
+        since = GtidSet()  # members take blocks of numbers, if the group has this UUID as its name
     channels = server.channels or ()
     if len(channels) == 1 and server.group is None and commits_in_order(server, channels[0]):
-        return SourceLog(made, **of_times)
+        return SourceLog(made | since, purged=server.gtid_purged)
     own = made.from_uuid(server.server_uuid)
-    return SourceLog(own, made - own, **of_times)
+    return SourceLog(own | since, made - own, server.gtid_purged)
 
 
 def behind_appliers(

@@ -73,6 +73,17 @@ def behind(
 RECEIVED, ABSENT = gtids("A:4-5"), gtids("A:6-9")
 NO_EARLIER = {"gtid_purged": gtids("A:1-3")}
 RECOVERED = (("relay_log_recovery", "ON"),)
+BEFORE_IT = LogPosition.of(file="binlog.000003", position=4)
+IDLE = {
+    "received_to": APPLIED,
+    "applied_to": APPLIED,
+    "applier_state": "Slave has read all relay log",
+}
+TAKEN_BACK: dict[str, dict[str, Any]] = {
+    "replica": {"version": ServerVersion(5, 6, 24)},
+    "channel": IDLE,
+    "later": {"received_to": FURTHER, "applied_to": FURTHER, "applier_state": "System lock"},
+}
 MOVED = {"later": {"relay_applied_to": BEFORE}}
 
 
@@ -101,6 +112,20 @@ MOVED = {"later": {"relay_applied_to": BEFORE}}
         ({"channel": {"skip_counter": 1}}, [(APPLIED, RECEIVED)]),
         ({"replica": {"settings": (("gtid_mode", "ON_PERMISSIVE"),)}}, [(APPLIED, RECEIVED)]),
         ({"replica": NO_EARLIER}, [(APPLIED, RECEIVED), (BEFORE, ABSENT)]),
+        # An idle applier was taken back by its receiver, which began again, and both moved on since.
+        (TAKEN_BACK, [(FURTHER, RECEIVED)]),
+        ({**TAKEN_BACK, "channel": {**IDLE, "received_to": FURTHER}}, [(APPLIED, RECEIVED)]),
+        (
+            {**TAKEN_BACK, "channel": {**IDLE, "applier_state": "System lock"}},
+            [(APPLIED, RECEIVED)],
+        ),
+        ({**TAKEN_BACK, "later": {"applied_to": BEFORE_IT}}, [(APPLIED, RECEIVED)]),
+        ({**TAKEN_BACK, "later": {"applied_to": None}}, [(APPLIED, RECEIVED)]),
+        # What it received since may still wait.
+        (
+            {**TAKEN_BACK, "later": {**TAKEN_BACK["later"], "gtid_retrieved": gtids("A:1-7")}},
+            [(FURTHER, RECEIVED), (APPLIED, gtids("A:6-7"))],
+        ),
         # Without a place there is nothing to search up to.
         ({"channel": {"applier": STOPPED, "applied_to": None}}, [(BEFORE, ABSENT)]),
         ({"channel": {"applier": STOPPED, "received_to": None}}, [(APPLIED, RECEIVED)]),

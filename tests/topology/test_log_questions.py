@@ -16,7 +16,13 @@ from topology.policy import Policy
 from topology.questions.log_questions import LogQuestions, questions_of
 from topology.questions.log_searches import Search
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch
-from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.snapshot import (
+    BinaryLog,
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+)
 from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
 from topology.rules.backlogs import tail_gap
@@ -417,3 +423,34 @@ def test_a_gap_that_a_counter_may_have_left_is_a_gap_of_the_channel(mode: str | 
     [edge] = twice(a, b).edges
     left = edge.queued_below | edge.queued_above
     assert (gtids("A:4") <= left) is (mode == "ON_PERMISSIVE")
+
+
+LAST_LOG, EARLIER = (
+    BinaryLog("binlog.000003", 1, encrypted=None),
+    BinaryLog("binlog.000002", 1, encrypted=None),
+)
+
+
+@pytest.mark.parametrize(
+    ("received", "source", "is_told"),
+    [
+        # a may have lost C:1 in a crash, and received it again in the log that it began then.
+        ("A:1-2,C:1", {"binary_logs": (EARLIER, LAST_LOG)}, True),
+        ("A:1-2,C:1", {"binary_logs": (LAST_LOG,), "gtid_purged": gtids("C:8")}, True),
+        ("A:1-2,C:1", {"binary_logs": None}, True),  # not read
+        ("A:1-2,C:1", {"binary_logs": (LAST_LOG,)}, False),  # it was never restarted
+        ("A:1-2", {"binary_logs": (EARLIER, LAST_LOG)}, False),  # a would commit others
+    ],
+)
+def test_what_a_source_may_have_received_again_shows_no_place_of_an_empty_replica(
+    received: str, source: dict[str, Any], *, is_told: bool
+) -> None:
+    facts = {"gtid_retrieved": gtids(received), "received_to": BEFORE, "applied_to": APPLIED}
+    search = LogSearch("b", "", str(APPLIED), gtids(received), before=GtidSet())
+    evidence = HistoryEvidence(None, (), searches=(search,))
+    a = a_server("a", A, gtids("A:1-2,C:1,C:8"), history_evidence=evidence, **source)
+    b = a_server("b", B, "", channels=(a_channel("a", A, applier=STOPPED, **facts),))
+    audit = audit_cluster(twice(a, b).snapshot)
+    found = next(each for each in audit.findings if each.code == "T2")
+    assert found.gtid_set == gtids(received)
+    assert ("If b was reset" in found.explanation) is is_told

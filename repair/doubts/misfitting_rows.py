@@ -166,6 +166,8 @@ def misfit_of_two_histories(
         if each.source is not None and each.source in model.servers
     }
     others = set[str]().union(*(side for name, side in sides.items() if name != channel))
+    if any(each.name not in sides for each in server.channels):
+        others |= sides[channel]  # of a source that was not read: it may be below any server
     for name in sorted(sides[channel] & others - {server.name}):
         without = alone - model[name].executed
         newer = (server.executed & model[name].executed) - had

@@ -112,7 +112,8 @@ OF_BOTH = (server("b", "a:1, e:1", channel("a")), server("c", "a:1-2", channel("
         ("a:1-2", (server("b", "a:1, e:1", PASSED), OF_BOTH[1]), "a:1-2", False),  # before a RESET
         ("a:1-2", (server("b", "e:1"), OF_BOTH[1]), "a:1-2", False),  # b has data of its own
         ("a:1-2", (OF_BOTH[0], server("c", "a:1-2")), "a:1-2", False),  # and so has c
-        ("a:1-2", (OF_BOTH[0],), "a:1-2", False),  # nothing is known of c
+        ("a:1-2", (OF_BOTH[0],), "a:1-2", True),  # c was not read, and d has what a went on with
+        ("a:1-2", (OF_BOTH[0],), "a:1", False),
     ],
 )
 def test_older_versions_may_come_behind_a_history_that_went_on_without_them(

@@ -5,10 +5,12 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from repair.doubts.start_doubts import as_warning
 from repair.model.actions import AutoPositionOn, MovePast, StartChannel
 from repair.model.offered_strategies import offered
-from repair.model.strategy_case import Case, Outcome, Refusal
+from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.model.unnumbered import may_leave_out
 from topology.rules.passed import OTHER_ADDRESS
 
@@ -16,12 +18,16 @@ from topology.rules.passed import OTHER_ADDRESS
 def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
     """Refuse to start a channel whose source is in doubt, or may leave out transactions.
 
-    A start that the operator has selected is not refused. The rows of what waits were compared with
-    those of the server that the channel identifies, but a start connects to the address. If it is
-    certainly the address of another server, an invariant refuses the start (ModelChannel.fails).
+    A start that the operator has selected is not refused: what makes its source doubtful is a
+    warning then. The rows of what waits were compared with those of the server that the channel
+    identifies, but a start connects to the address. If it is certainly the address of another
+    server, an invariant refuses the start (ModelChannel.fails).
     """
-    if case.is_chosen or isinstance(outcome, Refusal):
+    if isinstance(outcome, Refusal):
         return outcome
+    if case.is_chosen:
+        doubts = tuple(dict.fromkeys(map(as_warning, _doubts_of(case, outcome))))
+        return replace(outcome, warnings=(*outcome.warnings, *doubts)) if doubts else outcome
     for action in outcome.actions:
         if isinstance(action, AutoPositionOn | StartChannel | MovePast):
             channel = case.model[action.server].channel(action.channel)
@@ -31,6 +37,15 @@ def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
             if why := may_leave_out(action, channel):
                 return Refusal(f"{why}, or choose with {offered(case)}")
     return outcome
+
+
+def _doubts_of(case: Case, proposal: Proposal) -> Iterator[str]:
+    """Yield what the channels that a proposal starts may deliver besides what was compared."""
+    for action in proposal.actions:
+        if isinstance(action, AutoPositionOn | StartChannel | MovePast):
+            channel = case.model[action.server].channel(action.channel)
+            if channel is not None and channel.doubt and not channel.fails:
+                yield channel.doubt
 
 
 def may_ask_a_copy(case: Case) -> Iterator[str]:

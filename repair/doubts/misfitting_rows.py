@@ -4,6 +4,8 @@ Pure: the input is what was read of the transactions and of the rows. The output
 text.
 """
 
+from collections.abc import Mapping
+
 from gtid import GtidSet
 from repair.content.transaction_content import RowState, TransactionContent
 from repair.model.replication_model import Model, ModelServer, upstream
@@ -133,6 +135,50 @@ def misfit_of_moving_rows(
         f"another channel of {server.name} brings {others.shortened()} meanwhile, and may change"
         f" rows of {alone.shortened()}: then the later change stops the applier or overwrites rows"
     )
+
+
+def misfit_of_two_histories(
+    model: Model,
+    server: ModelServer,
+    channel: str,
+    alone: GtidSet,
+    *,
+    known: Mapping[str, GtidSet],
+) -> str | None:
+    """Return that a server has a history that went on without `alone`, or is to get it; or None.
+
+    A server above both channels never gets what only `channel` delivers, as after a clone of an
+    older copy that keeps its server_id. What it executed without these comes over the other
+    channel. What the source of `channel` had executed when it was read (`known`), or passed, is not
+    part of that. Both concern the same data. Rows that were changed and changed back look as
+    before, so no comparison of rows shows it. It is no doubt that sources have data of their own
+    (no server is above both), or that a server lags (it has what was missing once the model has
+    come to rest).
+    """
+    starting = server.channel(channel)
+    if starting is None or starting.source is None or starting.source not in model.servers:
+        return None  # what it would send is not known, and reported
+    passed = (each.passed for each in model[starting.source].channels)
+    had = GtidSet.union_of((known[starting.source], *passed))
+    sides = {
+        each.name: {each.source, *upstream(model, each.source)}
+        for each in server.channels
+        if each.source is not None and each.source in model.servers
+    }
+    others = set[str]().union(*(side for name, side in sides.items() if name != channel))
+    if any(each.name not in sides for each in server.channels):
+        others |= sides[channel]  # of a source that was not read: it may be below any server
+    for name in sorted(sides[channel] & others - {server.name}):
+        without = alone - model[name].executed
+        newer = (server.executed & model[name].executed) - had
+        if newer and without:
+            return (
+                f"{name} does not have {without.shortened()} and does not receive it. {name}"
+                f" executed {newer.shortened()} without it, which {server.name} has, or receives"
+                " over another channel: that may have changed rows and changed them back, and"
+                " older versions would replace them"
+            )
+    return None
 
 
 def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet) -> str | None:

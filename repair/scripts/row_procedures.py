@@ -85,7 +85,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
         warnings=(
             (
                 f"this does not change the replicas of {server}: they may still have {server}'s"
-                " version; compare them"
+                " version, and later changes of these rows may stop their appliers; compare them"
             ),
             (
                 "the plan read these rows earlier: if clients have written them on"

@@ -34,6 +34,7 @@ from repair.doubts.misfitting_rows import (
     misfit,
     misfit_of_held,
     misfit_of_moving_rows,
+    misfit_of_two_histories,
     misfit_of_two_origins,
     misfit_unless_executed,
 )
@@ -247,8 +248,12 @@ def _problems(
             problems.append(why)
         if (why := misfit_of_held(content, server, held)) is not None:
             problems.append(why)
-    if content.needing_decision(arrived):
+    if decided := content.needing_decision(arrived):
         problems.extend(_behind_later_ones(case, content, action, arrived))
+        here, known = case.model[action.server], case.snapshot_executed
+        alone = decided - here.executed
+        why = misfit_of_two_histories(case.model, here, action.channel, alone, known=known)
+        problems.extend(filter(None, (why,)))
     return problems
 
 

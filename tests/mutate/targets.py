@@ -247,6 +247,7 @@ TARGETS: Sequence[Target] = (
             *(
                 "topology/facts/applier_facts.py",
                 "topology/facts/applier_workers.py",
+                "topology/facts/applier_movement.py",
                 "topology/facts/progress.py",
                 "topology/facts/lost.py",
                 "topology/facts/loss_history.py",

@@ -26,7 +26,16 @@ def test_a_start_in_doubt_is_refused_unless_it_is_selected(proposal: Proposal) -
     unasked = replace(a_case(SERVERS, FOUND), is_chosen=False)
     refusal = unless_doubtful(unasked, proposal)
     assert reason(refusal).startswith("another server may be there, or choose with --strategy A7=")
-    assert unless_doubtful(replace(unasked, is_chosen=True), proposal) is proposal
+    selected = unless_doubtful(replace(unasked, is_chosen=True), proposal)
+    warning = "it may stop the applier or overwrite rows: another server may be there"
+    assert selected == replace(proposal, warnings=(warning,))
+
+
+def test_an_invariant_refuses_a_selected_start_that_certainly_fails() -> None:
+    fails = replace(DOUBTFUL, fails="its source would refuse it")
+    servers = model(server("a", "a:1-3"), server("b", "a:1-2", fails))
+    selected = replace(a_case(servers, FOUND), is_chosen=True)
+    assert unless_doubtful(selected, START) is START
 
 
 def test_a_switch_to_sets_is_refused_if_the_log_was_not_read() -> None:

@@ -10,9 +10,10 @@ from repair.content.transaction_content import NetRow, RowsOn, RowState
 from repair.doubts.misfitting_rows import (
     misfit_of_held,
     misfit_of_moving_rows,
+    misfit_of_two_histories,
     misfit_of_two_origins,
 )
-from repair.model.replication_model import Model
+from repair.model.replication_model import Model, ModelServer
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_content, a_net_row
 from topology.readings.transaction_class import ContentClass
@@ -93,3 +94,41 @@ def test_what_another_channel_brings_meanwhile_may_change_the_same_rows(
     told = misfit_of_moving_rows(content, here, gtids(moving))
     assert bool(told) is is_told
     assert told is None or f"may change rows of {gtids('b:1')}" in told
+
+
+ABOVE = server("a", "a:1", channel("b"))  # a clone, which drops the transaction e:1 of b
+PASSED = replace(channel("a"), passed=gtids("a:2"))
+OF_BOTH = (server("b", "a:1, e:1", channel("a")), server("c", "a:1-2", channel("a")))
+
+
+@pytest.mark.parametrize(
+    ("above", "others", "here", "is_told"),
+    [
+        # a went on with a:2 and without e:1: it comes by c, or has come.
+        ("a:1-2", OF_BOTH, "a:1-2", True),
+        ("a:1-2, e:1", OF_BOTH, "a:1-2", False),  # it is only late
+        ("a:1-2", OF_BOTH, "a:1", False),  # it has not gone on, as far as d knows
+        ("a:1-2", (server("b", "a:1-2, e:1", channel("a")), OF_BOTH[1]), "a:1-2", False),
+        ("a:1-2", (server("b", "a:1, e:1", PASSED), OF_BOTH[1]), "a:1-2", False),  # before a RESET
+        ("a:1-2", (server("b", "e:1"), OF_BOTH[1]), "a:1-2", False),  # b has data of its own
+        ("a:1-2", (OF_BOTH[0], server("c", "a:1-2")), "a:1-2", False),  # and so has c
+        ("a:1-2", (OF_BOTH[0],), "a:1-2", True),  # c was not read, and d has what a went on with
+        ("a:1-2", (OF_BOTH[0],), "a:1", False),
+    ],
+)
+def test_older_versions_may_come_behind_a_history_that_went_on_without_them(
+    above: str, others: tuple[ModelServer, ...], here: str, *, is_told: bool
+) -> None:
+    joined = server("d", here, channel("b", name="left"), channel("c", name="right"))
+    servers = model(replace(ABOVE, executed=gtids(above)), *others, joined)
+    known = {"b": servers["b"].executed}
+    told = misfit_of_two_histories(servers, joined, "left", gtids("e:1"), known=known)
+    assert bool(told) is is_told
+    assert told is None or f"a executed {gtids('a:2')} without it, which d has" in told
+    # Neither the other channel, nor what all of them have, is concerned.
+    assert misfit_of_two_histories(servers, joined, "left", gtids("a:1"), known=known) is None
+    [only, _] = joined.channels
+    alone = replace(joined, channels=(only,))
+    assert misfit_of_two_histories(servers, alone, "left", gtids("e:1"), known=known) is None
+    unread = model(*(each for each in servers.servers.values() if each.name != "b"))
+    assert misfit_of_two_histories(unread, joined, "left", gtids("e:1"), known={}) is None

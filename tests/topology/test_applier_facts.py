@@ -71,6 +71,7 @@ def look(
 
 
 IDLE = {"applier_state": READ_ALL}
+AT_REST = {**IDLE, "relay_applied_to": SHORT}
 IDLE_BEFORE = {**IDLE, "workers": (worker(1),), "applied_to": SHORT}
 FIRST_WHOLE = {"version": ServerVersion(5, 7, 0)}  # Retrieved_Gtid_Set lists whole ones from here
 BUSY = (worker(1, "A:7"), worker(2, last="A:8"))  # A:6 is behind both
@@ -92,6 +93,18 @@ TWO = {"channels": (a_channel("c", C, name="two", gtid_retrieved=gtids("A:8")),)
         ({"before": {"applier_state": ""}, "after": IDLE}, "", False),
         ({"before": IDLE, "last": {"gtid_executed": gtids("A:1-6")}}, "", False),
         ({"before": IDLE, "after": {"applied_to": BEYOND}}, "", False),
+        # ... or only followed the receiver, which began its source's log again
+        ({"before": AT_REST, "after": {**AT_REST, "applied_to": BEYOND}}, ALL, False),
+        (
+            {
+                "before": AT_REST,
+                "after": {**AT_REST, "applied_to": BEYOND},
+                "last": {"gtid_executed": gtids("A:1-6")},
+            },
+            "",
+            False,
+        ),
+        ({"before": AT_REST, "after": {"applied_to": BEYOND, "relay_applied_to": BEYOND}}, "", False),
         ({"before": {**IDLE, "applied_to": SHORT}}, "", True),
         ({"before": {**IDLE, "applied_to": None}}, "", True),
         ({"before": {**IDLE, "received_to": None}}, "", True),

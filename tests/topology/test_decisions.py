@@ -10,7 +10,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.catalogue.findings import Finding, Grade
-from topology.facts.applier_facts import _moved
+from topology.facts.applier_movement import has_moved
 from topology.facts.cluster_facts import ClusterFacts, gather_facts, severe_differences
 from topology.facts.graph import Edge, Graph
 from topology.facts.joining import Joining, Parts
@@ -79,7 +79,7 @@ def test_an_applier_moves_if_any_of_its_places_does(
     before = a_channel("a", A, workers=(WorkerSnapshot(1, GtidSet(), 0, ""),))
     server = a_server("b", B, f"{A}:1-2")
     after = replace(before, **changes)
-    assert _moved(before, after, first=server, last=server) is is_moving
+    assert has_moved(before, after, first=server, last=server) is is_moving
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_an_applier_moves_if_any_of_its_places_does(
 def test_it_moves_if_it_has_executed_what_it_received(executed: str, *, is_moving: bool) -> None:
     channel = a_channel("a", A, gtid_retrieved=GtidSet.parse(f"{A}:2-3"))
     first, last = (a_server("b", B, each) for each in (f"{A}:1-2", executed))
-    assert _moved(channel, channel, first=first, last=last) is is_moving
+    assert has_moved(channel, channel, first=first, last=last) is is_moving
 
 
 # -- who is above whom ----------------------------------------------------------------------------

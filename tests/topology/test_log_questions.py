@@ -16,7 +16,13 @@ from topology.policy import Policy
 from topology.questions.log_questions import LogQuestions, questions_of
 from topology.questions.log_searches import Search
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch
-from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.snapshot import (
+    BinaryLog,
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+)
 from topology.readings.version import ServerVersion
 from topology.readings.worker import WorkerSnapshot
 from topology.rules.backlogs import tail_gap
@@ -73,6 +79,17 @@ def behind(
 RECEIVED, ABSENT = gtids("A:4-5"), gtids("A:6-9")
 NO_EARLIER = {"gtid_purged": gtids("A:1-3")}
 RECOVERED = (("relay_log_recovery", "ON"),)
+BEFORE_IT = LogPosition.of(file="binlog.000003", position=4)
+IDLE = {
+    "received_to": APPLIED,
+    "applied_to": APPLIED,
+    "applier_state": "Slave has read all relay log",
+}
+TAKEN_BACK: dict[str, dict[str, Any]] = {
+    "replica": {"version": ServerVersion(5, 6, 24)},
+    "channel": IDLE,
+    "later": {"received_to": FURTHER, "applied_to": FURTHER, "applier_state": "System lock"},
+}
 MOVED = {"later": {"relay_applied_to": BEFORE}}
 
 
@@ -101,6 +118,20 @@ MOVED = {"later": {"relay_applied_to": BEFORE}}
         ({"channel": {"skip_counter": 1}}, [(APPLIED, RECEIVED)]),
         ({"replica": {"settings": (("gtid_mode", "ON_PERMISSIVE"),)}}, [(APPLIED, RECEIVED)]),
         ({"replica": NO_EARLIER}, [(APPLIED, RECEIVED), (BEFORE, ABSENT)]),
+        # An idle applier was taken back by its receiver, which began again, and both moved on since.
+        (TAKEN_BACK, [(FURTHER, RECEIVED)]),
+        ({**TAKEN_BACK, "channel": {**IDLE, "received_to": FURTHER}}, [(APPLIED, RECEIVED)]),
+        (
+            {**TAKEN_BACK, "channel": {**IDLE, "applier_state": "System lock"}},
+            [(APPLIED, RECEIVED)],
+        ),
+        ({**TAKEN_BACK, "later": {"applied_to": BEFORE_IT}}, [(APPLIED, RECEIVED)]),
+        ({**TAKEN_BACK, "later": {"applied_to": None}}, [(APPLIED, RECEIVED)]),
+        # What it received since may still wait.
+        (
+            {**TAKEN_BACK, "later": {**TAKEN_BACK["later"], "gtid_retrieved": gtids("A:1-7")}},
+            [(FURTHER, RECEIVED), (APPLIED, gtids("A:6-7"))],
+        ),
         # Without a place there is nothing to search up to.
         ({"channel": {"applier": STOPPED, "applied_to": None}}, [(BEFORE, ABSENT)]),
         ({"channel": {"applier": STOPPED, "received_to": None}}, [(APPLIED, RECEIVED)]),
@@ -392,3 +423,34 @@ def test_a_gap_that_a_counter_may_have_left_is_a_gap_of_the_channel(mode: str | 
     [edge] = twice(a, b).edges
     left = edge.queued_below | edge.queued_above
     assert (gtids("A:4") <= left) is (mode == "ON_PERMISSIVE")
+
+
+LAST_LOG, EARLIER = (
+    BinaryLog("binlog.000003", 1, encrypted=None),
+    BinaryLog("binlog.000002", 1, encrypted=None),
+)
+
+
+@pytest.mark.parametrize(
+    ("received", "source", "is_told"),
+    [
+        # a may have lost C:1 in a crash, and received it again in the log that it began then.
+        ("A:1-2,C:1", {"binary_logs": (EARLIER, LAST_LOG)}, True),
+        ("A:1-2,C:1", {"binary_logs": (LAST_LOG,), "gtid_purged": gtids("C:8")}, True),
+        ("A:1-2,C:1", {"binary_logs": None}, True),  # not read
+        ("A:1-2,C:1", {"binary_logs": (LAST_LOG,)}, False),  # it was never restarted
+        ("A:1-2", {"binary_logs": (EARLIER, LAST_LOG)}, False),  # a would commit others
+    ],
+)
+def test_what_a_source_may_have_received_again_shows_no_place_of_an_empty_replica(
+    received: str, source: dict[str, Any], *, is_told: bool
+) -> None:
+    facts = {"gtid_retrieved": gtids(received), "received_to": BEFORE, "applied_to": APPLIED}
+    search = LogSearch("b", "", str(APPLIED), gtids(received), before=GtidSet())
+    evidence = HistoryEvidence(None, (), searches=(search,))
+    a = a_server("a", A, gtids("A:1-2,C:1,C:8"), history_evidence=evidence, **source)
+    b = a_server("b", B, "", channels=(a_channel("a", A, applier=STOPPED, **facts),))
+    audit = audit_cluster(twice(a, b).snapshot)
+    found = next(each for each in audit.findings if each.code == "T2")
+    assert found.gtid_set == gtids(received)
+    assert ("If b was reset" in found.explanation) is is_told

@@ -27,7 +27,8 @@ a session owns is excluded, because its outcome is open. Two exceptions need mor
   PROCESS privilege. So the position in the source's log must agree as well: applied_to >=
   received_to, which is false in the middle of a transaction.
 * Where nothing shows the workers, both readings must show this state, with nothing applied between
-  them.
+  them: the position in the relay log is the same. If the position in the source's log has moved,
+  the receiver is sent nothing of what it has (auto-position), and this is only `likely`.
 
 A stopped applier has passed everything received if its position in the source's log equals the
 receiver's, in both readings. That is only `likely`: an operator may have moved either position.
@@ -53,6 +54,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gtid import GtidSet, Tsid
+from topology.facts.applier_movement import applied_nothing, has_moved
 from topology.facts.applier_workers import (
     SourceLog,
     behind_all_workers,
@@ -130,12 +132,13 @@ def gather_applier_facts(
     """Compute the facts of one channel from two readings of its replica."""
     before = None if is_read_once(last) else _same_channel(first, channel)
     executed = last.gtid_executed or GtidSet()
-    moved = before is not None and _moved(before, channel, first=first, last=last)
+    moved = before is not None and has_moved(before, channel, first=first, last=last)
     passed, proved, overtaken = GtidSet(), False, GtidSet()
     owned_last = _owned(last)
     owned = _owned(first) | owned_last
     if before is not None and _runs(before) and _runs(channel):
-        passed, proved = _passed(before, channel, first=first, moved=moved, log=log)
+        stays = applied_nothing(before, channel, first=first, last=last)
+        passed, proved = _passed(before, channel, first=first, moved=moved, stays=stays, log=log)
         left = _behind_commits(before, channel, first=first, last=last, log=log)
         forgotten = _forgotten(before, executed)
         left = (left | forgotten) - passed
@@ -227,13 +230,16 @@ def _passed(
     *,
     first: ServerSnapshot,
     moved: bool,
+    stays: bool,
     log: SourceLog,
 ) -> tuple[GtidSet, bool]:
     """Return what the applier has passed of the set first retrieved, and whether that is proved."""
     has_whole = first.version is not None and first.version >= WHOLE_TRANSACTIONS
     if not has_whole or not before.workers:
-        still = is_without_work(before) and is_without_work(after) and not moved
-        return (before.gtid_retrieved if still and _has_applied_all(before) else GtidSet()), still
+        still = is_without_work(before) and is_without_work(after)
+        still = still and (not moved or stays)
+        passed = before.gtid_retrieved if still and _has_applied_all(before) else GtidSet()
+        return passed, still and not moved
     if is_without_work(before):
         return before.gtid_retrieved, _is_at_end(before, after)
     behind = behind_applier(before, log)
@@ -339,29 +345,7 @@ def _owned(server: ServerSnapshot) -> GtidSet:
     return GtidSet.union_of((server.gtid_owned or GtidSet(), *applying))
 
 
-# -- movement and waits ---------------------------------------------------------------------------
-
-
-def _moved(
-    before: ChannelSnapshot,
-    after: ChannelSnapshot,
-    *,
-    first: ServerSnapshot,
-    last: ServerSnapshot,
-) -> bool:
-    applied = (last.gtid_executed or GtidSet()) - (first.gtid_executed or GtidSet())
-    if (before.applied_to, before.relay_applied_to) != (after.applied_to, after.relay_applied_to):
-        return True
-    # If the workers were read only once, no change between the readings is known.
-    are_read_twice = bool(before.workers) is bool(after.workers)
-    return bool(applied & after.gtid_retrieved) or (
-        are_read_twice and at_work(before) != at_work(after)
-    )
-
-
-def at_work(channel: ChannelSnapshot) -> tuple[GtidSet, GtidSet]:
-    """Return what the workers of a channel applied last, and what they apply now."""
-    return channel.last_applied, channel.gtid_applying
+# -- waits ----------------------------------------------------------------------------------------
 
 
 def waits_of(

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from topology.facts.applier_facts import ApplierFacts, at_work, waits_of
+from topology.facts.applier_facts import ApplierFacts, waits_of
+from topology.facts.applier_movement import at_work
 from topology.readings.group_view import (
     DELIVERED_TO,
     GROUP_APPLIER,

@@ -5,9 +5,17 @@ of the channel. The channel has passed what ends at that position or before. The
 first missing transaction, and nothing else if that lies after the position. So a replica that is
 merely stopped costs one transaction. The position is the applier's for what is in the relay log and
 for what a stopped receiver will request again. It is the receiver's for the rest. Both are from the
-first reading: what lies before them was applied, or received, before the last reading. The position
-of a receiver that is stopped is from the last reading: it continues there, and CHANGE REPLICATION
-SOURCE between the readings may have moved it.
+first reading: what lies before them was applied, or received, before the last reading. From the
+last reading are two positions:
+
+* of a receiver that is stopped: it continues there, and CHANGE REPLICATION SOURCE between the
+  readings may have moved it.
+* of an applier that was idle in the first reading, at the position of its receiver, for what had
+  been received by then. A receiver that reconnects with auto-position begins again at the start of
+  a file, and takes the position of an idle applier back with it. The position in the first reading
+  then lies before transactions that the applier had passed long ago. In the last one it may lie
+  after them again. Nothing of these was waiting in the first reading, so an applier that just
+  applied one of them is no other explanation.
 
 gtid-audit searches if the channel is stopped, or uses a file position. It searches if
 sql_replica_skip_counter may skip (gtid_mode is not ON) or may have skipped (the applier did not
@@ -20,6 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gtid import GtidSet
+from topology.facts.applier_workers import is_without_work
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.reset_signs import has_earlier
@@ -56,8 +65,11 @@ def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     stays = stays or _stands(facts, edge) or crash_may_leave_place(replica)
     # A receiver that is not connected will request everything after the applier's position again.
     asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
+    is_asked_of_applier = is_stopped or stays or may_skip(facts, edge.edge)
+    done = received & before.gtid_retrieved if _was_done(before, channel) else GtidSet()
     for gtids, place, is_asked in (
-        (received, before.applied_to, is_stopped or stays or may_skip(facts, edge.edge)),
+        (done, channel.applied_to, is_asked_of_applier),
+        (received - done, before.applied_to, is_asked_of_applier),
         (
             absent,
             before.applied_to if asks_again else _read_to(before, channel),
@@ -71,6 +83,16 @@ def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
 def _stands(facts: ClusterFacts, edge: EdgeFacts) -> bool:
     replica, channel = facts.last[edge.replica], edge.channel
     return can_have_skipped(replica) and not facts.appliers[replica.name, channel.name].moved
+
+
+def _was_done(before: ChannelSnapshot, channel: ChannelSnapshot) -> bool:
+    """Return whether an applier was idle in the first reading, at the position of its receiver.
+
+    And whether the position has moved on since: only then does the last reading show more.
+    """
+    first, last = before.applied_to, channel.applied_to
+    is_at_end = first is not None and first == before.received_to and is_without_work(before)
+    return is_at_end and last is not None and first is not None and first < last
 
 
 def _read_to(before: ChannelSnapshot, channel: ChannelSnapshot) -> LogPosition | None:

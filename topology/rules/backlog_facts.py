@@ -81,7 +81,7 @@ def is_to_come(backlog: Backlog) -> bool:
     log from its beginning. The same applies if the receiver moved between the readings and received
     nothing: its source omitted what the replica had when it connected. And if the source has begun
     another log file since, it may have crashed. What it lost then and received again is in its log
-    after positions that had passed it.
+    after positions that had passed it. The same applies once the position is in the new file.
     """
     edge, replica, gtids = backlog.edge, backlog.replica, backlog.gtids
     if _has_earlier_of_the_run(backlog):
@@ -93,7 +93,24 @@ def is_to_come(backlog: Backlog) -> bool:
     place, end = channel.applied_to, backlog.facts.last[edge.source].log_end
     is_same_file = place is not None and end is not None and place.file == end.file
     is_ahead = gtids <= edge.ahead - backlog.of_others and not skips and is_same_file
-    return is_ahead and not replica.gtid_executed
+    return is_ahead and not replica.gtid_executed and not _may_be_sent_again(backlog)
+
+
+def _may_be_sent_again(backlog: Backlog) -> bool:
+    """Return whether the source may have lost these, and have received them again in a later log.
+
+    It omits them then for a replica that has received them before, so the position of its channel
+    goes on in front of them. What the source itself committed has a new content after such a loss
+    (received_around_start), and a source that has only its first log has not been restarted.
+    """
+    channel, source = backlog.edge.channel, backlog.facts.last[backlog.edge.source]
+    again = backlog.gtids & channel.gtid_retrieved
+    if source.server_uuid is not None:
+        again = again.without_uuid(source.server_uuid)
+    first = next(iter(source.binary_logs or ()), None)
+    place = channel.applied_to
+    is_first = place is not None and first is not None and first.name == place.file
+    return bool(again) and (not is_first or bool(source.gtid_purged))
 
 
 def _has_earlier_of_the_run(backlog: Backlog) -> bool:

@@ -23,6 +23,7 @@ from repair.model.holes import depends_on_a_hole
 from repair.model.replication_model import ModelChannel, ModelServer, below
 from repair.model.strategy_case import Case
 from topology.catalogue.findings import Grade
+from topology.facts.reset_signs import has_earlier
 from topology.readings.transaction_class import ContentClass
 from topology.rules.passed import IS_BEHIND
 
@@ -117,7 +118,8 @@ def gaps_may_come_back(
     """Yield the effect of a reset on rows that are not present, if it may be the cause of a gap.
 
     A channel with a file position goes past them as well (H1), and auto-position then fetches them.
-    Only if that position is proved to be the cause was there no reset.
+    There was no reset if that position is proved to be the cause, or if the replica's logs still
+    have earlier transactions of their origins.
     """
     if case.finding.code == "H1" and case.finding.grade is Grade.PROVED:
         return
@@ -126,7 +128,10 @@ def gaps_may_come_back(
     gaps = (channel.passed | channel.bypassed) - replica.executed
     if case.finding.code in ("H1", "H8"):
         gaps |= arriving
-    if changing := data & gaps:
+    changing = data & gaps
+    if case.finding.code != "H8" and has_earlier(replica.available, changing):
+        return
+    if changing:
         yield may_come_back(replica.name, changing, "fetched")
 
 

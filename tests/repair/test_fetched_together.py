@@ -165,18 +165,23 @@ def test_no_empty_transaction_where_no_binary_log_would_hold_it_for_the_replicas
 
 
 @pytest.mark.parametrize(
-    ("grade", "passed", "told"),
+    ("grade", "passed", "purged", "told"),
     [
-        (Grade.LIKELY, (), "4-6"),
-        (Grade.LIKELY, (PASSED,), "4-6:8"),
-        (Grade.PROVED, (), ""),  # a file position is the one cause that is left
+        (Grade.LIKELY, (), "a:1-3", "4-6"),
+        (Grade.LIKELY, (PASSED,), "a:1-3", "4-6:8"),
+        (Grade.PROVED, (), "a:1-3", ""),  # a file position is the one cause that is left
+        # A RESET would have removed what its logs have of a:1-3.
+        (Grade.LIKELY, (), "", ""),
+        (Grade.LIKELY, (), "a:1-2", ""),
     ],
 )
 def test_rows_behind_a_file_position_may_have_been_deleted_since_a_reset(
-    grade: Grade, passed: tuple[Finding, ...], told: str
+    grade: Grade, passed: tuple[Finding, ...], purged: str, told: str
 ) -> None:
     found = replace(PASSED_BY, grade=grade)
-    plan = planned(two_holes() if passed else one_hole(), found, *passed, rows_on=FITS)
+    servers = two_holes() if passed else one_hole()
+    servers = servers.replace(replace(servers["b"], purged=gtids(purged)))
+    plan = planned(servers, found, *passed, rows_on=FITS)
     assert actions(plan) == ["b AutoPositionOn"]
     said = [each for each in plan.warnings if "if b had" in each and "they come back" in each]
     assert len(said) == bool(told)

@@ -74,6 +74,11 @@ _ID_CHARACTERS = 16
 UNREPORTED = "stays as it is: no later audit reports it: "
 
 
+def unreported_of(warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the warnings about what stays different and no later audit reports."""
+    return tuple(each for each in warnings if each.startswith(UNREPORTED))
+
+
 @dataclass(frozen=True, slots=True)
 class AssumedState:
     """The state of one server on which the plan is based, as last read."""
@@ -250,7 +255,7 @@ class Plan:
     @property
     def unreported(self) -> tuple[str, ...]:
         """Return the warnings about what stays different and no later audit reports."""
-        return tuple(each for each in self.warnings if each.startswith(UNREPORTED))
+        return unreported_of(self.warnings)
 
     @property
     def scripts_count(self) -> int:

@@ -16,7 +16,7 @@ from typing import Final
 from repair.plan_parts import DATA_REPAIR
 from repair.repair_plan import UNREPORTED, Plan
 from topology.catalogue.findings import ClusterAudit, Finding
-from topology.facts.graph import Graph, build_graph
+from topology.facts.graph import build_graph
 from topology.readings.snapshot import ClusterSnapshot
 
 _REASON: Final = (
@@ -42,8 +42,8 @@ def _unreported(plan: Plan, audit: ClusterAudit, snapshot: ClusterSnapshot) -> I
         assert finding.replica is not None, "different content is between two servers"
         left = sorted(
             name
-            for name in _below(graph, finding.replica) - {finding.source}
-            if not _is_written(finding, name, repaired)
+            for name in graph.below(finding.replica)
+            if name != finding.source and not _is_written(finding, name, repaired)
         )
         if left:
             yield _REASON.format(
@@ -60,15 +60,3 @@ def _is_written(finding: Finding, name: str, repaired: Sequence[Finding]) -> boo
         (each.source, each.replica) == (finding.source, name) and finding.gtid_set <= each.gtid_set
         for each in repaired
     )
-
-
-def _below(graph: Graph, name: str) -> frozenset[str]:
-    """Return every server that receives from a server, over running or stopped channels."""
-    found, left = {name}, [name]
-    while left:
-        source = left.pop()
-        for edge in graph.edges:
-            if edge.source == source and edge.replica not in found:
-                found.add(edge.replica)
-                left.append(edge.replica)
-    return frozenset(found - {name})

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gtid import GtidError, GtidSet
-from repair.repair_plan import UNREPORTED
+from repair.repair_plan import unreported_of
 from repair.scripts.steps import ExpectedChannel, ExpectedState
 
 READABLE_VERSIONS: Final = (2,)
@@ -69,7 +69,7 @@ class WrittenPlan:
     @property
     def unreported(self) -> tuple[str, ...]:
         """Return the warnings about what stays different and no later audit reports."""
-        return tuple(each for each in self.warnings if each.startswith(UNREPORTED))
+        return unreported_of(self.warnings)
 
     def server(self, name: str) -> PlannedServer:
         """Return a server of the plan."""

@@ -35,7 +35,7 @@ from topology.catalogue.findings import Finding
 from topology.facts.graph import Edge, Graph, build_graph
 from topology.facts.memberships import group_uuids
 from topology.facts.reset_signs import has_earlier
-from topology.readings.notable_settings import notable_values
+from topology.readings.notable_settings import may_ignore_errors
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 # What is extra on the replica, what is missing on it, and where the applier stopped.
@@ -43,7 +43,6 @@ EXTRA = ("E1", "E2", "E3", "E6", "H7", "J3")
 HOLES = ("H1", "H3", "H4", "H5", "H8", "P1")
 MISSING = (*HOLES, "C3")
 STOPPED = ("A2", "A3")
-_SKIPPING = frozenset({"replica_skip_errors", "replica_exec_mode"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class ContentQuestion:
     # What receiving servers committed, and the source still has in its log.
     beside: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     # What receiving servers have and the source's side does not: it may have changed the same rows.
-    # If the source's side skips errors (C15), also what they committed and it has in its log.
+    # If the source's side may ignore errors, also what they committed and it has in its log.
     own: tuple[tuple[str, GtidSet], ...] = ()
 
     def arrives_in_order(self, logged_before: GtidSet) -> bool:
@@ -111,7 +110,7 @@ def question_of(
     else:
         if code == "C3":  # auto-position fetches all that is missing
             wanted = _missing(finding, servers)
-        concerned = (*ends, *_below(build_graph(snapshot), finding.replica or ""))
+        concerned = (*ends, *build_graph(snapshot).below(finding.replica or ""))
     if not wanted:
         return None
     first = ends if code in EXTRA else ends[::-1]
@@ -151,7 +150,7 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
     there = GtidSet.union_of((sent, *(_executed(servers[name]) for name in sorted(side))))
     here = servers[replica]
     wanted = _from_others(sent - _executed(here), here, known)
-    receivers = (replica, *(name for name in _below(graph, replica) if name != source))
+    receivers = (replica, *(name for name in graph.below(replica) if name != source))
     # In a ring a server is on both sides: what it has and the source does not, it committed itself.
     given = {name: sent if name in side else there for name in receivers}
     # What a server committed under its UUID may have other content, if a group has that name.
@@ -163,8 +162,8 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
     own = {name: _own_work(servers[name], given[name], known) for name in receivers}
     committed = {name: _committed(servers[name]) for name in receivers if name != source}
     beside = available(servers[source]) & GtidSet.union_of(committed.values())
-    if any(_skips_errors(servers[name]) for name in (source, *side)):
-        # There a change to one row on both sides did not stop the applier.
+    if any(may_ignore_errors(servers[name].notable_settings) for name in (source, *side)):
+        # There a change to one row on both sides did not stop the applier (C15).
         own |= {name: own[name] | (gtids & beside) for name, gtids in committed.items()}
     if not wanted:
         return None
@@ -183,11 +182,6 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
         beside,
         tuple((name, gtids) for name, gtids in own.items() if gtids),
     )
-
-
-def _skips_errors(server: ServerSnapshot) -> bool:
-    """Return whether an applier continues where a row is not as the event expects it (C15)."""
-    return not _SKIPPING.isdisjoint(notable_values(server.notable_settings))
 
 
 def _own_work(server: ServerSnapshot, there: GtidSet, known: _Servers) -> GtidSet:
@@ -229,18 +223,6 @@ def _has_a_part(server: ServerSnapshot, wanted: GtidSet) -> bool:
     """Return whether a server has some of what is to arrive, but not all; its own do not count."""
     wanted = wanted.without_uuid(server.server_uuid) if server.server_uuid is not None else wanted
     return bool(wanted & _executed(server)) and bool(wanted - _executed(server))
-
-
-def _below(graph: Graph, name: str) -> tuple[str, ...]:
-    """Return every server that receives from a server, over any number of hops."""
-    found: dict[str, None] = {}
-    frontier = [name]
-    while frontier:
-        for edge in graph.out_of(frontier.pop()):
-            if edge.replica not in found and edge.replica != name:
-                found[edge.replica] = None
-                frontier.append(edge.replica)
-    return tuple(found)
 
 
 def _holders(gtids: GtidSet, first: tuple[str, ...], known: _Servers) -> tuple[str, ...]:

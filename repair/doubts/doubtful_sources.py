@@ -10,7 +10,7 @@ from dataclasses import replace
 from repair.doubts.start_doubts import as_warning
 from repair.model.actions import AutoPositionOn, MovePast, StartChannel
 from repair.model.offered_strategies import offered
-from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
+from repair.model.strategy_case import Case, Outcome, Refusal
 from repair.model.unnumbered import may_leave_out
 from topology.rules.passed import OTHER_ADDRESS
 
@@ -25,27 +25,18 @@ def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
     """
     if isinstance(outcome, Refusal):
         return outcome
-    if case.is_chosen:
-        doubts = tuple(dict.fromkeys(map(as_warning, _doubts_of(case, outcome))))
-        return replace(outcome, warnings=(*outcome.warnings, *doubts)) if doubts else outcome
+    warnings: dict[str, None] = {}
     for action in outcome.actions:
         if isinstance(action, AutoPositionOn | StartChannel | MovePast):
             channel = case.model[action.server].channel(action.channel)
             assert channel is not None, "strategies refer to existing channels"
-            if channel.doubt and not channel.fails:
-                return Refusal(f"{channel.doubt}, or choose with {offered(case)}")
-            if why := may_leave_out(action, channel):
+            doubt = "" if channel.fails else channel.doubt
+            why = doubt or may_leave_out(action, channel)
+            if why and not case.is_chosen:
                 return Refusal(f"{why}, or choose with {offered(case)}")
-    return outcome
-
-
-def _doubts_of(case: Case, proposal: Proposal) -> Iterator[str]:
-    """Yield what the channels that a proposal starts may deliver besides what was compared."""
-    for action in proposal.actions:
-        if isinstance(action, AutoPositionOn | StartChannel | MovePast):
-            channel = case.model[action.server].channel(action.channel)
-            if channel is not None and channel.doubt and not channel.fails:
-                yield channel.doubt
+            if doubt:
+                warnings[as_warning(doubt)] = None
+    return replace(outcome, warnings=(*outcome.warnings, *warnings)) if warnings else outcome
 
 
 def may_ask_a_copy(case: Case) -> Iterator[str]:

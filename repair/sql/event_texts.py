@@ -38,7 +38,7 @@ from binlog.event_types import RowKind
 from binlog.rows.split_images import Cell, Cells, ImageSplitter
 from binlog.rows.tables import RowTable
 from binlog.rows.values import LoggedRows, ReadValue
-from repair.sql.row_functions import COMPILED_ROWS_MIN, RowFunctions, RowPiece, RowProgram
+from repair.sql.row_functions import ROWS_BEFORE_FUNCTIONS, RowFunctions, RowPiece, RowProgram
 from repair.sql.row_literals import is_bytes
 from repair.sql.row_sql import (
     SELF_SETTING,
@@ -66,15 +66,19 @@ _Column: TypeAlias = "Sequence[str | Cell]"
 class EventTexts:
     """Writes the rows of events in one way. Keeps what it decided about each table.
 
-    `compiled_rows_min`: how many rows of a shape come before functions are made for it.
+    `rows_before_functions`: how many rows of a shape come before functions are made for it.
     """
 
     def __init__(
-        self, way: RowsWay, read_value: ReadValue, *, compiled_rows_min: int = COMPILED_ROWS_MIN
+        self,
+        way: RowsWay,
+        read_value: ReadValue,
+        *,
+        rows_before_functions: int = ROWS_BEFORE_FUNCTIONS,
     ) -> None:
         self._way = way
         self._read_value = read_value
-        self._compiled_rows_min = compiled_rows_min
+        self._rows_before_functions = rows_before_functions
         # The table is kept, so that no other object can get its id.
         self._shapes: dict[tuple[int, RowKind, bytes, bytes], tuple[RowTable, _Shape | None]] = {}
 
@@ -87,7 +91,7 @@ class EventTexts:
                 self._shapes.clear()
             shape = _shape(logged, self._way, self._read_value)
             if shape is not None:
-                shape.rows_left = self._compiled_rows_min
+                shape.rows_left = self._rows_before_functions
             self._shapes[key] = table, shape
         shape = self._shapes[key][1]
         if shape is not None and not rows.is_partial:

@@ -43,7 +43,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from binlog.rows.charsets import UTF8, is_plain
 from binlog.rows.images import NEWDECIMAL
@@ -62,7 +62,7 @@ from repair.sql.value_texts import (
 )
 
 LAYOUTS_MAX: Final = 64
-COMPILED_ROWS_MIN: Final = 100
+ROWS_BEFORE_FUNCTIONS: Final = 100
 _QUOTED_EVENTS: Final = 16
 # Printable ASCII but the quote and the backslash. In some character sets a tilde is another one.
 _PLAIN_UTF8 = bytes({*range(0x20, 0x7F)} - {*b"'\\"})
@@ -278,8 +278,7 @@ class _Source:
             "    return at",
         )
         exec("\n".join(lines), self._values)  # noqa: S102 - see 1.
-        made: Any = self._values.pop("write")
-        return made  # type: ignore[no-any-return]
+        return cast("_Write", self._values.pop("write"))
 
 
 def _field(column: RowColumn, read_value: ReadValue) -> _Field:

@@ -66,7 +66,7 @@ def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_transactions, "LARGE_BYTES", 0)
     defaults = EventTexts.__init__.__kwdefaults__
     assert defaults is not None
-    monkeypatch.setitem(defaults, "compiled_rows_min", 0)
+    monkeypatch.setitem(defaults, "rows_before_functions", 0)
 
 
 def test_a_large_file_gives_the_same_bytes(

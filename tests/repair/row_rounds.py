@@ -83,7 +83,7 @@ def replayed(
     read = RowDecoder()
     write = undo if direction is Direction.UNDO else partial(redo, keeps_gtid=keeps_gtids)
     way = UNDO_ROWS if direction is Direction.UNDO else rows_way(keeps_gtid=keeps_gtids)
-    texts = (EventTexts(way, read), EventTexts(way, read, compiled_rows_min=0))
+    texts = (EventTexts(way, read), EventTexts(way, read, rows_before_functions=0))
     found = []
     for group in FileLogs([server.datadir / name for name in names]).events_of(wanted):
 

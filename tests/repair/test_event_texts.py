@@ -19,7 +19,7 @@ from binlog.rows.tables import LONG, LONGLONG, TINY, RowColumn
 from binlog.rows.values import LoggedRows
 from repair.sql import event_texts
 from repair.sql.event_texts import EventTexts
-from repair.sql.row_functions import COMPILED_ROWS_MIN, LAYOUTS_MAX, RowFunctions
+from repair.sql.row_functions import LAYOUTS_MAX, ROWS_BEFORE_FUNCTIONS, RowFunctions
 from repair.sql.row_literals import CannotRender
 from repair.sql.written_rows import INSERT_CHARACTERS_MAX, RowsWay, write_rows
 from tests.repair.logged_events import (
@@ -40,7 +40,7 @@ NEVER = 1 << 60  # so many rows no event has: all of them are written by column
 
 def _outcome(logged: LoggedRows, way: RowsWay, rows_min: int = NEVER) -> object:
     try:
-        done = EventTexts(way, READ, compiled_rows_min=rows_min).write(logged)
+        done = EventTexts(way, READ, rows_before_functions=rows_min).write(logged)
     except (CannotRender, CorruptBinlog) as refusal:
         return str(refusal)
     return "\n".join(done.lines), done.row_count
@@ -192,7 +192,7 @@ def _events_of(
 @pytest.mark.parametrize("column", [TEXT, OTHER_TEXT])
 def test_a_text_that_is_not_plain_is_quoted_and_so_are_the_next_events(column: RowColumn) -> None:
     odd = [b"it's", b"back\\slash", b"a\nb", b"a~b", "\u00e4".encode(), b"\x7f", b"\xff", b"%s{0}"]
-    texts = EventTexts(WAYS[0], READ, compiled_rows_min=0)
+    texts = EventTexts(WAYS[0], READ, rows_before_functions=0)
     events = [[b"plain", text, b"plain"] for text in odd] + [[b"plain"]] * 40
     for written, expected in _events_of(column, events, texts):
         assert written == expected
@@ -212,7 +212,7 @@ def _nullable(columns: int, nulls: Sequence[int]) -> LoggedRows:
 
 
 def test_layouts_above_the_limit_are_written_by_column() -> None:
-    texts = EventTexts(WAYS[0], READ, compiled_rows_min=0)
+    texts = EventTexts(WAYS[0], READ, rows_before_functions=0)
     for bits in range(2 * LAYOUTS_MAX):
         logged = _nullable(9, [bits, 0, bits])
         done = texts.write(logged)
@@ -229,7 +229,7 @@ def test_functions_are_made_after_some_rows(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(RowFunctions, "write", noted)
     texts = EventTexts(WAYS[0], READ)
-    logged = _nullable(9, [0] * (COMPILED_ROWS_MIN // 2))
+    logged = _nullable(9, [0] * (ROWS_BEFORE_FUNCTIONS // 2))
     for _ in range(3):
         texts.write(logged)
     assert made == [logged.rows.images]

@@ -97,9 +97,12 @@ def test_what_another_source_sent_is_not_the_receivers_own() -> None:
         ("replica_type_conversions=ALL_LOSSY", ""),
         ("replica_exec_mode=IDEMPOTENT", "b:1-3"),
         ("replica_skip_errors=1062", "b:1-3"),
+        (None, "b:1-3"),  # they were not read
     ],
 )
-def test_behind_a_source_that_skips_errors_its_log_is_no_order(settings: str, own: str) -> None:
+def test_behind_a_source_that_may_ignore_errors_its_log_is_no_order(
+    settings: str | None, own: str
+) -> None:
     """There b:1-3 did not stop the applier, although they may have changed the rows of a:1-2."""
     both = model(
         server("a", "a:1-2 b:1-3", channel("b")),

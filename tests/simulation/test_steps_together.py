@@ -8,6 +8,7 @@ each server make some steps refused, so that groups of steps have to be halved.
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -94,7 +95,7 @@ def test_steps_evaluated_together_make_the_same_plan(
         snapshot = build.snapshot_of(Model({n: _server(n, names, random_) for n in names}))
         audit = audit_cluster(snapshot)
         evidence = build.evidence_of(audit, random_.choice([*ContentClass]))
-        plan = counted.same(lambda: plan_repair(snapshot, audit, evidence=evidence))  # noqa: B023 - called at once
+        plan = counted.same(partial(plan_repair, snapshot, audit, evidence=evidence))
         assert isinstance(plan, Plan)
         steps += len(plan.steps)
     assert steps > STARS
@@ -105,7 +106,7 @@ def test_steps_evaluated_together_make_the_same_plan(
 def test_simulated_histories_have_the_same_plans(counted: Counted, first: int) -> None:
     for seed in range(first, first + (1000 if first else 50)):
         story = Story(generate(seed)[0], {})
-        counted.same(lambda: reported(story))  # noqa: B023 - called at once
+        counted.same(partial(reported, story))
 
 
 @pytest.mark.slow
@@ -113,7 +114,7 @@ def test_simulated_histories_have_the_same_plans(counted: Counted, first: int) -
 def test_kept_histories_have_the_same_plans(counted: Counted, part: int) -> None:
     for path in SCENARIOS[part::8]:
         history: History = parse(path.read_text())
-        counted.same(lambda: reported(Story(history, {})))  # noqa: B023 - called at once
+        counted.same(partial(reported, Story(history, {})))
 
 
 def test_a_refused_step_among_many_is_found_in_few_evaluations(
@@ -128,9 +129,8 @@ def test_a_refused_step_among_many_is_found_in_few_evaluations(
     servers[17] = replace(servers[17], executed=build.gtids("a:1-5 r17:1"))
     snapshot = build.snapshot_of(build.model(build.server("a", "a:1-9"), *servers))
     audit = audit_cluster(snapshot)
-    plan = counted.same(
-        lambda: plan_repair(snapshot, audit, evidence=build.evidence_of(audit, ContentClass.DATA))
-    )
+    evidence = build.evidence_of(audit, ContentClass.DATA)
+    plan = counted.same(partial(plan_repair, snapshot, audit, evidence=evidence))
     assert isinstance(plan, Plan)
     assert len(plan.steps) >= 39
     assert counted.evaluated["together"] < counted.evaluated["one by one"] / 3

@@ -12,7 +12,7 @@
 4. This module handles sets of servers, not sets of GTIDs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
@@ -61,10 +61,7 @@ class Graph:
 
     @cached_property
     def _by_replica(self) -> Mapping[str, tuple[Edge, ...]]:
-        found: dict[str, list[Edge]] = {}
-        for edge in self.edges:
-            found.setdefault(edge.replica, []).append(edge)
-        return {name: tuple(each) for name, each in found.items()}
+        return _grouped((edge.replica, edge) for edge in self.edges)
 
     def into(self, replica: str) -> tuple[Edge, ...]:
         """Return the edges to a replica, in the order of `edges`."""
@@ -72,14 +69,22 @@ class Graph:
 
     @cached_property
     def _by_source(self) -> Mapping[str, tuple[Edge, ...]]:
-        found: dict[str, list[Edge]] = {}
-        for edge in self.edges:
-            found.setdefault(edge.source, []).append(edge)
-        return {name: tuple(each) for name, each in found.items()}
+        return _grouped((edge.source, edge) for edge in self.edges)
 
     def out_of(self, source: str) -> tuple[Edge, ...]:
         """Return the edges from a source, in the order of `edges`."""
         return self._by_source.get(source, ())
+
+    def below(self, name: str) -> tuple[str, ...]:
+        """Return every other server that receives from a server, over any hops, running or not."""
+        found: dict[str, None] = {}
+        frontier = [name]
+        while frontier:
+            for edge in self.out_of(frontier.pop()):
+                if edge.replica not in found and edge.replica != name:
+                    found[edge.replica] = None
+                    frontier.append(edge.replica)
+        return tuple(found)
 
     @property
     def group_uuids(self) -> frozenset[UUID]:
@@ -124,6 +129,13 @@ class Graph:
             }
             found |= frontier
         return frozenset(found)
+
+
+def _grouped(edges: Iterable[tuple[str, Edge]]) -> Mapping[str, tuple[Edge, ...]]:
+    found: dict[str, list[Edge]] = {}
+    for name, edge in edges:
+        found.setdefault(name, []).append(edge)
+    return {name: tuple(each) for name, each in found.items()}
 
 
 @keep_last_result

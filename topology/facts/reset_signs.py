@@ -12,7 +12,7 @@ from gtid import GtidSet, Tsid
 from topology.facts.applier_workers import commits_in_order
 from topology.readings.dialect import dialect_of
 from topology.readings.history_evidence import CommitRecord, ends_of
-from topology.readings.notable_settings import notable_values
+from topology.readings.notable_settings import may_ignore_errors, notable_values
 from topology.readings.snapshot import START_SLACK, ChannelSnapshot, ServerSnapshot
 
 _SECOND = timedelta(seconds=1)
@@ -46,12 +46,7 @@ def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
     """
     if server.server_uuid is None or hole.from_uuid(server.server_uuid):
         return False
-    if server.notable_settings is None:
-        return False
-    ignores = {"replica_skip_errors", "replica_exec_mode"} & notable_values(
-        server.notable_settings
-    ).keys()
-    return not ignores and has_earlier(server.logged, hole)
+    return not may_ignore_errors(server.notable_settings) and has_earlier(server.logged, hole)
 
 
 def was_not_reset(

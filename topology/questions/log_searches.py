@@ -12,10 +12,10 @@ last reading are two positions:
   readings may have moved it.
 * of an applier that was idle in the first reading, at the position of its receiver, for what had
   been received by then. A receiver that reconnects with auto-position begins again at the start of
-  a file, and takes the position of an idle applier back with it. The position in the first reading
-  then lies before transactions that the applier had passed long ago. In the last one it may lie
-  after them again. Nothing of these was waiting in the first reading, so an applier that just
-  applied one of them is no other explanation.
+  a file, and until the next heartbeat the position of an idle applier is there, too (see
+  applier_movement.py). The position in the first reading then lies before transactions that the
+  applier had passed long ago. In the last one it may lie after them again. Nothing of these was
+  waiting in the first reading, so an applier that just applied one of them is no other explanation.
 
 gtid-audit searches if the channel is stopped, or uses a file position. It searches if
 sql_replica_skip_counter may skip (gtid_mode is not ON) or may have skipped (the applier did not

@@ -79,6 +79,15 @@ def retention_seconds_of(values: Mapping[str, str]) -> int | None:
     return seconds or days * 86_400 or None
 
 
+def may_ignore_errors(text: str | None) -> bool:
+    """Return whether an applier may continue where a row is not as its event expects (C15).
+
+    `text` is None if the settings were not read.
+    """
+    ignoring = {"replica_skip_errors", "replica_exec_mode"}
+    return text is None or not ignoring.isdisjoint(notable_values(text))
+
+
 # Nearly every server has one of a few texts, and every rule looks up the values again.
 @lru_cache(maxsize=1024)
 def notable_values(text: str | None) -> Mapping[str, str]:

@@ -34,7 +34,7 @@ def binary_log_filtered(facts: ClusterFacts) -> Iterator[Finding]:
         filters = [option for option in _LEFT_OUT if option in values]
         if not filters:
             continue
-        replicas = sorted({edge.replica for edge in facts.graph.edges if edge.source == name})
+        replicas = sorted({edge.replica for edge in facts.graph.out_of(name)})
         if replicas:
             effects = "; ".join(
                 f"{option} is {values[option]}: {_LEFT_OUT[option]}" for option in filters

@@ -115,7 +115,7 @@ def log_closed(facts: ClusterFacts) -> Iterator[Finding]:
         server = facts.last[name]
         if not has_closed_log(server):
             continue
-        below = sorted({edge.replica for edge in facts.graph.edges if edge.source == name})
+        below = sorted({edge.replica for edge in facts.graph.out_of(name)})
         receives = " It applies what it receives, but does not log it." if server.channels else ""
         yield finding(
             facts,

@@ -161,7 +161,7 @@ def came_beside(
     if source not in model.servers:
         return  # what it sends is not known, and reported
     side = {source, *upstream(model, source)}
-    through = GtidSet.union_of((content.wanted, *(case.snapshot_executed[each] for each in side)))
+    through = content.wanted | case.snapshot_executed[source]
     for name in (action.server, *below(after, action.server, running=True)):
         waits = content.needing_decision(after[name].executed - model[name].executed)
         beside = (case.snapshot_executed[name] - through).without_uuid(model[name].server_uuid)

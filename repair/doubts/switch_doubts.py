@@ -6,7 +6,9 @@
 3. fetched_conflicts.py evaluates the rows of what is fetched.
 """
 
-from repair.doubts.start_doubts import left_gaps
+from collections.abc import Iterator
+
+from repair.doubts.start_doubts import as_warning, left_gaps, skips_beside
 from repair.model.offered_strategies import offered
 from repair.model.replication_model import ModelChannel, ModelServer
 from repair.model.same_server_id import same_server_id
@@ -50,9 +52,26 @@ def not_to_be_switched(
             f" why, then choose with {offered(case)}"
         )
     if channel.may_be_former:
-        return (
-            f"what {replica.name} received may belong to a former log of {source.name}: after a"
-            f" reset or a crash, {source.name} reuses GTIDs that {replica.name} may have with"
-            f" other content. Compare the rows, then choose with {offered(case)}"
-        )
-    return refuses_replicas(case.model, replica, channel) or same_server_id(case, replica)
+        former = _of_a_former_log(replica, source)
+        return f"{former}. Compare the rows, then choose with {offered(case)}"
+    return (
+        refuses_replicas(case.model, replica, channel)
+        or same_server_id(case, replica)
+        or skips_beside(case, replica, channel)
+    )
+
+
+def warnings_of_switch(
+    case: Case, replica: ModelServer, channel: ModelChannel, source: ModelServer
+) -> Iterator[str]:
+    """Yield why rows may not match, as warnings of a switch that the operator selected."""
+    if case.is_chosen and channel.may_be_former:
+        former = _of_a_former_log(replica, source)
+        yield as_warning(f"{former}. Compare the rows first")
+
+
+def _of_a_former_log(replica: ModelServer, source: ModelServer) -> str:
+    return (
+        f"what {replica.name} received may belong to a former log of {source.name}: after a reset"
+        f" or a crash, {source.name} reuses GTIDs that {replica.name} may have with other content"
+    )

@@ -148,7 +148,8 @@ def _content_warnings(
     what = "its content was not read" if content is None else described(content, wanted)
     yield (
         f"the GTID sets will agree and the data will NOT: what {wanted.shortened()} did is left"
-        f" out permanently on {names} ({what})"
+        f" out permanently on {names} ({what}). Later changes of the rows that differ then stop an"
+        " applier, or replace them on the servers that have them"
     )
     if content is not None:
         yield from halves_left_out(content, names)

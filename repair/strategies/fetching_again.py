@@ -14,7 +14,7 @@ from repair.doubts.compared_rows import compared_waiting, rows_of
 from repair.doubts.doubtful_sources import may_ask_a_copy
 from repair.doubts.rows_there import gaps_may_come_back
 from repair.doubts.start_doubts import as_warning
-from repair.doubts.switch_doubts import not_to_be_switched
+from repair.doubts.switch_doubts import not_to_be_switched, warnings_of_switch
 from repair.model.actions import AutoPositionOn, InjectEmpty
 from repair.model.offered_strategies import offered
 from repair.model.replication_model import ModelChannel, ModelServer, delivery
@@ -50,7 +50,11 @@ def refetch(case: Case) -> Outcome:
     )
     fetch = Fetch(case, replica, channel, source, arriving)
     outcome = _if_rows_fit(fetch) if arriving else _if_waiting_fits(fetch)
-    if isinstance(outcome, Refusal) or case.event is None:
+    if isinstance(outcome, Refusal):
+        return outcome
+    warnings = (*warnings_of_switch(case, replica, channel, source), *outcome.warnings)
+    outcome = replace(outcome, warnings=warnings)
+    if case.event is None:
         return outcome
     return _past_the_event(fetch, case.event, outcome.warnings)
 

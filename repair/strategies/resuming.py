@@ -9,6 +9,7 @@ from repair.doubts.start_doubts import doubts_of_history
 from repair.model.actions import Action, AutoPositionOn, StartChannel, simulate
 from repair.model.remaining_action import remaining_part
 from repair.model.replication_model import ModelChannel, ModelServer, refused
+from repair.model.same_server_id import same_server_id
 from repair.model.strategy_case import Case, Refusal
 from repair.model.unlogged_redo import purges_what_it_receives
 from repair.strategies.starting import misfit_of_waiting, unknown_source
@@ -35,6 +36,8 @@ def resuming_actions(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
     replica, channel = receiving
     if not case.is_chosen and channel.source not in case.model.servers:
         return ()  # what it would deliver is not known
+    if not channel.running and same_server_id(case, replica) is not None:
+        return ()  # it would drop what the other server committed (C2)
     is_stopped = case.finding.code.startswith("A")
     if not is_stopped and channel.stuck_at - replica.executed - case.wanted:
         return ()  # another transaction stopped it: A2 or A3 lists what to compare
@@ -166,5 +169,6 @@ def _stopped_between(case: Case) -> Iterator[StartChannel]:
                 and channel.auto_position
                 and not channel.passed - starting.executed
                 and not refused(sending, starting, channel)
+                and same_server_id(case, starting) is None
             ):
                 yield StartChannel(starting.name, channel.name)

@@ -58,6 +58,7 @@ from topology.readings.snapshot import ClusterSnapshot
 
 EMPTY = "would execute it without that content"
 
+_PLANS_AFTER_A_STOP = 2  # the first of them may ask to plan again once it has run
 _AGAIN_UNSEEN = "After RESET BINARY LOGS AND GTIDS it may be applied there a second time"
 
 
@@ -907,45 +908,73 @@ def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool
 def _interrupted(
     truth: Truth, plan: Plan, snapshot: ClusterSnapshot, first: ClusterAudit, full: Outcome
 ) -> Iterator[Violation]:
-    """8. Stop after any step, audit and plan again, run that: the same end."""
+    """8. Stop after any step; audit, plan again and run that, until the same end is reached."""
     if full.refused or len(plan.steps) < 2:
         return
     codes = codes_of(plan)
+    for steps in range(1, len(plan.steps)):
+        world = part = run(truth.world, plan, snapshot, steps=steps).world
+        made = [plan]
+        for _ in range(_PLANS_AFTER_A_STOP):
+            again, audit = look_again(truth, world, compares=True)
+            made.append(plan_of(truth, world, again, audit))
+            world = run(world, made[-1], again).world
+            found = harm(
+                truth.rested,
+                world,
+                codes,
+                "plan interrupted",
+                injected=GtidSet.union_of(map(_injected, made)),
+                seen=_seen(truth, plan),
+                unread=truth.unread,
+                goes_on=GtidSet.union_of(map(_goes_on, made)),
+                warnings=tuple(text for each in made for text in each.warnings),
+            )
+            yield from but_for_what_is_new(truth, world, found)
+            left = [
+                name
+                for name in _ending_otherwise(truth, snapshot, made, part, (full.world, world))
+                if not _came_meanwhile(truth, first, audit, name)
+            ]
+            if not left or not made[-1].steps:
+                break
+        if left:
+            text = f"stopped after step {steps}: {left[0]} ends with another gtid_executed"
+            yield Violation("plan interrupted", codes, text)
+            return
+
+
+def _ending_otherwise(
+    truth: Truth,
+    snapshot: ClusterSnapshot,
+    made: list[Plan],
+    part: World,
+    ends: tuple[World, World],
+) -> Iterator[str]:
+    """Yield the servers that the plans made after a stop leave with less than the first one alone.
+
+    `ends` are the world after the first plan in full, and the one after its part and the others.
+    """
+    full, rest = ends
+    plan, *others = made
     known = GtidSet.union_of(each.gtid_executed or GtidSet() for each in snapshot.last)
     known |= _injected(plan)
-    for steps in range(1, len(plan.steps)):
-        part = run(truth.world, plan, snapshot, steps=steps)
-        again, audit = look_again(truth, part.world, compares=True)
-        second = plan_of(truth, part.world, again, audit)
-        rest = run(part.world, second, again).world
-        found = harm(
-            truth.rested,
-            rest,
-            codes,
-            "plan interrupted",
-            injected=_injected(plan) | _injected(second),
-            seen=_seen(truth, plan),
-            unread=truth.unread,
-            goes_on=_goes_on(plan) | _goes_on(second),
-            warnings=(*plan.warnings, *second.warnings),
-        )
-        yield from but_for_what_is_new(truth, rest, found)
-        for name, server in full.world.servers.items():
-            # What had not reached a source when the plan was made, the second plan alone looks at.
-            near = known & _near(snapshot, name) | _injected(plan)
-            hidden = _hidden_by_permissive(part.world, snapshot)
-            near -= hidden
-            if _asks_about_injected(plan, second, name) or (hidden and _asks(second, name)):
-                continue
-            if _met_a_statement(rest, snapshot, name):
-                continue  # no log shows which rows it changed, so nothing shows those of a gap
-            if met_what_is_new(truth, truth.rested, server):
-                continue  # the second plan reads that transaction, and starts no applier onto it
-            is_less = bool(gtids(server.executed - rest[name].executed) & near)
-            if is_less and not _came_meanwhile(truth, first, audit, name):
-                text = f"stopped after step {steps}: {name} ends with another gtid_executed"
-                yield Violation("plan interrupted", codes, text)
-                return
+    for name, server in full.servers.items():
+        # What had not reached a source when the plan was made, the others alone look at.
+        near = known & _near(snapshot, name) | _injected(plan)
+        hidden = _hidden_by_permissive(part, snapshot)
+        near -= hidden
+        if any(
+            _asks_about_injected(plan, other, name) or (hidden and _asks(other, name))
+            for other in others
+        ):
+            continue
+        if _met_a_statement(rest, snapshot, name):
+            continue  # no log shows which rows it changed, so nothing shows those of a gap
+        if met_what_is_new(truth, truth.rested, server):
+            continue  # a later plan reads that transaction, and starts no applier onto it
+        if gtids(server.executed - rest[name].executed) & near:
+            yield name
 
 
 def _met_a_statement(world: World, snapshot: ClusterSnapshot, name: str) -> bool:

@@ -137,6 +137,7 @@ def gather_applier_facts(
     owned_last = _owned(last)
     owned = _owned(first) | owned_last
     if before is not None and _runs(before) and _runs(channel):
+        log = log.and_received(channel.gtid_retrieved - before.gtid_retrieved)
         stays = applied_nothing(before, channel, first=first, last=last)
         passed, proved = _passed(before, channel, first=first, moved=moved, stays=stays, log=log)
         left = _behind_commits(before, channel, first=first, last=last, log=log)

@@ -8,8 +8,9 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+from uuid import UUID
 
 from gtid import GtidSet, Tsid
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
@@ -32,6 +33,16 @@ class SourceLog:
     in_order: GtidSet = _NOTHING  # logged in ascending GNO order
     out_of_order: GtidSet = _NOTHING  # perhaps logged in another order
     purged: GtidSet = _NOTHING  # was in the log before everything that the log still has
+    ascending: UUID | None = None  # the source's own server_uuid, if its numbers ascend in the log
+
+    def and_received(self, received: GtidSet) -> "SourceLog":
+        """Return this log with what a receiver has received from it since the first reading.
+
+        A busy source is at higher numbers by the time its replica is read.
+        """
+        if self.ascending is None or not received:
+            return self
+        return replace(self, in_order=self.in_order | received.from_uuid(self.ascending))
 
 
 def is_without_work(channel: ChannelSnapshot) -> bool:

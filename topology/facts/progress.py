@@ -7,6 +7,7 @@ set algebra only.
 from collections.abc import Mapping
 from functools import partial
 from typing import TypeAlias
+from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts.applier_facts import (
@@ -79,14 +80,16 @@ def _log_of(source: ReadTwice) -> SourceLog:
     """
     server = source.first
     made = server.gtid_executed | server.gtid_owned
+    ascending: UUID | None = server.server_uuid
     since = source.last.gtid_executed.from_uuid(server.server_uuid)
     if server.group is not None:
-        since = GtidSet()  # members take blocks of numbers, if the group has this UUID as its name
+        # Members take blocks of numbers, if the group has this UUID as its name.
+        since, ascending = GtidSet(), None
     channels = server.channels or ()
     if len(channels) == 1 and server.group is None and commits_in_order(server, channels[0]):
-        return SourceLog(made | since, purged=server.gtid_purged)
+        return SourceLog(made | since, purged=server.gtid_purged, ascending=ascending)
     own = made.from_uuid(server.server_uuid)
-    return SourceLog(own | since, made - own, server.gtid_purged)
+    return SourceLog(own | since, made - own, server.gtid_purged, ascending)
 
 
 def behind_appliers(

@@ -116,8 +116,13 @@ def _other(backlog: Backlog) -> str:
         return text
     text += OTHER.format(what=many(found), replica=backlog.replica.name)
     replica = backlog.replica.name
-    # If the source of a channel was not read, nothing shows its applier's position among them.
-    compared = {each.channel.name for each in backlog.facts.edges if each.replica == replica}
+    # If the source of a channel was not read, nothing shows its applier's position among them. An
+    # operator may have moved a channel by file position (RELAY_LOG_POS).
+    compared = {
+        each.channel.name
+        for each in backlog.facts.edges
+        if each.replica == replica and each.channel.auto_position
+    }
     passed = found & GtidSet.union_of(
         other.passed if channel in compared else other.channel.gtid_retrieved
         for (name, channel), other in backlog.facts.appliers.items()

@@ -8,9 +8,10 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.facts.cluster_facts import gather_facts
-from topology.facts.progress import behind_appliers, same_server_id, stalls_of
+from topology.facts.progress import _applier_facts, behind_appliers, same_server_id, stalls_of
 from topology.policy import Policy
-from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.readings.group_view import GroupSnapshot
+from topology.readings.snapshot import ChannelSnapshot, ReadTwice, ServerSnapshot, ThreadState
 from topology.readings.worker import WorkerSnapshot
 
 STOPPED = ThreadState.STOPPED
@@ -115,3 +116,34 @@ def test_an_applier_that_stands_still_is_looked_at_twice() -> None:
     assert (replica, channel) == ("b", "")
     assert waits == (("Applying batch of row changes", str(gtids("A:4"))),)
     assert stalls(60) == ()
+
+
+@pytest.mark.parametrize(
+    ("received", "in_group", "passed"),
+    [
+        # Of the source's own: in ascending order in its log, also what it committed since.
+        ("A:1-8", False, "A:1-5"),
+        # Another origin's number says nothing about the source's own.
+        ("A:1-5,C:9", False, ""),
+        # A number behind a gap of which nothing is known may have been set by hand.
+        ("A:1-5:8", False, ""),
+        # Members of a group take blocks of numbers.
+        ("A:1-8", True, ""),
+    ],
+)
+def test_a_single_worker_may_be_at_what_its_source_committed_since(
+    received: str, *, in_group: bool, passed: str
+) -> None:
+    def channel(retrieved: str, applying: str, last: str) -> ChannelSnapshot:
+        state = "Applying batch of row changes" if applying else "Waiting for an event"
+        worker = WorkerSnapshot(1, gtids(applying), 0, "", state, None, gtids(last))
+        return a_channel("a", A, gtid_retrieved=gtids(retrieved), workers=(worker,))
+
+    group = GroupSnapshot(str(C), "ONLINE", "PRIMARY", GtidSet()) if in_group else None
+    a = replace(a_server("a", A, gtids("A:1-4")), group=group)
+    source = ReadTwice(a, replace(a, gtid_executed=gtids("A:1-5")))
+    first = a_server("b", B, gtids("A:1-3"), channels=(channel("A:1-5", "A:5", ""),))
+    at_end = channel(received, "", "A:8" if "8" in received else "C:9")
+    last = replace(first, channels=(at_end,), phase=2)
+    facts = _applier_facts(ReadTwice(first, last), source, at_end)
+    assert facts.passed == gtids(passed) - gtids("A:5")

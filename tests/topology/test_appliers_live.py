@@ -127,7 +127,53 @@ def test_what_an_applier_passed_is_h8_under_load(pair97: Pair, mysql_clients: Cl
     assert sum("H8" in each for each in found) >= 3, found
 
 
+@pytest.mark.slow
+def test_a_single_worker_that_passed_one_is_never_proved_to_come_to_it(
+    pair97: Pair, mysql_clients: Clients
+) -> None:
+    """The malign twin: H8 while the source writes, or a doubt; not "clears by itself", proved."""
+    with_one_worker(pair97["b"])
+    fault = faults.skipped_by_counter(pair97)
+    passed = GtidSet.parse(fault.passed)
+    with load.write_load([pair97["a"]], clients=mysql_clients, pause_seconds=0.005):
+        time.sleep(1)
+        audits = [audited(pair97) for _ in range(8)]
+    for audit in audits:
+        about = [each for each in audit.findings if each.gtid_set & passed]
+        assert about, audit
+        assert all(each.code == "H8" or each.grade is Grade.LIKELY for each in about), audit
+    assert sum("H8" in above_info(audit) for audit in audits) >= 6, audits
+
+
+@pytest.mark.slow
+def test_a_single_worker_under_load_that_passed_none_is_a_backlog(
+    pair97: Pair, mysql_clients: Clients
+) -> None:
+    """The benign twin, by file position, with a lock of a second on the replica."""
+    a, b = pair97.a, pair97.b
+    with_one_worker(b)
+    table_on(a, b, "held")
+    pair97.settle()
+    with load.write_load([a], clients=mysql_clients, pause_seconds=0.005):
+        for _ in range(4):
+            with b.connect() as session, session.cursor() as cursor:
+                cursor.execute("FLUSH TABLES WITH READ LOCK")
+                audit = audited(pair97)
+                cursor.execute("UNLOCK TABLES")
+            assert "H8" not in above_info(audit), audit
+            assert "H8" not in above_info(audited(pair97))
+
+
 # -- held up --------------------------------------------------------------------------------------
+
+
+def with_one_worker(server: Server) -> None:
+    """Let a replica apply with one worker."""
+    server.execute(
+        server.dialect.stop_replica,
+        "SET GLOBAL replica_parallel_workers = 1",
+        server.dialect.start_replica,
+    )
 
 
 def with_workers(server: Server, count: int = 2) -> None:

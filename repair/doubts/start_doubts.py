@@ -59,6 +59,7 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
         emptied_above(case, replica, channel),
         _may_be_passed_beside(case, replica, channel),
         skips_beside(case, replica, channel),
+        _own_made_elsewhere(case, replica, channel),
     )
     yield from filter(None, doubts)
     if replica.torn_below:
@@ -105,6 +106,30 @@ def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChanne
         " were not read twice. Its applier may have skipped some of these"
         " (sql_replica_skip_counter), and this channel would deliver them late. Audit again"
     )
+
+
+def _own_made_elsewhere(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return that a start may deliver a GTID of a receiving server's own UUID, made by hand.
+
+    A receiver drops what has its server_id, and not what has its server_uuid: it gets what a
+    session on another server committed under gtid_next, and not what it committed and lost itself.
+    """
+    source = case.model.servers.get(channel.source or "")
+    if source is None:
+        return None
+    for name in (replica.name, *sorted(below(case.model, replica.name, running=True))):
+        server = case.model[name]
+        if name == source.name or server.server_uuid in case.model.links.groups:
+            continue
+        made = source.available.from_uuid(server.server_uuid) - server.executed
+        if made:
+            return (
+                f"{source.name} has {made.shortened()}, with the server_uuid of {name}, which does"
+                f" not have them: if a session set gtid_next by hand, {name} receives them, and"
+                " their rows were not compared there. Compare them, then choose with"
+                f" {offered(case)}"
+            )
+    return None
 
 
 def skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
@@ -161,7 +186,11 @@ def came_beside(
     if source not in model.servers:
         return  # what it sends is not known, and reported
     side = {source, *upstream(model, source)}
-    through = content.wanted | case.snapshot_executed[source]
+    # With one channel it has nothing that its source did not send, even if that was read before.
+    # With several it may be ahead of this source.
+    senders = side if len(model[action.server].channels) == 1 else {source}
+    sent = (case.snapshot_executed[each] for each in senders)
+    through = GtidSet.union_of((content.wanted, *sent))
     for name in (action.server, *below(after, action.server, running=True)):
         waits = content.needing_decision(after[name].executed - model[name].executed)
         beside = (case.snapshot_executed[name] - through).without_uuid(model[name].server_uuid)

@@ -17,6 +17,7 @@ from repair.doubts.start_doubts import (
     warnings_of_start,
     would_not_connect,
 )
+from repair.doubts.switch_doubts import not_to_be_switched
 from repair.model.actions import AutoPositionOn, StartChannel
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case
@@ -101,6 +102,11 @@ D = server("d", "a:1-2")
         (with_b(chain(), skips_next=True), ""),  # an invariant refuses that
         (chain(beside=(replace(OTHER, source=None),)), ""),
         (chain(beside=(OTHER,)), ""),  # d was not read
+        # A session on a, or above it, used the UUID of b, or of c below it.
+        (chain(a={"executed": gtids("a:1-5 b:1")}), "a has b:1, with the server_uuid of b, which"),
+        (chain(a={"executed": gtids("a:1-5 c:7")}), "a has c:7, with the server_uuid of c, which"),
+        (with_b(chain(a={"executed": gtids("a:1-5 b:1")}), executed=gtids("a:1-2 b:1")), ""),
+        (chain(a={"executed": gtids("a:1-5 b:1"), "purged": gtids("b:1")}), ""),
     ],
 )
 def test_a_start_is_doubted_for_each_of_these_alone(servers: Model, words: str) -> None:
@@ -312,3 +318,9 @@ def test_a_stopped_channel_is_not_switched_beside_one_whose_source_skips_the_nex
     case = a_case(servers, a_finding("C3", "", source="b", replica="d", channel="from_b"))
     why = misfit_of_waiting(case, AutoPositionOn("d", "from_b", filled=gtids("")))
     assert ("skips the next one" in (why or "")) is is_told
+    # By the time it runs, the channel may be stopped: by default a running one is not switched.
+    d = servers["d"]
+    default = not_to_be_switched(replace(case, is_chosen=False), d, d.channels[0], servers["b"])
+    assert ("skips the next one" in (default or "")) is skips
+    chosen = replace(case, is_chosen=True)
+    assert not_to_be_switched(chosen, d, d.channels[0], servers["b"]) is None

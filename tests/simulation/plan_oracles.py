@@ -1027,16 +1027,20 @@ def _of(sets: Mapping[str, GtidSet], one: Finding) -> GtidSet:
 def _asks_about_injected(plan: Plan, second: Plan, name: str) -> bool:
     """Return whether the second plan starts a server only when it is selected, for what was injected.
 
-    An empty transaction by hand has another commit than that of its GTID on the source. The readings
-    do not separate it from a source that was reset and has given the GTID again. A step on another
+    An empty transaction by hand has another commit than that of its GTID on a replica, or on the
+    source. The readings do not separate it from a source that was reset and has given it again. A step on another
     server then waits for that start, if its transactions reach others only through that server.
     """
     injects = {each.server for each in plan.steps if isinstance(each.effect, InjectEmpty)}
+    doubts = [
+        each.why for each in second.not_planned if "or they were committed by hand on" in each.why
+    ]
     asks = {
         server
         for server in injects
-        for each in second.not_planned
-        if f"or they were committed by hand on {server}" in each.why
+        for why in doubts
+        if f"or they were committed by hand on {server}" in why
+        or why.startswith(f"start_channel: {server} has lost, or reset, transactions")
     }
     return name in asks or any(
         "afterwards the audit would report" in each.why and name in each.about.split()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gtid import GtidSet
 from repair.audit_after_plan import audit_after
-from repair.content.content_questions import HOLES, ContentQuestion, arrivals
+from repair.content.content_questions import EXTRA, HOLES, ContentQuestion, arrivals
 from repair.model.actions import Action, MakeRowsAlike, RedoTransactions
 from repair.model.initial_model import executed_by, known_servers, start_model
 from repair.model.missing_on import meant_to_arrive
@@ -41,6 +41,7 @@ class PlanInput:
     executed_at_start: Mapping[str, GtidSet]
     unread: Mapping[str, GtidSet]
     gaps: Mapping[str | None, tuple[Finding, ...]]  # by replica
+    extras: Mapping[str | None, tuple[Finding, ...]]  # by replica
     kept: KeptResults = field(default_factory=KeptResults, compare=False, repr=False)
 
     @classmethod
@@ -61,10 +62,6 @@ class PlanInput:
             raise ValueError(f"{audit.cluster}: the audit was not made from this snapshot")
         known = known_servers(snapshot, audit)
         started = start_model(snapshot, audit, evidence)
-        gaps: dict[str | None, tuple[Finding, ...]] = {}
-        for finding in audit.findings:
-            if finding.code in HOLES:
-                gaps[finding.replica] = (*gaps.get(finding.replica, ()), finding)
         return cls(
             snapshot=snapshot,
             audit=audit,
@@ -78,7 +75,8 @@ class PlanInput:
             executed_first=executed_by(snapshot.first),
             executed_at_start={name: each.executed for name, each in started.servers.items()},
             unread=executed_by(each for each in snapshot.last if each.name not in known),
-            gaps=gaps,
+            gaps=_by_replica(audit, HOLES),
+            extras=_by_replica(audit, EXTRA),
         )
 
     def chosen(self, finding: Finding) -> str | None:
@@ -144,7 +142,8 @@ class PlanInput:
             definitions=self.evidence.definitions.get(finding.id),
             waiting=self.waiting,
             arrivals=self.evidence.arrivals,
-            holes=tuple(self._holes(finding)),
+            holes=tuple(self._others(finding, self.gaps)),
+            extras=tuple(self._others(finding, self.extras)),
             declared=dict(declared),
             redone=GtidSet.union_of(
                 each.gtids for each in done if isinstance(each, RedoTransactions)
@@ -152,8 +151,21 @@ class PlanInput:
             written=frozenset(each.server for each in done if isinstance(each, MakeRowsAlike)),
         )
 
-    def _holes(self, finding: Finding) -> Iterator[Hole]:
-        for other in self.gaps.get(finding.replica, ()):
+    def _others(
+        self, finding: Finding, by_replica: Mapping[str | None, tuple[Finding, ...]]
+    ) -> Iterator[Hole]:
+        for other in by_replica.get(finding.replica, ()):
             if other.id != finding.id:
                 content = self.evidence.contents.get(other.id)
                 yield Hole(other.code, other.channel, other.gtid_set, content)
+
+
+def _by_replica(
+    audit: ClusterAudit, codes: tuple[str, ...]
+) -> Mapping[str | None, tuple[Finding, ...]]:
+    """Return the findings of these codes by their replica."""
+    found: dict[str | None, list[Finding]] = {}
+    for finding in audit.findings:
+        if finding.code in codes:
+            found.setdefault(finding.replica, []).append(finding)
+    return {replica: tuple(each) for replica, each in found.items()}

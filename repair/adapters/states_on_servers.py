@@ -120,18 +120,23 @@ def _like_source(
 
     others = [name for name, on in states.items() if name != source and on.state in changed]
     alike = servers.answers(others, is_like)
-    if not any(alike.values()) or not _is_logged(source, rows, wanted, servers):
+    now = _logged_since(source, rows, wanted, servers) if any(alike.values()) else None
+    if now is None:
         return {}
-    return {name: replace(states[name], is_like_source=True) for name in others if alike.get(name)}
+    return {
+        name: replace(states[name], is_like_source=True, now=now)
+        for name in others
+        if alike.get(name)
+    }
 
 
-def _is_logged(
+def _logged_since(
     source: str, rows: tuple[NetRow, ...], wanted: GtidSet, servers: ServersToRead
-) -> bool:
-    """Return whether a source's rows are as its log has left them, from these transactions on.
+) -> tuple[NetRow, ...] | None:
+    """Return the rows as a source's log has left them, from these transactions on.
 
-    False as well if a statement may have changed them, whose rows no log shows, if the log cannot
-    be read, or if it has more than `LATER_READ_MAX` transactions.
+    None if its rows are not so, if a statement may have changed them, whose rows no log shows, if
+    the log cannot be read, or if it has more than `LATER_READ_MAX` transactions.
     """
     begins: dict[Tsid, int] = {}
     for tsid, begin, _ in wanted.intervals():
@@ -139,15 +144,15 @@ def _is_logged(
     earlier = GtidSet.from_intervals((tsid, 1, at) for tsid, at in begins.items() if at > 1)
     since = available(servers.readings[source]) - earlier
     if since.gtid_count > LATER_READ_MAX:
-        return False
+        return None
     read = read_content(source, since, servers)
     folded = read.rows if read.rows is not None else read.rows_beside_created
     places = {row.place for row in rows}
     last = [row for row in folded or read.rows_in_part if row.place in places]
     if len(last) < len(places):
-        return False
+        return None
     stand = servers.answers([source], lambda _name, there: RowReader(there).are_after(last))
-    return stand.get(source, False)
+    return tuple(last) if stand.get(source, False) else None
 
 
 def _unlike(

@@ -225,6 +225,8 @@ class RowsOn:
     # Each row is as on the finding's source where others changed it. And nothing but these
     # transactions was missing here of what the source had executed when both were read.
     is_like_source: bool = False
+    # These rows then: with what the source's log has made of them since.
+    now: tuple[NetRow, ...] = ()
     is_created: bool = False  # CONFLICT: everything they create exists, without rows
     off: tuple[NetRow, ...] | None = None  # rows not as before; None: not known for each row
 

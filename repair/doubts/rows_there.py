@@ -18,8 +18,9 @@ has since deleted. And the source's log must show how its rows came to be as the
 from collections.abc import Iterator
 
 from gtid import GNO_END, GtidSet
-from repair.content.transaction_content import RowsOn, RowState
+from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
 from repair.model.holes import depends_on_a_hole
+from repair.model.own_work import met
 from repair.model.replication_model import ModelChannel, ModelServer, below
 from repair.model.strategy_case import Case
 from topology.catalogue.findings import Grade
@@ -43,10 +44,44 @@ def is_there_already(case: Case) -> bool:
         ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA
     ):
         return False
+    return not own_rows(case) and _are_on_all(case, content, replica)
+
+
+def there_by_own_work(case: Case) -> str | None:
+    """Return whose transactions made rows of a gap present on the replica alone, or None."""
+    content, replica, own = case.content, case.replica, own_rows(case)
+    if not (case.is_hole and content is not None and replica is not None and own):
+        return None
+    if not _are_on_all(case, content, replica):
+        return None
+    return (
+        f"the rows of {case.wanted.shortened()} are on {replica.name}, and {own.shortened()}, which"
+        f" only {replica.name} has, may have written them: if that is taken back later, they are"
+        " lost. Answer these first, then audit and plan again"
+    )
+
+
+def _are_on_all(case: Case, content: TransactionContent, replica: ModelServer) -> bool:
     return not depends_on_a_hole(case, content) and all(
         _is_there(case, content.state_on(name))
         for name in (replica.name, *below(case.model, replica.name))
         if case.wanted - case.was_there(name)
+    )
+
+
+def own_rows(case: Case) -> GtidSet:
+    """Return what only the replica has, and that may have written the rows of a gap there.
+
+    The row is then there by an errant transaction. If it is taken back later, the row is lost, and
+    the empty transaction hides that.
+    """
+    content = case.content
+    if content is None:
+        return GtidSet()
+    return GtidSet.union_of(
+        each.gtids
+        for each in case.extras
+        if each.content is None or met(content, each.gtids, each.content)
     )
 
 
@@ -98,6 +133,15 @@ def is_there_by_later_ones(case: Case) -> bool:
         on.is_like_source and on.state is not RowState.AS_AFTER
         for on in case.content.rows_on.values()
     )
+
+
+def rows_now(content: TransactionContent, name: str) -> tuple[NetRow, ...]:
+    """Return the rows with what they are on a server where they are present.
+
+    They are as the transactions left them, or as later ones of the source did (`is_like_source`).
+    """
+    on = content.state_on(name)
+    return on.now if on.state is not RowState.AS_AFTER else content.rows or ()
 
 
 def _is_there(case: Case, on: RowsOn) -> bool:

@@ -2,7 +2,11 @@
 
 from gtid import GtidSet
 from repair.content.transaction_content import described
-from repair.doubts.rows_there import is_there_already, not_decided_by_rows
+from repair.doubts.rows_there import (
+    is_there_already,
+    not_decided_by_rows,
+    there_by_own_work,
+)
 from repair.model.hidden_evidence import no_longer_shown
 from repair.model.missing_on import not_all_read, not_reached
 from repair.model.offered_strategies import offered
@@ -35,6 +39,8 @@ def undecided_default(case: Case, targets: list[tuple[ModelServer, GtidSet]]) ->
         return Refusal(why)
     if is_there_already(case):
         return None
+    if (own := there_by_own_work(case)) is not None:
+        return Refusal(own)
     undecided = _needs_decision(case) or no_longer_shown(case)
     if undecided is not None:
         return undecided

@@ -83,7 +83,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Transactions that are missing on a server, according to another finding about it."""
+    """Transactions that are missing on a server, or extra, according to a finding about it."""
 
     code: str
     channel: str | None
@@ -119,6 +119,7 @@ class Case:
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(default_factory=dict)
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
     holes: tuple[Hole, ...] = ()  # other gaps of the finding's replica
+    extras: tuple[Hole, ...] = ()  # what only this replica has, by findings about it
     # What earlier steps of the plan declare executed without content, by server: on the step's
     # server and on those that receive it by replication. It changes no rows.
     declared: Mapping[str, GtidSet] = field(default_factory=dict)

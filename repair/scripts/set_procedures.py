@@ -118,8 +118,8 @@ def _rows_are_there(action: InjectEmpty) -> Iterator[Guard]:
         where = key_condition(row.table, row.key_image)
         yield Guard(
             f"{done} OR {row_is(row.table, where, row.after)}",
-            f"{action.server}: a row of {row.table.name} is not as these transactions left it, but"
-            " was when the plan was made; nothing was changed; audit and plan again",
+            f"{action.server}: a row of {row.table.name} is not as it was when the plan was made;"
+            " nothing was changed; audit and plan again",
         )
 
 

@@ -137,12 +137,10 @@ def _content_warnings(
             assert content is not None, "its rows were compared"
             tables = ", ".join(f"{each.schema}.{each.table}" for each in content.tables)
             yield (
-                f"the scripts do not look again at the rows of {wanted.shortened()} in {tables}:"
-                " later transactions changed them, so no image of the ones that are left out shows"
-                f" how they must be. They were equal on {names} and {case.finding.source} when the"
-                " plan was made. If the plan is old, or clients write on these servers, plan again"
-                " before you run it, and compare the rows afterwards (`gtid-audit repair"
-                " check-data`)"
+                f"later transactions changed rows of {wanted.shortened()} in {tables} again. They"
+                f" were equal on {names} and {case.finding.source} when the plan was made, and the"
+                " scripts look for these values. If clients have changed them since, a script"
+                " stops: then audit and plan again"
             )
         return
     what = "its content was not read" if content is None else described(content, wanted)

@@ -6,9 +6,8 @@ declaring.py has what they share, undecided.py why none of them is a default.
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from repair.content.transaction_content import NetRow
 from repair.doubts.forgotten_below import forgotten_below
-from repair.doubts.rows_there import is_there_already, is_there_by_later_ones
+from repair.doubts.rows_there import is_there_already, rows_now
 from repair.doubts.undecided import undecided_default
 from repair.model.actions import (
     Action,
@@ -65,12 +64,13 @@ def inject_empty(case: Case) -> Outcome:
         and content is not None
         and bool(content.needing_decision(case.wanted))
     )
-    # If later transactions changed them again, no image of these shows them.
-    rows: tuple[NetRow, ...] = ()
-    if rows_are_there and content is not None and not is_there_by_later_ones(case):
-        rows = content.rows or ()
     actions = [
-        InjectEmpty(server.name, part, rows_are_there=rows_are_there, rows=rows)
+        InjectEmpty(
+            server.name,
+            part,
+            rows_are_there=rows_are_there,
+            rows=rows_now(content, server.name) if rows_are_there and content is not None else (),
+        )
         for server, gtids in targets
         for part in _portions(gtids, INJECTED_PER_SCRIPT_MAX)
     ]

@@ -10,15 +10,17 @@ import pytest
 from repair.content.failing_event import FailingEvent
 from repair.content.transaction_content import RowsOn, RowState, TransactionContent
 from repair.doubts.rows_there import is_there_already
+from repair.doubts.undecided import undecided_default
+from repair.model.actions import InjectEmpty
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Case
+from repair.model.strategy_case import Case, Hole
 from repair.strategies.fetching_again import refetch
 from repair.strategies.leaving_out import inject_empty
 from repair.strategies.redo_on_source import _where_it_stops
 from repair.strategies.resuming import resuming_actions
 from repair.worse_findings import made_worse
 from tests.repair.build import UUIDS, channel, gtids, model, server
-from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
+from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason
 from tests.repair.test_channel_strategies import EMPTY, HOLE, ROWS, event, pair, unasked
 from tests.snapshots import NOON
 from topology.catalogue.findings import ClusterAudit, Evidence, Finding, Severity, Verdict
@@ -28,7 +30,8 @@ from topology.rules.threads import RECEIVER_ERROR
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
 CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
-LIKE = replace(CONFLICT, is_like_source=True)
+NOW = (a_net_row((1, 0), (1, 5)),)  # as later ones left a row that the gap changes
+LIKE = replace(CONFLICT, is_like_source=True, now=NOW)
 
 
 # -- a channel that is switched -------------------------------------------------------------------
@@ -179,7 +182,12 @@ def test_rows_are_there_if_they_are_on_every_server_that_gets_the_empty_transact
     [
         (LIKE, LIKE, "a:1-3", True),
         (LIKE, AFTER, "a:1-3", True),
-        (replace(BEFORE, is_like_source=True), AFTER, "a:1-3", True),  # changed, and changed back
+        (
+            replace(BEFORE, is_like_source=True, now=NOW),
+            AFTER,
+            "a:1-3",
+            True,
+        ),  # changed, and changed back
         (CONFLICT, LIKE, "a:1-3", False),
         (LIKE, CONFLICT, "a:1-3", False),
     ],
@@ -192,13 +200,42 @@ def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
     case = a_case(servers, HOLE, content=content)
     assert is_there_already(case) is expected
     if expected:
-        texts = proposed(inject_empty(case)).warnings
+        proposal = proposed(inject_empty(case))
         assert any(
             "are already on b, c, as later transactions of a left them there" in each
-            for each in texts
+            for each in proposal.warnings
         )
-        [not_seen] = [each for each in texts if "do not look again at the rows" in each]
-        assert "They were equal on b, c and a when the plan was made" in not_seen
+        [changed] = [each for each in proposal.warnings if "later transactions changed" in each]
+        assert "equal on b, c and a when the plan was made, and the scripts look for" in changed
+        # The script looks for what the rows are now, whichever of the two that is on its server.
+        [step] = [each for each in proposal.actions if isinstance(each, InjectEmpty)]
+        assert step.rows == (NOW if on_b.is_like_source else ())
+
+
+@pytest.mark.parametrize(
+    ("own", "is_there"),
+    [
+        ((), True),
+        # An errant transaction wrote another row, or nothing, or the same row.
+        ((Hole("E1", "", gtids("b:1"), a_content("b:1", rows=(a_net_row(None, (9, 9)),))),), True),
+        ((Hole("E1", "", gtids("b:1"), a_content("b:1", ContentClass.EMPTY)),), True),
+        ((Hole("E1", "", gtids("b:1"), a_content("b:1", rows=ROWS)),), False),
+        # Nothing shows which rows it wrote.
+        ((Hole("E2", "", gtids("b:1"), a_content("b:1", ContentClass.UNREAD)),), False),
+        ((Hole("E2", "", gtids("b:1"), None),), False),
+    ],
+)
+def test_rows_are_not_there_for_good_by_an_errant_transaction(
+    own: tuple[Hole, ...], *, is_there: bool
+) -> None:
+    """If that is taken back later, the empty transaction would hide that the row is missing."""
+    servers = pair().replace(server("c", "a:1-3", channel("b")))
+    content = a_content("a:2", rows=ROWS, rows_on={"b": AFTER})
+    case = replace(a_case(servers, HOLE, content=content), extras=own)
+    assert is_there_already(case) is is_there
+    default = undecided_default(replace(case, is_chosen=False), [])
+    assert (default is None) is is_there
+    assert default is None or "which only b has, may have written them" in default.reason
 
 
 @pytest.mark.parametrize(

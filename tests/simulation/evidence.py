@@ -172,14 +172,19 @@ def _rows_on(
     if state is not _state(server, net):
         return RowsOn(state)
     off = (key for key, (before, _) in net.items() if server.rows.get(key) != before)
-    return RowsOn(
-        state,
-        off=tuple(net_row(key, *net[key]) for key in off),
-        is_like_source=source is not None
+    is_like = (
+        source is not None
         and server is not source
         and RowState.AS_AFTER not in (state, _state(source, net))
         and all(server.rows.get(key) == source.rows.get(key) for key in net)
-        and _is_logged(source, net, wanted),
+        and _is_logged(source, net, wanted)
+    )
+    now = ((key, before, server.rows.get(key)) for key, (before, _) in net.items() if is_like)
+    return RowsOn(
+        state,
+        off=tuple(net_row(key, *net[key]) for key in off),
+        is_like_source=is_like,
+        now=tuple(net_row(*each) for each in now),
         is_in_part=state is RowState.CONFLICT
         and all(server.rows.get(key) in values for key, values in net.items()),
     )

@@ -575,6 +575,7 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             _was_named_by_a_refusal(plan, one)
             or _is_said_of_a_backlog(plan, audit, one)
             or _was_asked_of_a_copy(plan, one)
+            or _failed_beside(truth, after, one)
         ):
             continue
         if (
@@ -649,6 +650,20 @@ def _was_named_by_a_backlog(truth: Truth, without: ClusterAudit, one: Finding) -
         for each in said
         if each.code in ("T3", "A4", "H1") and "file position" in each.explanation
     )
+
+
+def _failed_beside(truth: Truth, after: World, one: Finding) -> bool:
+    """Return whether another channel of the replica stopped at these, with the plan and without it.
+
+    This channel passes what that one holds. Its A2 comes first, and answers both.
+    """
+    failed = {
+        channel.failed.gtid
+        for world in (truth.rested, after)
+        for channel in world[one.replica or ""].channels
+        if channel.name != one.channel and channel.failed is not None
+    }
+    return one.gtid_set <= gtids(failed)
 
 
 def _waits_with_another_channel(audit: ClusterAudit, after: World, one: Finding) -> bool:

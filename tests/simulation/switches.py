@@ -115,7 +115,7 @@ SWITCHES: dict[str, Switch] = {
         undecided.undecided_default, "if unreached is not None:", "if False:"
     ),
     "empty-only-where-the-rows-are": Switch(
-        rows_there.is_there_already,
+        rows_there._are_on_all,
         "for name in (replica.name, *below(case.model, replica.name))",
         "for name in (replica.name,)",
     ),

@@ -65,6 +65,7 @@ def short(text: str) -> str:
 
 
 OTHER = channel("d", name="o")
+LONGER = {"executed": gtids("a:1-5")}
 D = server("d", "a:1-2")
 
 
@@ -97,6 +98,15 @@ D = server("d", "a:1-2")
             ),
             "e, which sends b the same transactions",
         ),
+        # Or it may have skipped one that it lacks, while its gtid_mode was not ON.
+        (
+            chain(
+                replace(server("d", "a:1-2 a:4"), sends_by_sets=False), beside=(OTHER,), a=LONGER
+            ),
+            "d, which sends b the same transactions over another channel, has executed later ones",
+        ),
+        (chain(server("d", "a:1-2 a:4"), beside=(OTHER,), a=LONGER), ""),  # workers close the gap
+        (chain(replace(D, sends_by_sets=False), beside=(OTHER,), a=LONGER), ""),
         (chain(D, beside=(OTHER,)), ""),
         (chain(a={"skips_next": True}), ""),  # the source of the channel itself
         (with_b(chain(), skips_next=True), ""),  # an invariant refuses that

@@ -984,6 +984,8 @@ def _ending_otherwise(
             for other in others
         ):
             continue
+        if len(others) > 1 and others[0].steps and _asks(others[-1], name):
+            continue  # the second plan started another channel first, and the rows came that way
         if _met_a_statement(rest, snapshot, name):
             continue  # no log shows which rows it changed, so nothing shows those of a gap
         if met_what_is_new(truth, truth.rested, server):

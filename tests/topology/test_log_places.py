@@ -19,7 +19,12 @@ from topology.facts.former_ids import (
     of_unknown_uuids,
     with_own_server_id,
 )
-from topology.facts.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
+from topology.facts.former_logs import (
+    sign_of_former_log,
+    sign_of_reset_source,
+    waits_beyond_end,
+    waits_in_former_log,
+)
 from topology.facts.graph import Edge, Graph
 from topology.facts.reset_signs import (
     excludes_reset,
@@ -267,8 +272,7 @@ def test_a_place_of_another_channel_or_of_another_source_shows_nothing() -> None
         ({"auto_position": False}, {}, {}, False),
         ({}, {}, {"log_end": None}, False),
         ({}, {}, {"log_end": END}, False),
-        ({}, {}, {"version": None}, False),
-        ({}, {}, {"version": ServerVersion(5, 6, 24)}, False),
+        ({}, {}, {"version": ServerVersion(5, 6, 24)}, True),
         ({}, {"received_to": SHORT}, {}, False),  # it moved
         ({"received_to": None}, {"received_to": None}, {}, False),
     ],
@@ -279,6 +283,10 @@ def test_a_connected_receiver_waits_behind_the_end(
     made = edge(**channel)
     a, b = pair(replace(made.channel, **before), {"log_end": SHORT, **source})
     assert waits_in_former_log(made, before=b, source=a) is waits
+    by_place = replace(made, channel=replace(made.channel, auto_position=False))
+    places = pair(replace(by_place.channel, **before), {"log_end": SHORT, **source})
+    is_waiting = waits or channel.get("auto_position") is False
+    assert waits_beyond_end(by_place, before=places[1], source=places[0]) is is_waiting
     another = replace(a_channel("c", C), name="two")
     of_two = replace(b, channels=(*(b.channels or ()), another))
     assert waits_in_former_log(made, before=of_two, source=a) is waits

@@ -11,7 +11,14 @@ from topology.facts.cluster_facts import gather_facts
 from topology.facts.progress import _applier_facts, behind_appliers, same_server_id, stalls_of
 from topology.policy import Policy
 from topology.readings.group_view import GroupSnapshot
-from topology.readings.snapshot import ChannelSnapshot, ReadTwice, ServerSnapshot, ThreadState
+from topology.readings.snapshot import (
+    ChannelSnapshot,
+    ReadServer,
+    ReadTwice,
+    ServerSnapshot,
+    ThreadState,
+    as_read,
+)
 from topology.readings.worker import WorkerSnapshot
 
 STOPPED = ThreadState.STOPPED
@@ -118,6 +125,13 @@ def test_an_applier_that_stands_still_is_looked_at_twice() -> None:
     assert stalls(60) == ()
 
 
+def read_twice(first: ServerSnapshot, last: ServerSnapshot) -> ReadTwice:
+    readings = as_read(first), as_read(last)
+    assert isinstance(readings[0], ReadServer)
+    assert isinstance(readings[1], ReadServer)
+    return ReadTwice(*readings)
+
+
 @pytest.mark.parametrize(
     ("received", "in_group", "passed"),
     [
@@ -141,9 +155,9 @@ def test_a_single_worker_may_be_at_what_its_source_committed_since(
 
     group = GroupSnapshot(str(C), "ONLINE", "PRIMARY", GtidSet()) if in_group else None
     a = replace(a_server("a", A, gtids("A:1-4")), group=group)
-    source = ReadTwice(a, replace(a, gtid_executed=gtids("A:1-5")))
+    source = read_twice(a, replace(a, gtid_executed=gtids("A:1-5")))
     first = a_server("b", B, gtids("A:1-3"), channels=(channel("A:1-5", "A:5", ""),))
     at_end = channel(received, "", "A:8" if "8" in received else "C:9")
     last = replace(first, channels=(at_end,), phase=2)
-    facts = _applier_facts(ReadTwice(first, last), source, at_end)
+    facts = _applier_facts(read_twice(first, last), source, at_end)
     assert facts.passed == gtids(passed) - gtids("A:5")

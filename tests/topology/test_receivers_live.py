@@ -55,6 +55,29 @@ def test_a_reset_of_the_source_under_connected_receivers(star97: Topology) -> No
     assert audited(star97).verdict is Verdict.OK
 
 
+def test_a_reset_of_an_old_source_under_a_connected_receiver(pair56: Pair) -> None:
+    """5.6 sends nothing either, unless another log follows. Here nothing is missing yet."""
+    a, b = pair56["a"], pair56["b"]
+    a.execute("CREATE DATABASE wide", "CREATE TABLE wide.t (note VARCHAR(2000))")
+    commit(a, "INSERT INTO wide.t VALUES (REPEAT('x', 2000))")
+    pair56.settle()
+    had = GtidSet.parse(str(a.value("@@GLOBAL.gtid_executed")))
+    a.execute("RESET MASTER")
+    for gtid in had.gtids():  # as `inject_empty` does
+        a.execute(f"SET gtid_next = '{gtid}'", "BEGIN", "COMMIT", "SET gtid_next = AUTOMATIC")
+    assert GtidSet.parse(str(b.value("@@GLOBAL.gtid_executed"))) == had
+    audit = audited(pair56)
+    assert [(one.code, one.grade, one.replica) for one in audit.findings] == [
+        ("A4", Grade.PROVED, "b")
+    ]
+    a.execute("CREATE DATABASE after_the_reset")
+    time.sleep(1)
+    assert GtidSet.parse(str(b.value("@@GLOBAL.gtid_executed"))) == had
+    b.execute("STOP SLAVE IO_THREAD", "START SLAVE IO_THREAD")  # as the finding says
+    pair56.settle()
+    assert audited(pair56).verdict is Verdict.OK
+
+
 @contextmanager
 def frozen_link(
     replica: Server, source: Server, *, bytes_left: int = 0

@@ -9,14 +9,15 @@ operator stopped the receiver, and the source was reset and has reached the same
 With auto-position a receiver does not request a position. But a receiver that stays connected while
 its source is reset waits at a position that the new log does not have, and receives nothing more.
 No error reports this until the new log has grown to that position. The source then refuses with an
-I/O error (tried on 9.7.4; a source of 5.6.24 sends the new log).
+I/O error (tried on 9.7.4). A source of 5.6.24 with another file number refuses at its next commit
+(1236). With the same number it sends nothing, as long as its heartbeats keep the connection; while
+it commits more often than these are due, the receiver connects again after slave_net_timeout.
 """
 
 from collections.abc import Iterator
 
 from topology.catalogue.error_texts import row_of
 from topology.facts.graph import Edge
-from topology.readings.dialect import dialect_of
 from topology.readings.snapshot import LogPosition, ReadServer, ThreadState
 
 
@@ -57,10 +58,16 @@ def waits_in_former_log(edge: Edge, *, before: ReadServer, source: ReadServer) -
 
     `source` is its last reading, `before` the replica's first.
     """
+    return edge.channel.auto_position and waits_beyond_end(edge, before=before, source=source)
+
+
+def waits_beyond_end(edge: Edge, *, before: ReadServer, source: ReadServer) -> bool:
+    """Return the same for a channel by file position as well.
+
+    If something is missing on that one, it may have gone past it before the reset (H1).
+    """
     channel, end = edge.channel, source.log_end
-    if channel.receiver is not ThreadState.RUNNING or not channel.auto_position or end is None:
-        return False
-    if source.version is None or not dialect_of(source.version).reset_strands_receivers:
+    if channel.receiver is not ThreadState.RUNNING or end is None:
         return False
     places = [
         other.received_to

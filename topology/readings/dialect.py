@@ -33,9 +33,6 @@ _VARIABLES_INFO = ServerVersion(8, 0, 0)  # performance_schema.variables_info
 _REFUSES_IGNORED_IDS = ServerVersion(8, 0, 0)
 _ASSIGNED_GTIDS = ServerVersion(8, 0, 23)  # ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS
 _GTIDS_IN_INNODB = ServerVersion(8, 0, 17)  # storage/innobase/clone/clone0repl.cc
-# 5.6.24 sends its new log to connected receivers, 9.7.4 does not. We did not test which version
-# changed it.
-_RESET_STRANDS_RECEIVERS = ServerVersion(8, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,6 @@ class Dialect:
     # A crash preserves or loses GTIDs and rows together. In older versions, only the binary log has
     # the GTIDs: unless sync_binlog is 1, a crash can lose its end and keep the rows (5.6.24).
     has_gtids_in_innodb: bool
-    reset_strands_receivers: bool  # after RESET on the source, connected receivers get nothing
 
     def for_channel(self, quoted_channel: str | None) -> str:
         """Return ` FOR CHANNEL …`, or nothing for the default channel."""
@@ -129,7 +125,6 @@ def dialect_of(version: ServerVersion) -> Dialect:
         refuses_ignored_ids=version >= _REFUSES_IGNORED_IDS,
         assigns_gtids=version >= _ASSIGNED_GTIDS,
         has_gtids_in_innodb=version >= _GTIDS_IN_INNODB,
-        reset_strands_receivers=version >= _RESET_STRANDS_RECEIVERS,
     )
 
 

@@ -146,8 +146,8 @@ def arrival(channel: ChannelSnapshot, *, moved: bool | None) -> str:
             "Its receiver runs, but received nothing between the readings, although its source has"
             " more. Possible causes: the source committed the transactions just before gtid-audit"
             " read it; the connection is dead and replica_net_timeout has not passed yet; the"
-            " receiver or the source waits (see the receiver state); the source has no event for"
-            " them."
+            " source was reset while it was connected (stop and start the receiver); the receiver"
+            " or the source waits (see the receiver state); the source has no event for them."
         )
     elif channel.receiver_errno or channel.receiver_error:
         text = f"Its receiver waits for a connection: error {channel.receiver_errno}."

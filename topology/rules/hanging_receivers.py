@@ -12,7 +12,7 @@ from typing import Final
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
-from topology.facts.former_logs import waits_in_former_log
+from topology.facts.former_logs import waits_beyond_end
 from topology.facts.graph import is_at_address
 from topology.facts.receivers import Waiting, overdue
 from topology.facts.unseen import address_of
@@ -32,7 +32,9 @@ def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
         channel = edge.channel
         replica, source = (facts.fully_read[name].last for name in (edge.replica, edge.source))
         before = facts.fully_read[edge.replica].first
-        is_former = waits_in_former_log(edge.edge, before=before, source=source)
+        is_former = waits_beyond_end(edge.edge, before=before, source=source) and (
+            channel.auto_position or not (source.gtid_executed - replica.gtid_executed)
+        )
         waiting = overdue(facts, edge)
         if not (is_former or waiting):
             continue

@@ -151,7 +151,7 @@ def skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str
 def _skipped_beside(
     case: Case, replica: ModelServer, channel: ModelChannel, above: set[str]
 ) -> str | None:
-    """Return that a server above another channel may have skipped what it lacks below its highest.
+    """Return that a server above another channel may have skipped what it has a gap for.
 
     Unless its gtid_mode is ON, sql_replica_skip_counter may have done that, and the counter is used
     up. A worker may as well be at it.

@@ -126,10 +126,10 @@ def test_an_applier_that_stands_still_is_looked_at_twice() -> None:
 
 
 def read_twice(first: ServerSnapshot, last: ServerSnapshot) -> ReadTwice:
-    readings = as_read(first), as_read(last)
-    assert isinstance(readings[0], ReadServer)
-    assert isinstance(readings[1], ReadServer)
-    return ReadTwice(*readings)
+    before, after = as_read(first), as_read(last)
+    assert isinstance(before, ReadServer)
+    assert isinstance(after, ReadServer)
+    return ReadTwice(before, after)
 
 
 @pytest.mark.parametrize(

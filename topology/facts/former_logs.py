@@ -11,7 +11,7 @@ its source is reset waits at a position that the new log does not have, and rece
 No error reports this until the new log has grown to that position. The source then refuses with an
 I/O error (tried on 9.7.4). A source of 5.6.24 with another file number refuses at its next commit
 (1236). With the same number it sends nothing, as long as its heartbeats keep the connection; while
-it commits more often than these are due, the receiver connects again after slave_net_timeout.
+it commits more often than these are due, the receiver connects again after replica_net_timeout.
 """
 
 from collections.abc import Iterator

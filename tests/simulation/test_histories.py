@@ -14,8 +14,8 @@ from tests.simulation.state import World
 from tests.simulation.variations import vary
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
-BATCHES = range(0, 1000, 250)
-MORE_BATCHES = range(1000, 22_000, 1000)
+BATCHES = range(0, 500, 250)
+MORE_BATCHES = range(500, 21_500, 1000)
 
 # Kinds of violations that are known and open; each has a scenario that says so.
 KNOWN: frozenset[tuple[str, str]] = frozenset()

@@ -25,12 +25,20 @@ def test_what_no_transcript_shows_is_as_approved(line: str) -> None:
     assert line_of(entry_of(line)) == line
 
 
+# Of the digests of kept histories one in four: the rest belongs to the nightly run. The histories
+# themselves are all checked each time (test_histories.py).
+IN_EACH_RUN = 4
+
+
+def _marks(at: int, line: str) -> list[pytest.MarkDecorator]:
+    if line[0].isdigit():
+        return [pytest.mark.long]
+    return [] if at % IN_EACH_RUN == 0 else [pytest.mark.slow]
+
+
 @pytest.mark.parametrize(
     "line",
-    [
-        pytest.param(line, marks=[pytest.mark.long] if line[0].isdigit() else [])
-        for line in HISTORIES
-    ],
+    [pytest.param(line, marks=_marks(at, line)) for at, line in enumerate(HISTORIES)],
     ids=[line.partition(" ")[0] for line in HISTORIES],
 )
 def test_what_is_computed_of_a_history_is_as_approved(line: str) -> None:

@@ -125,9 +125,9 @@ def _own_made_elsewhere(case: Case, replica: ModelServer, channel: ModelChannel)
         if made:
             return (
                 f"{source.name} has {made.shortened()}, with the server_uuid of {name}, which does"
-                f" not have them: if a session set gtid_next by hand, {name} receives them, and"
-                " their rows were not compared there. Compare them, then choose with"
-                f" {offered(case)}"
+                f" not have them: if a session set gtid_next, {name} applies them as soon as a"
+                " channel delivers them, and their rows were not compared there. Answer H7 or E1"
+                f" first, or compare the rows and choose with {offered(case)}"
             )
     return None
 

@@ -20,7 +20,6 @@ def doubt_of(
     return (
         _copy_of(replica, graph)
         or _another_at_address(edge, known)
-        or _by_hand_elsewhere(replica, audit)
         or _of_a_diverged_member(edge, known, audit)
     )
 
@@ -60,22 +59,6 @@ def _another_at_address(edge: Edge | None, known: Mapping[str, ReadServer]) -> s
         f" another server with the server_uuid of {source.name} is there. Give one of the two its"
         " own server_uuid (stop it, remove auto.cnf, start it), and audit again"
     )
-
-
-def _by_hand_elsewhere(server: ServerSnapshot, audit: ClusterAudit) -> str:
-    """Return that a channel may deliver GTIDs of its own server that a session set, or "".
-
-    A receiver drops events with its own server_id. A session on another server that set gtid_next
-    commits with that server's server_id (H7). It is applied, and its rows were not compared.
-    """
-    for finding in audit.findings:
-        if finding.code == "H7" and finding.source == server.name:
-            return (
-                f"{finding.replica} has {finding.gtid_set.shortened()} of {server.name} (H7): if a"
-                f" session set gtid_next there, {server.name} applies it as soon as a channel"
-                " delivers it. Answer H7 first"
-            )
-    return ""
 
 
 def _of_a_diverged_member(

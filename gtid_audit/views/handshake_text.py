@@ -218,19 +218,40 @@ def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
         )
         yield "E4", line_of(text)
     if answer.dropped and not answer.group:
-        yield (
-            "lost",
-            line_of(
-                f"{replica} committed {answer.dropped.shortened()} itself and lost them. Its"
-                " receiver drops them: they do not return."
-            ),
-        )
+        yield from _dropped_rows(answer)
     if answer.text is not None:
         yield "error", line_of(f"{answer.text.errno}: {answer.text.text}")
         if answer.text.seen_on is None:
             yield "", line_of("The words of these versions may differ.")
     for doubt in answer.doubts:
         yield "but", line_of(f"{doubt}.")
+
+
+def _dropped_rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
+    """Yield what the receiver would drop, and why: for each cause that the logs leave, one row."""
+    replica = answer.replica
+    own = answer.dropped - answer.same_id - answer.undecided
+    if own:
+        text = (
+            f"{replica} committed {own.shortened()} itself and lost them. Its receiver drops them:"
+            " they do not return."
+        )
+        yield "lost", line_of(text)
+    if answer.undecided:
+        text = (
+            f"{replica} does not have {answer.undecided.shortened()} of its own UUID, and no log"
+            f" that was read shows their server_id. If {replica} committed them and lost them, its"
+            " receiver drops them: they do not return. If a session on another server set gtid_next"
+            " to them (H7), they arrive."
+        )
+        yield "lost", line_of(text)
+    if answer.same_id:
+        text = (
+            f"{answer.same_id.shortened()} carry the server_id of {replica}, and another server"
+            " committed them: its receiver drops them, without an error. Give it another"
+            " server_id first."
+        )
+        yield "C2", line_of(text)
 
 
 def _group_rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:

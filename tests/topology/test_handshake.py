@@ -357,17 +357,17 @@ def test_the_steps_use_the_channels_addresses_and_the_words_of_each_version() ->
     found = handshake_matrix(snapshot, audit_cluster(snapshot), Policy())
     change = (
         "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'inside-a.example', SOURCE_PORT = 3306,"
-        " SOURCE_AUTO_POSITION = 1;"
+        " SOURCE_USER = '(account)', SOURCE_PASSWORD = '(password)', SOURCE_AUTO_POSITION = 1;"
     )
-    stop, versions, b, c = promotion_steps(promotion_of(found, "a"), snapshot)
+    stop, versions, c = promotion_steps(promotion_of(found, "a"), snapshot)  # b follows a already
     assert "Stop all writes" in stop.what
     assert versions.what.startswith("A runs 9.7.4 and c 8.0.36: ")
-    assert b.statements == (
+    assert c.server == "c"
+    assert c.statements == (
         "STOP REPLICA;",
         change,
         "START REPLICA;",
     )
-    assert c.server == "c"
 
 
 OFF = (("log_replica_updates", "OFF"),)

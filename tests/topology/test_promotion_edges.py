@@ -114,8 +114,13 @@ def test_a_candidate_is_detached_from_the_channels_that_it_has() -> None:
 
 
 def test_of_two_channels_the_operator_chooses() -> None:
-    channels = (a_channel("a", A, name="one"), a_channel("b", B, name="two"))
-    servers = (one("a", "a:1"), one("b", "a:1"), one("c", "a:1", channels=channels))
+    channels = (a_channel("d", D, name="one"), a_channel("b", B, name="two"))
+    servers = (
+        one("a", "a:1"),
+        one("b", "a:1"),
+        one("c", "a:1", channels=channels),
+        server("d", "a:1"),
+    )
     _, steps = of_servers("a", *servers)
     [point] = of(steps, "c")
     assert (point.statements, "It has 2 channels: choose" in point.what) == ((), True)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.snapshots import A, B, C, a_channel, a_cluster, an_unread
+from tests.snapshots import A, B, C, a_channel, a_cluster, an_unread, commits_of
 from tests.topology.test_group_handshake import (
     BOOTSTRAP,
     CONFIGURED,
@@ -279,12 +279,16 @@ def test_a_donor_serves_a_replica_until_it_has_what_the_candidate_purged() -> No
 
 
 def test_each_obstacle_that_no_statement_clears_has_its_reason() -> None:
-    _, steps = of_servers("a", one("a", "a:1-3 b:1-2"), one("b", "a:1-3 b:1"))
+    logged = commits_of(f"{B}:2")  # with the server_id of b
+    own_id = logged.commits[0].server_id
+    holder = one("a", "a:1-3 b:1-2", history_evidence=logged)
+    _, steps = of_servers("a", holder, one("b", "a:1-3 b:1", server_id=own_id))
     lost, kept = of(steps, "b")
     assert lost.what.startswith(f"It committed {sets('b:2')} itself and lost them")
     assert kept.what.startswith("Do not point it to a before the repair")
     _, steps = of_servers("a", one("a", "a:1", server_id=7), one("b", "a:1", server_id=7))
-    assert of(steps, "b")[0].what == "a would refuse it: same_server_id."
+    assert of(steps, "b")[0].what.startswith("Its server_id is 7, that a has, too (C2).")
+    assert of(steps, "b")[1].what == "a would refuse it: same_server_id."
     _, steps = of_servers("a", one("a", "a:1-3"), one("b", "a:1-5"))
     assert not any("would refuse it" in step.what for step in steps)
     _, steps = of_servers("a", one("a", "a:1-3"), an_unread("b"))

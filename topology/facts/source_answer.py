@@ -19,9 +19,13 @@ replica's: applied, it is extra; deleted, it is lost.
 What the source does not check is the more dangerous part. It accepts transactions of other UUIDs
 that only the replica has, and transactions that have another content on the source (E4), and never
 mentions them again: the answer is DIVERGED. What the source is about to receive does not count
-(`ahead`). What it is only likely to receive leaves the answer open: UNKNOWN. A receiver drops
-events with its own server_id, so a server never gets back its own transactions that it lost:
-INCOMPLETE, with `dropped`.
+(`ahead`). What it is only likely to receive leaves the answer open: UNKNOWN.
+
+A receiver drops events with its own server_id, whatever their UUID is: INCOMPLETE, with `dropped`.
+So a server never gets back what it committed itself and lost, and never gets what another server
+with its server_id committed (`same_id`). What a session on another server committed with gtid_next
+under the UUID of the replica has the server_id of that server: it arrives. Only a log shows which
+of the two it is. Where no log was read, it counts as dropped, and is `undecided`.
 
 The first reading of the replica is compared with the last one of the source, so that timing cannot
 make a transaction extra (collect.py).
@@ -93,6 +97,10 @@ class SourceAnswer:
     unlike: GtidSet = GtidSet()  # noqa: RUF009 - immutable; both have other content under these
     fetched: GtidSet = GtidSet()  # noqa: RUF009 - immutable; what the replica would receive
     dropped: GtidSet = GtidSet()  # noqa: RUF009 - immutable; sent, and dropped by its receiver
+    # Two disjoint parts of `dropped`: what carries the replica's server_id under another UUID (C2),
+    # and what has its UUID and arrives if it carries another server_id.
+    same_id: GtidSet = GtidSet()  # noqa: RUF009 - immutable
+    undecided: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     # The part of `gtid_set` that the source has received, and that its applier may not apply.
     received: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     ahead: GtidSet = GtidSet()  # noqa: RUF009 - immutable; the source is about to receive these
@@ -118,6 +126,18 @@ class SourceAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedServerIds:
+    """Which server_id transactions carry that a replica does not have, as far as it is known.
+
+    The three sets are disjoint. What is in none of them is not known.
+    """
+
+    same_id: GtidSet = GtidSet()  # noqa: RUF009 - immutable; of other UUIDs, with the replica's id
+    own: GtidSet = GtidSet()  # noqa: RUF009 - immutable; of its UUID, with its server_id
+    by_hand: GtidSet = GtidSet()  # noqa: RUF009 - immutable; of its UUID, with another server_id
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """What connects: a server, or only a set (a consumer, a backup, a clone)."""
 
@@ -127,6 +147,7 @@ class Offer:
     sent: GtidSet  # for a server: its last reading, and what its channel to this source received
     server: ReadServer | None = None
     group_uuids: frozenset[UUID] = frozenset()  # under which groups commit, and no server
+    ids: LoggedServerIds = LoggedServerIds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +222,8 @@ def _accepted(
         what = f"the channels of {source.name}"
         return SourceAnswer(source.name, offer.name, Outcome.UNKNOWN, unread=what)
     fetched = source.last.gtid_executed - offer.sent
-    dropped = GtidSet()
-    if offer.server is not None and offer.server.server_uuid not in offer.group_uuids:
-        dropped = fetched.from_uuid(offer.server.server_uuid)
+    own, same_id = _own_of(offer, fetched), _same_id_of(offer, source.last)
+    dropped = own | same_id
     outcome = Outcome.INCOMPLETE if dropped else Outcome.SERVED
     return SourceAnswer(
         source.name,
@@ -214,9 +234,28 @@ def _accepted(
         unlike=unlike,
         fetched=fetched - dropped,
         dropped=dropped,
+        same_id=same_id,
+        undecided=own - offer.ids.own,
         ahead=beyond & source.arriving,
         doubts=tuple(_doubts(offer, source.last, fetched)),
     )
+
+
+def _own_of(offer: Offer, fetched: GtidSet) -> GtidSet:
+    """Return what a source would send of the replica's own UUID, unless its receiver takes it."""
+    if offer.server is None or offer.server.server_uuid in offer.group_uuids:
+        return GtidSet()
+    return fetched.from_uuid(offer.server.server_uuid) - offer.ids.by_hand
+
+
+def _same_id_of(offer: Offer, source: ReadServer) -> GtidSet:
+    """Return what a replica drops as if it were its own, although it has another UUID.
+
+    Its receiver counts some of this as received (progress.py), so `sent` does not decide.
+    """
+    if offer.server is None:
+        return GtidSet()
+    return (source.gtid_executed - offer.server.gtid_executed) & offer.ids.same_id
 
 
 def _versions(offer: Offer, source: ReadServer) -> tuple[ServerVersion, ServerVersion]:

@@ -33,6 +33,7 @@ from topology.handshake.group_answers import (
     group_states,
 )
 from topology.handshake.group_names import doubt_of_names
+from topology.handshake.server_ids import SharedServerId, logged_ids_of, shared_ids
 from topology.handshake.unlike_contents import ContentsOfTwo, UnlikeContents
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ReadTwice, ServerSnapshot
@@ -65,6 +66,7 @@ class HandshakeMatrix:
     # server would lose it.
     beyond: tuple[tuple[str, str, GtidSet], ...] = ()
     compared: tuple[tuple[str, str], ...] = ()  # servers whose contents the audit compared
+    shared_ids: tuple[SharedServerId, ...] = ()
 
     def answer(self, *, replica: str, source: str) -> SourceAnswer:
         """Return one cell. Raises KeyError."""
@@ -122,6 +124,7 @@ def handshake_matrix(
         tuple(blocked_queues(cluster.facts, audit.findings)),
         tuple(cluster.beyond(answers)),
         snapshot.contents.pairs if snapshot.contents is not None else (),
+        tuple(shared_ids(cluster.facts, answers)),
     )
 
 
@@ -226,6 +229,8 @@ class _Cluster:
             edge.channel.gtid_retrieved
             for edge in self.facts.graph.edges
             if (edge.replica, edge.source) == (replica, source)
+            # To change from a file position to auto-position deletes the relay log.
+            and edge.channel.auto_position
         )
         offer = Offer(
             replica,
@@ -234,6 +239,7 @@ class _Cluster:
             last.gtid_executed | on_its_channel,
             last,
             self.facts.graph.group_uuids,
+            logged_ids_of(self.facts, replica),
         )
         answering = self.sources[source]
         answer = answer_to(self.facts, offer, answering, contents.unlike)

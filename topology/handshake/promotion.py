@@ -45,6 +45,7 @@ from topology.facts.memberships import uuid_of_group
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.handshake.group_answers import GroupState, group_of
 from topology.handshake.matrix import HandshakeMatrix
+from topology.handshake.server_ids import SharedServerId, to_renumber
 
 _NOTHING_SENT: Final = frozenset({Outcome.REFUSED, Outcome.UNKNOWN})
 
@@ -102,6 +103,10 @@ class Promotion:
     open: tuple[tuple[str, str], ...]  # (server that was read, what of its answer is not known)
     doubts: tuple[str, ...] = ()  # what the candidate leaves out, and why it may be otherwise
     groups: tuple[GroupState, ...] = ()
+    # The servers that need another server_id: what they drop would never arrive from the candidate.
+    shared_ids: tuple[SharedServerId, ...] = ()
+    # What the candidate would send to each server that gets anything.
+    due: tuple[tuple[str, GtidSet], ...] = ()
 
     @property
     def group(self) -> GroupState | None:
@@ -193,6 +198,7 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     joins = group is not None and candidate not in group.online
     queued = tuple(each for each in matrix.queues if each[0] == candidate)
     unapplied = (*matrix.unapplied, *queued)
+    renumbered = to_renumber(matrix.shared_ids, candidate)
     return Promotion(
         candidate,
         _verdict(
@@ -200,7 +206,7 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
             missing,
             (*unread, *open_),
             fetched=fetched,
-            waits=bool(joins or arrives or unapplied or doubts),
+            waits=bool(joins or arrives or unapplied or doubts or renumbered),
         ),
         arrives,
         unapplied,
@@ -211,6 +217,8 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
         tuple(sorted(open_.items())),
         doubts,
         matrix.groups,
+        renumbered,
+        tuple((each.replica, each.fetched) for each in answers if each.fetched),
     )
 
 

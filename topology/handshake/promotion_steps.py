@@ -2,7 +2,7 @@
 
 1. The address of a source is the one that an existing channel uses for it, otherwise the one from
    which it was audited: replicas may need another.
-2. A channel keeps the account and password that it has. A server without a channel needs both.
+2. Which channel is changed, and what needs no change: channel_steps.py.
 3. While anything waits in a relay log, the steps are waits only (promotion_waits.py).
 4. Members of a replication group are not pointed (group_steps.py), except the primary of a group
    that is to follow a server outside it.
@@ -13,18 +13,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from binlog.quoting import quote_number, quote_string
+from gtid import GtidSet
 from topology.facts.graph import Graph, build_graph
 from topology.facts.memberships import uuid_of_group
 from topology.facts.source_answer import FailedCheck
+from topology.handshake.channel_steps import (
+    detach_step,
+    end_of_channel,
+    former_channel_steps,
+    has_channel_from,
+    keep_steps,
+    point_step,
+    server_id_step,
+)
 from topology.handshake.group_answers import group_of
-from topology.handshake.group_steps import for_channel, group_steps, why_not_joining
+from topology.handshake.group_steps import group_steps, why_not_joining
 from topology.handshake.promotion import Missing, Obstacle, Promotion, PromotionStep
 from topology.handshake.promotion_waits import delays_of, wait_for_gtids, wait_steps
-from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
-
-_NO_VERSION = "Its version was not read, so no statement is shown: audit the servers again."
 
 
 def promotion_steps(promotion: Promotion, snapshot: ClusterSnapshot) -> tuple[PromotionStep, ...]:
@@ -66,7 +72,7 @@ class _Steps:
         yield from group_steps(self.promotion, self.servers)
         yield from self._for_others(candidate)
         if (candidate.channels or self._gets_channel()) and not is_kept_out:
-            yield _detach(candidate)
+            yield detach_step(candidate)
 
     def _before_all(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
         """Yield what the operator has to know or to do before any other step."""
@@ -94,6 +100,8 @@ class _Steps:
                     else ""
                 ),
             )
+        for shared in self.promotion.shared_ids:
+            yield server_id_step(self.servers[shared.server], shared)
         for name, what in self.promotion.open:
             yield PromotionStep(name, f"Not known: {what}. Run this again.")
 
@@ -140,7 +148,20 @@ class _Steps:
                     f"Do not point it to {candidate.name} before the repair; then run this again.",
                 )
             elif name != candidate.name and self._is_pointed(name):
-                yield self._point(server, candidate.name, f"Point it to {candidate.name}.")
+                yield from self._follow(server, candidate.name)
+
+    def _follow(self, replica: ServerSnapshot, candidate: str) -> Iterator[PromotionStep]:
+        """Yield how a server gets the candidate as its source, or keeps it."""
+        is_moved = any(
+            each.donor and each.answer.replica == replica.name for each in self.promotion.obstacles
+        )
+        if is_moved or not has_channel_from(replica, candidate, self.graph):
+            yield self._point(replica, candidate, f"Point it to {candidate}.")
+            return
+        due = dict(self.promotion.due).get(replica.name, GtidSet())
+        yield from keep_steps(replica, candidate, due=due, graph=self.graph)
+        unread = self.promotion.unread
+        yield from former_channel_steps(replica, candidate, unread=unread, graph=self.graph)
 
     def _gets_channel(self) -> bool:
         """Return whether a step gives the candidate a channel that it keeps until the end."""
@@ -219,7 +240,7 @@ class _Steps:
             *(("STOP GROUP_REPLICATION;",) if has_failed else ()),
             *step.statements,
             *wait_for_gtids(receiver, missing.gtid_set),
-            *(_end_channel(receiver) if detached else ()),
+            *(end_of_channel(receiver, missing.donor, self.graph) if detached else ()),
         )
         return PromotionStep(step.server, step.what + delays_of([receiver]), statements)
 
@@ -255,11 +276,19 @@ class _Steps:
             yield PromotionStep(
                 server.name, f"{candidate.name} would refuse it: {answer.refusal.value}."
             )
-        if answer.dropped:
+        own = answer.dropped - answer.same_id  # what has its server_id, server_id_step answers
+        if lost := own - answer.undecided:
             yield PromotionStep(
                 server.name,
-                f"It committed {answer.dropped.shortened()} itself and lost them, and its receiver"
-                " drops them: plan the repair (repair plan).",
+                f"It committed {lost.shortened()} itself and lost them, and its receiver drops"
+                " them: plan the repair (repair plan).",
+            )
+        if own & answer.undecided:
+            yield PromotionStep(
+                server.name,
+                f"It does not have {answer.undecided.shortened()} of its own UUID. If it lost them,"
+                " its receiver drops them; if a session on another server committed them (H7),"
+                " they arrive. Audit the servers, and plan the repair (repair plan).",
             )
         if answer.unlike:
             yield PromotionStep(
@@ -295,62 +324,8 @@ class _Steps:
             )
 
     def _point(self, replica: ServerSnapshot, source: str, what: str) -> PromotionStep:
-        channels = replica.channels or ()
-        if len(channels) > 1:
-            return PromotionStep(
-                replica.name, f"{what} It has {len(channels)} channels: choose the one to change."
-            )
-        words = _dialect(replica)
-        if words is None:
-            return PromotionStep(replica.name, f"{what} {_NO_VERSION}")
-        account, prefix = "", words.option_prefix
-        if not channels:
-            what += " It has no channel: put in the account for replication and its password."
-            account = f" {prefix}USER = '(account)', {prefix}PASSWORD = '(password)',"
-        host, port = self.addresses[source]
-        channel = for_channel(replica, channels[0].name if channels else "")
-        change = (
-            f"{words.change_source} {prefix}HOST = {quote_string(host)},"
-            f" {prefix}PORT = {quote_number(port)},{account} {prefix}AUTO_POSITION = 1{channel};"
-        )
-        statements = (f"{words.stop_replica}{channel};", change, f"{words.start_replica}{channel};")
-        return PromotionStep(replica.name, what, statements)
-
-
-def _detach(candidate: ServerSnapshot) -> PromotionStep:
-    """Return how the candidate stops being a replica, and accepts writes."""
-    what = (
-        "Detach it from its former source, which may return with transactions of its own, and let"
-        " clients write. In a pair that replicates in both directions, keep the channel."
-    )
-    words, settings = _dialect(candidate), dict(candidate.settings or ())
-    if words is None:
-        return PromotionStep(candidate.name, f"{what} {_NO_VERSION}")
-    statements = []
-    # Without a channel before, it has the one by which it fetched what it missed.
-    for name in [each.name for each in candidate.channels or ()] or [""]:
-        channel = for_channel(candidate, name)
-        statements += [f"{words.stop_replica}{channel};", f"{words.reset_replica} ALL{channel};"]
-    statements += [
-        f"SET GLOBAL {name} = OFF;"
-        for name in ("super_read_only", "read_only")
-        if settings.get(name) in ("ON", "1")
-    ]
-    return PromotionStep(candidate.name, what, tuple(statements))
-
-
-def _end_channel(server: ServerSnapshot) -> tuple[str, ...]:
-    """Return how the channel ends by which a server fetched; one that it had before is kept."""
-    words, channels = _dialect(server), server.channels or ()
-    assert words is not None, "the step has statements"
-    channel = for_channel(server, channels[0].name if channels else "")
-    stop = f"{words.stop_replica}{channel};"
-    return (stop,) if channels else (stop, f"{words.reset_replica} ALL{channel};")
+        return point_step(replica, source, what, address=self.addresses[source], graph=self.graph)
 
 
 def _have(names: tuple[str, ...]) -> str:
     return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
-
-
-def _dialect(server: ServerSnapshot) -> Dialect | None:
-    return None if server.version is None else dialect_of(server.version)

@@ -50,6 +50,7 @@ def read_and_audit(
     definitions: bool = False,
     scope: "DefinitionScope | None" = None,
     offered: GtidSet | None = None,
+    pairs: bool = False,
 ) -> AuditedCluster:
     """Read every server of a cluster and evaluate it. Raises UsageProblem.
 
@@ -57,6 +58,7 @@ def read_and_audit(
     `definitions`: compare the definitions of the servers (cluster_definitions.py), `scope` only
     those of one schema or table.
     `offered`: also read until when each server could serve this set.
+    `pairs`: also read whether a server with a missing log could serve each other one.
     """
     policy = cluster.policy
     snapshot = collect_cluster(
@@ -66,6 +68,7 @@ def read_and_audit(
         policy=policy,
         progress=say,
         offered=offered,
+        pairs=pairs,
         consumers=cluster.consumers,
     )
     refuse_same_servers([snapshot])

@@ -17,6 +17,7 @@ from gtid_audit.output import counted, printable
 from gtid_audit.views.handshakes import Handshakes
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from gtid_audit.views.report_text import headline, labelled, moment_of, show
+from topology.facts.missing_logs import STAYS
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.rules.answering_sources import NOT_EVALUATED
 
@@ -176,7 +177,7 @@ def _explained(answers: Iterable[SourceAnswer]) -> list[SourceAnswer]:
 def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
     source, replica = answer.source, answer.replica
     if answer.outcome is Outcome.UNKNOWN:
-        is_final = answer.unread.endswith(NOT_EVALUATED)
+        is_final = answer.unread.endswith((NOT_EVALUATED, STAYS))
         again = "" if is_final else " Run it again, or audit the servers."
         yield "what", line_of(f"Not known: {answer.unread}.{again}")
     if answer.group:

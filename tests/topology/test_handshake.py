@@ -27,12 +27,9 @@ from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import (
-    BinaryLog,
     LogPosition,
     ServerSnapshot,
     ThreadState,
-    UnreadFact,
-    UnreadReason,
 )
 from topology.readings.version import ServerVersion
 
@@ -174,23 +171,6 @@ def test_what_the_source_has_received_is_told_from_what_it_never_gets() -> None:
     found = matrix(one("a", "b:1-3", channels=(waiting,)), one("b", "b:1-4"))
     answer = found.answer(replica="b", source="a")
     assert answer.received == answer.gtid_set == sets("b:4")
-
-
-def test_logs_that_were_not_listed_are_a_doubt_where_something_is_fetched() -> None:
-    refused = UnreadFact("binary_logs", UnreadReason.PRIVILEGE, "access denied")
-    unlisted = one("a", "a:1-2", binary_logs=None, unread=(refused,))
-    servers = unlisted, one("b", "a:1"), one("c", "a:1-2")
-    found = matrix(*servers)
-    [doubt] = found.answer(replica="b", source="a").doubts
-    assert "the list of binary logs of a was not read" in doubt
-    assert found.answer(replica="c", source="a").doubts == ()
-
-
-def test_a_log_that_the_server_cannot_open_is_a_doubt() -> None:
-    logs = (BinaryLog("binlog.000001", 0), BinaryLog("binlog.000002", 900))
-    found = matrix(one("a", "a:1-2", binary_logs=logs), one("b", "a:1"))
-    [doubt] = found.answer(replica="b", source="a").doubts
-    assert "cannot open its binary log binlog.000001" in doubt
 
 
 numbers = st.frozensets(st.integers(1, 5))

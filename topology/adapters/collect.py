@@ -110,6 +110,7 @@ def collect_cluster(
     open_reader: OpenReader | None = None,
     asks_logs: bool | None = None,
     offered: GtidSet | None = None,
+    pairs: bool = False,
     consumers: Sequence[ConsumerSource] = (),
 ) -> ClusterSnapshot:
     """Take the two-phase snapshot of one cluster; it lists what could not be read.
@@ -124,6 +125,8 @@ def collect_cluster(
         asks_logs: whether to read the targets' binary logs for open questions; by default only
             if no `open_reader` is given.
         offered: a set that may be offered to each server: until when it can send the rest.
+        pairs: whether any server may be the source of any other one: if a log of it is missing,
+            whether it has what it would send.
         consumers: whose sets are read before the servers, and after them.
     """
     limits = limits or CollectLimits()
@@ -151,7 +154,7 @@ def collect_cluster(
     snapshot = sets.added_to(snapshot)
     asks_logs = open_reader is None if asks_logs is None else asks_logs
     facts = gather_facts(snapshot, policy or Policy())
-    questions = questions_of(facts, offered) if asks_logs else {}
+    questions = questions_of(facts, offered, pairs=pairs) if asks_logs else {}
     if questions:
         # The modules that read binary logs are imported only if there is a question for them.
         from topology.adapters.log_answers import with_history_evidence

@@ -74,7 +74,7 @@ def _answered(
     commits: dict[str, CommitRecord] = {}
     searches: list[LogSearch] = []
     reaches: list[LogReach] = []
-    absent = GtidSet()
+    searched = GtidSet()
     unread: list[str] = []
     try:
         if questions.first_log and server.binary_logs:
@@ -92,8 +92,7 @@ def _answered(
             for group in logs.groups_of(gtids):
                 record = _record(group.transaction)
                 commits[str(record.gtid)] = record
-        found = GtidSet.union_of(record.gtid for record in commits.values())
-        absent = (GtidSet.union_of(questions.commits) & server.logged) - found
+            searched |= gtids
     except _FAILED as error:
         unread.append(f"commits: {error}")
     try:
@@ -113,6 +112,7 @@ def _answered(
         )
     except _FAILED as error:
         unread.append(f"the times of binary logs: {error}")
+    found = GtidSet.union_of(record.gtid for record in commits.values())
     return HistoryEvidence(
         first_log=first_log,
         commits=tuple(commits[gtid] for gtid in sorted(commits)),
@@ -121,7 +121,7 @@ def _answered(
         purged_changes=changes,
         schemas_count=schemas_count,
         reaches=tuple(reaches),
-        absent=absent,
+        absent=(searched & server.logged) - found,
     )
 
 

@@ -118,7 +118,7 @@ def deadline_of(server: ServerSnapshot, gtids: GtidSet) -> LogDeadline | None:
     None: it keeps its logs for ever, no setting shows for how long, its logs were not read, or the
     log is gone: it was deleted, and not by the server.
     """
-    retention, reach = retention_of(server), _reach(server, gtids)
+    retention, reach = retention_of(server), reach_in_logs(server, gtids)
     if retention is None or reach is None or reach.file in server.gone_logs:
         return None
     return LogDeadline(reach, retention, _until(server, reach, retention))
@@ -153,7 +153,7 @@ def _held(
         yield Need(server, needed_by, held, channel)
 
 
-def _reach(server: ServerSnapshot, gtids: GtidSet) -> LogReach | None:
+def reach_in_logs(server: ServerSnapshot, gtids: GtidSet) -> LogReach | None:
     """Return the answer about a set, or about one that was larger when the logs were read."""
     if not gtids:
         last = (server.binary_logs or ())[-1:]

@@ -38,6 +38,7 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.facts.missing_logs import log_doubts
 from topology.facts.refusal_texts import (
     RefusalText,
     mode_text,
@@ -299,24 +300,7 @@ def _refused_by_settings(
 
 
 def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
-    doubts: list[str] = []
-    if fetched and any(each.fact == "binary_logs" for each in source.unread):
-        doubts.append(
-            f"the list of binary logs of {source.name} was not read: whether a log is missing"
-            " there is not known"
-        )
-    gone = source.gone_logs
-    if gone and fetched:
-        doubts.append(
-            f"{source.name} cannot open its binary log {gone[0]}: if {offer.name} needs"
-            " transactions from there, it is refused with error 1236"
-        )
-    unlisted = source.unlisted_logs
-    if unlisted and fetched:
-        doubts.append(
-            f"the binary logs of {source.name} have no {unlisted[0]}: if that log was deleted by"
-            f" hand and {offer.name} needs transactions from there, they never arrive"
-        )
+    doubts = list(log_doubts(source, fetched, replica=offer.name))
     received = source.gtid_retrieved - source.gtid_executed
     if received and "log_replica_updates" in notable_values(source.notable_settings):
         doubts.append(

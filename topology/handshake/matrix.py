@@ -17,6 +17,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.catalogue.findings import ClusterAudit, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.missing_logs import unsent_reason
 from topology.facts.runway import deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import (
     AnsweringSource,
@@ -143,7 +144,9 @@ def answers_to_set(
     facts = gather_facts(snapshot, policy)
     offer = Offer(OFFERED, offered, GtidSet(), offered if later is None else later)
     answers = tuple(
-        _with_deadline(_with_ways(facts, each), facts.last[each.source])
+        _with_deadline(
+            _with_logs(_with_ways(facts, each), facts.last[each.source]), facts.last[each.source]
+        )
         for each in answers_to(facts, audit.findings, offer, likely_arrives=False)
     )
     names = tuple(server.name for server in snapshot.last)
@@ -157,6 +160,16 @@ def _with_ways(facts: ClusterFacts, answer: SourceAnswer) -> SourceAnswer:
     origin = may_arrive_from(facts, answer.source, answer.gtid_set)
     doubt = f"they may still arrive on {answer.source} from {origin}"
     return replace(answer, doubts=(*answer.doubts, doubt)) if origin else answer
+
+
+def _with_logs(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
+    """Return an answer; UNKNOWN if a log of the source is missing and may be needed."""
+    if answer.outcome is not Outcome.SERVED or answer.group:
+        return answer
+    unread = unsent_reason(source, answer.fetched, replica=answer.replica)
+    if not unread:
+        return answer
+    return SourceAnswer(answer.source, answer.replica, Outcome.UNKNOWN, unread=unread)
 
 
 def _with_deadline(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
@@ -243,6 +256,7 @@ class _Cluster:
         )
         answering = self.sources[source]
         answer = answer_to(self.facts, offer, answering, contents.unlike)
+        answer = _with_logs(answer, answering.last)
         doubts = [*doubts_of_states(last, answering.last)]
         if names := doubt_of_names(self.facts, replica=replica, source=source):
             doubts.append(names)

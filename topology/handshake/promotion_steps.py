@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.facts.graph import Graph, build_graph
 from topology.facts.memberships import uuid_of_group
+from topology.facts.missing_logs import STAYS
 from topology.facts.source_answer import FailedCheck
 from topology.handshake.channel_steps import (
     detach_step,
@@ -103,7 +104,8 @@ class _Steps:
         for shared in self.promotion.shared_ids:
             yield server_id_step(self.servers[shared.server], shared)
         for name, what in self.promotion.open:
-            yield PromotionStep(name, f"Not known: {what}. Run this again.")
+            again = "Do not point it there." if what.endswith(STAYS) else "Run this again."
+            yield PromotionStep(name, f"Not known: {what}. {again}")
 
     def _before_bootstrap(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
         """Yield what the candidate must have first, and which servers wait; no bootstrap yet."""

@@ -16,7 +16,8 @@ position in the same log.
     transaction that its replica has, for their order (reset_signs.py) and their server_id
     (rules/absent_causes.py)
   - the first transaction due at a receiver that does not move (topology/facts/receivers.py)
-  - what is due from a server whose list of logs shows that one was deleted (rules/gone_logs.py)
+  - what is due from a server whose list of logs shows that one was deleted (rules/gone_logs.py),
+    for `handshake` also what it would send to each other server (topology/facts/missing_logs.py)
   - what only the log shows about one edge (commit_questions.py)
 
 * **The first log** of servers that lost transactions, of replicas whose channel has gone past some,
@@ -32,7 +33,7 @@ position in the same log.
   received what its source has. It is new only if it has no schemas.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
@@ -50,6 +51,7 @@ from topology.facts.unlogged import candidates_in, purged_above_a_gap
 from topology.questions.commit_questions import commits_to_look_up
 from topology.questions.log_searches import Search, searches_of
 from topology.readings.history_evidence import ends_of, samples_of_gap
+from topology.readings.snapshot import ServerSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,13 @@ class LogQuestions:
     reaches: tuple[GtidSet, ...] = ()  # which log has the first of each set
 
 
-def questions_of(facts: ClusterFacts, offered: GtidSet | None = None) -> Mapping[str, LogQuestions]:
+def questions_of(
+    facts: ClusterFacts, offered: GtidSet | None = None, *, pairs: bool = False
+) -> Mapping[str, LogQuestions]:
     """Return the questions for each server; empty if the sets leave none.
 
-    With an `offered` set, also: until when each server has what it would send to that set.
+    With an `offered` set, also: until when each server has what it would send to that set. With
+    `pairs`, also: whether a server with a missing log still has what it would send to each other.
     """
     asked: dict[str, LogQuestions] = {}
 
@@ -119,15 +124,34 @@ def questions_of(facts: ClusterFacts, offered: GtidSet | None = None) -> Mapping
             ask(name, LogQuestions(commits=(gtids,)))
     for need in needs_of(facts):
         ask(need.server, LogQuestions(reaches=(need.gtids,)))
-    sets = [] if offered is None else [offered]
-    sets += [each.sets[1] for each in facts.snapshot.consumers if each.sets is not None]
-    for held in sets:
-        for name, server in facts.last.items():
-            ask(name, LogQuestions(reaches=(server.logged - held,)))
+    for name, question in _about_sets(facts, offered, pairs=pairs):
+        ask(name, question)
     for joining in evaluate_parts(facts).joinings:
         if not facts.last[joining.server].logged:
             ask(joining.server, LogQuestions(schemas=True))
     return {name: each for name, each in sorted(asked.items()) if each != LogQuestions()}
+
+
+def _about_sets(
+    facts: ClusterFacts, offered: GtidSet | None, *, pairs: bool
+) -> Iterator[tuple[str, LogQuestions]]:
+    """Yield what is asked about sets that a server could be offered, by server."""
+    sets = [] if offered is None else [offered]
+    sets += [each.sets[1] for each in facts.snapshot.consumers if each.sets is not None]
+    for held in sets:
+        for name, server in facts.last.items():
+            due = server.logged - held
+            yield name, LogQuestions(reaches=(due,), commits=_searched(server, due))
+    for name, server in facts.last.items() if pairs else ():
+        for other, reading in facts.fully_read.items():
+            due = server.logged - reading.last.gtid_executed
+            if other != name and (searched := _searched(server, due)):
+                yield name, LogQuestions(reaches=(due,), commits=searched)
+
+
+def _searched(server: ServerSnapshot, due: GtidSet) -> tuple[GtidSet, ...]:
+    """Return what is searched for in the logs of a server: what is due, if a log is missing."""
+    return (samples_of_gap(due),) if due and (server.gone_logs or server.unlisted_logs) else ()
 
 
 def _ends(gtid_set: GtidSet) -> GtidSet:

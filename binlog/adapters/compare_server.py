@@ -194,9 +194,12 @@ class ServerCompared:
             if not wanted:
                 return
 
-    def first_with(self, wanted: GtidSet) -> int:
-        """Return the number of the first log with any of `wanted`, all of which the logs hold."""
-        first, end = 0, len(self.state.log_names) - 1
+    def first_with(self, wanted: GtidSet, *, begin: int = 0) -> int:
+        """Return the number of the first log with any of `wanted`, all of which the logs hold.
+
+        With `begin`, no earlier log has any, and none of them is read.
+        """
+        first, end = begin, len(self.state.log_names) - 1
         while first < end:
             middle = (first + end + 1) // 2
             if self._head(middle).previous & wanted:
@@ -204,6 +207,10 @@ class ServerCompared:
             else:
                 first = middle
         return first
+
+    def is_none_before(self, wanted: GtidSet, number: int) -> bool:
+        """Return whether no log before this one has any of `wanted`, by its header."""
+        return not self._head(number).previous & wanted
 
     def held_in(self, number: int) -> GtidSet:
         """Return what one log holds, by its header and the next one."""

@@ -161,3 +161,11 @@ def test_logs_are_searched_only_where_one_is_missing() -> None:
     assert asked(*two) == ""
     whole = (source(WHOLE), one("b", "a:1-3"))
     assert asked(*whole, offered=sets("a:1-2")) == asked(*whole, pairs=True) == ""
+
+
+def test_a_log_that_is_listed_and_gone_is_not_searched() -> None:
+    """A search would end with its error; the heads of the other logs decide."""
+    two = (source((*GONE, LATER)), one("b", "a:1-3"))
+    facts = gather_facts(a_cluster("shop", *two), Policy())
+    question = questions_of(facts, pairs=True)["a"]
+    assert (set(question.reaches), question.commits) == ({sets("a:4")}, ())

@@ -287,7 +287,7 @@ def test_each_obstacle_that_no_statement_clears_has_its_reason() -> None:
     assert lost.what.startswith(f"It committed {sets('b:2')} itself and lost them")
     assert kept.what.startswith("Do not point it to a before the repair")
     _, steps = of_servers("a", one("a", "a:1", server_id=7), one("b", "a:1", server_id=7))
-    assert of(steps, "b")[0].what.startswith("Its server_id is 7, that a has, too (C2).")
+    assert of(steps, "b")[0].what.startswith("Its server_id, 7, is also that of a (C2).")
     assert of(steps, "b")[1].what == "a would refuse it: same_server_id."
     _, steps = of_servers("a", one("a", "a:1-3"), one("b", "a:1-5"))
     assert not any("would refuse it" in step.what for step in steps)

@@ -60,7 +60,12 @@ def reach_of(logs: ServerCompared, server: ServerSnapshot, wanted: GtidSet) -> L
     wanted &= server.logged
     if not listed or not wanted:
         return None
-    number = logs.first_with(wanted)
+    # The head of a log that the server cannot open cannot be read: is it needed at all?
+    gone = [place for place, each in enumerate(listed) if each.size_bytes == 0]
+    begin = gone[-1] + 1 if gone else 0
+    if not (0 < begin < len(listed) and logs.is_none_before(wanted, begin)):
+        begin = 0
+    number = logs.first_with(wanted, begin=begin)
     file = listed[number].name
     closed_at = logs.closed_at_seconds(number, size=listed[number].size_bytes)
     if closed_at is None:

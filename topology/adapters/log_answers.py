@@ -15,7 +15,7 @@ from typing import Final
 import pymysql
 
 from binlog.adapters.compare_server import ComparedServer, ServerCompared
-from binlog.errors import BinlogError
+from binlog.errors import BinlogError, DumpRefused
 from binlog.log_times import EPOCH
 from binlog.transactions import Transaction
 from gtid import GtidError, GtidSet
@@ -89,10 +89,13 @@ def _answered(
         unread.append(f"changes of gtid_purged: {error}")
     try:
         for gtids in questions.commits:
-            for group in logs.groups_of(gtids):
-                record = _record(group.transaction)
-                commits[str(record.gtid)] = record
-            searched |= gtids
+            try:
+                for group in logs.groups_of(gtids):
+                    record = _record(group.transaction)
+                    commits[str(record.gtid)] = record
+                searched |= gtids
+            except DumpRefused as error:  # its log is gone: that of another question may not be
+                unread.append(f"commits: {error}")
     except _FAILED as error:
         unread.append(f"commits: {error}")
     try:
@@ -105,18 +108,20 @@ def _answered(
     except _FAILED as error:
         unread.append(f"schemas: {error}")
     try:
-        reaches.extend(
-            reach
-            for wanted in questions.reaches
-            if (reach := reach_of(logs, server, wanted)) is not None
-        )
+        for wanted in questions.reaches:
+            try:
+                reach = reach_of(logs, server, wanted)
+            except DumpRefused as error:
+                unread.append(f"the times of binary logs: {error}")
+            else:
+                reaches.extend([reach] if reach is not None else [])
     except _FAILED as error:
         unread.append(f"the times of binary logs: {error}")
     found = GtidSet.union_of(record.gtid for record in commits.values())
     return HistoryEvidence(
         first_log=first_log,
         commits=tuple(commits[gtid] for gtid in sorted(commits)),
-        unread="; ".join(unread),
+        unread="; ".join(dict.fromkeys(unread)),
         searches=tuple(searches),
         purged_changes=changes,
         schemas_count=schemas_count,

@@ -138,14 +138,11 @@ def end_of_channel(server: ServerSnapshot, source: str, graph: Graph) -> tuple[s
 
 def server_id_step(server: ServerSnapshot, shared: SharedServerId) -> PromotionStep:
     """Return how a server gets a server_id of its own, so that it drops nothing of others."""
+    number = shared.server_id
     whose = (
-        f"that {' and '.join(shared.others)} has, too"
-        if len(shared.others) == 1
-        else (
-            f"that {' and '.join(shared.others)} have, too"
-            if shared.others
-            else "with which another server committed"
-        )
+        f"Its server_id, {number}, is also that of {' and '.join(shared.others)} (C2)."
+        if shared.others
+        else f"Another server committed transactions with its server_id, {number} (C2)."
     )
     drops = (
         f"It drops {shared.dropped.shortened()}, without an error."
@@ -153,8 +150,8 @@ def server_id_step(server: ServerSnapshot, shared: SharedServerId) -> PromotionS
         else "It drops what a server with the same server_id commits, without an error."
     )
     what = (
-        f"Its server_id is {shared.server_id}, {whose} (C2). {drops} Give it another server_id, in"
-        " its configuration file too, and run this again."
+        f"{whose} {drops} Give it another server_id, in its configuration file too, and run this"
+        " again."
     )
     words = _dialect(server)
     if words is None:

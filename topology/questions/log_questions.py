@@ -143,15 +143,19 @@ def _about_sets(
             due = server.logged - held
             yield name, LogQuestions(reaches=(due,), commits=_searched(server, due))
     for name, server in facts.last.items() if pairs else ():
-        for other, reading in facts.fully_read.items():
+        is_whole = not (server.gone_logs or server.unlisted_logs)
+        for other, reading in () if is_whole else facts.fully_read.items():
             due = server.logged - reading.last.gtid_executed
-            if other != name and (searched := _searched(server, due)):
-                yield name, LogQuestions(reaches=(due,), commits=searched)
+            if other != name and due:
+                yield name, LogQuestions(reaches=(due,), commits=_searched(server, due))
 
 
 def _searched(server: ServerSnapshot, due: GtidSet) -> tuple[GtidSet, ...]:
-    """Return what is searched for in the logs of a server: what is due, if a log is missing."""
-    return (samples_of_gap(due),) if due and (server.gone_logs or server.unlisted_logs) else ()
+    """Return what is searched for in the logs of a server, if one is missing without an error.
+
+    Where a log is listed and gone, only the heads of the others count (missing_logs.py).
+    """
+    return (samples_of_gap(due),) if server.unlisted_logs and not server.gone_logs else ()
 
 
 def _ends(gtid_set: GtidSet) -> GtidSet:

@@ -1,0 +1,137 @@
+"""`handshake` on real servers, where the sets alone promise what does not arrive, or the reverse."""
+
+import pytest
+
+from compose import faults_history, faults_logs
+from compose.faults import commit, table_on
+from compose.native.installation import Installation
+from compose.native.shapes import (
+    Link,
+    Pair,
+    Topology,
+    TopologyPlan,
+    follow,
+    follow_by_name,
+    running,
+    wait_for,
+)
+from gtid import GtidSet
+from tests.topology.test_handshake_live import matrix_of
+from topology.adapters.collect import collect_cluster
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Verdict
+from topology.facts.source_answer import Outcome, SourceAnswer
+from topology.handshake.matrix import answers_to_set
+from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
+from topology.handshake.promotion_steps import promotion_steps
+from topology.policy import Policy
+from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.target import ServerTarget
+
+_DIAMOND = TopologyPlan(
+    names=("top", "a", "b", "low"),
+    links=(Link(source="top", replica="a"), Link(source="top", replica="b")),
+)
+
+
+def read(topology: Topology, offered: GtidSet | None = None) -> ClusterSnapshot:
+    """Read servers as the command does: for a set, or for every two of them."""
+    targets = [
+        ServerTarget(name=name, host=server.host, port=server.port, user="root")
+        for name, server in topology.servers.items()
+    ]
+    return collect_cluster("shop", targets, offered=offered, pairs=offered is None)
+
+
+def promoted(topology: Topology, candidate: str) -> tuple[Promotion, tuple[PromotionStep, ...]]:
+    snapshot = read(topology)
+    promotion = promotion_of(matrix_of(snapshot), candidate)
+    return promotion, promotion_steps(promotion, snapshot)
+
+
+def _answer_to(topology: Topology, offered: GtidSet, *, source: str) -> SourceAnswer:
+    snapshot = read(topology, offered)
+    found = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), offered)
+    return next(each for each in found.answers if each.source == source)
+
+
+def test_what_carries_the_server_id_of_a_replica_arrives_after_its_step(chain97: Topology) -> None:
+    dropped = GtidSet.parse(faults_history.equal_server_ids(chain97).dropped)
+    last = chain97["last"]
+    answer = matrix_of(read(chain97)).answer(replica="last", source="middle")
+    assert (answer.outcome, answer.dropped) == (Outcome.INCOMPLETE, dropped)
+    promotion, steps = promoted(chain97, "middle")
+    assert promotion.verdict is Verdict.WARNING
+    change, kept = [step for step in steps if step.server == "last"]
+    assert "Do not point it to middle before the repair" in kept.what
+    for statement in change.statements:
+        last.execute(statement.replace("(a number that no other server has)", "9999"))
+    wait_for(last, str(dropped))
+    promotion, steps = promoted(chain97, "middle")
+    assert promotion.verdict is Verdict.OK
+    assert not any(step.server == "last" for step in steps)  # it follows the middle one already
+
+
+@pytest.mark.slow
+def test_a_gtid_made_by_hand_on_a_replica_arrives_on_its_owner(pair97: Pair) -> None:
+    table_on(pair97.a, pair97.b, "made")
+    pair97.a.execute(pair97.a.dialect.stop_replica)
+    gtid = f"{pair97.a.value('@@GLOBAL.server_uuid')}:99"
+    pair97.b.execute(
+        f"SET gtid_next = '{gtid}'", "INSERT INTO made.t () VALUES ()", "SET gtid_next = AUTOMATIC"
+    )
+    answer = matrix_of(read(pair97)).answer(replica="a", source="b")
+    assert (answer.outcome, answer.fetched) == (Outcome.SERVED, GtidSet.parse(gtid))
+    pair97.b.execute(pair97.b.dialect.stop_replica)
+    follow(pair97.a, pair97.b)
+    wait_for(pair97.a, gtid)
+
+
+@pytest.mark.slow
+def test_a_replica_with_a_channel_from_the_candidate_keeps_its_channels(
+    installation97: Installation,
+) -> None:
+    with running(installation97, _DIAMOND) as four:
+        low = four["low"]
+        for above in ("a", "b"):
+            follow_by_name(low, four[above])
+        written = commit(four["top"], "CREATE DATABASE kept")
+        for name in ("a", "b", "low"):
+            wait_for(four[name], written)
+        promotion, steps = promoted(four, "a")
+        assert promotion.verdict is Verdict.OK
+        assert [step.server for step in steps] == ["", "b", "top", "a"]
+        for step in steps:
+            if step.server == "top":  # the account is the operator's
+                follow(four["top"], four["a"])
+            else:
+                for statement in step.statements:
+                    four[step.server].execute(statement)
+        for name in ("top", "b", "low"):
+            wait_for(four[name], commit(four["a"], f"CREATE DATABASE by_{name}"))
+        assert audit_cluster(read(four)).verdict is Verdict.OK
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_log_that_is_missing_leaves_the_answer_to_its_consumer_open(
+    pair97: Pair, *, is_listed: bool
+) -> None:
+    if is_listed:
+        faults_logs.log_deleted(pair97)
+    else:
+        faults_logs.log_lost(pair97, is_passed=False)
+    offered = GtidSet.parse(pair97.b.value("@@GLOBAL.gtid_executed"))
+    first = _answer_to(pair97, offered, source="a")
+    assert first.outcome is Outcome.UNKNOWN
+    assert matrix_of(read(pair97)).answer(replica="b", source="a").outcome is Outcome.UNKNOWN
+    # Whoever has what the missing log had is served: the heads of the logs show that.
+    later = commit(pair97.a, "CREATE DATABASE later")
+    held = GtidSet.parse(pair97.a.value("@@GLOBAL.gtid_executed")) - GtidSet.parse(later)
+    second = _answer_to(pair97, held, source="a")
+    assert (second.outcome, second.fetched) == (Outcome.SERVED, GtidSet.parse(later))
+    words = pair97.b.dialect
+    pair97.a.execute(words.stop_replica)
+    pair97.b.execute(words.words.reset_binary_logs_and_gtids, f"SET GLOBAL gtid_purged = '{held}'")
+    follow(pair97.b, pair97.a)
+    wait_for(pair97.b, later)

@@ -94,13 +94,7 @@ def handshake(
     if consumer is not None:
         _check_consumer(consumer, [each.name for each in to_read.consumers])
     with progress() as line:
-        read = read_and_audit(
-            to_read,
-            content=content,
-            say=line.say,
-            offered=asked,
-            pairs=offered is None and consumer is None,
-        )
+        read = read_and_audit(to_read, content=content, say=line.say, offered=asked, pairs=True)
     snapshot = read.snapshot.with_contents(read.contents)
     if consumer is not None:
         [found] = [each for each in snapshot.consumers if each.name == consumer]

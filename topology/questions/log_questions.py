@@ -51,7 +51,6 @@ from topology.facts.unlogged import candidates_in, purged_above_a_gap
 from topology.questions.commit_questions import commits_to_look_up
 from topology.questions.log_searches import Search, searches_of
 from topology.readings.history_evidence import ends_of, samples_of_gap
-from topology.readings.snapshot import ServerSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,20 +140,21 @@ def _about_sets(
     for held in sets:
         for name, server in facts.last.items():
             due = server.logged - held
-            yield name, LogQuestions(reaches=(due,), commits=_searched(server, due))
+            yield name, LogQuestions(reaches=(due,), commits=_searched(facts, name, due))
     for name, server in facts.last.items() if pairs else ():
         is_whole = not (server.gone_logs or server.unlisted_logs)
         for other, reading in () if is_whole else facts.fully_read.items():
             due = server.logged - reading.last.gtid_executed
             if other != name and due:
-                yield name, LogQuestions(reaches=(due,), commits=_searched(server, due))
+                yield name, LogQuestions(reaches=(due,), commits=_searched(facts, name, due))
 
 
-def _searched(server: ServerSnapshot, due: GtidSet) -> tuple[GtidSet, ...]:
+def _searched(facts: ClusterFacts, name: str, due: GtidSet) -> tuple[GtidSet, ...]:
     """Return what is searched for in the logs of a server, if one is missing without an error.
 
     Where a log is listed and gone, only the heads of the others count (missing_logs.py).
     """
+    server = facts.last[name]
     return (samples_of_gap(due),) if server.unlisted_logs and not server.gone_logs else ()
 
 

@@ -11,12 +11,15 @@ import pytest
 
 from gtid_audit.views.handshake_text import show_handshakes
 from tests.gtid_audit.test_handshake_command import shown
-from tests.snapshots import A, B, a_channel, commits_of
+from tests.snapshots import A, B, a_channel, a_cluster, commits_of
 from tests.topology.test_group_handshake import matrix
 from tests.topology.test_handshake import one, sets
-from tests.topology.test_promotion_order import of, of_servers
-from topology.catalogue.findings import Verdict
+from tests.topology.test_promotion_order import of, of_servers, written
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Grade, Verdict
 from topology.facts.source_answer import Outcome
+from topology.handshake.matrix import handshake_matrix
+from topology.policy import Policy
 from topology.readings.history_evidence import HistoryEvidence
 from topology.readings.snapshot import ServerSnapshot
 
@@ -88,6 +91,13 @@ def test_the_candidate_keeps_its_server_id_unless_it_drops_something() -> None:
     assert [each.server for each in promotion.shared_ids] == ["c"]
 
 
+def test_what_the_candidate_drops_is_not_called_lost() -> None:
+    promotion, steps = of_servers("c", *chain(last_id=7))
+    assert promotion.verdict is Verdict.CRITICAL  # a would be refused, too
+    assert f"It gets {A}:4 only with another server_id: give it that first." in written(steps)
+    assert "No server can send it" not in written(steps)
+
+
 def test_a_server_id_that_no_server_has_any_more_shows_in_a_log() -> None:
     """a is gone: only the log of b shows that c has its server_id."""
     _, middle, last = chain(last_id=7)
@@ -136,6 +146,32 @@ def test_the_log_shows_whether_a_transaction_of_its_own_uuid_arrives(
         sets(undecided),
         sets("a:4") - sets(dropped),
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "grade", "dropped", "undecided"),
+    [
+        ("E3", Grade.PROVED, "a:4", ""),
+        ("E6", Grade.PROVED, "a:4", ""),
+        ("E3", Grade.LIKELY, "a:4", "a:4"),
+        ("H7", Grade.PROVED, "", ""),
+        ("H7", Grade.LIKELY, "a:4", "a:4"),
+        ("E1", Grade.PROVED, "a:4", "a:4"),
+    ],
+)
+def test_without_a_log_a_proved_finding_separates_the_causes(
+    code: str, grade: Grade, dropped: str, undecided: str
+) -> None:
+    snapshot = a_cluster("cluster", *lost_and_held(None))
+    audit = audit_cluster(snapshot)
+    [found] = [each for each in audit.findings if each.source == "a"]
+    findings = (replace(found, code=code, grade=grade),)
+    changed = handshake_matrix(snapshot, replace(audit, findings=findings), Policy())
+    answer = changed.answer(replica="a", source="b")
+    assert (answer.dropped, answer.undecided) == (sets(dropped), sets(undecided))
+    others = (replace(found, code=code, grade=grade, source="b"),)
+    changed = handshake_matrix(snapshot, replace(audit, findings=others), Policy())
+    assert changed.answer(replica="a", source="b").undecided == sets("a:4")
 
 
 def test_both_causes_are_in_the_text_if_no_log_separates_them(

@@ -34,7 +34,7 @@ from topology.facts.loss_history import _is_own
 from topology.facts.lost import _own_id
 from topology.facts.not_received import not_received, purged_instead
 from topology.facts.reset_signs import received_present_ones
-from topology.facts.runway import _reach
+from topology.facts.runway import reach_in_logs
 from topology.facts.siblings import held_by_siblings
 from topology.facts.skipping import can_have_skipped
 from topology.policy import Policy
@@ -378,7 +378,7 @@ def test_what_no_applier_was_compared_of_is_still_to_be_applied() -> None:
 
 def test_a_set_that_has_all_reaches_back_to_the_last_log() -> None:
     logs = tuple(BinaryLog(f"binlog.00000{each}", 200) for each in (1, 2, 3))
-    reach = _reach(a_server("a", A, f"{A}:1-9", binary_logs=logs), GtidSet())
+    reach = reach_in_logs(a_server("a", A, f"{A}:1-9", binary_logs=logs), GtidSet())
     assert reach is not None
     assert reach.file == "binlog.000003"
 

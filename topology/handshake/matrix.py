@@ -252,7 +252,7 @@ class _Cluster:
             last.gtid_executed | on_its_channel,
             last,
             self.facts.graph.group_uuids,
-            logged_ids_of(self.facts, replica),
+            logged_ids_of(self.facts, self.audit.findings, replica),
         )
         answering = self.sources[source]
         answer = answer_to(self.facts, offer, answering, contents.unlike)

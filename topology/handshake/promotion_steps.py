@@ -197,6 +197,10 @@ class _Steps:
 
     def _fetch(self, candidate: ServerSnapshot, missing: Missing) -> PromotionStep:
         what = missing.gtid_set.shortened()
+        dropped = {each.server: each.dropped for each in self.promotion.shared_ids}
+        if missing.donor is None and missing.gtid_set <= dropped.get(candidate.name, GtidSet()):
+            text = f"It gets {what} only with another server_id: give it that first."
+            return PromotionStep(candidate.name, text)
         if missing.donor is None:
             return PromotionStep(
                 candidate.name,

@@ -4,15 +4,17 @@ A receiver compares the server_id of an event with that of its server, and nothi
 (sql/rpl_replica.cc, queue_event). Two things show the server_id of a transaction:
 
 1. The logs, where they were read: of what a server lost, both ends of each interval represent it
-   (topology/facts/lost.py).
+   (topology/facts/lost.py). Where they were not, a proved E3, E6 or H7.
 2. The UUID, if another server of the audit has it: its transactions carry the server_id of that
    server (topology/facts/progress.py, `same_server_id`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from gtid import GtidSet
+from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.former_ids import servers_by_id
 from topology.facts.progress import same_server_id
@@ -20,6 +22,9 @@ from topology.facts.source_answer import LoggedServerIds, SourceAnswer
 from topology.readings.history_evidence import ends_of, intervals_of
 from topology.readings.same_ids import accepts_own_server_id
 from topology.readings.snapshot import ServerSnapshot
+
+_LOST: Final = frozenset({"E3", "E6"})
+_BY_HAND: Final = frozenset({"H7"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,9 @@ class SharedServerId:
     dropped: GtidSet = field(default_factory=GtidSet)
 
 
-def logged_ids_of(facts: ClusterFacts, replica: str) -> LoggedServerIds:
+def logged_ids_of(
+    facts: ClusterFacts, findings: Collection[Finding], replica: str
+) -> LoggedServerIds:
     """Return what is known of the server_ids of transactions that a replica does not have."""
     server = facts.last[replica]
     own_id, uuid = server.server_id, server.server_uuid
@@ -47,11 +54,14 @@ def logged_ids_of(facts: ClusterFacts, replica: str) -> LoggedServerIds:
                 own |= part
             elif all(each and own_id not in each for each in ids):
                 by_hand |= part
+    # What the replica surely committed itself has its server_id, also where no log was read.
+    own |= _proved(findings, replica, _LOST) - by_hand
+    by_hand = (by_hand | _proved(findings, replica, _BY_HAND)) - own
     shown = GtidSet.union_of(gtid for gtid, ids in logged.items() if ids == {own_id})
     others = GtidSet.union_of(gtid for gtid, ids in logged.items() if own_id not in ids)
     below = GtidSet.union_of(edge.own_id for edge in facts.edges_into(replica))
     same_id = (same_server_id(server, facts.last) - others) | shown | below
-    return LoggedServerIds(same_id.without_uuid(uuid), own, by_hand - own)
+    return LoggedServerIds(same_id.without_uuid(uuid), own, by_hand)
 
 
 def shared_ids(facts: ClusterFacts, answers: tuple[SourceAnswer, ...]) -> Iterator[SharedServerId]:
@@ -90,6 +100,15 @@ def to_renumber(shared: tuple[SharedServerId, ...], candidate: str) -> tuple[Sha
         if not taken:
             kept.add(each.server)
     return tuple(each for each in shared if each.server not in kept)
+
+
+def _proved(findings: Collection[Finding], origin: str, codes: frozenset[str]) -> GtidSet:
+    """Return what findings prove about transactions of the UUID of a server (lost_history.py)."""
+    return GtidSet.union_of(
+        each.gtid_set
+        for each in findings
+        if each.code in codes and each.source == origin and each.grade is Grade.PROVED
+    )
 
 
 def _share(one: ServerSnapshot, other: ServerSnapshot) -> bool:

@@ -125,7 +125,7 @@ def test_a_log_that_is_missing_leaves_the_answer_to_its_consumer_open(
     first = _answer_to(pair97, offered, source="a")
     assert first.outcome is Outcome.UNKNOWN
     assert matrix_of(read(pair97)).answer(replica="b", source="a").outcome is Outcome.UNKNOWN
-    # Whoever has what the missing log had is served: the heads of the logs show that.
+    # A set that has what the missing log had is served: the heads of the logs show that.
     later = commit(pair97.a, "CREATE DATABASE later")
     held = GtidSet.parse(pair97.a.value("@@GLOBAL.gtid_executed")) - GtidSet.parse(later)
     second = _answer_to(pair97, held, source="a")

@@ -154,6 +154,9 @@ class StartChannel:
     # Clients write to no server that receives them, so they arrive in the order of one source's
     # log. A server that has committed anything of its own since may have changed their rows.
     in_order: bool = False
+    # GTIDs that earlier steps used up on the source (E3): what a client has committed under one of
+    # them never arrives, and once the channel runs nothing shows that.
+    used_up: GtidSet = field(default_factory=GtidSet)
     # The operator selected this start. The channel's own settings may refuse what waits
     # (start_guards.py). If the start only ends another selected strategy, this is False.
     by_choice: bool = field(default=False, compare=False)

@@ -2,9 +2,10 @@
 
 1. If a channel is stopped in order to continue elsewhere, its source must not have purged what the
    channel requests then (purged_since.py). A script that reads its own server cannot see that.
-2. What a started channel delivers continues to the downstream servers. Each of them must have the
+2. If the source used up GTIDs that it lost (E3), it must have committed nothing else since.
+3. What a started channel delivers continues to the downstream servers. Each of them must have the
    history and the rows that the plan read, and so must every other source of the started server.
-3. Pure: conditions are computed from the plan's last readings.
+4. Pure: conditions are computed from the plan's last readings.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from repair.scripts.steps import Check
 from repair.sql.guard import Guard
 from repair.sql.script import (
     commits_nothing,
+    executed,
     gained_nothing,
     keeps_history,
     none_executed,
@@ -35,6 +37,7 @@ def around_channel(
         yield from _still_sends(action, setting)
     if isinstance(action, StartChannel | AutoPositionOn):
         yield from _sends_no_more(action, setting)
+        yield from _has_used_up(action, setting)
         yield from _beside(action, setting)
         yield from _below(action, setting)
 
@@ -72,6 +75,29 @@ def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> I
         " compared"
     )
     yield check_of(setting, name, (nothing_more,), why=why)
+
+
+def _has_used_up(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
+    """Yield a check of a source that used up its lost GTIDs: it has assigned no others since (E3).
+
+    Which transactions have these GTIDs no table shows. If clients had committed them, they would
+    probably have committed more.
+    """
+    if not isinstance(action, StartChannel) or not action.used_up:
+        return
+    name = setting.known(action.channel).source or ""
+    source = setting.before[name]
+    guards = (
+        executed(name, action.used_up),
+        commits_nothing(
+            name,
+            source.server_uuid,
+            source.executed,
+            so=f"may have reused GTIDs that {action.server} skips",
+        ),
+    )
+    why = f"{name} must have used up the lost GTIDs, and have committed nothing else since the plan"
+    yield check_of(setting, name, guards, why=why)
 
 
 def _beside(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:

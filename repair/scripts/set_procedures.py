@@ -7,6 +7,7 @@ from gtid import GtidSet
 from repair.content.transaction_content import key_condition
 from repair.model.actions import AppendPurged, InjectEmpty, ResetAndPurge
 from repair.model.semi_sync import commits_without_waiting
+from repair.scripts.lost_own_gtids import highest_first, lost_own, not_reused
 from repair.scripts.procedure import Procedure, Setting
 from repair.scripts.row_procedures import row_is
 from repair.scripts.server_checks import tables_there
@@ -72,15 +73,20 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
     kind = StatementKind.SET_TAGGED_GTID_NEXT if _has_tags(action.gtids) else _GTID_NEXT
     calls = setting.calls_for(kind)
     per_second = _EMPTY_PER_SECOND if calls is None else _CALLS_PER_SECOND
+    own = lost_own(action, setting)
+    again = "run the script again"
+    if own:
+        again += "; if it stops because all are executed, go on with the next script"
     return Procedure(
         title=f"commit {transactions(count, 'empty ')} on {name}",
         preconditions=(
             *_as_seen(action, setting),
+            *not_reused(name, own, setting),
             *_rows_are_there(action),
             *((still_logs(name),) if setting.server.has_log else ()),
             commits_without_waiting(name, setting.server.version),
         ),
-        statements=(*empty_transactions(action.gtids), "SET SESSION gtid_next = 'AUTOMATIC';")
+        statements=(*_committed(action.gtids, name, own), "SET SESSION gtid_next = 'AUTOMATIC';")
         if calls is None
         else tuple(_skipped_by_calls(action.gtids, calls)),
         verifications=(executed(name, action.gtids),),
@@ -88,7 +94,7 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
         undo=_REMAIN,
         estimated_seconds=1 + count // per_second,
         estimate_assumes=f"{per_second} commits a second",
-        if_stopped="some of the GTIDs are executed, the others are not; run the script again",
+        if_stopped=f"some of the GTIDs are executed, the others are not; {again}",
         risk="the content of these transactions will never be applied here",
         needs=(
             kind if calls is None else StatementKind.CALL_SERVICE,
@@ -96,6 +102,11 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
             *((StatementKind.READ_ROWS,) if action.rows else ()),
         ),
     )
+
+
+def _committed(gtids: GtidSet, name: str, own: GtidSet) -> Iterator[str]:
+    yield from empty_transactions(gtids - own)
+    yield from highest_first(name, own)
 
 
 def _skipped_by_calls(gtids: GtidSet, calls: ServiceCalls) -> Iterator[str]:

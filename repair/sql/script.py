@@ -57,20 +57,21 @@ def empty_transaction(gtid: Gtid) -> tuple[str, ...]:
     return (f"SET SESSION gtid_next = {value};", "BEGIN;", "COMMIT;")
 
 
-def empty_transactions(gtids: GtidSet) -> Iterator[str]:
+def empty_transactions(gtids: GtidSet, *, highest_first: bool = False) -> Iterator[str]:
     """Yield the lines that commit nothing under each GTID, in order.
 
     From BATCHES_FROM on, a client sends EMPTY_EACH transactions in one packet: the server commits
     at its own rate, and neither waits for a client nor for its journal. A batch has no effect on
     what is executed already, as its transactions have none. So it may end anywhere, and run again.
     """
+    ordered = [*gtids.gtids()][::-1] if highest_first else gtids.gtids()
     if gtids.gtid_count < BATCHES_FROM:
-        for gtid in gtids.gtids():
+        for gtid in ordered:
             yield from empty_transaction(gtid)
         return
     yield f"DELIMITER {DELIMITER}"
     batch: list[str] = []
-    for number, gtid in enumerate(gtids.gtids(), 1):
+    for number, gtid in enumerate(ordered, 1):
         batch.append(" ".join(empty_transaction(gtid)))
         if len(batch) == EMPTY_EACH or number == gtids.gtid_count:
             yield "\n".join((*batch, DELIMITER))

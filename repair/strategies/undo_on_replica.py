@@ -10,6 +10,7 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from binlog.rows.values import ABSENT
 from gtid import GtidSet
@@ -22,7 +23,7 @@ from repair.content.transaction_content import (
     key_condition,
 )
 from repair.doubts.redo_rows import EMPTY_BY_HAND, NOT_UNASKED, may_be_there
-from repair.model.actions import Action, InjectEmpty, UndoRows
+from repair.model.actions import Action, AutoPositionOn, InjectEmpty, StartChannel, UndoRows
 from repair.model.missing_on import (
     came_from_source,
     not_all_read,
@@ -98,9 +99,17 @@ def undo_on_replica(case: Case) -> Outcome:
     ]
     left = unfinished(case, [server.name for server, _ in unused])
     unfit = misfits_when_resumed(case, actions)
-    return Proposal(
-        (*actions, *resuming_actions(case)), (*_undo_warnings(case, content), *left, *unfit)
-    )
+    return Proposal((*actions, *_resumed(case)), (*_undo_warnings(case, content), *left, *unfit))
+
+
+def _resumed(case: Case) -> Iterator[StartChannel | AutoPositionOn]:
+    """Yield the starts at the end; each requires that the source has not reused its lost GTIDs."""
+    source = case.source
+    for step in resuming_actions(case):
+        own = case.finding.gtid_set.from_uuid(source.server_uuid) if source else GtidSet()
+        channel = case.model[step.server].channel(step.channel)
+        is_its = source is not None and channel is not None and channel.source == source.name
+        yield replace(step, used_up=own) if is_its and isinstance(step, StartChannel) else step
 
 
 def _stays_elsewhere(
@@ -167,6 +176,13 @@ def _undo_actions(server: str, wanted: GtidSet, rows: list[RowVersions]) -> Iter
 
 
 def _undo_warnings(case: Case, content: TransactionContent) -> Iterator[str]:
+    if case.finding.code == "E3":
+        yield (
+            f"stop all writes on {case.finding.source} before you make the plan, until its last"
+            " script is done (`SET GLOBAL super_read_only = ON`, on 5.6 `read_only`): what clients"
+            " commit under the lost GTIDs never arrives on its replicas. The scripts stop if"
+            f" {case.finding.source} has committed anything since the plan was made"
+        )
     yield (
         f"this plan undoes: {described(content, case.finding.gtid_set)}. The binary logs still"
         " contain the transactions: a server that is restored from a backup and these logs has the"

@@ -501,6 +501,7 @@ TARGETS: Sequence[Target] = (
         "script procedures and guards",
         (
             *("repair/scripts/set_procedures.py", "repair/scripts/channel_procedures.py"),
+            "repair/scripts/lost_own_gtids.py",
             *(
                 "repair/scripts/row_procedures.py",
                 "repair/scripts/replay_procedures.py",
@@ -525,7 +526,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_privileges.py", "tests/simulation/test_transcripts.py"),
             *("tests/tidy/test_decision_tables.py", "tests/repair/test_guard.py"),
             *("tests/repair/test_row_sql.py", "tests/repair/test_unread_sources.py"),
-            "tests/repair/test_service_calls.py",
+            *("tests/repair/test_service_calls.py", "tests/repair/test_lost_gtids.py"),
         ),
     ),
     Target(

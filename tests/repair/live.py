@@ -90,6 +90,17 @@ def run_step(topology: Topology, plan: Plan, step: Step) -> subprocess.Completed
     return topology[step.server].client(render_files(plan)[step.file_name])
 
 
+def refusals(topology: Topology, plan: Plan, before: Step | None = None) -> list[str]:
+    """Run the checks before a step (the first) on their servers; return what they refuse."""
+    files = render_files(plan)
+    refused = []
+    step = before or plan.steps[0]
+    for check in step.checks:
+        done = topology[check.server].client(files[step.check_name(check)])
+        refused += [done.stderr] if done.returncode else []
+    return refused
+
+
 def run_plan(topology: Topology, plan: Plan) -> None:
     for step in plan.steps:
         done = run_step(topology, plan, step)

@@ -8,26 +8,13 @@ from compose import faults, faults_applier, faults_plans
 from compose.faults import await_status
 from compose.native.shapes import Pair, Topology, follow, wait_for
 from gtid import GtidSet
-from repair import Plan
 from repair.render import render_files
-from repair.scripts.steps import Step
-from tests.repair.live import examine, executed, rows, run_plan, run_step
+from tests.repair.live import examine, executed, refusals, rows, run_plan, run_step
 from topology.readings.snapshot import START_SLACK
 
 pytestmark = pytest.mark.slow  # a rare shape: make nightly
 
 _SHOP_CHANGED = [(1, "changed"), (3, "three"), (10, "new")]
-
-
-def refusals(topology: Topology, plan: Plan, before: Step | None = None) -> list[str]:
-    """Run the checks before a step (the first) on their servers; return what they refuse."""
-    files = render_files(plan)
-    refused = []
-    step = before or plan.steps[0]
-    for check in step.checks:
-        done = topology[check.server].client(files[step.check_name(check)])
-        refused += [done.stderr] if done.returncode else []
-    return refused
 
 
 def test_nothing_is_undone_that_has_arrived_elsewhere(star97: Topology) -> None:

@@ -127,6 +127,7 @@ class PlanInput:
             declared: what these steps declare executed without content, by server.
         """
         done = tuple(effects)
+        written = tuple(each for each in done if isinstance(each, MakeRowsAlike))
         return Case(
             finding=finding,
             model=model,
@@ -148,7 +149,8 @@ class PlanInput:
             redone=GtidSet.union_of(
                 each.gtids for each in done if isinstance(each, RedoTransactions)
             ),
-            written=frozenset(each.server for each in done if isinstance(each, MakeRowsAlike)),
+            written=frozenset(each.server for each in written),
+            rows_written=written,
         )
 
     def _others(

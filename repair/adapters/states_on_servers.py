@@ -22,7 +22,7 @@ from repair.adapters.logged_content import read_content
 from repair.adapters.rows_in_place import RowReader
 from repair.adapters.table_engines import without_rollback
 from repair.adapters.tables_there import TablesThere
-from repair.content.content_questions import EXTRA, HOLES, available
+from repair.content.content_questions import EXTRA, MISSING, available
 from repair.content.row_versions import RowsRead
 from repair.content.transaction_content import (
     NetRow,
@@ -84,7 +84,7 @@ def with_states(
                 states[name] = RowsOn(RowState.UNREAD, server_words(error))
             except OSError as error:
                 states[name] = RowsOn(RowState.UNREAD, str(error))
-    source = (finding.source or "") if finding and finding.code in HOLES else ""
+    source = (finding.source or "") if finding and finding.code in MISSING else ""
     if source == read.read_from:
         states |= _like_source(source, rows, states, read.wanted, servers)
     return replace(read, rows_on=states), conflicting

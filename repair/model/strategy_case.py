@@ -11,7 +11,7 @@ from repair.content.failing_event import FailingEvent
 from repair.content.row_versions import RowsRead
 from repair.content.side_effects import SideEffects
 from repair.content.transaction_content import TransactionContent
-from repair.model.actions import Action
+from repair.model.actions import Action, MakeRowsAlike
 from repair.model.replication_model import Model, ModelChannel, ModelServer
 from topology.catalogue.findings import Finding
 
@@ -109,9 +109,10 @@ class Case:
     first_executed: Mapping[str, GtidSet] = field(default_factory=dict)
     # gtid_executed before the first step of the plan, when current replication has come to rest.
     at_start: Mapping[str, GtidSet] = field(default_factory=dict)
-    # What earlier steps of the plan redo, and on which servers they write rows.
+    # What earlier steps of the plan redo, and on which servers they write which rows.
     redone: GtidSet = field(default_factory=GtidSet)
     written: frozenset[str] = frozenset()
+    rows_written: tuple[MakeRowsAlike, ...] = ()
     rows: RowsRead | None = None  # the rows of the finding, where they were read
     content: TransactionContent | None = None  # of its transactions; None: not read
     definitions: DefinitionsRead | None = None  # of an S2, where they were read in full

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gtid import GtidSet
 from repair.content.transaction_content import RowState, TransactionContent
+from repair.doubts.earlier_steps import changes_written_rows
 from repair.doubts.misfitting_rows import misfit
 from repair.model.actions import AutoPositionOn, simulate
 from repair.model.replication_model import ModelChannel, ModelServer, below
@@ -55,10 +56,22 @@ def never_fetched(fetch: Fetch) -> str | None:
             f" may change rows of {arriving.shortened()}: run these steps alone, then audit and"
             " plan again"
         )
-    if content.state_on(replica.name).state is RowState.AS_AFTER and arriving <= content.wanted:
+    for step in case.rows_written:
+        if step.server == replica.name and (why := changes_written_rows(step, content, arriving)):
+            return why
+    if not arriving <= content.wanted:
+        return None
+    on, names = content.state_on(replica.name), f"{replica.name} and {case.finding.source}"
+    if on.state is RowState.AS_AFTER:
         return (
             f"the rows of {arriving.shortened()} are already on {replica.name}: fetched again, the"
             " transactions would stop the applier or duplicate data"
+        )
+    if on.is_like_source:
+        return (
+            f"rows of {arriving.shortened()} were changed since, and are equal on {names}: fetched"
+            " again, the transactions would write the older version or stop the applier"
+            f" (inject_empty keeps the rows of {replica.name})"
         )
     return None
 

@@ -30,6 +30,7 @@ from repair.content.transaction_content import (
     nothing_read,
 )
 from repair.doubts.doubted_content import delivered_empty
+from repair.doubts.earlier_steps import meets_earlier_steps
 from repair.doubts.misfitting_rows import (
     misfit,
     misfit_of_held,
@@ -160,18 +161,10 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     if is_emptied(case.model[action.server], case.model):
         return Proposal((action,))  # an invariant refuses it, with the script to run again
     after = simulate(case.model, action)
-    again = GtidSet.union_of(
-        case.redone & (after[name].executed - case.model[name].executed)
-        for name in after.changed_since(case.model)
-    )
-    if again:
-        return Refusal(
-            f"it would also deliver {again.shortened()}, which earlier steps of this plan redo:"
-            " the rows were not compared for this. Run these steps alone, then audit and plan"
-            " again"
-        )
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
+    if (why := meets_earlier_steps(case, after, content)) is not None:
+        return Refusal(why)
     if question is None:
         # What its source commits from now on is fetched, however late the script runs.
         by_wish = case.is_chosen or _goes_round(case, action)

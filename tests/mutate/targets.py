@@ -380,6 +380,7 @@ TARGETS: Sequence[Target] = (
             ),
             *("repair/strategies/conflicts.py", "repair/strategies/data_repair.py"),
             *("repair/doubts/redo_rows.py", "repair/sql/column_type_guards.py"),
+            "repair/doubts/earlier_steps.py",
             *("repair/choices.py", "repair/audit_after_plan.py", "repair/content/failing_event.py"),
             *("repair/worse_findings.py", "repair/replaced_below.py"),
             *(
@@ -475,7 +476,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_content_questions.py", "tests/repair/test_unguarded.py"),
             *("tests/repair/test_held_back.py", "tests/repair/test_by_hand.py"),
             *("tests/repair/test_invariants.py", "tests/repair/test_two_passes.py"),
-            "tests/simulation/test_steps_together.py",
+            *("tests/simulation/test_steps_together.py", "tests/repair/test_earlier_steps.py"),
             *("tests/repair/test_choices.py", "tests/repair/test_fetched_together.py"),
             *("tests/repair/test_former_history.py", "tests/repair/test_own_work.py"),
             *("tests/repair/test_forgotten_below.py", "tests/repair/test_unread_sources.py"),

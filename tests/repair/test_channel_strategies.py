@@ -250,6 +250,19 @@ def test_rows_that_are_there_are_not_fetched_even_when_selected() -> None:
     assert fetched(empty).rows == ()
 
 
+@pytest.mark.parametrize("state", [BEFORE, CONFLICT])
+def test_rows_that_later_ones_left_alike_are_not_fetched_even_when_selected(state: RowsOn) -> None:
+    """The older row would replace the newer one, without an error."""
+    like = replace(state, is_like_source=True)
+    refusal = reason(refetch(a_case(pair(), HOLE, content=rows_on(CONFLICT, like))))
+    assert "changed since, and are equal on b and a: fetched again" in refusal
+    assert proposed(refetch(a_case(pair(), HOLE, content=rows_on(CONFLICT, state)))).actions
+    whole = a_case(pair(), a_finding("C3", ""), content=rows_on(CONFLICT, like))
+    assert "changed since, and are equal on b and a: fetched again" in reason(refetch(whole))
+    elsewhere = replace(rows_on(CONFLICT, state), rows_on={"c": like})
+    assert proposed(refetch(a_case(pair(), HOLE, content=elsewhere))).actions
+
+
 def test_what_steps_of_the_plan_apply_first_is_never_overtaken() -> None:
     case = a_case(pair("a:1 a:3"), HOLE, content=FITTING)
     before = {"a": gtids("a:1-3"), "b": gtids("a:1")}

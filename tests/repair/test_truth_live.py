@@ -48,6 +48,8 @@ _PLAN_AGAIN = {
     "RedoTransactions": "nothing was changed; audit and plan again",
     "StartChannel": "an interrupted script): an operator may want that; audit and plan again",
 }
+# No table shows who committed the last one of the GTIDs that a source assigns itself (E3).
+_GO_ON = "Had this script run before? Then go on with the next one"
 _LEAVE_OUT = {"InjectEmpty", "AppendPurged", "ResetAndPurge", "UndoRows"}
 _LEFT_OUT = "the data will NOT"
 
@@ -339,8 +341,11 @@ def run_cut_everywhere(topology: Topology, choice: Mapping[str, str] | None, pla
                 left = {code: way for code, way in (choice or {}).items() if code in again.codes}
                 run_cut_everywhere(topology, left, again.plan(left))
                 return
+            if _GO_ON in done.stderr:
+                break
             assert done.returncode == 0, f"{step.action}: {done.stderr}\n{piece[-300:]}"
-        assert f"step {step.number} is done" in done.stdout
+        else:
+            assert f"step {step.number} is done" in done.stdout
 
 
 def pieces(script: str) -> Iterator[str]:

@@ -7,7 +7,13 @@ same servers, the same classes; from the true world. Rows are folded here once m
 from __future__ import annotations
 
 from gtid import GtidSet
-from repair.content.content_questions import HOLES, STOPPED, ContentQuestion, arrivals, question_of
+from repair.content.content_questions import (
+    MISSING,
+    STOPPED,
+    ContentQuestion,
+    arrivals,
+    question_of,
+)
 from repair.content.transaction_content import RowsOn, RowState, TransactionContent, nothing_read
 from repair.model.strategy_case import LogEvidence
 from tests.simulation import replication as act
@@ -52,8 +58,8 @@ def _failing(world: World, finding: Finding) -> GtidSet:
 
 
 def _source(world: World, finding: Finding) -> Server | None:
-    """Return the source of a hole: its rows of today are compared as well."""
-    is_hole = finding.code in HOLES and finding.source in world.servers
+    """Return the source of what is missing: its rows of today are compared as well."""
+    is_hole = finding.code in MISSING and finding.source in world.servers
     return world[finding.source or ""] if is_hole else None
 
 

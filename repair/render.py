@@ -48,6 +48,13 @@ PROLOGUE = (
 )
 
 
+_AGAIN = "It is safe to run it again."
+_AGAIN_AFTER_CHECKS = (
+    "Run it, and run it again, only directly after its checks, and not after the last step of the"
+    " plan: if another server has written a row as the plan saw it, it would take that back."
+)
+
+
 def render_files(plan: Plan) -> dict[str, str]:
     """Return the plan's files by name, scripts first, in order."""
     files: dict[str, str] = {}
@@ -89,7 +96,7 @@ def render_script(plan: Plan, step: Step) -> str:
         f"Run: {_command(step, step.file_name)}",
         (
             "The script stops at the first condition that is false; the message of error 1231 is"
-            " the reason. It is safe to run it again."
+            f" the reason. {_AGAIN_AFTER_CHECKS if step.may_undo_later_writes else _AGAIN}"
         ),
     )
     lines = [line for text in header for line in _comment(text)]
@@ -158,6 +165,7 @@ _HOW_TO_RUN = [
     "Run the scripts in order, one at a time, with the ordinary `mysql` client. Put the account",
     "into an option file (`--defaults-extra-file=…` or `--login-path=…`, first on the line), not",
     "on the command line. Continue only if a script exits with 0 and prints that its step is done.",
+    "Run the checks of a step directly before it, and again before you run it again.",
     "Do not use `--force`. A script that stops prints the reason as error 1231.",
     "",
 ]
@@ -183,8 +191,8 @@ def _how_to_stop(plan: Plan) -> list[str]:
         "",
         "You may stop after any script, or interrupt one (Ctrl-C). At each step below, the text",
         '"If it stops here" describes the resulting state. Continue in one of three ways, with the',
-        "same result: run the next script, run the same script again, or plan again with the same",
-        'choices. If "If it stops here" asks for one of them, use that one.',
+        "same result: run the next script, run the same script again (its checks first), or plan",
+        'again with the same choices. If "If it stops here" asks for one of them, use that one.',
         *again,
         "",
     ]

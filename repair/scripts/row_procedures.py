@@ -80,7 +80,8 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
         estimated_seconds=1 + count // _ROWS_PER_SECOND,
         estimate_assumes=f"{_ROWS_PER_SECOND} rows a second, found by their keys",
         if_stopped="either all rows of this table are changed or none (row by row in a table"
-        " without transactions); run the script again",
+        f" without transactions); {'' if until else 'run its checks, and then '}run the script"
+        " again",
         risk=f"{server} loses its version of these rows",
         warnings=(
             (

@@ -7,7 +7,7 @@
 import re
 from dataclasses import dataclass, field
 
-from repair.model.actions import Action
+from repair.model.actions import Action, MakeRowsAlike, UndoRows
 from repair.sql.guard import Guard
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
@@ -96,6 +96,21 @@ class Step:
     def action(self) -> str:
         """Return the name of the action."""
         return type(self.effect).__name__
+
+    @property
+    def may_undo_later_writes(self) -> bool:
+        """Return whether the script writes rows, and its checks show that they are not newer.
+
+        If the source has written a row again as the plan saw it, the script alone cannot see that.
+        It sees it for a failing transaction (A2): once that is executed, nothing is left to do.
+        """
+        match self.effect:
+            case UndoRows():
+                return True
+            case MakeRowsAlike():
+                return not self.effect.until_executed
+            case _:
+                return False
 
     @property
     def file_name(self) -> str:

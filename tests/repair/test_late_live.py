@@ -105,6 +105,27 @@ def test_an_undo_may_be_run_again_after_its_last_step(star97: Topology) -> None:
         run_plan(star97, undo)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", ["pair97", "pair56"])
+def test_what_the_source_writes_beside_an_undo_stays_if_the_applier_is_stopped(
+    pair: str, request: pytest.FixtureRequest
+) -> None:
+    """As the pages say: stop it before the check. Once the plan is done, the check refuses."""
+    servers: Pair = request.getfixturevalue(pair)
+    a, b = servers.a, servers.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    faults_plans.errant_rows(servers, source="a", on="b")
+    undo = examine(servers).plan({"E1": "undo_on_replica"})
+    b.execute(f"{b.dialect.stop_replica} SQL_THREAD")
+    assert refusals(servers, undo) == []
+    a.execute("INSERT INTO shop.t VALUES (10, 'new')")
+    assert run_step(servers, undo, undo.steps[0]).returncode == 0
+    b.execute(f"{b.dialect.start_replica} SQL_THREAD")
+    wait_for(b, executed(a))
+    assert rows(a, "shop.t") == rows(b, "shop.t")
+    assert any("a client has written the same" in each for each in refusals(servers, undo))
+
+
 def test_gtids_are_used_up_only_behind_the_undo(star97: Topology) -> None:
     """Out of order, or behind a script that failed: the rows would stay, and the sets agree."""
     faults_plans.errant_rows(star97, source="source", on="replica1")

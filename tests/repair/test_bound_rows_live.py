@@ -3,8 +3,7 @@
 import pytest
 
 from compose.native.shapes import Pair, Topology
-from tests.repair.live import examine, rows, run_plan, run_step
-from tests.repair.test_late_live import refusals
+from tests.repair.live import examine, refusals, rows, run_plan, run_step
 
 pytestmark = pytest.mark.slow  # a rare shape: make nightly
 

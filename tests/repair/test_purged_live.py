@@ -7,8 +7,7 @@ from compose.faults import await_status, commit, table_on
 from compose.faults_applier import by_position
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
-from tests.repair.live import examine, executed, rows, wait_until
-from tests.repair.test_late_live import refusals
+from tests.repair.live import examine, executed, refusals, rows, wait_until
 
 pytestmark = pytest.mark.slow  # a rare shape: make nightly
 

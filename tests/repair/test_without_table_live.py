@@ -5,8 +5,7 @@ import pytest
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from repair.render import render_files
-from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
-from tests.repair.test_late_live import refusals
+from tests.repair.live import await_clean, examine, executed, refusals, rows, run_plan, run_step
 
 pytestmark = pytest.mark.slow  # a rare shape: make nightly
 

@@ -47,7 +47,7 @@ def resolve_conflict(case: Case) -> Outcome:
     if meets := state.meets:
         return Refusal(
             f"another row of {replica.name} has the same value in a unique key as a row that"
-            f" {content.wanted.shortened()} inserts ({meets}). The transaction does not change"
+            f" {content.wanted.shortened()} writes ({meets}). The transaction does not change"
             f" that row: compare both servers, correct the row by hand on {replica.name} after"
             " `SET SESSION sql_log_bin = 0`, and plan again"
         )

@@ -46,6 +46,11 @@ def may_be_there(case: Case, content: TransactionContent, where: ModelServer) ->
             f"the rows are already on {where.name}: only their GTIDs are missing there. Use up"
             f" each of these there without a change of rows: {EMPTY_BY_HAND}"
         )
+    if state.is_in_part:
+        return (
+            f"some of the rows are already on {where.name}, and some are not ({state.why}): compare"
+            " both servers, and decide row by row"
+        )
     if state.is_missing:
         return (
             f"{where.name} does not have (or does not show to this account) all of their tables:"

@@ -53,6 +53,14 @@ CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
         ("E3", Grade.LIKELY, BEFORE, False, ""),
         ("E3", Grade.LIKELY, AFTER, False, "the rows are already on a"),
         ("E1", Grade.PROVED, AFTER, False, "the rows are already on a"),
+        ("E1", Grade.PROVED, CONFLICT, False, ""),  # they were changed since
+        (
+            "E1",
+            Grade.PROVED,
+            replace(CONFLICT, is_in_part=True),
+            False,
+            "some of the rows are already",
+        ),
         ("E1", Grade.PROVED, replace(UNREAD, is_missing=True), False, "all of their tables"),
     ],
 )

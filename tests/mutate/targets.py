@@ -528,6 +528,7 @@ TARGETS: Sequence[Target] = (
             *("tests/tidy/test_decision_tables.py", "tests/repair/test_guard.py"),
             *("tests/repair/test_row_sql.py", "tests/repair/test_unread_sources.py"),
             *("tests/repair/test_service_calls.py", "tests/repair/test_lost_gtids.py"),
+            "tests/repair/test_run_again.py",
         ),
     ),
     Target(

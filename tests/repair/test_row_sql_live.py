@@ -99,7 +99,7 @@ def changes(request: pytest.FixtureRequest) -> Iterator[tuple[Server, Changes]]:
 
 def test_every_value_and_random_changes_go_there_and_back(changes: tuple[Server, Changes]) -> None:
     server, what = changes
-    _there_and_back(server, what.schema, [*_fill(what), *what.transactions(15)])
+    _there_and_back(server, what.schema, [*_fill(what), *what.transactions(5)])
 
 
 @pytest.mark.slow

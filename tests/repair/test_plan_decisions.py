@@ -320,7 +320,7 @@ def _trees() -> list[Model]:
     return found
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_three_servers_planned_wholly_and_cut_anywhere() -> None:
     """The counts hold the plans against themselves: one that becomes smaller is noticed."""
     steps = left = 0

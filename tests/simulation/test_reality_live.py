@@ -115,6 +115,7 @@ def test_a_pair_of_today(installation97: Installation) -> None:
     live_through(installation97, Setup("pair", "9.7.4"), seed=2, steps=15)
 
 
+@pytest.mark.slow
 def test_two_sources_of_today(installation97: Installation) -> None:
     live_through(
         installation97, Setup("multi-source", "9.7.4", commit_order=False), seed=4, steps=20

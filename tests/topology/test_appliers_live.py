@@ -279,7 +279,7 @@ def test_an_old_worker_that_waits_for_a_table_is_a5(pair56: Pair) -> None:
     assert_blocked(pair56, "LOCK TABLES", grade=Grade.LIKELY)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_an_old_applier_that_waits_for_a_row_is_a5_and_one_at_work_is_a8(
     pair56: Pair, workers: int
 ) -> None:

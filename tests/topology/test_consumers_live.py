@@ -232,6 +232,7 @@ def answered(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
     return audit
 
 
+@pytest.mark.slow
 def test_consumers_of_a_fleet_file_are_read_and_each_failure_is_unknown(
     pair97: Pair,
     tmp_path: Path,

@@ -145,7 +145,7 @@ def test_a_connection_that_is_dead_and_not_known_to_be(star97: Topology) -> None
     assert_dead_is_a4(star97, source, replica)
 
 
-@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+@pytest.mark.parametrize("shape", ["pair97", pytest.param("pair56", marks=pytest.mark.slow)])
 def test_half_of_a_transaction_does_not_clear_by_itself(
     shape: str, request: pytest.FixtureRequest
 ) -> None:

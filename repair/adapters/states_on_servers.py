@@ -111,6 +111,8 @@ def _like_source(
     that was deleted there without a log looks like a later state, too.
     """
     changed = (RowState.CONFLICT, RowState.AS_BEFORE)
+    if not rows:
+        return {}  # DDL alone: no row shows whether the server has executed it
     if source not in states or states[source].state not in changed:
         return {}
 

@@ -180,6 +180,7 @@ def _rows_on(
     off = (key for key, (before, _) in net.items() if server.rows.get(key) != before)
     is_like = (
         source is not None
+        and bool(net)
         and server is not source
         and RowState.AS_AFTER not in (state, _state(source, net))
         and all(server.rows.get(key) == source.rows.get(key) for key in net)

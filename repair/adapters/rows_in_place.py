@@ -68,7 +68,7 @@ class RowReader:
             return RowsOn(RowState.UNREAD, f"more than {ROWS_MAX:,} rows were changed"), ()
         off: list[NetRow] = []
         reasons: list[tuple[str, bool]] = []
-        all_after, in_part = bool(rows), True
+        all_after, in_part, has_some = bool(rows), True, False
         tables = {row.table.name: row.table for row in rows}.values()
         whys = [why for table in tables if (why := self.misfit(table)) is not None]
         if whys:
@@ -105,6 +105,7 @@ class RowReader:
                 return RowsOn(RowState.UNREAD, f"{row.table.name}: {error}"), ()
             all_after = all_after and is_after
             in_part = in_part and (is_before or is_after)
+            has_some = has_some or (is_after and not is_before)
             if not is_before or other:
                 off.append(row)
                 what = f"{row.table.name} {key_condition(row.table, row.key_image)}"
@@ -120,6 +121,7 @@ class RowReader:
             not_as_expected(reasons),
             meets=meets,
             is_in_part=in_part,
+            has_some=has_some,
             off=tuple(off),
         )
         return state, tuple(off)

@@ -46,7 +46,7 @@ def may_be_there(case: Case, content: TransactionContent, where: ModelServer) ->
             f"the rows are already on {where.name}: only their GTIDs are missing there. Use up"
             f" each of these there without a change of rows: {EMPTY_BY_HAND}"
         )
-    if state.is_in_part:
+    if state.is_in_part and state.has_some:
         return (
             f"some of the rows are already on {where.name}, and some are not ({state.why}): compare"
             " both servers, and decide row by row"

@@ -40,6 +40,7 @@ SERVERS = model(server("a", "a:1-3"), server("b", "a:1-4", channel("a")))
 UNREAD = RowsOn(RowState.UNREAD, "a statement")
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
 CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
+IN_PART = replace(CONFLICT, is_in_part=True, has_some=True)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +55,12 @@ CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
         ("E3", Grade.LIKELY, AFTER, False, "the rows are already on a"),
         ("E1", Grade.PROVED, AFTER, False, "the rows are already on a"),
         ("E1", Grade.PROVED, CONFLICT, False, ""),  # they were changed since
+        # Only other rows with their unique keys are there, as where values were exchanged.
+        ("E1", Grade.PROVED, replace(CONFLICT, is_in_part=True), False, ""),
         (
             "E1",
             Grade.PROVED,
-            replace(CONFLICT, is_in_part=True),
+            IN_PART,
             False,
             "some of the rows are already",
         ),

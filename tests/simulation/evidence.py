@@ -192,6 +192,8 @@ def _rows_on(
         off=tuple(net_row(key, *net[key]) for key in off),
         is_like_source=is_like,
         now=tuple(net_row(*each) for each in now),
+        has_some=state is RowState.CONFLICT
+        and any(server.rows.get(key) == new != old for key, (old, new) in net.items()),
         is_in_part=state is RowState.CONFLICT
         and all(server.rows.get(key) in values for key, values in net.items()),
     )

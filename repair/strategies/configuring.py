@@ -132,7 +132,8 @@ def _with_its_log_again(situation: Situation) -> str:
     name = situation.finding.replica
     return (
         f"stop the clients of {name}, remove the cause that its error log shows, and restart it"
-        " with binlog_error_action = ABORT_SERVER (5.7.7 and later). What it has committed without"
+        " with binlog_error_action = ABORT_SERVER (5.7.7 and later). Then start the receivers that"
+        " stopped meanwhile (START REPLICA on its replicas). What it has committed without"
         " its binary log has no GTID and is sent to no replica: compare the rows with those of its"
         f" replicas, or replace the replicas with copies of {name}"
     )

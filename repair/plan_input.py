@@ -14,7 +14,7 @@ from repair.model.actions import Action, MakeRowsAlike, RedoTransactions
 from repair.model.initial_model import executed_by, known_servers, start_model
 from repair.model.missing_on import meant_to_arrive
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Case, Hole, LogEvidence
+from repair.model.strategy_case import Case, LogEvidence, OtherFinding
 from repair.strategies.kept_out import may_come_first
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.kept_results import KeptResults
@@ -149,17 +149,16 @@ class PlanInput:
             redone=GtidSet.union_of(
                 each.gtids for each in done if isinstance(each, RedoTransactions)
             ),
-            written=frozenset(each.server for each in written),
             rows_written=written,
         )
 
     def _others(
         self, finding: Finding, by_replica: Mapping[str | None, tuple[Finding, ...]]
-    ) -> Iterator[Hole]:
+    ) -> Iterator[OtherFinding]:
         for other in by_replica.get(finding.replica, ()):
             if other.id != finding.id:
                 content = self.evidence.contents.get(other.id)
-                yield Hole(other.code, other.channel, other.gtid_set, content)
+                yield OtherFinding(other.code, other.channel, other.gtid_set, content)
 
 
 def _by_replica(

@@ -59,7 +59,6 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
         emptied_above(case, replica, channel),
         _may_be_passed_beside(case, replica, channel),
         skips_beside(case, replica, channel),
-        _own_made_elsewhere(case, replica, channel),
     )
     yield from filter(None, doubts)
     if replica.torn_below:
@@ -106,30 +105,6 @@ def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChanne
         " were not read twice. Its applier may have skipped some of these"
         " (sql_replica_skip_counter), and this channel would deliver them late. Audit again"
     )
-
-
-def _own_made_elsewhere(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return that a start may deliver a GTID of a receiving server's own UUID, made by hand.
-
-    A receiver drops what has its server_id, and not what has its server_uuid: it gets what a
-    session on another server committed under gtid_next, and not what it committed and lost itself.
-    """
-    source = case.model.servers.get(channel.source or "")
-    if source is None:
-        return None
-    for name in (replica.name, *sorted(below(case.model, replica.name, running=True))):
-        server = case.model[name]
-        if name == source.name or server.server_uuid in case.model.links.groups:
-            continue
-        made = source.available.from_uuid(server.server_uuid) - server.executed
-        if made:
-            return (
-                f"{source.name} has {made.shortened()}, with the server_uuid of {name}, which does"
-                f" not have them: if a session set gtid_next, {name} applies them as soon as a"
-                " channel delivers them, and their rows were not compared there. Answer H7 or E1"
-                f" first, or compare the rows and choose with {offered(case)}"
-            )
-    return None
 
 
 def skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:

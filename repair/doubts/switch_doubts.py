@@ -65,9 +65,12 @@ def warnings_of_switch(
     case: Case, replica: ModelServer, channel: ModelChannel, source: ModelServer
 ) -> Iterator[str]:
     """Yield why rows may not match, as warnings of a switch that the operator selected."""
-    if case.is_chosen and channel.may_be_former:
-        former = _of_a_former_log(replica, source)
-        yield as_warning(f"{former}. Compare the rows first")
+    if not case.is_chosen:
+        return
+    if channel.may_be_former:
+        yield as_warning(f"{_of_a_former_log(replica, source)}. Compare the rows first")
+    if (skipped := skips_beside(case, replica, channel)) is not None:
+        yield as_warning(skipped)
 
 
 def _of_a_former_log(replica: ModelServer, source: ModelServer) -> str:

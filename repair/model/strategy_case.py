@@ -82,8 +82,8 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
-    """Transactions that are missing on a server, or extra, according to a finding about it."""
+class OtherFinding:
+    """What another finding about a server reports as missing there (a gap), or as extra."""
 
     code: str
     channel: str | None
@@ -109,9 +109,8 @@ class Case:
     first_executed: Mapping[str, GtidSet] = field(default_factory=dict)
     # gtid_executed before the first step of the plan, when current replication has come to rest.
     at_start: Mapping[str, GtidSet] = field(default_factory=dict)
-    # What earlier steps of the plan redo, and on which servers they write which rows.
+    # What earlier steps of the plan redo, and those that write rows.
     redone: GtidSet = field(default_factory=GtidSet)
-    written: frozenset[str] = frozenset()
     rows_written: tuple[MakeRowsAlike, ...] = ()
     rows: RowsRead | None = None  # the rows of the finding, where they were read
     content: TransactionContent | None = None  # of its transactions; None: not read
@@ -119,11 +118,16 @@ class Case:
     # What stopped channels would deliver, by server and channel: the question, and the answer.
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(default_factory=dict)
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
-    holes: tuple[Hole, ...] = ()  # other gaps of the finding's replica
-    extras: tuple[Hole, ...] = ()  # what only this replica has, by findings about it
+    holes: tuple[OtherFinding, ...] = ()  # other gaps of the finding's replica
+    extras: tuple[OtherFinding, ...] = ()  # what only this replica has, by findings about it
     # What earlier steps of the plan declare executed without content, by server: on the step's
     # server and on those that receive it by replication. It changes no rows.
     declared: Mapping[str, GtidSet] = field(default_factory=dict)
+
+    @property
+    def written(self) -> frozenset[str]:
+        """Return the servers on which earlier steps of the plan write rows."""
+        return frozenset(each.server for each in self.rows_written)
 
     def declared_on(self, name: str) -> GtidSet:
         """Return what a server has executed without content by earlier steps of the plan."""

@@ -8,8 +8,9 @@ from binlog.rows.images import ENUM
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.rows.values import Image
 from gtid import GtidSet
+from repair.content.row_versions import RowVersions
 from repair.content.transaction_content import NetRow, TransactionContent
-from repair.model.actions import Action, InjectEmpty, RedoTransactions, UndoRows
+from repair.model.actions import Action, InjectEmpty, MakeRowsAlike, RedoTransactions, UndoRows
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.replay import Replayed
@@ -74,6 +75,12 @@ def redone(text: str, problem: str | None = None) -> tuple[Replayed, ...]:
             lines = () if problem else (f"INSERT INTO d.t VALUES ({gtid.gno}, 1);",)
             found.append(Replayed(str(gtid), lines, problem=problem, gtid=gtid))
     return tuple(found)
+
+
+def rows_written_on(server: str, source: str = "elsewhere") -> tuple[MakeRowsAlike, ...]:
+    """Return an earlier step that writes a row of no interest on a server."""
+    row = RowVersions(a_table("written"), "`id` = 1", source=(1, 1), replica=None, differing=())
+    return (MakeRowsAlike(server, source, (row,)),)
 
 
 def a_case(servers: Model, finding: Finding, **facts: Any) -> Case:

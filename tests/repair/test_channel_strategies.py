@@ -13,7 +13,7 @@ from repair.content.failing_event import FailingEvent
 from repair.content.transaction_content import NetRow, RowsOn, RowState
 from repair.model.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Case, Hole, Outcome, Proposal
+from repair.model.strategy_case import Case, OtherFinding, Outcome, Proposal
 from repair.strategies.fetching_again import refetch
 from repair.strategies.moving_past import position_bypass
 from repair.strategies.starting import start_channel
@@ -316,7 +316,7 @@ def test_a_hole_that_two_findings_name_is_compared_once() -> None:
     """H8 about the same GTIDs was not read: its content is known from the other finding."""
     for wanted, words in (("a:2", ""), ("a:3", f"the content of {UUIDS['a']}:3 has not been read")):
         servers = pair("a:1 a:4").replace(server("a", "a:1-4"))
-        holes = (Hole("H8", "", gtids(wanted), None),)
+        holes = (OtherFinding("H8", "", gtids(wanted), None),)
         case = unasked(servers, HOLE, content=FITTING, holes=holes)
         if words:
             assert words in reason(refetch(case))

@@ -26,6 +26,7 @@ from tests.repair.cases import (
     a_table,
     proposed,
     reason,
+    rows_written_on,
 )
 from topology.catalogue.findings import Evidence
 from topology.readings.transaction_class import ContentClass
@@ -313,7 +314,7 @@ def test_rows_that_earlier_steps_change_are_not_relied_on() -> None:
             assert "earlier steps of this plan change rows on b" in reason(resolve_conflict(case))
         else:
             # The script looks at the rows of its own server once more.
-            case = replace(case, written=frozenset("b"))
+            case = replace(case, rows_written=rows_written_on("b"))
             assert proposed(resolve_conflict(case)).actions
 
 

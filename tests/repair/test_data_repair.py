@@ -18,7 +18,7 @@ from repair.model.replication_model import ModelChannel
 from repair.render import render_files
 from repair.strategies.data_repair import data_repair
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
-from tests.repair.cases import a_case, a_finding, proposed, reason
+from tests.repair.cases import a_case, a_finding, proposed, reason, rows_written_on
 from topology.audit_cluster import audit_cluster
 from topology.readings.contents import (
     ContentDifference,
@@ -126,7 +126,7 @@ def test_a_version_that_another_step_replaces_is_not_written() -> None:
     case = a_case(PAIR, a_finding("E4", "a:7"), rows=RowsRead((row((1, 5), (1, 6)),)))
     assert proposed(data_repair(case)).actions
     assert "an earlier step writes rows on a" in reason(
-        data_repair(replace(case, written=frozenset({"a"})))
+        data_repair(replace(case, rows_written=rows_written_on("a")))
     )
 
 

@@ -25,7 +25,7 @@ from repair.model.actions import (
 )
 from repair.model.missing_on import other_sources, unfinished
 from repair.model.replication_model import ModelChannel
-from repair.model.strategy_case import Hole, Refusal
+from repair.model.strategy_case import OtherFinding, Refusal
 from repair.model.unlogged_redo import purges_what_it_receives
 from repair.plan_parts import brought_by, in_short
 from repair.strategies.fetching_again import refetch
@@ -180,7 +180,7 @@ def test_what_was_passed_and_the_source_did_not_list_is_fetched_as_well(by: str)
 def test_auto_position_fetches_the_holes_of_its_own_channel(
     code: str, name: str, *, counts: bool
 ) -> None:
-    hole = Hole(code, name, gtids("a:3"), None)
+    hole = OtherFinding(code, name, gtids("a:3"), None)
     case = a_case(model(), a_finding("H1", "a:2"), holes=(hole,))
     assert case.beside == (((hole.gtids, None),) if counts else ())
 

@@ -1,6 +1,7 @@
 """A channel at whose address another server may be is not started unasked."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,14 +10,21 @@ from repair.doubts.doubtful_sources import unless_doubtful
 from repair.model.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
 from repair.model.strategy_case import Proposal, Refusal
 from repair.model.unnumbered import unread_without_gtid
-from tests.repair.build import channel, gtids, model, server
+from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_finding, reason
 from tests.repair.test_channel_strategies import event
+from topology.catalogue.findings import Finding
 
 FOUND = a_finding("A7", "a:3")
 DOUBTFUL = replace(channel("a", runs=False), doubt="another server may be there")
 SERVERS = model(server("a", "a:1-3"), server("b", "a:1-2", DOUBTFUL))
 START = Proposal((StartChannel("b", ""),))
+
+
+def short(text: str) -> str:
+    for letter, uuid in UUIDS.items():
+        text = text.replace(str(uuid), letter)
+    return text
 
 
 @pytest.mark.parametrize(
@@ -29,6 +37,41 @@ def test_a_start_in_doubt_is_refused_unless_it_is_selected(proposal: Proposal) -
     selected = unless_doubtful(replace(unasked, is_chosen=True), proposal)
     warning = "it may stop the applier or overwrite rows: another server may be there"
     assert selected == replace(proposal, warnings=(warning,))
+
+
+@pytest.mark.parametrize(
+    ("source", "replica", "finding", "words"),
+    [
+        # A session on a, or above it, used the UUID of b, or of c below it.
+        ("a:1-3 b:1", "a:1-2", FOUND, "a has b:1, with the server_uuid of b, which does not"),
+        ("a:1-3 c:7", "a:1-2", FOUND, "a has c:7, with the server_uuid of c, which does not"),
+        ("a:1-3 b:1", "a:1-2 b:1", FOUND, ""),
+        ("a:1-3", "a:1-2", FOUND, ""),
+        # The strategy of this finding answers it before it starts the channel.
+        ("a:1-3 b:1", "a:1-2", a_finding("E1", "b:1"), ""),
+        ("a:1-3 b:1-2", "a:1-2", a_finding("E1", "b:1"), "a has b:2, with the server_uuid of b"),
+    ],
+)
+@pytest.mark.parametrize(
+    "action",
+    [StartChannel("b", ""), AutoPositionOn("b", "", filled=GtidSet()), MovePast("b", "", event())],
+)
+def test_a_gtid_of_its_own_uuid_that_it_does_not_have_is_doubted(
+    action: Any, source: str, replica: str, finding: Finding, words: str
+) -> None:
+    servers = model(
+        server("a", source),
+        server("b", replica, channel("a", runs=False)),
+        server("c", "a:1-2", channel("b")),
+    )
+    unasked = replace(a_case(servers, finding), is_chosen=False)
+    outcome = unless_doubtful(unasked, Proposal((action,)))
+    why = outcome.reason if isinstance(outcome, Refusal) else ""
+    assert words in short(why)
+    assert bool(why) is bool(words)
+    selected = unless_doubtful(replace(unasked, is_chosen=True), Proposal((action,)))
+    assert isinstance(selected, Proposal)
+    assert bool(selected.warnings) is bool(words)
 
 
 def test_an_invariant_refuses_a_selected_start_that_certainly_fails() -> None:

@@ -11,7 +11,7 @@ from repair.content.transaction_content import RowsOn, RowState
 from repair.doubts.forgotten_below import forgotten_below
 from repair.model.actions import InjectEmpty
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Case, Hole
+from repair.model.strategy_case import Case, OtherFinding
 from repair.strategies.fetching_again import refetch
 from repair.strategies.leaving_out import inject_empty
 from repair.strategies.starting import start_channel
@@ -104,7 +104,7 @@ def test_rows_decide_nothing_while_earlier_transactions_may_be_to_come(
 
 @pytest.mark.parametrize("is_known", [True, False])
 def test_what_another_finding_says_is_missing_is_not_to_come(*, is_known: bool) -> None:
-    other = Hole("H8", "", gtids("a:1"), a_content("a:1", rows=ROWS, rows_on={"b": AFTER}))
+    other = OtherFinding("H8", "", gtids("a:1"), a_content("a:1", rows=ROWS, rows_on={"b": AFTER}))
     case = unasked(reset("a:1-5"), hole(Grade.LIKELY, of="a:2"))
     outcome = inject_empty(replace(case, holes=(other,) if is_known else ()))
     if is_known:

@@ -8,7 +8,7 @@ import pytest
 
 from repair.content.transaction_content import RowsOn, RowState, TransactionContent
 from repair.model.holes import depends_on_a_hole, passed_by
-from repair.model.strategy_case import Hole
+from repair.model.strategy_case import OtherFinding
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row
 from topology.readings.transaction_class import ContentClass
@@ -40,14 +40,16 @@ ELSEWHERE = a_content("a:3", rows=(OTHER,))
 def test_rows_depend_on_a_hole_that_changes_them(
     missing: str, content: TransactionContent | None, *, expected: bool
 ) -> None:
-    hole = Hole("H1", "", gtids(missing), content)
+    hole = OtherFinding("H1", "", gtids(missing), content)
     case = a_case(SERVERS, a_finding("H8", "a:2"), holes=(hole,))
     assert depends_on_a_hole(case, OF_FINDING) is expected
     assert not depends_on_a_hole(replace(case, holes=()), OF_FINDING)
 
 
 def test_rows_that_were_not_read_may_depend_on_any_hole() -> None:
-    case = a_case(SERVERS, a_finding("H8", "a:2"), holes=(Hole("H1", "", gtids("a:3"), ELSEWHERE),))
+    case = a_case(
+        SERVERS, a_finding("H8", "a:2"), holes=(OtherFinding("H1", "", gtids("a:3"), ELSEWHERE),)
+    )
     unread = a_content("a:2")
     assert depends_on_a_hole(case, unread)
     assert not depends_on_a_hole(case, replace(unread, rows_beside_created=(ROW,)))

@@ -52,7 +52,7 @@ def test_a_row_that_was_deleted_since_is_not_restored_by_default(
 def test_a_start_is_planned_where_other_rows_were_changed(
     shape: str, request: pytest.FixtureRequest
 ) -> None:
-    """The benign twin: the rows of what waits are nobody's but the source's."""
+    """The benign twin: no server but the source changed the rows that wait."""
     pair: Pair = request.getfixturevalue(shape)
     ignoring_and_stopped(pair)
     written_on_b(pair, 3)

@@ -112,11 +112,6 @@ D = server("d", "a:1-2")
         (with_b(chain(), skips_next=True), ""),  # an invariant refuses that
         (chain(beside=(replace(OTHER, source=None),)), ""),
         (chain(beside=(OTHER,)), ""),  # d was not read
-        # A session on a, or above it, used the UUID of b, or of c below it.
-        (chain(a={"executed": gtids("a:1-5 b:1")}), "a has b:1, with the server_uuid of b, which"),
-        (chain(a={"executed": gtids("a:1-5 c:7")}), "a has c:7, with the server_uuid of c, which"),
-        (with_b(chain(a={"executed": gtids("a:1-5 b:1")}), executed=gtids("a:1-2 b:1")), ""),
-        (chain(a={"executed": gtids("a:1-5 b:1"), "purged": gtids("b:1")}), ""),
     ],
 )
 def test_a_start_is_doubted_for_each_of_these_alone(servers: Model, words: str) -> None:

@@ -13,7 +13,7 @@ from repair.doubts.rows_there import is_there_already
 from repair.doubts.undecided import undecided_default
 from repair.model.actions import InjectEmpty
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Case, Hole
+from repair.model.strategy_case import Case, OtherFinding
 from repair.strategies.fetching_again import refetch
 from repair.strategies.leaving_out import inject_empty
 from repair.strategies.redo_on_source import _where_it_stops
@@ -217,16 +217,23 @@ def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
     [
         ((), True),
         # An errant transaction wrote another row, or nothing, or the same row.
-        ((Hole("E1", "", gtids("b:1"), a_content("b:1", rows=(a_net_row(None, (9, 9)),))),), True),
-        ((Hole("E1", "", gtids("b:1"), a_content("b:1", ContentClass.EMPTY)),), True),
-        ((Hole("E1", "", gtids("b:1"), a_content("b:1", rows=ROWS)),), False),
+        (
+            (
+                OtherFinding(
+                    "E1", "", gtids("b:1"), a_content("b:1", rows=(a_net_row(None, (9, 9)),))
+                ),
+            ),
+            True,
+        ),
+        ((OtherFinding("E1", "", gtids("b:1"), a_content("b:1", ContentClass.EMPTY)),), True),
+        ((OtherFinding("E1", "", gtids("b:1"), a_content("b:1", rows=ROWS)),), False),
         # Nothing shows which rows it wrote.
-        ((Hole("E2", "", gtids("b:1"), a_content("b:1", ContentClass.UNREAD)),), False),
-        ((Hole("E2", "", gtids("b:1"), None),), False),
+        ((OtherFinding("E2", "", gtids("b:1"), a_content("b:1", ContentClass.UNREAD)),), False),
+        ((OtherFinding("E2", "", gtids("b:1"), None),), False),
     ],
 )
 def test_rows_are_not_there_for_good_by_an_errant_transaction(
-    own: tuple[Hole, ...], *, is_there: bool
+    own: tuple[OtherFinding, ...], *, is_there: bool
 ) -> None:
     """If that is taken back later, the empty transaction would hide that the row is missing."""
     servers = pair().replace(server("c", "a:1-3", channel("b")))

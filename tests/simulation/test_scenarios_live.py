@@ -77,7 +77,8 @@ NAMES = (
 
 def _installation(history: History, request: pytest.FixtureRequest) -> Installation:
     name = "installation97" if history.setup.version.startswith("9.") else "installation56"
-    return request.getfixturevalue(name)  # type: ignore[no-any-return]
+    installation: Installation = request.getfixturevalue(name)
+    return installation
 
 
 def live_through(both: Twins, lines: tuple[Line, ...]) -> None:

@@ -10,10 +10,11 @@ import pytest
 from pymysql.constants import ER
 
 from compose.faults import await_status, commit
+from compose.faults_applier import by_position
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
-from compose.native.shapes import Pair, Topology
+from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
@@ -76,6 +77,35 @@ def test_a_reset_of_an_old_source_under_a_connected_receiver(pair56: Pair) -> No
     b.execute("STOP SLAVE IO_THREAD", "START SLAVE IO_THREAD")  # as the finding says
     pair56.settle()
     assert audited(pair56).verdict is Verdict.OK
+
+
+@pytest.mark.parametrize("shape", ["pair97", pytest.param("pair56", marks=pytest.mark.slow)])
+def test_a_reset_of_the_source_of_a_file_position(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    """Its receiver waits as well, and a restart alone is refused, as the finding says."""
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
+    a.execute("CREATE DATABASE wide", "CREATE TABLE wide.t (note VARCHAR(2000))")
+    commit(a, "INSERT INTO wide.t VALUES (REPEAT('x', 2000))")
+    pair.settle()
+    by_position(b)
+    await_status(b, lambda status: status["Replica_IO_Running"] == "Yes")
+    had = GtidSet.parse(str(a.value("@@GLOBAL.gtid_executed")))
+    a.execute(a.dialect.words.reset_binary_logs_and_gtids)
+    for gtid in had.gtids():
+        a.execute(f"SET gtid_next = '{gtid}'", "BEGIN", "COMMIT", "SET gtid_next = AUTOMATIC")
+    [found] = [one for one in audited(pair).findings if one.code == "A4"]
+    assert (found.grade, found.replica) == (Grade.PROVED, "b")
+    assert "By file position its next connection is refused as well" in found.explanation
+    b.execute(b.dialect.stop_replica, b.dialect.start_replica)
+    await_status(b, lambda status: "position > file size" in status["Last_IO_Error"])
+    b.execute(
+        b.dialect.stop_replica,
+        f"{b.dialect.words.change_source} {b.dialect.words.option_prefix}AUTO_POSITION = 1",
+        b.dialect.start_replica,
+    )
+    wait_for(b, commit(a, "INSERT INTO wide.t VALUES ('after')"))
 
 
 @contextmanager

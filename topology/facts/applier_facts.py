@@ -37,9 +37,10 @@ The proof by order, for an applier that is never idle. A source logs its own tra
 ascending GNO order, within one TSID and where no GNO between them was set with gtid_next. The
 coordinator hands them out in this order, and each worker finishes them in this order. So the
 applier has passed a GNO if two conditions hold. A higher GNO of the same run was handed out. Every
-worker is idle, or at (or done with) a higher GNO. Runs are those of the source's gtid_executed, so
-an isolated GNO proves nothing. The workers are not read at one instant, so both readings must show
-it, and such a difference is checked again (facts.severe_differences).
+worker is idle, or at (or done with) a higher GNO. Runs are those of the source's gtid_executed,
+with the source's own GTIDs that the receiver has received since. So an isolated GNO proves nothing.
+The workers are not read at one instant, so both readings must show it, and such a difference is
+checked again (facts.severe_differences).
 
 The proof by order of commit. An applier with one worker, or with replica_preserve_commit_order,
 commits in the order of its relay log and never leaves a gap. So a transaction that it committed

@@ -100,6 +100,11 @@ def _hanging_text(
         if not channel.auto_position:
             text += "; a file position that was set after it: then it never arrives"
         text += f"{'; ' + copy if copy else ''}."
+    if is_former and not channel.auto_position:
+        return (
+            f"{text} By file position its next connection is refused as well (error 1236, position"
+            " > file size): stop the channel, and switch it to auto-position (C3)."
+        )
     return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."
 
 

@@ -80,9 +80,7 @@ def spark_home(home: Path) -> Path:
     return home
 
 
-@pytest.fixture(
-    params=["local[2]", pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.slow)]
-)
+@pytest.fixture(params=["local[2]", "local-cluster[2,1,1024]"])
 def scratch(
     request: pytest.FixtureRequest, pair97: Pair, tmp_path: Path, spark: SparkSession
 ) -> tuple[Path, subprocess.CompletedProcess[bytes]]:
@@ -138,6 +136,7 @@ def rows_of(scratch: Path) -> dict[str, list[dict[str, Any]]]:
     return rows
 
 
+@pytest.mark.slow
 def test_no_password_in_anything_that_can_be_seen(
     scratch: tuple[Path, subprocess.CompletedProcess[bytes]],
 ) -> None:

@@ -21,16 +21,18 @@ FORMER = UUID("dddddddd-0000-0000-0000-000000000000")
 
 
 @pytest.mark.parametrize(
-    ("value", "origin_is_read", "words"),
+    ("value", "origin", "words"),
     [
-        ("EXPLICIT", False, ""),
-        ("DYNAMIC", False, "was changed while it ran"),
-        (None, False, "may have been changed while it ran"),  # no version before 8.0 shows it
-        ("DYNAMIC", True, ""),  # its server_id is another one: C2 compares them
+        ("EXPLICIT", "", ""),
+        ("DYNAMIC", "", "was changed while it ran"),
+        (None, "", "may have been changed while it ran"),  # no version before 8.0 shows it
+        ("DYNAMIC", "read", ""),  # its server_id is another one: C2 compares them
+        # Its UUID is the name of its group: any member may have committed them.
+        ("DYNAMIC", "of a group", "was changed while it ran"),
     ],
 )
 def test_a_server_id_that_was_set_since_is_named(
-    value: str | None, words: str, *, origin_is_read: bool
+    value: str | None, origin: str, words: str
 ) -> None:
     waits = f"{C}:1-2"
     settings: tuple[tuple[str, str], ...] = (("gtid_mode", "ON"),)
@@ -41,8 +43,9 @@ def test_a_server_id_that_was_set_since_is_named(
         a_server("a", A, f"{A}:1-9,{waits}"),
         a_server("b", B, f"{A}:1-9", channels=(channel,), settings=settings),
     ]
-    if origin_is_read:
-        servers.append(a_server("c", C, waits))
+    if origin:
+        named = (("group_replication_group_name", str(C)),) if origin == "of a group" else ()
+        servers.append(a_server("c", C, waits, settings=(("gtid_mode", "ON"), *named)))
     audit = audit_cluster(a_cluster("pair", *servers))
     [found] = [each for each in audit.findings if each.code == "T2"]
     assert found.gtid_set == GtidSet.parse(waits)

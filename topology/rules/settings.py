@@ -270,10 +270,12 @@ def may_be_passed(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
     if source_of_id not in (None, CHANGED_SINCE_START):
         return ""
     found = gtids & edge.channel.gtid_retrieved - edge.channel.gtid_applying
+    shared = group_uuids(facts.last.values())  # any member commits under such a UUID
     for server in facts.last.values():
         is_another = server.setting(SERVER_ID_SOURCE) != CHANGED_SINCE_START
-        if server.server_uuid is not None and is_another:
-            found = found.without_uuid(server.server_uuid)
+        uuid = None if server.server_uuid in shared else server.server_uuid
+        if uuid is not None and is_another:
+            found = found.without_uuid(uuid)
     may_have = "may have been" if source_of_id is None else "was"
     names = {"name": replica.name, "server_id": replica.server_id, "may_have": may_have}
     return _CHANGED_ID.format(what=many(found), **names) if found else ""

@@ -51,6 +51,11 @@ def not_to_be_switched(
             f" {channel.held_back_seconds} s: an operator may have stopped it on purpose. Find out"
             f" why, then choose with {offered(case)}"
         )
+    if channel.hides_waiting:
+        return (
+            f"{_hidden_in_relay_log(replica)}. Plan again when the applier has nothing left to do,"
+            f" or choose with {offered(case)}"
+        )
     if channel.may_be_former:
         former = _of_a_former_log(replica, source)
         return f"{former}. Compare the rows, then choose with {offered(case)}"
@@ -69,6 +74,8 @@ def warnings_of_switch(
         return
     if channel.may_be_former:
         yield as_warning(f"{_of_a_former_log(replica, source)}. Compare the rows first")
+    if channel.hides_waiting:
+        yield as_warning(_hidden_in_relay_log(replica))
     if (skipped := skips_beside(case, replica, channel)) is not None:
         yield as_warning(skipped)
 
@@ -77,4 +84,12 @@ def _of_a_former_log(replica: ModelServer, source: ModelServer) -> str:
     return (
         f"what {replica.name} received may belong to a former log of {source.name}: after a reset"
         f" or a crash, {source.name} reuses GTIDs that {replica.name} may have with other content"
+    )
+
+
+def _hidden_in_relay_log(replica: ModelServer) -> str:
+    return (
+        f"the applier of {replica.name} is behind its receiver, and no GTID set of its version"
+        " shows what waits in the relay log, which the switch deletes. If the source lost it, it"
+        f" refuses {replica.name} (1236) once that is applied"
     )

@@ -18,6 +18,7 @@ from repair.model.replication_model import ModelChannel, ModelServer
 from repair.model.strategy_case import Case
 from topology.catalogue.error_texts import row_of
 from topology.facts.graph import Edge, build_graph
+from topology.facts.half_received import WHOLE_TRANSACTIONS
 from topology.facts.other_versions import given_again, received_around_start
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ReadServer, ThreadState
 
@@ -32,6 +33,7 @@ class FormerSigns:
     orphaned: GtidSet = _NOTHING  # received, and not on the source
     around_start: GtidSet = _NOTHING  # waits; the source restarted between its commits
     lost_place: str = ""  # why the source does not have the receiver's next position
+    hides_waiting: bool = False  # the relay log has events that are in no set
 
     @property
     def may_be_former(self) -> bool:
@@ -54,6 +56,7 @@ def signs_of(
         orphaned=_orphaned(edge, snapshot, known),
         around_start=received_around_start(edge, servers=known) if are_known else _NOTHING,
         lost_place=_lost_place(edge, snapshot, known),
+        hides_waiting=are_known and _hides_what_waits(known[edge.replica], edge.channel),
     )
 
 
@@ -114,6 +117,18 @@ def _orphaned(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadSer
     )
     there = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
     return (received & edge.channel.gtid_retrieved) - there - (replica.gtid_executed or GtidSet())
+
+
+def _hides_what_waits(replica: ReadServer, channel: ChannelSnapshot) -> bool:
+    """Return whether an applier is behind its receiver, and no set shows at what.
+
+    Before 5.7 a receiver that starts forgets the last transaction that it received, and that may be
+    the only one.
+    """
+    places = {channel.applied_to, channel.received_to}
+    waits = channel.gtid_retrieved - replica.gtid_executed
+    is_old = replica.version is not None and replica.version < WHOLE_TRANSACTIONS
+    return is_old and not waits and None not in places and len(places) > 1
 
 
 def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadServer]) -> str:

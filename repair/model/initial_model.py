@@ -229,6 +229,7 @@ def _channel(
         without_gtid_maybe_at=without_gtid.maybe_at,
         without_gtid_unread=without_gtid.unread,
         held_back_seconds=channel.delay_seconds if _only_applier_is_stopped(channel) else 0,
+        hides_waiting=former.hides_waiting,
     )
 
 

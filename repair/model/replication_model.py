@@ -75,6 +75,7 @@ class ModelChannel:
     without_gtid_unread: str = ""
     # SOURCE_DELAY, if only the applier is stopped: what was received waits for an operator.
     held_back_seconds: int = 0
+    hides_waiting: bool = False  # its relay log has events that are in no set (5.6)
 
 
 @dataclass(frozen=True, slots=True)

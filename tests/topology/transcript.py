@@ -17,6 +17,7 @@ import re
 import shlex
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from gtid import Gtid, GtidSet
@@ -79,8 +80,9 @@ class Scenario:
     line: int
 
 
-def read_scenarios(text: str) -> list[Scenario]:
-    """Read the whole file: stories are separated by a line of `====`."""
+@cache
+def read_scenarios(text: str) -> tuple[Scenario, ...]:
+    """Read the whole file, once: stories are separated by a line of `====`."""
     found = []
     line = 1
     for block in text.split("\n====\n"):
@@ -90,7 +92,7 @@ def read_scenarios(text: str) -> list[Scenario]:
         except Exception as error:
             raise ValueError(f"scenarios.txt, story at line {line}: {error}") from error
         line += block.count("\n") + 2
-    return found
+    return tuple(found)
 
 
 def transcript_of(scenario: Scenario) -> str:

@@ -90,12 +90,16 @@ def _names_what_is_to_come(one: Finding) -> bool:
 def _comes_from_elsewhere(truth: Truth, row: Key, one: Finding) -> bool:
     """Return whether DDL changes an object that this server, or the other one, had not received.
 
-    And the object was changed without the binary log somewhere. Without that, all DDL that makes
-    two servers alike is known to be on its way to one of them.
+    And the object was changed without the binary log somewhere, or by DDL that stays on one of the
+    two. Without that, all DDL that makes two servers alike is known to be on its way to one of
+    them.
     """
-    if row not in truth.world.drifted:
+    names = (one.source or "", one.replica or "")
+    if row not in truth.world.drifted and not any(
+        _stays(truth, row, *pair) for pair in (names, names[::-1])
+    ):
         return False
-    for name in (one.source or "", one.replica or ""):
+    for name in names:
         server = truth.world[name]
         had = {made.work for made, _ in server.applied}
         paths = (path for path in server.channels if path.source in (one.source, one.replica))
@@ -105,6 +109,12 @@ def _comes_from_elsewhere(truth: Truth, row: Key, one: Finding) -> bool:
         ):
             return True
     return False
+
+
+def _stays(truth: Truth, row: Key, name: str, other: str) -> bool:
+    """Return whether a server has executed DDL of an object that the other one never gets."""
+    ddl = {made.gtid for made, undo in truth.world[name].applied if row in dict(undo)}
+    return not ddl <= truth.rested[other].executed
 
 
 def _have_the_same_ddl(truth: Truth, row: Key, source: str, replica: str) -> bool:

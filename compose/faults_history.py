@@ -15,6 +15,7 @@ from compose.faults import (
     commit,
     table_on,
 )
+from compose.faults_applier import delayed
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
@@ -290,3 +291,23 @@ def declared_on_source(
     gtid = commit(there, *["INSERT INTO declared.t () VALUES ()"] * 2)
     here.execute(f"SET GLOBAL gtid_purged = '+{gtid}'")
     return MadeByHand(owner=there, written_on=here, gtid=gtid)
+
+
+def declared_while_waiting(
+    topology: Topology, *, source: str = "a", replica: str = "b"
+) -> MadeByHand:
+    """Reset a delayed replica, and declare executed what waits in its relay log.
+
+    Afterwards: the sets agree, both threads run, and the applier passes the rows when their time
+    has come.
+    """
+    held = delayed(topology, source=source, replica=replica)
+    here, there = held.source, held.replica
+    there.execute(
+        there.dialect.stop_replica,
+        there.dialect.words.reset_binary_logs_and_gtids,
+        f"SET GLOBAL gtid_purged = '{here.value('@@GLOBAL.gtid_executed')}'",
+        there.dialect.start_replica,
+    )
+    await_status(there, lambda status: status["Replica_IO_Running"] == "Yes")
+    return MadeByHand(owner=here, written_on=there, gtid=held.held)

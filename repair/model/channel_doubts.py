@@ -7,6 +7,7 @@ from topology.facts.graph import Edge, Graph, is_another, is_at_address
 from topology.facts.memberships import group_name_of
 from topology.facts.unseen import address_of
 from topology.readings.snapshot import ReadServer, ServerSnapshot
+from topology.rules.without_content import WAITS_DECLARED
 
 
 def doubt_of(
@@ -21,6 +22,7 @@ def doubt_of(
         _copy_of(replica, graph)
         or _another_at_address(edge, known)
         or _of_a_diverged_member(edge, known, audit)
+        or _passes_declared(edge, audit)
     )
 
 
@@ -78,5 +80,20 @@ def _of_a_diverged_member(
                 f"{source.name} has {finding.gtid_set.shortened()}, which no member of its group"
                 " has (J3), and may have other transactions under the GTIDs before them: compare"
                 f" contents (`--content`), and decide whether {edge.replica} is to receive them"
+            )
+    return ""
+
+
+def _passes_declared(edge: Edge | None, audit: ClusterAudit) -> str:
+    """Return that an applier would pass what waits, because gtid_purged has it (E4)."""
+    for finding in audit.findings if edge is not None else ():
+        place = (finding.replica, finding.channel)
+        is_waiting = any(each.fact == WAITS_DECLARED for each in finding.evidence)
+        if edge is not None and is_waiting and place == (edge.replica, edge.channel.name):
+            return (
+                f"{finding.gtid_set.shortened()} wait in the relay log of {edge.replica}, and its"
+                " gtid_purged has them (E4): the applier would pass them and apply none, and no"
+                f" audit would show it afterwards. Compare the rows of {edge.replica} with those"
+                f" of {edge.source}"
             )
     return ""

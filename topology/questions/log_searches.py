@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.facts.applier_workers import is_without_work
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.declared_waiting import in_relay_log
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.reset_signs import has_earlier
 from topology.facts.skipping import can_have_skipped, crash_may_leave_place, may_skip
@@ -78,6 +79,13 @@ def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     ):
         if gtids and place is not None and (is_asked or not has_earlier(replica.logged, gtids)):
             yield Search(replica.name, channel.name, place, gtids)
+
+
+def searches_of_declared(facts: ClusterFacts) -> Iterator[tuple[str, Search]]:
+    """Yield, by source, what waits in a relay log although gtid_purged has it."""
+    for edge, place, waits in in_relay_log(facts.snapshot):
+        if {edge.source, edge.replica} <= facts.fully_read.keys():
+            yield edge.source, Search(edge.replica, edge.channel.name, place, waits)
 
 
 def _stands(facts: ClusterFacts, edge: EdgeFacts) -> bool:

@@ -14,12 +14,16 @@ from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.declared import declared_early, unread_changes
 from topology.facts.declared_later import declared_later
+from topology.facts.declared_waiting import in_relay_log
 from topology.facts.last_result import keep_last_result
 from topology.facts.unlogged import candidates_in, unlogged
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 
 _NAME: Final = "executed without its content"
+
+WAITS_DECLARED: Final = "in gtid_purged, and after the applier's position"
+"""Evidence of an E4 about what a server declared executed while it waited in a relay log."""
 
 
 def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
@@ -78,6 +82,40 @@ def set_before_committed(facts: ClusterFacts) -> Iterator[Finding]:
         yield replace(made, name=_NAME)
 
 
+def set_while_waiting(facts: ClusterFacts) -> Iterator[Finding]:
+    """Yield E4: gtid_purged has what an applier has not reached yet (declared_waiting.py)."""
+    shown = {(edge.replica, edge.channel.name): edge.ahead for edge in facts.edges}
+    for edge, place, waits in in_relay_log(facts.snapshot):
+        server = facts.last[edge.replica]
+        found = waits & shown.get((edge.replica, edge.channel.name), GtidSet())
+        found -= GtidSet.union_of(gtids for _, gtids in _accepted(facts, server, found))
+        if not found:
+            continue
+        made = finding(
+            facts,
+            "E4",
+            source=edge.source,
+            replica=server.name,
+            channel=edge.channel.name,
+            gtid_set=found,
+            grade=Grade.LIKELY,
+            severity=Severity.WARNING,
+            proof=(
+                evidence(WAITS_DECLARED, found, server),
+                evidence("applier has executed to", place, server),
+                evidence("receiver has read to", edge.channel.received_to, server),
+            ),
+            explanation=f"{server.name} has received {many(found)} that its applier has not reached"
+            " yet, and has them in gtid_purged: the applier will pass them and apply none."
+            f" Possible causes: an operator declared them executed (RESET BINARY LOGS AND GTIDS,"
+            f" then SET GLOBAL gtid_purged): their rows are missing on {server.name}. Or a dump or"
+            " a copy that has the rows was restored, and the channel was kept. Compare the data of"
+            " the two servers now: once the applier has passed them, nothing shows it.",
+            strategies=(),
+        )
+        yield replace(made, name=_NAME)
+
+
 def _accepted(
     facts: ClusterFacts, server: ServerSnapshot, gtids: GtidSet
 ) -> list[tuple[str, GtidSet]]:
@@ -102,10 +140,15 @@ def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
             fact = f"whether its logs ever held {found.shortened()}"
             reason = evidence_of.unread or "its first binary log has no Previous_gtids"
             yield Unknown(facts.snapshot.cluster, name, fact, reason)
+    for edge, _, waits in in_relay_log(facts.snapshot):
+        history = facts.last[edge.source].history_evidence
+        if history is not None and history.unread and edge.replica in facts.fully_read:
+            fact = f"whether its applier has reached {waits.shortened()}, which gtid_purged has"
+            yield Unknown(facts.snapshot.cluster, edge.replica, fact, history.unread)
     for name, gtids in sorted(unread_changes(facts.snapshot).items()):
         fact = f"whether {gtids.shortened()} was set in gtid_purged before it was committed"
-        history = facts.last[name].history_evidence
-        yield Unknown(facts.snapshot.cluster, name, fact, history.unread if history else "")
+        log = facts.last[name].history_evidence
+        yield Unknown(facts.snapshot.cluster, name, fact, log.unread if log else "")
 
 
 @keep_last_result
@@ -171,4 +214,5 @@ def _explanation(name: str, gtids: GtidSet) -> str:
 RULES: Rules = (
     executed_without_content,  # E4
     set_before_committed,  # E4
+    set_while_waiting,  # E4
 )

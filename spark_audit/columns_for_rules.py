@@ -101,6 +101,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "silent_errors",
         "executed_without_content",
         "set_before_committed",
+        "set_while_waiting",
         "duplicate_server_uuid",
         "member_backlogs",
         "block_gaps",

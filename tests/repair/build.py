@@ -155,6 +155,8 @@ def _channel(servers: Model, each: ModelServer, one: ModelChannel) -> ChannelSna
     source = servers[one.source] if one.source is not None else None
     names = sorted(servers.servers)
     stuck = one.is_stuck and one.running
+    received_to = _END if one.running and not delivery(servers, each, one) else _MIDDLE
+    waits = stuck or bool(one.retrieved - each.executed)
     return a_channel(
         "elsewhere",
         source.server_uuid if source else None,
@@ -168,8 +170,8 @@ def _channel(servers: Model, each: ModelServer, one: ModelChannel) -> ChannelSna
         receiver=ThreadState.RUNNING if one.running else ThreadState.STOPPED,
         applier=ThreadState.RUNNING if one.running and not stuck else ThreadState.STOPPED,
         applier_error=STUCK_TEXT if stuck else "",
-        received_to=_END if one.running and not delivery(servers, each, one) else _MIDDLE,
-        applied_to=_MIDDLE,
+        received_to=received_to,
+        applied_to=_MIDDLE if waits else received_to,
     )
 
 

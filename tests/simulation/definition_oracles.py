@@ -112,9 +112,11 @@ def _comes_from_elsewhere(truth: Truth, row: Key, one: Finding) -> bool:
 
 
 def _stays(truth: Truth, row: Key, name: str, other: str) -> bool:
-    """Return whether a server has executed DDL of an object that the other one never gets."""
-    ddl = {made.gtid for made, undo in truth.world[name].applied if row in dict(undo)}
-    return not ddl <= truth.rested[other].executed
+    """Return whether a server committed DDL of an object that the other one never gets."""
+    server = truth.world[name]
+    ddl = {made.gtid for made, undo in server.applied if row in dict(undo)}
+    own = {gtid for gtid in ddl if gtid[0] == server.uuid}
+    return not own <= truth.rested[other].executed
 
 
 def _have_the_same_ddl(truth: Truth, row: Key, source: str, replica: str) -> bool:

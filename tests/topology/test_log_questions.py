@@ -117,7 +117,8 @@ MOVED = {"later": {"relay_applied_to": BEFORE}}
         ),
         ({"channel": {"skip_counter": 1}}, [(APPLIED, RECEIVED)]),
         ({"replica": {"settings": (("gtid_mode", "ON_PERMISSIVE"),)}}, [(APPLIED, RECEIVED)]),
-        ({"replica": NO_EARLIER}, [(APPLIED, RECEIVED), (BEFORE, ABSENT)]),
+        # It may as well have declared executed what it received first.
+        ({"replica": NO_EARLIER}, [(APPLIED, "A:1-3"), (APPLIED, RECEIVED), (BEFORE, ABSENT)]),
         # An idle applier was taken back by its receiver, which began again, and both moved on since.
         (TAKEN_BACK, [(FURTHER, RECEIVED)]),
         ({**TAKEN_BACK, "channel": {**IDLE, "received_to": FURTHER}}, [(APPLIED, RECEIVED)]),

@@ -1,12 +1,14 @@
 """What the audit does not see of a topology: addresses, groups, and nodes of other kinds."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Verdict
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.graph import Graph
 from topology.facts.memberships import configured_together, is_galera
@@ -83,6 +85,39 @@ def test_channels_of_group_replication_come_from_no_server() -> None:
     assert list(undeclared_channels(graph, declared, read=())) == []
     assert list(undeclared_channels(graph, Policy(), read={"a.example:3306"})) == []
     assert len(list(undeclared_channels(graph, Policy(), read=()))) == 2
+
+
+@pytest.mark.parametrize(
+    ("executed", "facts", "gap"),
+    [
+        (f"{A}:1-3:5-9", {}, f"{A}:4"),
+        (f"{A}:1-9", {}, ""),
+        (f"{A}:1-3", {}, ""),  # behind: the rest may be on its way
+        (f"{A}:1-9,{B}:1:3", {}, ""),  # nobody else has it
+        (f"{A}:1-3:5-9", {"gtid_owned": GtidSet.parse(f"{A}:4")}, ""),
+    ],
+)
+def test_a_gap_below_an_external_source_is_not_ok(
+    executed: str, facts: dict[str, Any], gap: str
+) -> None:
+    declared = Policy(external_sources=frozenset({"m.example:3306"}))
+    c = a_server("c", B, executed, channels=(a_channel("m", C),), **facts)
+    snapshot = a_cluster("chain", a_server("a", A, f"{A}:1-9"), c)
+    audit = audit_cluster(snapshot, declared)
+    found = [str(each.gtid_set) for each in audit.findings if each.code == "J4"]
+    assert found == ([gap] if gap else [])
+    unknown = [each.fact for each in audit.unknown if each.server == "c"]
+    assert unknown == ([f"whether {gap}, which a has, arrives"] if gap else [])
+    assert (audit.verdict is Verdict.UNKNOWN) is bool(gap)
+
+
+def test_a_gap_that_closed_meanwhile_is_none() -> None:
+    declared = Policy(external_sources=frozenset({"m.example:3306"}))
+    c = a_server("c", B, f"{A}:1-3:5-9", channels=(a_channel("m", C),))
+    snapshot = a_cluster("chain", a_server("a", A, f"{A}:1-9"), c)
+    closed = replace(snapshot.last[1], gtid_executed=GtidSet.parse(f"{A}:1-9"))
+    audit = audit_cluster(replace(snapshot, last=(snapshot.last[0], closed)), declared)
+    assert audit.unknown == ()
 
 
 def test_members_of_one_group_are_peers_whatever_the_case_of_its_name() -> None:

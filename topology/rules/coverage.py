@@ -1,17 +1,20 @@
 """C1, J4, U1, U2, U3, U4: which servers answered, and what the audit does not cover.
 
 1. J4 and U4 make the verdict UNKNOWN. `not_compared` lists the reasons, one entry for each finding.
-2. An external source that the policy declares is not reported.
+2. An external source that the policy declares is not reported, unless its replica has a gap, and
+   another server of the audit has these GTIDs.
 """
 
 from collections.abc import Iterator
 
+from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.graph import Edge, is_another
 from topology.facts.memberships import is_galera
 from topology.facts.unseen import (
     address_of,
+    gaps_below_outside,
     is_aurora_reader,
     undeclared_channels,
     unevaluated_kind,
@@ -23,7 +26,7 @@ from topology.readings.snapshot import (
     UnreadFact,
     UnreadReason,
 )
-from topology.rules.build import Rules, evidence, finding
+from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.group_members import groups_not_compared
 
 
@@ -149,6 +152,25 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
             " gtid-audit did not compare the two. Add that server to the audit, or list it under"
             " `policy.external_sources` in the fleet file." + _copied(channel, copies),
         )
+    for name, channel, gap, holder in _gaps(facts):
+        replica, address = facts.last[name], address_of(channel)
+        yield finding(
+            facts,
+            "J4",
+            replica=name,
+            channel=channel.name,
+            gtid_set=gap,
+            grade=Grade.UNKNOWN,
+            proof=(
+                evidence("source", address, replica),
+                evidence("missing, and later ones are there", gap, replica),
+                evidence("executed", gap, facts.last[holder]),
+            ),
+            explanation=f"{name} replicates from {address}, which the policy declares external, and"
+            f" does not have {many(gap)} that {holder} has. It has later ones of the same origin:"
+            f" unless {address} applies them out of order, it does not have them either, and they"
+            f" never arrive. Audit {address} together with these servers.",
+        )
     for edge in _replaced(facts):
         replica = facts.last[edge.replica]
         yield finding(
@@ -215,6 +237,10 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
     for name, channel in _undeclared(facts):
         fact = f"source of channel {channel.name!r}" if channel.name else "source"
         yield Unknown(cluster, name, fact, f"{address_of(channel)} is not part of this audit")
+    for name, channel, gap, holder in _gaps(facts):
+        reason = f"its source {address_of(channel)} is external: it was not read"
+        fact = f"whether {gap.shortened()}, which {holder} has, arrives"
+        yield Unknown(cluster, name, fact, reason)
     for edge in _replaced(facts):
         fact = f"source of channel {edge.channel.name!r}" if edge.channel.name else "source"
         reason = f"{edge.source} has another server_uuid than the source had"
@@ -227,6 +253,10 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
         if kind is not None:
             yield Unknown(cluster, name, "replication within its group", f"{name} is {kind}")
     yield from groups_not_compared(facts)
+
+
+def _gaps(facts: ClusterFacts) -> Iterator[tuple[str, ChannelSnapshot, GtidSet, str]]:
+    return gaps_below_outside(facts.graph, facts.policy, facts.fully_read)
 
 
 def _replaced(facts: ClusterFacts) -> Iterator[Edge]:

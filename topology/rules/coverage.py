@@ -2,13 +2,13 @@
 
 1. J4 and U4 make the verdict UNKNOWN. `not_compared` lists the reasons, one entry for each finding.
 2. An external source that the policy declares is not reported, unless its replica has a gap, and
-   another server of the audit has these GTIDs.
+   another server of the audit has these GTIDs: then J4 is a warning, which can be accepted.
 """
 
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.catalogue.findings import Finding, Grade, Unknown
+from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.graph import Edge, is_another
 from topology.facts.memberships import is_galera
@@ -160,7 +160,8 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
             replica=name,
             channel=channel.name,
             gtid_set=gap,
-            grade=Grade.UNKNOWN,
+            grade=Grade.LIKELY,
+            severity=Severity.WARNING,
             proof=(
                 evidence("source", address, replica),
                 evidence("missing, and later ones are there", gap, replica),
@@ -237,10 +238,6 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
     for name, channel in _undeclared(facts):
         fact = f"source of channel {channel.name!r}" if channel.name else "source"
         yield Unknown(cluster, name, fact, f"{address_of(channel)} is not part of this audit")
-    for name, channel, gap, holder in _gaps(facts):
-        reason = f"its source {address_of(channel)} is external: it was not read"
-        fact = f"whether {gap.shortened()}, which {holder} has, arrives"
-        yield Unknown(cluster, name, fact, reason)
     for edge in _replaced(facts):
         fact = f"source of channel {edge.channel.name!r}" if edge.channel.name else "source"
         reason = f"{edge.source} has another server_uuid than the source had"

@@ -13,8 +13,9 @@ from repair.strategies.instruction_context import Situation, in_order
 from topology.catalogue.applier_errors import RELAY_LOG_UNREADABLE
 from topology.catalogue.explanations import Unexplained
 from topology.catalogue.explanations import explain as explained
-from topology.catalogue.findings import Severity
+from topology.catalogue.findings import Finding, Severity
 from topology.catalogue.verdict_table import UnknownCode
+from topology.facts.donors import DOUBTFUL_DONORS
 from topology.facts.gtid_waits import owning_channel, waits_for_gtid
 
 
@@ -136,8 +137,11 @@ def donor_refetch(situation: Situation) -> str:
             "no server of this snapshot has all transactions that the replica needs in its binary"
             " logs"
         )
-    # The first donor that would accept the connection, and send nothing else.
-    refused, more, name = min(_obstacles(situation, each) for each in donors)
+    # The first donor whose logs are all there, that accepts the connection and sends nothing else.
+    doubted = _doubted(finding)
+    is_doubted, refused, more, name = min(
+        (each.name in doubted, *_obstacles(situation, each)) for each in donors
+    )
     words, where = situation.dialect, situation.channel
     stop = f"{words.stop_replica}{where}"
     text = (
@@ -162,12 +166,28 @@ def donor_refetch(situation: Situation) -> str:
         f" and no later audit reports it. `gtid-audit binlog show '{wanted}' SERVER` (SERVER is"
         f" the DSN of {name}) shows what its log contains"
     )
+    if is_doubted:
+        text = (
+            f"whether {name} can send them is not certain: a binary log is missing there, or could"
+            " not be read (see the finding). Look at its logs with the command at the end first. If"
+            f" it prints the transactions, {text}"
+        )
     if refused:
         text += (
             f". {name} will refuse the connection: {refused} has its server_uuid, but {name} does"
             " not have it"
         )
     return text
+
+
+def _doubted(finding: Finding) -> frozenset[str]:
+    """Return the servers whose logs, by the finding, may not have what their sets show."""
+    return frozenset(
+        name
+        for each in finding.evidence
+        if each.fact == DOUBTFUL_DONORS
+        for name in each.value.split(", ")
+    )
 
 
 def _obstacles(situation: Situation, donor: ModelServer) -> tuple[str, str, str]:

@@ -340,6 +340,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_single_sets.py", "tests/topology/test_single_readings.py"),
             *("tests/topology/test_unknown_origins.py", "tests/topology/test_source_ghosts.py"),
             *("tests/topology/test_crash_gaps.py", "tests/topology/test_purged_holes.py"),
+            "tests/topology/test_donors.py",
         ),
         slow=_HISTORIES,
     ),

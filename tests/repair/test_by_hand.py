@@ -14,6 +14,7 @@ from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Evidence, Finding
 from topology.catalogue.verdict_table import CATALOGUE
+from topology.facts.donors import DOUBTFUL_DONORS
 from topology.readings.vendors import Vendor
 from topology.readings.version import ServerVersion
 
@@ -58,6 +59,21 @@ def test_a_donor_that_refuses_the_replica_is_named_where_there_is_no_other() -> 
     refusing = f"c will refuse the connection: {gtids('c:7')} has its server_uuid, but c does not"
     assert refusing in refetched(alone)
     assert "will refuse" not in refetched(SERVERS)
+
+
+def test_a_donor_whose_log_is_missing_comes_last() -> None:
+    finding = purged(SERVERS)
+    doubt = Evidence(DOUBTFUL_DONORS, "c", "a", NOON)
+    doubted = replace(finding, evidence=(*finding.evidence, doubt))
+    assert by_hand("donor_refetch", doubted, SERVERS) == refetched(SERVERS).replace(
+        "of c)", "of d)"
+    ).replace("what c applied. What c left", "what d applied. What d left").replace(
+        "the DSN of c)", "the DSN of d)"
+    )
+    both = replace(doubted, evidence=(replace(doubt, value="c, d"),))
+    text = by_hand("donor_refetch", both, SERVERS)
+    assert text.startswith("whether c can send them is not certain: a binary log is missing there")
+    assert text.endswith(refetched(SERVERS))
 
 
 def test_a_donor_can_serve_all_that_the_replica_needs() -> None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.donors import DOUBTFUL_DONORS, donors_of
 from topology.facts.unlogged import without_event
 from topology.rules.build import Rules, evidence, many, on_edge
 from topology.rules.purged import coming_elsewhere
@@ -34,6 +35,7 @@ _OPEN: Final = (
     " rows are missing on {replica}); a bug of mysqld that uses up a GTID without a transaction"
     " (71575, 74687, 106096; nothing is missing). Compare the rows."
 )
+_NOT_CERTAIN: Final = " Whether {name} can send them is not certain: {why}."
 
 
 def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
@@ -45,12 +47,11 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         evidence_of = source.history_evidence
         is_searched = evidence_of is not None and ghosts <= evidence_of.absent
-        others = sorted(facts.fully_read.keys() - {edge.source, edge.replica})
-        donors = [
-            name
-            for name in others
-            if ghosts <= facts.first[name].logged and not without_event(ghosts, facts.last[name])
-        ]
+        ends = {edge.source, edge.replica}
+        found = donors_of(facts, ghosts, replica=edge.replica, apart_from=ends)
+        holders = [each for each in found if ghosts <= each.held]
+        donors = [each.name for each in holders]
+        doubts = {each.name: each.doubt for each in holders if each.doubt}
         names = {"source": edge.source, "replica": edge.replica, "donors": ", ".join(donors)}
         elsewhere = coming_elsewhere(facts, edge, ghosts)
         yield on_edge(
@@ -64,11 +65,13 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("executed and not purged, in no binary log", ghosts, source),
                 evidence("missing on the replica", ghosts, replica),
                 evidence("in the binary logs of", ", ".join(donors) or "no audited server", source),
+                *([evidence(DOUBTFUL_DONORS, ", ".join(doubts), source)] if doubts else ()),
             ),
             explanation=f"{edge.replica} does not have {many(ghosts)} of {edge.source}, and no"
             f" binary log of {edge.source} has {'them' if is_searched else _ENDS}: it cannot send"
             " them, and refuses no receiver."
             + (_LOST if donors else _OPEN).format(**names)
+            + "".join(_NOT_CERTAIN.format(name=name, why=why) for name, why in doubts.items())
             + ("" if is_searched else _BETWEEN.format(**names))
             + elsewhere,
         )

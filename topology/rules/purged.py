@@ -6,12 +6,13 @@ transactions before the position. If it is not refused, nothing shows the hole w
 runs. H3 has what another audited server can send of it, H4 the rest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.donors import DOUBTFUL_DONORS, Donor, donors_of
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.unlogged import received_unlogged
 from topology.facts.unseen import unseen_sources
@@ -53,9 +54,12 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
         elif has_its_file is None:
             yield _missing(facts, edge, "P1", edge.purged, _MAYBE_REFUSED, grade=Grade.LIKELY)
         else:
-            held = edge.purged & GtidSet.union_of(_logged_elsewhere(facts, edge).values())
+            donors = _donors(facts, edge, edge.purged)
+            held = GtidSet.union_of(each.held for each in donors)
+            certain = GtidSet.union_of(each.held for each in donors if not each.doubt)
             if held:
-                yield _missing(facts, edge, "H3", held, _NOT_REFUSED)
+                grade = Grade.PROVED if held <= certain else Grade.LIKELY
+                yield _missing(facts, edge, "H3", held, _NOT_REFUSED, grade=grade)
             if rest := edge.purged - held:
                 others = unseen_sources(edge.replica, graph=facts.graph, servers=facts.last)
                 is_whole = not others and facts.fully_read.keys() == facts.last.keys()
@@ -75,9 +79,8 @@ def _missing(
     """Return a finding about missing transactions; `connection` says how they are noticed."""
     source, replica = facts.first[edge.source], facts.last[edge.replica]
     others = unseen_sources(edge.replica, graph=facts.graph, servers=facts.last)
-    logged = _logged_elsewhere(facts, edge)
-    donors = [name for name, held in logged.items() if gtids <= held]
-    parts = [name for name, held in logged.items() if gtids & held]
+    parts = _donors(facts, edge, gtids)
+    donors = [each for each in parts if gtids <= each.held]
     unlogged = received_unlogged(source, gtids)
     ways = ("donor_refetch", "reclone") if donors else ("reclone",)
     proof = [
@@ -91,18 +94,18 @@ def _missing(
     if code != "P1":
         place = edge.channel.received_to
         proof.append(evidence("accepted, by the file position", place, replica))
-    proof.append(evidence("donors that still have all of it", ", ".join(donors) or "none", source))
+    certain = ", ".join(each.name for each in donors if not each.doubt)
+    proof.append(evidence("donors that still have all of it", certain or "none", source))
+    if doubtful := ", ".join(each.name for each in donors if each.doubt):
+        proof.append(evidence(DOUBTFUL_DONORS, doubtful, source))
     text = (
         f"{edge.replica} needs {many(gtids)} that {edge.source} has"
         f" {_NOT_LOGGED if unlogged else 'purged'}: {connection}"
     )
     if unlogged:
         text += _UNLOGGED.format(name=edge.source, what=many(unlogged))
-    if donors:
-        text += f" {donors[0]} can still send them."
-    elif parts:
-        text += f" {', '.join(parts)} can send a part of them."
-    if code != "P1" and (donors or parts):
+    text += _sent_by(donors, parts)
+    if code != "P1" and parts:
         text += " So the GTID sets show: look at them with binlog show first."
     elif code == "H4":
         text += " No audited server can send them."
@@ -146,10 +149,31 @@ def coming_elsewhere(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> st
     )
 
 
-def _logged_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> dict[str, GtidSet]:
-    """Return, by name, what each other server has in its binary logs."""
-    others = sorted(facts.fully_read.keys() - {edge.source, edge.replica})
-    return {name: facts.first[name].logged for name in others}
+def _donors(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> tuple[Donor, ...]:
+    """Return the other servers that have any of these in their binary logs."""
+    ends = {edge.source, edge.replica}
+    return donors_of(facts, gtids, replica=edge.replica, apart_from=ends)
+
+
+def _sent_by(donors: Sequence[Donor], parts: Sequence[Donor]) -> str:
+    """Return who can send the transactions, or a part of them, as text; "" if no server."""
+    if donors:
+        first = donors[0]
+        if not first.doubt:
+            return f" {first.name} can still send them."
+        return (
+            f" By its GTID sets {first.name} has them in its binary logs, but whether it can send"
+            f" them is not certain: {first.doubt}."
+        )
+    certain = ", ".join(each.name for each in parts if not each.doubt)
+    texts = [f" {certain} can send a part of them." if certain else ""]
+    texts += [
+        f" By its GTID sets {each.name} has a part of them in its binary logs, but whether it can"
+        f" send that is not certain: {each.doubt}."
+        for each in parts
+        if each.doubt
+    ]
+    return "".join(texts)
 
 
 def latent_1236(facts: ClusterFacts) -> Iterator[Finding]:

@@ -199,13 +199,24 @@ def meant_to_arrive(finding: Finding, audit: ClusterAudit) -> tuple[str, ...]:
     return tuple(sorted(codes))
 
 
+def may_be_on_their_way(case: Case) -> str | None:
+    """Return why unread servers may deliver the transactions; None if the finding excludes that.
+
+    Whatever executes their GTIDs on the source first, keeps the rows out for good: its channel then
+    drops what these servers deliver.
+    """
+    if not is_seen_in_part(case.finding):
+        return None
+    return (
+        "servers that were not read may deliver the transactions, or their rows: add the"
+        " servers that the finding lists, audit and plan again"
+    )
+
+
 def not_all_read(case: Case) -> str | None:
     """Return why unread servers may have, deliver or receive the transactions."""
-    if is_seen_in_part(case.finding):
-        return (
-            "servers that were not read may deliver the transactions, or their rows: add the"
-            " servers that the finding lists, audit and plan again"
-        )
+    if (why := may_be_on_their_way(case)) is not None:
+        return why
     if not case.unread:
         return None
     return (

@@ -12,7 +12,10 @@ The strategies are in leaving_out.py. Unless the operator selected one, there ar
    an empty transaction must not replace one that can arrive.
 3. No other finding explains why they are missing on a server that should have them.
 
-A selected strategy is planned, and its warnings list what is lost. If a log still has the content,
+A selected strategy is planned, and its warnings list what is lost. One exception: while servers
+that were not read may still deliver the transactions, nothing is declared, as nothing is redone or
+undone. The empty transaction would keep out what arrives afterwards, and the sets would agree: no
+later audit of the same servers shows the loss. If a log still has the content,
 the plan saves it as SQL in a file next to the scripts. Invariants may still refuse the strategy.
 """
 
@@ -24,7 +27,7 @@ from repair.doubts.rows_there import is_there_already, is_there_by_later_ones
 from repair.doubts.undecided import deliverable_to
 from repair.doubts.xa_halves import halves_left_out
 from repair.model.actions import Action, simulate
-from repair.model.missing_on import targets_without, unfinished
+from repair.model.missing_on import may_be_on_their_way, targets_without, unfinished
 from repair.model.remaining_action import remaining_part
 from repair.model.replication_model import ModelServer, upstream
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal, SavedContent
@@ -46,7 +49,7 @@ def targets_to_declare(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusa
         return Refusal(
             "the transactions could not be identified; audit again, or read the error log"
         )
-    if (why := not_to_go_on(case)) is not None:
+    if (why := may_be_on_their_way(case) or not_to_go_on(case)) is not None:
         return Refusal(why)
     if case.is_hole:
         if case.replica is None:

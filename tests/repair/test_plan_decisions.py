@@ -32,6 +32,7 @@ from topology.catalogue.verdict_table import CATALOGUE
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import ServerSnapshot, ThreadState
 from topology.readings.transaction_class import ContentClass
+from topology.readings.version import ServerVersion
 
 
 def planned(
@@ -343,16 +344,31 @@ def test_three_servers_planned_wholly_and_cut_anywhere() -> None:
     assert (steps, left) == (576, 0)
 
 
-def test_a_choice_in_a_topology_seen_in_part_names_the_servers_that_may_deliver() -> None:
+EXTRA_CHOICES = [
+    (each, "5.6.24" if each == "reset_and_purge" else "9.7.4")
+    for each in strategies_for("E1")
+    if each in PLANNERS and each != "start_channel"
+]
+
+
+@pytest.mark.parametrize(("strategy", "version"), EXTRA_CHOICES)
+def test_nothing_is_chosen_that_keeps_out_what_unread_servers_may_deliver(
+    strategy: str, version: str
+) -> None:
+    """Emptied on a, the transaction of b that x delivers next would be dropped there for good."""
+    of = ServerVersion.parse(version)
     outside = a_channel("x", C, source_host="x.example", source_port=3306)
     for channels in ((outside,), ()):
-        a = a_server("a", A, f"{A}:1-3", server_id=1, channels=channels)
+        a = a_server("a", A, f"{A}:1-3", server_id=1, channels=channels, version=of)
         b = a_server("b", B, f"{A}:1-3,{B}:1", server_id=2, channels=(a_channel("a", A),))
-        snapshot = a_cluster("part", a, b)
+        snapshot = a_cluster("part", a, replace(b, version=of))
         audit = audit_cluster(snapshot)
         evidence = evidence_of(audit, ContentClass.DATA)
         assert not plan_repair(snapshot, audit, evidence=evidence).steps
-        plan = plan_repair(snapshot, audit, choices={"E1": "inject_empty"}, evidence=evidence)
-        assert plan.steps
-        named = [each for each in plan.warnings if "not part of this audit: x.example:3306" in each]
-        assert bool(named) is bool(channels)
+        plan = plan_repair(snapshot, audit, choices={"E1": strategy}, evidence=evidence)
+        refused = " ".join(each.why for each in plan.not_planned if each.code == "E1")
+        is_refused = "servers that were not read may deliver the transactions" in refused
+        assert is_refused is bool(channels)
+        assert not (channels and plan.steps)
+        if strategy == "inject_empty":
+            assert bool(plan.steps) is not bool(channels)

@@ -226,6 +226,44 @@ def not_all_read(case: Case) -> str | None:
     )
 
 
+def belongs_elsewhere(case: Case) -> str | None:
+    """Return why the transactions of a J3 are those of another server; None if they are not.
+
+    Servers that the finding's source is linked with are candidates as well, and a server that
+    neither of the two is linked with may have committed the transactions. Redone, they would write
+    the rows of one source onto another; undone, they would leave the server that committed them.
+    What a replica has and its sources do not have is errant there, and shows nothing.
+    """
+    source, replica = case.source, case.replica
+    if case.finding.code != "J3" or source is None or replica is None:
+        return None
+    linked = {each.name for each in _component(case.model, source.name, case.wanted)}
+    apart = case.model.servers.keys() - {source.name, replica.name}
+    holders = [
+        name
+        for name in sorted(apart - set(below(case.model, replica.name)))
+        if _has_as_its_own(case, name, from_sources=name in linked)
+    ]
+    if not holders:
+        return None
+    has = "has" if len(holders) == 1 else "have"
+    return (
+        f"{', '.join(holders)} {has} {case.wanted.shortened()} too, as its own or from its own"
+        f" source: {replica.name} may have replicated from several servers. Let it replicate from"
+        " each of them, by a channel of its own"
+    )
+
+
+def _has_as_its_own(case: Case, name: str, *, from_sources: bool) -> bool:
+    """Return whether a server committed some of the transactions, or has them from a source."""
+    server, held = case.model[name], case.wanted & case.snapshot_executed[name]
+    if held.from_uuid(server.server_uuid):
+        return True
+    sources = [each.source for each in server.channels if each.source in case.model.servers]
+    had = GtidSet.union_of(case.snapshot_executed[each] for each in sources if each is not None)
+    return from_sources and bool(held & had if sources else held)
+
+
 def came_from_source(case: Case) -> str | None:
     """Return why extra transactions are probably the source's own, which it has without a GTID.
 

@@ -25,6 +25,7 @@ from repair.doubts.redo_rows import (
 )
 from repair.model.actions import Action, RedoTransactions, simulate
 from repair.model.missing_on import (
+    belongs_elsewhere,
     came_from_source,
     not_all_read,
     other_sources,
@@ -44,7 +45,8 @@ def redo_on_source(case: Case) -> Outcome:
     content, source = case.content, case.source
     if not case.is_chosen:
         return Refusal("; ".join((NOT_UNASKED, *others_left_out(case))))
-    if (why := not_all_read(case) or came_from_source(case)) is not None:
+    why = not_all_read(case) or belongs_elsewhere(case) or came_from_source(case)
+    if why is not None:
         return Refusal(why)
     if source is None:
         return Refusal("the source could not be read")

@@ -25,6 +25,7 @@ from repair.content.transaction_content import (
 from repair.doubts.redo_rows import EMPTY_BY_HAND, NOT_UNASKED, may_be_there
 from repair.model.actions import Action, AutoPositionOn, InjectEmpty, StartChannel, UndoRows
 from repair.model.missing_on import (
+    belongs_elsewhere,
     came_from_source,
     not_all_read,
     roots,
@@ -47,7 +48,8 @@ def undo_on_replica(case: Case) -> Outcome:
         return Refusal(NOT_UNASKED)
     if case.source is not None and wanted <= case.source.executed:
         return Proposal(())  # the steps for another replica used up the GTIDs
-    if (why := not_all_read(case) or came_from_source(case)) is not None:
+    why = not_all_read(case) or belongs_elsewhere(case) or came_from_source(case)
+    if why is not None:
         return Refusal(why)
     if content is None or content.read_from is None:
         return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")

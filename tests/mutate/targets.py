@@ -462,7 +462,11 @@ TARGETS: Sequence[Target] = (
             ),
         ),
         (
-            *("tests/repair/test_model.py", "tests/repair/test_planner.py"),
+            *(
+                "tests/repair/test_belongs_elsewhere.py",
+                "tests/repair/test_model.py",
+                "tests/repair/test_planner.py",
+            ),
             *("tests/repair/test_replaying.py", "tests/repair/test_other_steps.py"),
             *("tests/repair/test_declaring.py", "tests/repair/test_channel_strategies.py"),
             *("tests/repair/test_plan_decisions.py", "tests/repair/test_answered.py"),

@@ -125,7 +125,7 @@ def test_the_best_candidate_is_reported(main: tuple[ServerSnapshot, ...], candid
 def joining_of(**sets: str) -> Joining:
     found = {name: gtids(text) for name, text in sets.items()}
     nothing: dict[str, Any] = dict.fromkeys(
-        ("missing", "own", "purged", "extra", "lost", "ahead"), GtidSet()
+        ("missing", "own", "purged", "extra", "elsewhere", "lost", "ahead"), GtidSet()
     )
     return Joining("a", "c", is_purged_now=bool(found.get("purged")), **{**nothing, **found})
 

@@ -22,10 +22,22 @@ transactions of its own, so J3 is `likely` there.
 
 A replication group of which every member was read is a part like any other.
 
-The finding reports the best candidate: one that has purged nothing that is missing, among these one
-that accepts auto-position, and among these one from which the others replicate. A part with a
-source outside the audit may be linked through that source, and so may members of a group that
-were not read: neither is evaluated here, with one exception.
+The finding reports the best candidate: one that hides nothing that another server has, among these
+one that has purged nothing that is missing, among these one that accepts auto-position, and among
+these one from which the others replicate. So a server that was a replica of two sources joins the
+other replica of both: each source alone hides what it received from the other one.
+
+    a ──▶ d ◀── e      x has A:1-3,E:1-3      extra for a: E:1-3, for e: A:1-3, for d: nothing
+
+What a replica of the main part has, and neither committed nor has from a source of that part, does
+not count: it is errant there (E1).
+
+If every candidate of the main part hides something that a server of another part committed itself,
+the servers of that part are candidates as well. What is left *elsewhere* is extra for the best
+candidate only: it belongs to another server, so the server has not diverged by it.
+
+A part with a source outside the audit may be linked through that source, and so may members of a
+group that were not read: neither is evaluated here, with one exception.
 
 A server without any source receives nothing. If it has transactions of a server of such an *open*
 part, or of that part's unread source, it received them once. If others of these are missing, they
@@ -37,7 +49,7 @@ transactions as well. The finding is never more than `likely`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
@@ -64,10 +76,19 @@ class Joining:
     purged: GtidSet  # the part of both that the candidate cannot send: it would refuse
     is_purged_now: bool  # some of it is purged now; if False, it will be once it is applied
     extra: GtidSet  # the server has it, and the candidate neither has nor receives it
+    # The part of `extra` that belongs to another candidate, or that another part committed itself.
+    elsewhere: GtidSet
     lost: GtidSet  # no server of that part has these GTIDs of its own UUIDs: a loss
     ahead: GtidSet  # the server has it; one of the candidate's sources does, the candidate not yet
     unread: tuple[str, ...] = ()  # the candidate's sources outside the audit: a possible link
     has_all: bool = False  # the server has everything that the candidate's part has
+    # The server has it, and the main part does not. Empty if the candidate is of the main part.
+    not_on_main: GtidSet = field(default_factory=GtidSet)
+
+    @property
+    def only_there(self) -> GtidSet:
+        """Return what no candidate has: with it, the server has diverged from all of them."""
+        return self.extra - self.elsewhere
 
     @property
     def state(self) -> str:
@@ -116,7 +137,7 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
         ),
     )
     joinings = tuple(
-        _best(facts, server, main)
+        _best_of_all(facts, server, main, [each for each in known if each not in (part, main)])
         for part in known
         if part != main
         for server in _entrances(facts, part)
@@ -160,11 +181,31 @@ def _entrances(facts: ClusterFacts, part: tuple[str, ...]) -> tuple[str, ...]:
     return (max(part, key=lambda name: (_executed(facts, (name,)).gtid_count, _uuid(facts, name))),)
 
 
+def _best_of_all(
+    facts: ClusterFacts, server: str, main: tuple[str, ...], others: Sequence[tuple[str, ...]]
+) -> Joining:
+    """Return the best candidate of the main part; that of another part if only it has everything.
+
+    Two servers that left the topology together have nothing of their own for each other. So the
+    other part must have committed some of what the main part does not have.
+    """
+    best = _best(facts, server, main)
+    if not best.elsewhere:
+        return best
+    for part in others:
+        theirs = GtidSet.union_of(best.extra.from_uuid(_uuid(facts, name)) for name in part)
+        found = _best(facts, server, part) if theirs else best
+        if not found.extra:
+            return replace(found, not_on_main=best.extra)
+    return best
+
+
 def _best(facts: ClusterFacts, server: str, main: tuple[str, ...]) -> Joining:
     found = [_joining(facts, server, candidate, main) for candidate in main]
     return min(
         found,
         key=lambda each: (
+            bool(each.elsewhere),
             bool(each.purged),
             bool(notable_values(facts.last[each.candidate].notable_settings).keys() & _REFUSES),
             each.candidate not in _entrances(facts, main),
@@ -190,6 +231,7 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     missing = (source.first.gtid_executed - replica.gtid_executed) | unlogged
     own = missing.from_uuid(_uuid(facts, server))
     gone = missing & (source.first.gtid_purged | source.last.gtid_purged)
+    extra = has - receives - lost
     return Joining(
         candidate=candidate,
         server=server,
@@ -198,10 +240,30 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
         # The source compares the whole set that it has purged, regardless of the UUID.
         purged=gone | (missing & unlogged),
         is_purged_now=bool(gone),
-        extra=has - receives - lost,
+        extra=extra,
+        elsewhere=extra & (_belonging_to(facts, main) | _committed_apart(facts, server)),
         lost=lost,
         ahead=(has & receives) - _executed(facts, (candidate,)),
         has_all=_executed(facts, main) <= _executed(facts, (server,)),
+    )
+
+
+def _belonging_to(facts: ClusterFacts, main: tuple[str, ...]) -> GtidSet:
+    """Return what a part has executed, without what a replica of it received from elsewhere.
+
+    Such transactions are errant (E1). They show that the replica once followed the server, or its
+    source, and not that the server is to follow the replica.
+    """
+    own = (_executed(facts, (name,)).from_uuid(_uuid(facts, name)) for name in main)
+    return GtidSet.union_of((_executed(facts, _entrances(facts, main)), *own))
+
+
+def _committed_apart(facts: ClusterFacts, server: str) -> GtidSet:
+    """Return what servers that no channel links with this one have under their own UUIDs."""
+    apart = {name for part in facts.islands if server not in part for name in part}
+    return GtidSet.union_of(
+        _executed(facts, (name,)).from_uuid(_uuid(facts, name))
+        for name in sorted(apart & facts.fully_read.keys())
     )
 
 

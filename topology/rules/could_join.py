@@ -63,6 +63,12 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         if joining.ahead:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
         doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
+        if joining.not_on_main:
+            doubt += (
+                f" {candidate} is not linked to the largest part of the cluster, which does not"
+                f" have {many(joining.not_on_main)} that {server} has: decide first which of the"
+                f" two {server} is to follow."
+            )
         yield _on(
             facts, "J1", joining, text + doubt, likely=bool(joining.own or joining.ahead or doubt)
         )
@@ -91,24 +97,24 @@ def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield J3: a server with transactions that the best candidate does not have."""
+    """Yield J3: a server with transactions that no candidate has, or no single one has all of.
+
+    The set is what no candidate has. If that is nothing, the server was a replica of several of
+    them: it is what the best candidate would hide, and the finding is `likely`.
+    """
     for joining in evaluate_parts(facts).joinings:
         if joining.extra:
             server, candidate = joining.server, joining.candidate
-            uuid = facts.last[server].server_uuid
-            own = uuid is not None and joining.extra == joining.extra.from_uuid(uuid)
             text = (
-                f"{server} has {many(joining.extra)} that {candidate} does not have and does not"
-                " receive, and no channel links them."
-                + (
-                    f" {server} committed them itself: it may have been the source before a"
-                    " failover."
-                    if own
-                    else ""
-                )
-                + f" {candidate} would accept the connection and hide the difference. Read the"
-                " content first, and decide for each transaction whether it is needed."
+                f"{server} has {many(_diverged_by(joining))} that {candidate} does not have and"
+                " does not receive, and no channel links them."
+                + _of_its_own(facts, joining)
+                + f" {candidate} would accept the connection and hide the difference."
             )
+            if joining.only_there:
+                text += " Read the content first, and decide for each transaction whether it is"
+                text += " needed."
+            text += _elsewhere(facts, joining)
             if _have_nothing_in_common(facts, joining):
                 text += (
                     " The two have no transaction in common: they may belong to two clusters. If"
@@ -118,7 +124,42 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
                 text += f" {candidate} has also purged {many(joining.purged)} that {server} needs."
             if joining.has_all:
                 text += _REVERSED.format(server=server, candidate=candidate)
-            yield _on(facts, "J3", joining, text, likely=joining.has_all)
+            yield _on(facts, "J3", joining, text, likely=joining.has_all or not joining.only_there)
+
+
+def _diverged_by(joining: Joining) -> GtidSet:
+    return joining.only_there or joining.extra
+
+
+def _of_its_own(facts: ClusterFacts, joining: Joining) -> str:
+    server, gtids = joining.server, _diverged_by(joining)
+    uuid = facts.last[server].server_uuid
+    if uuid is None or gtids != gtids.from_uuid(uuid):
+        return ""
+    return f" {server} committed them itself: it may have been the source before a failover."
+
+
+def _elsewhere(facts: ClusterFacts, joining: Joining) -> str:
+    """Return which other servers have what the candidate would hide, as text; "" if none."""
+    if not joining.elsewhere:
+        return ""
+    candidate, server = joining.candidate, joining.server
+    others = [
+        name
+        for part in facts.islands
+        if server not in part
+        for name in part
+        if joining.elsewhere & (facts.last[name].gtid_executed or GtidSet())
+    ]
+    has = "has" if len(others) == 1 else "have"
+    what = "them"
+    if joining.only_there:
+        what = f"{many(joining.elsewhere)} that {server} has and {candidate} does not"
+    return (
+        f" {', '.join(others)} {has} {what}: {server} may have replicated from several servers. Let"
+        " it replicate from each of them, by a channel of its own. Do not redo or undo these"
+        " transactions."
+    )
 
 
 _REVERSED: Final = (
@@ -164,6 +205,14 @@ _BEFORE_ALL_IS_READ: Final = {
 }
 
 
+def _strategies(code: str, joining: Joining) -> tuple[str, ...] | None:
+    """Return the strategies of a finding; None for those of its code."""
+    if joining.unread:
+        return _BEFORE_ALL_IS_READ[code]
+    # What other servers have as well is not redone, and no clone is to replace the server's data.
+    return () if code == "J3" and not joining.only_there else None
+
+
 def _on(
     facts: ClusterFacts, code: str, joining: Joining, text: str, *, likely: bool = False
 ) -> Finding:
@@ -179,11 +228,11 @@ def _on(
         code,
         source=joining.candidate,
         replica=joining.server,
-        gtid_set={"J1": joining.missing, "J2": joining.purged, "J3": joining.extra}[code],
+        gtid_set={"J1": joining.missing, "J2": joining.purged, "J3": _diverged_by(joining)}[code],
         grade=Grade.LIKELY if likely or joining.unread else Grade.PROVED,
         # Transactions that may be on their way are neither redone nor undone.
         severity=Severity.WARNING if joining.unread else None,
-        strategies=_BEFORE_ALL_IS_READ[code] if joining.unread else None,
+        strategies=_strategies(code, joining),
         proof=_proof(facts, joining)
         + (
             (evidence("sources that were not read", unread, facts.last[joining.candidate]),)
@@ -201,7 +250,12 @@ def _proof(facts: ClusterFacts, joining: Joining) -> tuple[Evidence, ...]:
         evidence("channels between them", "none", server),
         evidence("missing", joining.missing | joining.own, server),
         evidence("missing and purged on the candidate", joining.purged, candidate),
-        evidence("executed here only", joining.extra, facts.first[joining.server]),
+        evidence("executed here only", joining.only_there, facts.first[joining.server]),
+        *(
+            [evidence("executed here and elsewhere", joining.elsewhere, server)]
+            if joining.elsewhere
+            else []
+        ),
         evidence("in its binary logs", server.logged, server),
         evidence("schemas without MySQL's own", _schemas(server), server),
     )

@@ -23,7 +23,11 @@ _WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)
 
 
 def failing_transaction(finding: Finding, servers: ServersToRead) -> GtidSet:
-    """Return the transaction that stopped the applier; empty if it cannot be identified."""
+    """Return the transaction that stopped the applier; empty if it cannot be identified.
+
+    What the replica has executed since is not what a start meets. If that is all that failed, it is
+    returned: the applier continues after it.
+    """
     replica = servers.readings.get(finding.replica or "")
     channel = channel_of(finding, replica) if replica is not None else None
     if replica is None or channel is None:
@@ -37,8 +41,8 @@ def failing_transaction(finding: Finding, servers: ServersToRead) -> GtidSet:
         return GtidSet()
     if not named and not _is_parallel(replica):
         found = _at_position(finding.source or "", channel, servers)
-    found -= replica.gtid_executed or GtidSet()
-    if found.gtid_count > 1:
+    found = found - (replica.gtid_executed or GtidSet()) or found
+    if found.gtid_count > 1 and not found <= (replica.gtid_executed or GtidSet()):
         return _first_in_log(found, finding.source or "", channel, servers)
     return found
 

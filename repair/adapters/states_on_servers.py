@@ -22,7 +22,7 @@ from repair.adapters.logged_content import read_content
 from repair.adapters.rows_in_place import RowReader
 from repair.adapters.table_engines import without_rollback
 from repair.adapters.tables_there import TablesThere
-from repair.content.content_questions import EXTRA, MISSING, available
+from repair.content.content_questions import EXTRA, MISSING, STOPPED, available
 from repair.content.row_versions import RowsRead
 from repair.content.transaction_content import (
     NetRow,
@@ -84,10 +84,20 @@ def with_states(
                 states[name] = RowsOn(RowState.UNREAD, server_words(error))
             except OSError as error:
                 states[name] = RowsOn(RowState.UNREAD, str(error))
-    source = (finding.source or "") if finding and finding.code in MISSING else ""
+    source = (finding.source or "") if finding and _is_of_source(finding, read, servers) else ""
     if source == read.read_from:
         states |= _like_source(source, rows, states, read.wanted, servers)
     return replace(read, rows_on=states), conflicting
+
+
+def _is_of_source(finding: Finding, read: TransactionContent, servers: ServersToRead) -> bool:
+    """Return whether rows are to be as the finding's source has them now.
+
+    So are those at which an applier stopped, if its replica has executed the transactions since.
+    """
+    if finding.code in STOPPED:
+        return read.wanted <= servers.executed(finding.replica or "")
+    return finding.code in MISSING
 
 
 def _source_of_missing(name: str, finding: Finding | None, servers: ServersToRead) -> str | None:

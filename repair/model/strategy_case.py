@@ -214,6 +214,17 @@ class Case:
         return self.finding.gtid_set
 
     @property
+    def is_executed_since(self) -> bool:
+        """Return whether a replica has executed all at which its applier stopped (A2, A3).
+
+        Another channel or a session did it, or the failed applier itself, in part (MyISAM). A start
+        continues after it.
+        """
+        if self.finding.code not in ("A2", "A3") or self.replica is None or not self.wanted:
+            return False
+        return self.wanted <= self.snapshot_executed[self.replica.name]
+
+    @property
     def target(self) -> ModelServer | None:
         """Return the server on which the finding's transactions are missing."""
         return self.replica if self.is_hole else self.source

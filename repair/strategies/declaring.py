@@ -49,7 +49,7 @@ def targets_to_declare(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusa
         return Refusal(
             "the transactions could not be identified; audit again, or read the error log"
         )
-    if (why := may_be_on_their_way(case) or not_to_go_on(case)) is not None:
+    if (why := not_to_declare(case)) is not None:
         return Refusal(why)
     if case.is_hole:
         if case.replica is None:
@@ -74,6 +74,19 @@ def targets_to_declare(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusa
         if tagged and not dialect_of(server.version).has_tags:
             return Refusal(f"{server.name} runs {server.version}, which does not support GTID tags")
     return [(server, gtids) for server, gtids in found if gtids]
+
+
+def not_to_declare(case: Case) -> str | None:
+    """Return why the transactions must not be declared executed, or need not be; None if neither.
+
+    This holds for selected strategies as well.
+    """
+    if case.is_executed_since:
+        return (
+            f"{case.wanted.shortened()} is executed on {case.finding.replica}: to declare it"
+            " changes nothing, and the applier continues after it when it is started"
+        )
+    return may_be_on_their_way(case) or not_to_go_on(case)
 
 
 def _comes_anyway(case: Case, replica: ModelServer, coming: GtidSet) -> str:

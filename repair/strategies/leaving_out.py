@@ -17,11 +17,10 @@ from repair.model.actions import (
     StartChannel,
     StopChannel,
 )
-from repair.model.missing_on import may_be_on_their_way, passed_on_by_group, roots
+from repair.model.missing_on import passed_on_by_group, roots
 from repair.model.replication_model import ModelServer, below
 from repair.model.strategy_case import Case, Outcome, Refusal
-from repair.strategies.conflicts import not_to_go_on
-from repair.strategies.declaring import declared, targets_to_declare
+from repair.strategies.declaring import declared, not_to_declare, targets_to_declare
 from topology.readings.dialect import dialect_of
 
 # Three lines each: the size of one script that an operator can still read.
@@ -124,7 +123,7 @@ def reset_and_purge(case: Case) -> Outcome:
         return Refusal("the server to reset could not be read")
     if dialect_of(server.version).has_purged_append:
         return Refusal(f"{server.name} runs {server.version}: gtid_purged_append needs no reset")
-    if (why := may_be_on_their_way(case) or not_to_go_on(case)) is not None:
+    if (why := not_to_declare(case)) is not None:
         return Refusal(why)
     if not case.is_chosen:
         return Refusal("it deletes binary logs: only planned when selected")

@@ -13,9 +13,9 @@ from typing import TypeAlias
 from repair.model.strategy_case import Case, Outcome
 from repair.strategies import manual_instructions as manual
 from repair.strategies.configuring import configure, raise_retention
-from repair.strategies.conflicts import resolve_conflict
 from repair.strategies.data_repair import data_repair
 from repair.strategies.definition_repair import repair_definition
+from repair.strategies.executed_since import resolve_or_start
 from repair.strategies.fetching_again import refetch
 from repair.strategies.instruction_context import Text, always
 from repair.strategies.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
@@ -62,7 +62,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "start_channel": _planned(start_as_selected),
     "redo_on_source": _planned(redo_on_source),
     "undo_on_replica": _planned(undo_on_replica),
-    "resolve_conflict": _planned(resolve_conflict),
+    "resolve_conflict": _planned(resolve_or_start),
     "data_repair": _planned(data_repair),
     "wait": _noted("nothing to run: audit again in a few minutes"),
     "read_again": _noted("nothing to run: audit again"),

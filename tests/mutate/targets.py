@@ -404,6 +404,7 @@ TARGETS: Sequence[Target] = (
             ),
             *(
                 "repair/strategies/resuming.py",
+                "repair/strategies/executed_since.py",
                 "repair/model/remaining_action.py",
                 "repair/model/offered_strategies.py",
             ),

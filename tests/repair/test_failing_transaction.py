@@ -41,7 +41,7 @@ class Logs:
 
 
 def found(
-    monkeypatch: pytest.MonkeyPatch, log: Logs, *failed: tuple[int, int], workers: str = "4"
+    monkeypatch: pytest.MonkeyPatch, log: Logs, *failed: tuple[int, int], executed: str = "1-90"
 ) -> GtidSet:
     channel = a_channel(
         "a",
@@ -55,8 +55,8 @@ def found(
             for number, (gno, errno) in enumerate(failed, start=1)
         ),
     )
-    settings = (("replica_parallel_workers", workers),)
-    replica = a_server("b", B, f"{A}:1-90", channels=(channel,), settings=settings)
+    settings = (("replica_parallel_workers", "4"),)
+    replica = a_server("b", B, f"{A}:{executed}", channels=(channel,), settings=settings)
     snapshot = a_cluster("pair", a_server("a", A, f"{A}:1-100"), replica)
     [finding] = [each for each in audit_cluster(snapshot).findings if each.code == "A2"]
     monkeypatch.setattr(ServersToRead, "logs", lambda _self, _name: log)
@@ -89,3 +89,15 @@ def test_of_several_workers_the_first_in_the_log_of_the_source_is_repaired(
 ) -> None:
     expected = GtidSet.parse(f"{A}:{wanted}") if wanted else GtidSet()
     assert found(monkeypatch, log, *failed) == expected
+
+
+@pytest.mark.parametrize(
+    ("executed", "wanted"),
+    [("1-90:92", "94"), ("1-94", "92:94"), ("1-100", "92:94")],
+)
+def test_what_was_executed_since_is_the_transaction_only_if_nothing_else_failed(
+    monkeypatch: pytest.MonkeyPatch, executed: str, wanted: str
+) -> None:
+    """Another channel or a session executed it: a start continues after it."""
+    both = [(94, 1062), (92, 1062)]
+    assert found(monkeypatch, Logs(), *both, executed=executed) == GtidSet.parse(f"{A}:{wanted}")

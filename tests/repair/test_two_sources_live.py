@@ -7,8 +7,9 @@ import pytest
 from compose.faults import commit, table_on
 from compose.faults_applier import await_received
 from compose.native.provision import REPLICATION_USER
+from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
-from tests.repair.live import examine, rows, run_plan
+from tests.repair.live import await_clean, examine, rows, run_plan, wait_until
 
 pytestmark = pytest.mark.slow  # a rare shape: make nightly
 
@@ -33,6 +34,54 @@ def test_a_start_names_rows_that_another_source_changed_back(star97: Topology) -
     assert rows(replica, "shared.t") == []
     run_plan(star97, plan)
     assert rows(replica, "shared.t") == [(5, "two")]
+
+
+@pytest.mark.parametrize("is_engine_safe", [True, False], ids=["InnoDB", "MyISAM"])
+def test_the_second_channel_is_started_once_the_first_one_has_executed_it(
+    star97: Topology, *, is_engine_safe: bool
+) -> None:
+    """A diamond: both channels stop at one row. MyISAM keeps a part of what failed."""
+    source, other, replica = star97["source"], star97["replica1"], star97["replica2"]
+    table_on(source, replica, "shared")
+    if not is_engine_safe:
+        wait_for(replica, commit(source, "ALTER TABLE shared.t ENGINE = MyISAM"))
+    change = replica.dialect.change_source_to(
+        host=other.host, port=other.port, user=REPLICATION_USER, auto_position=1
+    )
+    replica.execute(f"{change} FOR CHANNEL 'second'", "START REPLICA FOR CHANNEL 'second'")
+    replica.execute("SET sql_log_bin = 0", "INSERT INTO shared.t VALUES (6, 'here')")
+    commit(source, "INSERT INTO shared.t VALUES (5, 'one'), (6, 'there'), (7, 'two')")
+    wait_until(lambda: len(_in_conflict(replica)) == (2 if is_engine_safe else 1))
+    if is_engine_safe:
+        commit(source, "UPDATE shared.t SET note = 'since' WHERE id = 6")
+        first = next(each for each in examine(star97).audit.findings if each.code == "A2")
+        run_plan(star97, examine(star97).plan({first.id: "resolve_conflict"}))
+        wait_until(lambda: len(_in_conflict(replica)) == 1)
+    wait_for(other, str(source.value("@@GLOBAL.gtid_executed")))
+    examination = examine(star97)
+    [stuck] = [each for each in examination.audit.findings if each.code == "A2"]
+    assert "counts as executed on replica2" in stuck.explanation
+    assert "stays missing" not in stuck.explanation
+    plan = examination.plan()
+    if not is_engine_safe:
+        assert not plan.steps
+        [why] = [each.why for each in plan.not_planned if each.code == "A2"]
+        assert "its rows are not as it left them" in why
+        return
+    [step] = plan.steps
+    assert (step.action, step.server) == ("StartChannel", "replica2")
+    run_plan(star97, plan)
+    await_clean(star97)
+    assert rows(replica, "shared.t") == rows(source, "shared.t")
+
+
+def _in_conflict(server: Server) -> list[tuple[object, ...]]:
+    return list(
+        server.query(
+            "SELECT CHANNEL_NAME FROM performance_schema.replication_applier_status_by_worker"
+            " WHERE LAST_ERROR_NUMBER = 1062 GROUP BY CHANNEL_NAME"
+        )
+    )
 
 
 @pytest.mark.parametrize("is_restored", [True, False], ids=["restored", "still there"])

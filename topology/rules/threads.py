@@ -55,10 +55,10 @@ def _until(condition: str) -> str:
 # The fact that a transaction counts as executed although it failed; see contents_to_compare.py.
 FAILED_AND_EXECUTED = "failed, and counted as executed"
 _IN_PART = (
-    " {what} counts as executed on {replica} although it failed: a non-transactional table (MyISAM)"
-    " has a part of it, or a session or another channel executed it since. When started, the"
-    " applier continues after it, and the rest of its rows stays missing. Compare the rows"
-    " (--content) first."
+    " {what} counts as executed on {replica} although it failed: another channel or a session"
+    " executed it since, or a non-transactional table (MyISAM) has a part of it. When started, the"
+    " applier continues after it. Its rows were not compared here: `repair plan` compares them, and"
+    " plans the start if all of them are there."
 )
 
 

@@ -10,7 +10,8 @@ States, and what leads from one to the next:
 
 `interrupted` is not stored: it is a state before the end whose process is gone. From `stopped`,
 `failed` and `interrupted` a procedure may be resumed: it begins again with the first script that is
-not recorded as done, and a script that has run changes nothing a second time.
+not recorded as done, with its checks directly before it. A script that was interrupted changes
+nothing a second time, unless its rows were written again since: its check stops then.
 """
 
 from dataclasses import dataclass

@@ -110,9 +110,10 @@ def declared(
     """Return the proposal, with a list of what is lost and the file that saves it."""
     if (first := fetches_again(case)) is not None:
         return first
-    saved, problems = _saved(case)
+    names = _receiving(case, targets, actions)
+    saved, problems = _saved(case) if names else ((), ())
     warnings = (
-        *_content_warnings(case, targets, actions),
+        *(_content_warnings(case, targets, ", ".join(names)) if names else _nothing_left(case)),
         *problems,
         *behind_later_ones(case),
         *misfits_when_resumed(case, actions),
@@ -133,11 +134,22 @@ def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:
         return (), (f"the content of {needing.shortened()} is NOT saved: {problem}",)
 
 
+def _nothing_left(case: Case) -> Iterator[str]:
+    """Yield that the steps for other findings leave nothing to declare: their warnings hold."""
+    finding = case.finding
+    channel = f", channel {finding.channel}" if finding.channel else ""
+    yield (
+        f"{finding.code} {finding.source} → {finding.replica}{channel}: the other steps of this"
+        f" plan already leave {case.wanted.shortened()} out. For this finding nothing more is left"
+        " out"
+    )
+
+
 def _content_warnings(
-    case: Case, targets: list[tuple[ModelServer, GtidSet]], actions: Sequence[Action]
+    case: Case, targets: list[tuple[ModelServer, GtidSet]], names: str
 ) -> Iterator[str]:
+    """Yield what is left out on the servers `names`, and what that means for their rows."""
     content, wanted = case.content, case.wanted
-    names = ", ".join(_receiving(case, targets, actions)) or "no server"
     if content is not None and not content.needing_decision(wanted):
         return
     if is_there_already(case):

@@ -276,8 +276,25 @@ def test_what_is_lost_is_named_and_saved() -> None:
 def test_content_that_was_not_read_is_not_saved_and_the_plan_says_so() -> None:
     assert "is NOT saved: no log was read" in warnings(a_case(errant(), ERRANT))
     assert "its content was not read" in warnings(a_case(errant(), ERRANT))
+
+
+@pytest.mark.parametrize("state", RowState)
+def test_what_other_steps_left_out_already_is_not_left_out_again(state: RowState) -> None:
+    """Two channels stopped at one row: the steps for the first leave out what both deliver."""
     whole = errant(source=server("a", "a:1-3 b:1"))
-    assert "is left out permanently on no server" in warnings(a_case(whole, ERRANT))
+    said = f"the other steps of this plan already leave {gtids('b:1')} out. For this finding"
+    assert warnings(a_case(whole, ERRANT)) == f"E1 a → b: {said} nothing more is left out"
+    stopped = a_finding("A2", "", channel="second")
+    pair = model(
+        server("a", "a:1-3"), server("b", "a:1-3", channel("a", name="second", stuck=True))
+    )
+    content = a_content("a:3", redo=redone("a:3"), rows_on={"b": RowsOn(state)})
+    case = a_case(pair, stopped, content=content, declared={"b": gtids("a:3")})
+    case = replace(case, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1-2")})
+    outcome = proposed(inject_empty(case))
+    assert outcome.warnings[0].startswith("A2 a → b, channel second: the other steps of this plan")
+    assert "no server" not in "\n".join(outcome.warnings)
+    assert outcome.saved == ()
 
 
 def test_what_is_empty_needs_no_warning() -> None:

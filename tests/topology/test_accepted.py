@@ -147,6 +147,9 @@ def test_rows_that_a_plan_takes_back_are_accepted_where_they_were_seen_to_be_equ
     unseen = audited(difference("b:1"), pairs=(("a", "b"), ("a", "c")))
     assert unseen.severity is Severity.WARNING
     assert f"emptied by plan {REPAIR.plan_id}, not accepted" in unseen.explanation
+    # A script that is run again without its check deletes what was written again since.
+    assert "each check directly before its script" in unseen.explanation
+    assert "a second time" not in unseen.explanation
     assert "does not show that their rows were undone on b" in unseen.explanation
     # A plan that leaves them out by decision takes nothing back: the rows differ, as was decided.
     kept = audited(difference("b:1"), pairs=LINE, repair=REPAIR)

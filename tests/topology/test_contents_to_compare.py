@@ -11,7 +11,8 @@ import pytest
 from gtid import GtidSet
 from tests.repair.cases import a_finding
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
-from topology.catalogue.findings import Evidence
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Evidence, Grade
 from topology.questions.contents_to_compare import (
     LASTING,
     SUSPECTED,
@@ -21,7 +22,7 @@ from topology.questions.contents_to_compare import (
     suspects_now,
 )
 from topology.readings.contents import Difference
-from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ThreadState
 from topology.rules.threads import FAILED_AND_EXECUTED
 
 DAY = 86_400
@@ -70,6 +71,39 @@ def test_what_failed_and_counts_as_executed_is_suspect() -> None:
     gtids = GtidSet.parse("3e11fa47-71ca-11e1-9e33-c80aa9429562:5")
     fact = Evidence(FAILED_AND_EXECUTED, str(gtids), "b", NOON)
     assert suspects_in([replace(a_finding("A2", ""), evidence=(fact,))]) == gtids
+
+
+@pytest.mark.parametrize(
+    ("errno", "source", "code", "words"),
+    [
+        (
+            1062,
+            "a",
+            "A2",
+            "`repair plan` compares them, and plans the start if all of them are there",
+        ),
+        (1062, "elsewhere", "A2", "compare them before you start it"),
+        (1146, "a", "A3", "compare them before you start it"),
+    ],
+)
+def test_what_counts_as_executed_is_not_said_to_be_missing(
+    errno: int, source: str, code: str, words: str
+) -> None:
+    """Another channel may have executed all of it: no rows were read."""
+    text = f"Worker 1 failed executing transaction '{A}:5' at source log binlog.000001"
+    facts: dict[str, Any] = {
+        "applier": ThreadState.STOPPED,
+        "applier_errno": errno,
+        "applier_error": text,
+    }
+    channel = a_channel(source, A if source == "a" else C, **facts)
+    b = a_server("b", B, f"{A}:1-9", channels=(channel,))
+    audit = audit_cluster(a_cluster("pair", a_server("a", A, f"{A}:1-9"), b))
+    [found] = [each for each in audit.findings if each.code in ("A2", "A3")]
+    assert (found.code, found.grade) == (code, Grade.PROVED)
+    assert f"{A}:5 counts as executed on b although it failed" in found.explanation
+    assert words in found.explanation
+    assert "stays missing" not in found.explanation
 
 
 @pytest.mark.parametrize(

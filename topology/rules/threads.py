@@ -57,9 +57,10 @@ FAILED_AND_EXECUTED = "failed, and counted as executed"
 _IN_PART = (
     " {what} counts as executed on {replica} although it failed: another channel or a session"
     " executed it since, or a non-transactional table (MyISAM) has a part of it. When started, the"
-    " applier continues after it. Its rows were not compared here: `repair plan` compares them, and"
-    " plans the start if all of them are there."
+    " applier continues after it. Its rows were not compared here: "
 )
+_IS_PLANNED = "`repair plan` compares them, and plans the start if all of them are there."
+_IS_NOT_PLANNED = "compare them before you start it (`gtid-audit repair check-data`)."
 
 
 _LEFT = (
@@ -103,7 +104,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
                 errors=errors_of_channel(channel),
             )
             + (_LEFT.format(replica=replica.name) if channel.name in GROUP_CHANNELS else "")
-            + (_IN_PART.format(replica=replica.name, what=in_part.shortened()) if in_part else "")
+            + (_in_part(code, source, replica.name, in_part) if in_part else "")
             + (
                 f" {replica.name} also has {many(errant)} that {source} does not have (see E1 and"
                 " E2 of this audit): they may have written or deleted the row."
@@ -111,6 +112,16 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
                 else ""
             ),
         )
+
+
+def _in_part(code: str, source: str | None, replica: str, executed: GtidSet) -> str:
+    """Return what a start does after transactions that failed and count as executed, as text.
+
+    A plan compares their rows with the source's, and only for row conflicts.
+    """
+    is_planned = code == "A2" and source is not None
+    text = _IN_PART.format(replica=replica, what=executed.shortened())
+    return text + (_IS_PLANNED if is_planned else _IS_NOT_PLANNED)
 
 
 def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from topology.questions.contents_to_compare import (
 )
 from topology.readings.contents import Difference
 from topology.readings.snapshot import ClusterSnapshot, ThreadState
+from topology.readings.worker import WorkerSnapshot
 from topology.rules.threads import FAILED_AND_EXECUTED
 
 DAY = 86_400
@@ -91,11 +92,9 @@ def test_what_counts_as_executed_is_not_said_to_be_missing(
 ) -> None:
     """Another channel may have executed all of it: no rows were read."""
     text = f"Worker 1 failed executing transaction '{A}:5' at source log binlog.000001"
-    facts: dict[str, Any] = {
-        "applier": ThreadState.STOPPED,
-        "applier_errno": errno,
-        "applier_error": text,
-    }
+    worker = WorkerSnapshot(1, GtidSet.parse(f"{A}:5"), errno, text)
+    facts: dict[str, Any] = {"applier": ThreadState.STOPPED, "workers": (worker,)}
+    facts |= {"applier_errno": errno, "applier_error": text}
     channel = a_channel(source, A if source == "a" else C, **facts)
     b = a_server("b", B, f"{A}:1-9", channels=(channel,))
     audit = audit_cluster(a_cluster("pair", a_server("a", A, f"{A}:1-9"), b))

@@ -27,7 +27,7 @@ BOTH = model(
 )
 AFTER = RowsOn(RowState.AS_AFTER)
 CHANGED = RowsOn(RowState.CONFLICT, "row d.t `id` = 9")
-ROWS = {"rows": (a_net_row(None, (9, 1)),)}
+ROWS: dict[str, Any] = {"rows": (a_net_row(None, (9, 1)),)}
 
 
 def planned(on: RowsOn, *, chosen: bool = False, **facts: Any) -> Outcome:

@@ -176,7 +176,8 @@ def test_a_server_joins_only_with_nothing_extra_purged_or_lost(
 ) -> None:
     cluster = a_cluster("two", a_server("a", A, f"{A}:1-3"), a_server("b", B, f"{A}:1-3"))
     facts = gather_facts(cluster, Policy())
-    nothing = {name: GtidSet() for name in ("missing", "own", "purged", "extra", "lost", "ahead")}
+    sets_of = ("missing", "own", "purged", "extra", "elsewhere", "lost", "ahead")
+    nothing = {name: GtidSet() for name in sets_of}
 
     def codes(**sets: GtidSet) -> list[Finding]:
         found = Joining(

@@ -175,11 +175,11 @@ def _refused_now(case: _Case, one: Finding, audit: ClusterAudit) -> Iterator[Vio
         left_out = gtids(true) - one.gtid_set
         is_part = bool(one.gtid_set) and one.gtid_set <= gtids(true)
         above = {case.decisive[0], *case.truth.world.upstream(case.decisive[0])}
-        # And what is on its way to another server (T3), although it is refused further down.
+        # And what is on its way to another server (T2, T3), although it is refused further down.
         seems_passed = GtidSet.union_of(
             each.gtid_set
             for each in audit.findings
-            if each.code == "T3"
+            if each.code in ("T1", "T2", "T3")
             or ((each.code, each.grade) == ("H8", Grade.LIKELY) and each.replica in above)
         )
         if left_out and is_part and left_out <= _new_between_readings(case.truth) | seems_passed:

@@ -15,6 +15,7 @@ from repair.model.initial_model import executed_by, known_servers, start_model
 from repair.model.missing_on import meant_to_arrive
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, LogEvidence, OtherFinding
+from repair.model.unseen_replicas import UnseenReplica, unseen_replicas
 from repair.strategies.kept_out import may_come_first
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.kept_results import KeptResults
@@ -40,6 +41,7 @@ class PlanInput:
     executed_first: Mapping[str, GtidSet]
     executed_at_start: Mapping[str, GtidSet]
     unread: Mapping[str, GtidSet]
+    unseen: tuple[UnseenReplica, ...]  # connected, and not part of the audit
     gaps: Mapping[str | None, tuple[Finding, ...]]  # by replica
     extras: Mapping[str | None, tuple[Finding, ...]]  # by replica
     kept: KeptResults = field(default_factory=KeptResults, compare=False, repr=False)
@@ -75,6 +77,7 @@ class PlanInput:
             executed_first=executed_by(snapshot.first),
             executed_at_start={name: each.executed for name, each in started.servers.items()},
             unread=executed_by(each for each in snapshot.last if each.name not in known),
+            unseen=unseen_replicas(snapshot, evidence.connected),
             gaps=_by_replica(audit, HOLES),
             extras=_by_replica(audit, EXTRA),
         )
@@ -134,6 +137,7 @@ class PlanInput:
             event=self.evidence.events.get(finding.id),
             is_chosen=self.chosen(finding) == name,
             unread=self.unread,
+            unseen=self.unseen,
             meant_to_arrive=meant_to_arrive(finding, self.audit),
             snapshot_executed=self.executed,
             first_executed=self.executed_first,

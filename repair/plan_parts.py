@@ -15,7 +15,9 @@ from repair.model.actions import (
 )
 from repair.model.replication_model import Model, ModelServer
 from repair.model.strategy_case import LogEvidence
+from repair.model.unseen_replicas import UnseenReplica, unseen_below
 from repair.repair_plan import (
+    UNREPORTED,
     Afterwards,
     Answered,
     AssumedState,
@@ -25,6 +27,7 @@ from repair.repair_plan import (
     content_shown,
     differing_rows,
 )
+from repair.scripts.steps import Step
 from repair.strategies.done_by_hand import by_hand
 from repair.strategies.refused_before import fits_by_now
 from repair.strategies.strategy_registry import PLANNERS
@@ -212,6 +215,51 @@ def rows_shown(audit: ClusterAudit, evidence: LogEvidence) -> Iterator[Differing
     for finding in sorted(audit.findings, key=lambda finding: finding.order):
         if finding.id in evidence.rows:
             yield from differing_rows(finding, evidence.rows[finding.id])
+
+
+def receivers_of(
+    steps: Iterable[Step],
+    unseen: Iterable[UnseenReplica],
+    model: Model,
+    chosen: Collection[int],
+) -> Iterator[str]:
+    """Yield a warning for each replica outside the audit that the steps of a plan reach.
+
+    What a selected strategy does there counts for the exit status: no later audit reports it.
+
+    Args:
+        steps: the steps of the plan.
+        unseen: what is connected and not part of the audit.
+        model: the servers.
+        chosen: the numbers of the steps of selected strategies.
+    """
+    reaching: dict[UnseenReplica, list[Step]] = {}
+    for step in steps:
+        for each in unseen_below(unseen, model, [step.server]):
+            reaching.setdefault(each, []).append(step)
+    for each, found in sorted(reaching.items()):
+        numbers = ", ".join(str(step.number) for step in found)
+        selected = any(step.number in chosen for step in found)
+        what = f"step {numbers} does" if len(found) == 1 else f"steps {numbers} do"
+        yield (
+            f"{UNREPORTED if selected else ''}{each}. What {what} may stop its"
+            " applier, overwrite its rows, or leave them different: compare them. Add it to the"
+            " audit if it is a server"
+        )
+
+
+def not_listed(unread: Mapping[str, str], servers: Collection[str]) -> Iterator[str]:
+    """Yield a warning for each server of a plan that did not list its replicas, with the reason."""
+    for name in sorted(unread):
+        if name in servers:
+            yield f"which replicas are connected to {name} could not be read: {unread[name]}"
+
+
+def unseen_servers(unread: Collection[str]) -> Iterator[str]:
+    """Yield what holds for every plan, and the servers on which no plan may be based."""
+    yield UNSEEN
+    if unread:
+        yield f"nothing is known of {', '.join(unread)}: not read, or not reliable"
 
 
 def brought_by(

@@ -24,16 +24,18 @@ from repair.model.strategy_case import Case, LogEvidence, Refusal, SavedContent
 from repair.plan_input import PlanInput
 from repair.plan_parts import (
     STAYS,
-    UNSEEN,
     afterwards,
     answered,
     assumed,
     contents_shown,
     left_out,
+    not_listed,
     not_planned,
     phase,
+    receivers_of,
     rows_made_alike,
     rows_shown,
+    unseen_servers,
 )
 from repair.repair_plan import Afterwards, Answered, NotChosen, Plan
 from repair.scripts.procedures import make_step
@@ -310,7 +312,13 @@ class _Work:
     def _blind_spots(self) -> tuple[str, ...]:
         if not self.steps:
             return ()
-        lines = [UNSEEN]
-        if unread := self.given.unread:
-            lines.append(f"nothing is known of {', '.join(unread)}: not read, or not reliable")
-        return tuple(lines)
+        chosen = {
+            number
+            for each in self.answered
+            if {each.finding_id, each.code} & self.given.choices.keys()
+            for number in each.steps
+        }
+        given = self.given
+        reached = receivers_of(self.steps, given.unseen, self.model, chosen)
+        listed = not_listed(given.evidence.connected_unread, given.known)
+        return (*reached, *listed, *unseen_servers(given.unread))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from repair.doubts.doubtful_sources import unless_doubtful
 from repair.doubts.more_written import unless_more_is_written
+from repair.doubts.unseen_receivers import unless_unseen
 from repair.model.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case, Proposal, Refusal
@@ -61,6 +62,7 @@ def simulate_strategy(case: Case, name: str, given: PlanInput) -> Simulated | Re
         return Refusal(f"this strategy does not answer {case.finding.code}")
     outcome = unless_doubtful(case, PLANNERS[name](case))
     outcome = unless_more_is_written(outcome, given.evidence.side_effects)
+    outcome = unless_unseen(case, outcome)
     if isinstance(outcome, Refusal):
         return outcome
     settings = simulated_actions(case.model, outcome.actions, given.known)

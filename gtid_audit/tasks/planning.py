@@ -8,6 +8,7 @@ from typing import Final
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.audited_cluster import AuditedCluster
+from gtid_audit.tasks.evidence_on_servers import with_servers_queried
 from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
@@ -69,7 +70,7 @@ def make_plan(
     found = _transactions(read, targets)
     rows = {**found.rows, **_rows(read, targets)}
     evidence = replace(found, events=events.events, rows=rows)
-    evidence = _with_side_effects(evidence, read, targets)
+    evidence = with_servers_queried(evidence, read, targets, seconds_max=EVENT_SECONDS_MAX)
     evidence = replace(evidence, definitions=_definitions(read, say=say))
     try:
         plan = plan_repair(
@@ -97,18 +98,6 @@ def _transactions(read: AuditedCluster, targets: Mapping[str, ServerTarget]) -> 
     found = read_transactions(read.snapshot, read.audit, targets, seconds_max=EVENT_SECONDS_MAX)
     ahead = read_without_gtid(read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
     return replace(found, without_gtid=ahead)
-
-
-def _with_side_effects(
-    evidence: LogEvidence, read: AuditedCluster, targets: Mapping[str, ServerTarget]
-) -> LogEvidence:
-    """Query the side effects of writing the rows; import the module only if there are rows."""
-    if not (evidence.contents or evidence.rows):
-        return evidence
-    from repair.adapters.side_effects_there import read_side_effects
-
-    effects = read_side_effects(evidence, read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
-    return replace(evidence, side_effects=effects)
 
 
 def _definitions(

@@ -7,6 +7,7 @@ from repair.content.transaction_content import RowState
 from repair.model.actions import InjectEmpty, RedoTransactions, simulate
 from repair.model.replication_model import Model, ModelServer, below, upstream
 from repair.model.strategy_case import Case, Refusal, is_seen_in_part
+from repair.model.unseen_replicas import refused_for
 from repair.sql.replay import Replayed
 from topology.catalogue.findings import ClusterAudit, Finding
 
@@ -214,11 +215,14 @@ def may_be_on_their_way(case: Case) -> str | None:
 
 
 def not_all_read(case: Case) -> str | None:
-    """Return why unread servers may have, deliver or receive the transactions."""
+    """Return why unread servers may have, deliver or receive the transactions.
+
+    Replicas that are connected and not part of the audit are such servers as well.
+    """
     if (why := may_be_on_their_way(case)) is not None:
         return why
     if not case.unread:
-        return None
+        return refused_for(case.unseen_below)
     return (
         f"{', '.join(case.unread)} could not be read, and may have the transactions, or receive"
         " them; the rows there are not known. Make sure that gtid-audit can read all servers, then"

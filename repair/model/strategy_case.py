@@ -13,7 +13,9 @@ from repair.content.side_effects import SideEffects
 from repair.content.transaction_content import TransactionContent
 from repair.model.actions import Action, MakeRowsAlike
 from repair.model.replication_model import Model, ModelChannel, ModelServer
+from repair.model.unseen_replicas import UnseenReplica, linked_with, unseen_below
 from topology.catalogue.findings import Finding
+from topology.readings.connected_replica import ConnectedReplica
 
 # The families of findings about transactions that are missing on the finding's replica.
 MISSING_ON_REPLICA = frozenset("HPA")
@@ -53,6 +55,9 @@ class LogEvidence:
     # By server, for the tables of these transactions and rows.
     side_effects: Mapping[str, tuple[SideEffects, ...]] = field(default_factory=dict)
     definitions: Mapping[str, DefinitionsRead] = field(default_factory=dict)  # that differ (S2)
+    # By server: what is connected to it as a replica; and why that was not read.
+    connected: Mapping[str, tuple[ConnectedReplica, ...]] = field(default_factory=dict)
+    connected_unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,8 @@ class Case:
     # What earlier steps of the plan declare executed without content, by server: on the step's
     # server and on those that receive it by replication. It changes no rows.
     declared: Mapping[str, GtidSet] = field(default_factory=dict)
+    # What is connected to the cluster's servers as a replica and is not part of the audit.
+    unseen: tuple[UnseenReplica, ...] = ()
 
     @property
     def written(self) -> frozenset[str]:
@@ -205,6 +212,16 @@ class Case:
         H7 is a future gap: the replica has a GTID of its source that the source has not reached.
         """
         return self.finding.code[0] in MISSING_ON_REPLICA and self.finding.code != "H7"
+
+    @property
+    def unseen_below(self) -> tuple[UnseenReplica, ...]:
+        """Return what is not part of the audit and may get what a strategy writes.
+
+        A gap is filled on the finding's replica. Extra transactions concern all linked servers.
+        """
+        replica, source = self.finding.replica or "", self.finding.source or ""
+        names = {replica} if self.is_hole else linked_with(self.model, (replica, source))
+        return unseen_below(self.unseen, self.model, names)
 
     @property
     def wanted(self) -> GtidSet:

@@ -15,6 +15,7 @@ from repair.model.actions import AutoPositionOn, simulate
 from repair.model.replication_model import ModelChannel, ModelServer, below
 from repair.model.semi_sync import until_committed
 from repair.model.strategy_case import Case
+from repair.model.unseen_replicas import refused_for, unseen_below
 from repair.strategies.starting import misfit_of_waiting
 from topology.catalogue.findings import Grade
 
@@ -198,11 +199,17 @@ def _below(fetch: Fetch) -> str | None:
 
 
 def _unread_below(fetch: Fetch) -> str | None:
-    """Return why unread servers may get what is fetched, and already have its rows; or None."""
+    """Return why unread servers may get what is fetched, and already have its rows; or None.
+
+    So may replicas that are connected and not part of the audit.
+    """
     case, arriving = fetch.case, fetch.arriving
     names = [name for name, executed in case.unread.items() if arriving - executed]
-    if not names or case.content is None or not case.content.needing_decision(arriving):
+    unseen = unseen_below(case.unseen, case.model, [fetch.replica.name])
+    if case.content is None or not case.content.needing_decision(arriving):
         return None
+    if not names:
+        return refused_for(unseen)
     return (
         f"{', '.join(names)} could not be read, and may receive {arriving.shortened()} from"
         f" {fetch.replica.name}: the rows there were not compared"

@@ -20,6 +20,7 @@ from repair.model.actions import (
 from repair.model.missing_on import passed_on_by_group, roots
 from repair.model.replication_model import ModelServer, below
 from repair.model.strategy_case import Case, Outcome, Refusal
+from repair.model.unseen_replicas import refused_for, unseen_below
 from repair.strategies.declaring import declared, not_to_declare, targets_to_declare
 from topology.readings.dialect import dialect_of
 
@@ -86,6 +87,8 @@ def gtid_purged_append(case: Case) -> Outcome:
     if case.unread:
         names = ", ".join(case.unread)
         return Refusal(f"{names} could not be read, and may still need these transactions")
+    if (why := refused_for(case.unseen_below)) is not None:
+        return Refusal(why)
     old = [server for server, _ in targets if not dialect_of(server.version).has_purged_append]
     if old:
         return Refusal(f"{old[0].name} runs {old[0].version}, which cannot append to gtid_purged")
@@ -129,6 +132,8 @@ def reset_and_purge(case: Case) -> Outcome:
         return Refusal("it deletes binary logs: only planned when selected")
     if case.unread:
         return Refusal(f"{', '.join(case.unread)} could not be read, and may replicate from it")
+    if (why := refused_for(unseen_below(case.unseen, case.model, [server.name]))) is not None:
+        return Refusal(why)
     if server.executed != case.snapshot_executed[server.name]:
         return Refusal(
             f"{server.name} is still receiving transactions: stop all writes, wait, and plan again"

@@ -6,6 +6,8 @@ same servers, the same classes; from the true world. Rows are folded here once m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gtid import GtidSet
 from repair.content.content_questions import (
     MISSING,
@@ -19,9 +21,10 @@ from repair.model.strategy_case import LogEvidence
 from tests.simulation import replication as act
 from tests.simulation.failing_events import failing_events
 from tests.simulation.reading import gtids, members_of
-from tests.simulation.state import Gtid, Key, Server, Transaction, World
+from tests.simulation.state import Gtid, Key, Server, Transaction, World, uuid_of
 from tests.simulation.toy_table import net_row
 from topology.catalogue.findings import ClusterAudit, Finding
+from topology.readings.connected_replica import ConnectedReplica
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.transaction_class import ContentClass
 
@@ -44,7 +47,24 @@ def log_evidence(world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -
         if question is not None:
             contents[finding.id] = _content(world, question, _source(world, finding))
     events = dict(failing_events(world, audit))
-    return LogEvidence(contents=contents, arrivals=brought, events=events)
+    connected = dict(_connected(world, snapshot))
+    return LogEvidence(contents=contents, arrivals=brought, events=events, connected=connected)
+
+
+def _connected(
+    world: World, snapshot: ClusterSnapshot
+) -> Iterator[tuple[str, tuple[ConnectedReplica, ...]]]:
+    """Yield what each server that answers lists as its replicas, servers of the audit included."""
+    for server in snapshot.last:
+        if server.version is not None:
+            yield (
+                server.name,
+                tuple(
+                    ConnectedReplica(str(uuid_of(other.uuid)))
+                    for other, channel in world.replicas_of(server.name)
+                    if channel.receiver == "Yes"
+                ),
+            )
 
 
 def _failing(world: World, finding: Finding) -> GtidSet:

@@ -78,6 +78,8 @@ ROW_BYTES: Final = 256
 VALUE_BYTES: Final = 128
 COLUMN_BYTES: Final = 1024  # the description of a column
 
+PROGRAM_NAME: Final = "gtid-audit"  # a server shows it for each connection of ours
+
 _PROTOCOL_VERSION: Final = 10  # Protocol::HandshakeV10, since MySQL 3.21
 _X_PROTOCOL: Final = 11  # the first message of X Plugin: a notice
 # One record of TLS has at most 16 KiB (RFC 8446, 5.1); so does the answer to most statements.
@@ -139,7 +141,7 @@ def connect(
         charset="utf8mb4",
         autocommit=True,
         init_command=SESSION,
-        program_name="gtid-audit",
+        program_name=PROGRAM_NAME,
         client_flag=CLIENT.MULTI_STATEMENTS if sends_batches else 0,
         cursorclass=DictCursor,
         defer_connect=True,

@@ -1,11 +1,17 @@
 """Asks one server which servers replicate from it, and which are in its group.
 
+`read_neighbours` is for discovery, which then contacts them. `read_connected` is for a plan, which
+compares them with the servers of its audit: there every reader of binary logs counts.
+
 1. `SHOW REPLICA STATUS` names a server's sources. The reading of every audit has it (mysql.py).
 2. `SHOW REPLICAS` names its replicas: each with its server_uuid, its port, and the host that its
    report_host says. Without report_host the host is empty; the port is the replica's own.
 3. The host of such a replica is the one from which its receiver connected. The receiver sets
    @replica_uuid on its connection, so the source shows which host is which replica (5.7 and later).
    5.6 does not show user variables: there the hosts of all receivers are candidates.
+   A client that is no server (a consumer, mysqlbinlog) need not register, and need not set the
+   variable. Its dump thread shows it. Those of gtid-audit itself are left out: by the name that
+   its connections have, in 5.6 by its account.
 4. A neighbour may have several addresses. discover.py compares the server_uuid that answers:
    behind an address translation, the host that a source sees may be another server.
 
@@ -23,8 +29,9 @@ from uuid import UUID
 import pymysql
 
 from binlog.quoting import quote_string
-from topology.adapters.answers import FactsOfConnection, Row, rows_of, text_of
-from topology.adapters.connection import Connection, connect
+from topology.adapters.answers import FactsOfConnection, NotShown, Row, rows_of, text_of
+from topology.adapters.connection import PROGRAM_NAME, Connection, connect
+from topology.readings.connected_replica import ConnectedReplica
 from topology.readings.dialect import REPLICA_UUID_COLUMNS, REPLICA_UUID_VARIABLES, Dialect
 from topology.readings.snapshot import ServerSnapshot, UnreadFact
 from topology.readings.target import ServerTarget
@@ -39,12 +46,20 @@ MEMBER: Final = "a member of its group"
 _DUMP_HOSTS = (
     "SELECT t.PROCESSLIST_HOST AS host,"  # noqa: S608 - fixed text
     " v.VARIABLE_VALUE AS uuid FROM performance_schema.threads t"
-    " JOIN performance_schema.user_variables_by_thread v ON v.THREAD_ID = t.THREAD_ID"
+    " LEFT JOIN performance_schema.user_variables_by_thread v ON v.THREAD_ID = t.THREAD_ID"
     f" AND v.VARIABLE_NAME IN ({', '.join(map(quote_string, REPLICA_UUID_VARIABLES))})"
+    " LEFT JOIN performance_schema.session_connect_attrs a"
+    " ON a.PROCESSLIST_ID = t.PROCESSLIST_ID AND a.ATTR_NAME = 'program_name'"
     " WHERE t.PROCESSLIST_COMMAND LIKE 'Binlog Dump%'"
+    f" AND COALESCE(a.ATTR_VALUE, '') <> {quote_string(PROGRAM_NAME)}"
 )
 _DUMP_CONNECTIONS = (
     "SELECT HOST AS host FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"
+    " AND USER <> SUBSTRING_INDEX(USER(), '@', 1)"
+)
+_MAY_SEE_ALL = (
+    "SELECT 1 AS granted FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'PROCESS'"
+    " AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')"
 )
 _MEMBERS = (
     "SELECT MEMBER_ID AS uuid, MEMBER_HOST AS host, MEMBER_PORT AS port"
@@ -136,7 +151,8 @@ def read_neighbours(
         with closing(connection):
             rows = facts.take(REPLICAS, lambda: rows_of(connection, dialect.show_replicas, "Port"))
             hosts = facts.take(HOSTS, lambda: _dump_hosts(connection, dialect)) if rows else []
-            found += facts.take(REPLICAS, lambda: [*replicas_of(rows or (), hosts or ())]) or ()
+            known = _of_replicas(hosts or (), dialect)
+            found += facts.take(REPLICAS, lambda: [*replicas_of(rows or (), known)]) or ()
             if reading.group is not None:
                 own = reading.server_uuid
                 members = facts.take(
@@ -146,6 +162,77 @@ def read_neighbours(
     except (pymysql.MySQLError, OSError):
         assert facts.unread, "a lost connection is noted"
     return tuple(found), tuple(facts.unread)
+
+
+def read_connected(
+    target: ServerTarget, dialect: Dialect, *, seconds_max: float
+) -> tuple[tuple[ConnectedReplica, ...], tuple[UnreadFact, ...]]:
+    """Return what is connected to a server as a replica now, in order, and what was not read.
+
+    If only the dump threads cannot be read, the registered replicas remain.
+    """
+    facts = FactsOfConnection(seconds_max)
+    found: list[ConnectedReplica] = []
+    try:
+        connection = facts.take(REPLICAS, lambda: connect(target, timeout_seconds_max=seconds_max))
+        if connection is None:
+            return (), tuple(facts.unread)
+        with closing(connection):
+            rows = facts.take(REPLICAS, lambda: rows_of(connection, dialect.show_replicas, "Port"))
+            hosts = facts.take(HOSTS, lambda: _all_dump_hosts(connection, dialect))
+            found += facts.take(REPLICAS, lambda: [*connected_of(rows, hosts, dialect)]) or ()
+    except (pymysql.MySQLError, OSError):
+        assert facts.unread, "a lost connection is noted"
+    return tuple(sorted(set(found))), tuple(facts.unread)
+
+
+def connected_of(
+    rows: Iterable[Row] | None, hosts: Iterable[Row] | None, dialect: Dialect
+) -> Iterator[ConnectedReplica]:
+    """Yield what is connected to a server as a replica; None: `rows` or `hosts` were not read.
+
+    `rows` are those of SHOW REPLICAS, `hosts` those of the dump threads. A replica shows its
+    server_uuid in one of them. The other dump threads belong to clients that are no servers. 5.6
+    shows no server_uuid of a dump thread: there the threads are counted, and more of them than
+    registered replicas are such clients, at one of the hosts.
+    """
+    registered, threads = [*(rows or ())], [*(hosts or ())]
+    known: set[UUID] = set()
+    for each in replicas_of(registered, _of_replicas(threads, dialect)):
+        assert each.server_uuid is not None, "a replica registers with it"
+        known.add(each.server_uuid)
+        addresses = tuple(f"{address.host}:{address.port}" for address in each.addresses)
+        yield ConnectedReplica(str(each.server_uuid), addresses)
+    unnamed = [text_of(row["host"]) for row in threads if not text_of(row.get("uuid"))]
+    if not dialect.has_worker_status:
+        if len(unnamed) > len(registered) and rows is not None:
+            yield ConnectedReplica("", tuple(sorted(set(unnamed))))
+        return
+    for row in threads:
+        uuid = text_of(row.get("uuid"))
+        if not uuid or UUID(uuid) not in known:
+            yield ConnectedReplica(str(UUID(uuid)) if uuid else "", (text_of(row["host"]),))
+    for row in registered if not unnamed else ():
+        if not any(row.get(name) for name in REPLICA_UUID_COLUMNS):
+            yield ConnectedReplica("", tuple(filter(None, (text_of(row["Host"]),))))
+
+
+def _of_replicas(hosts: Iterable[Row], dialect: Dialect) -> list[Row]:
+    """Return the dump threads that may be those of replicas: in 5.6 all, later those with a UUID.
+
+    Other clients read binary logs as well, and their hosts are no candidates for a replica's.
+    """
+    return [row for row in hosts if not dialect.has_worker_status or text_of(row.get("uuid"))]
+
+
+def _all_dump_hosts(connection: Connection, dialect: Dialect) -> list[Row]:
+    """Return the dump threads. Raises NotShown if the account may see only its own.
+
+    The process list of 5.6 then omits those of other accounts, without an error.
+    """
+    if not dialect.has_worker_status and not rows_of(connection, _MAY_SEE_ALL, "granted"):
+        raise NotShown("5.6 shows the dump threads of other accounts only with PROCESS")
+    return _dump_hosts(connection, dialect)
 
 
 def _dump_hosts(connection: Connection, dialect: Dialect) -> list[Row]:

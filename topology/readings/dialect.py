@@ -322,3 +322,9 @@ def who_set_until(condition: str) -> str:
     if condition == UNTIL_GAPS:
         return "an operator, or mysqld itself at its restart (relay_log_recovery),"
     return "an operator"
+
+
+def privileges_to_list_replicas(dialect: Dialect) -> str:
+    """Return what an account needs to see a server's replicas and all its dump threads."""
+    threads = "SELECT on performance_schema" if dialect.has_worker_status else "PROCESS"
+    return f"REPLICATION SLAVE, and {threads}"

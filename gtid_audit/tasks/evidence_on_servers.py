@@ -1,0 +1,53 @@
+"""Queries the servers of a plan for what surrounds its steps: side effects, connected replicas.
+
+The modules for it are imported only if a plan needs the answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gtid_audit.tasks.audited_cluster import AuditedCluster
+from repair import LogEvidence
+from topology.readings.target import ServerTarget
+
+
+def with_servers_queried(
+    evidence: LogEvidence,
+    read: AuditedCluster,
+    targets: Mapping[str, ServerTarget],
+    *,
+    seconds_max: float,
+) -> LogEvidence:
+    """Return the evidence with what the servers answer; `seconds_max` applies to each of them."""
+    evidence = _with_connected(evidence, read, targets, seconds_max)
+    return _with_side_effects(evidence, read, targets, seconds_max)
+
+
+def _with_connected(
+    evidence: LogEvidence,
+    read: AuditedCluster,
+    targets: Mapping[str, ServerTarget],
+    seconds_max: float,
+) -> LogEvidence:
+    """Query which replicas are connected to the servers, if there is anything to repair."""
+    if not any(each.strategies for each in read.audit.findings):
+        return evidence
+    from repair.adapters.connected_there import read_connected_replicas
+
+    connected, unread = read_connected_replicas(read.snapshot, targets, seconds_max=seconds_max)
+    return replace(evidence, connected=connected, connected_unread=unread)
+
+
+def _with_side_effects(
+    evidence: LogEvidence,
+    read: AuditedCluster,
+    targets: Mapping[str, ServerTarget],
+    seconds_max: float,
+) -> LogEvidence:
+    """Query the side effects of writing the rows, if there are rows."""
+    if not (evidence.contents or evidence.rows):
+        return evidence
+    from repair.adapters.side_effects_there import read_side_effects
+
+    effects = read_side_effects(evidence, read.snapshot, targets, seconds_max=seconds_max)
+    return replace(evidence, side_effects=effects)

@@ -384,6 +384,7 @@ TARGETS: Sequence[Target] = (
             "repair/doubts/earlier_steps.py",
             *("repair/choices.py", "repair/audit_after_plan.py", "repair/content/failing_event.py"),
             *("repair/worse_findings.py", "repair/replaced_below.py"),
+            *("repair/model/unseen_replicas.py", "repair/doubts/unseen_receivers.py"),
             *(
                 "repair/model/invariants.py",
                 "repair/model/emptied_servers.py",
@@ -496,6 +497,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
             *("tests/repair/test_more_written.py", "tests/repair/test_purged_since.py"),
             *("tests/repair/test_replaced_below.py", "tests/repair/test_above_groups.py"),
+            "tests/repair/test_unseen_replicas.py",
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
             *("tests/repair/test_truth_cases.py", "tests/repair/test_start_doubts.py"),
             "tests/repair/test_script_decisions.py",

@@ -242,9 +242,9 @@ def receivers_of(
         selected = any(step.number in chosen for step in found)
         what = f"step {numbers} does" if len(found) == 1 else f"steps {numbers} do"
         yield (
-            f"{UNREPORTED if selected else ''}{each}. What {what} may stop its"
-            " applier, overwrite its rows, or leave them different: compare them. Add it to the"
-            " audit if it is a server"
+            f"{UNREPORTED if selected else ''}{each}. What {what} may stop its applier, overwrite"
+            " its rows, or leave them different: compare them. If it is a server, add it to the"
+            " audit"
         )
 
 

@@ -44,10 +44,7 @@ class UnseenReplica:
     replica: ConnectedReplica
 
     def __str__(self) -> str:
-        return (
-            f"a replica or a consumer ({self.replica}) is connected to {self.source} and is not"
-            " part of this audit"
-        )
+        return _connected_to(self.replica, self.source)
 
 
 def unseen_replicas(
@@ -92,11 +89,21 @@ def written_on(actions: Iterable[Action]) -> Iterator[str]:
 
 def refused_for(unseen: Iterable[UnseenReplica]) -> str | None:
     """Return why a strategy is refused because of these, and what to do; None if there are none."""
-    listed = "; ".join(map(str, unseen))
-    if not listed:
+    sources: dict[ConnectedReplica, list[str]] = {}
+    for each in unseen:
+        sources.setdefault(each.replica, []).append(each.source)
+    if not sources:
         return None
+    listed = (_connected_to(each, " and ".join(names)) for each, names in sources.items())
     return (
-        f"{listed}. It may have the transactions, or receive them; the rows there are not known."
-        " Add it to the audit if it is a server, and plan again. If it is a consumer, decide what"
-        " it must receive"
+        f"{'; '.join(listed)}. The transactions may be there, or arrive there; the rows are not"
+        " known. If it is a server, add it to the audit and plan again. If it is a consumer, decide"
+        " what it must receive"
+    )
+
+
+def _connected_to(replica: ConnectedReplica, sources: str) -> str:
+    return (
+        f"a replica or a consumer ({replica}) is connected to {sources} and is not part of this"
+        " audit"
     )

@@ -18,6 +18,7 @@ from repair.model.strategy_case import Proposal
 from repair.model.unseen_replicas import (
     UnseenReplica,
     linked_with,
+    refused_for,
     unseen_below,
     unseen_replicas,
 )
@@ -123,7 +124,11 @@ def test_no_gap_is_emptied_above_an_unseen_replica_unless_selected() -> None:
     case = a_case(holed(), HOLE, unseen=BELOW_B, **facts)
     why = reason(inject_empty(case))
     assert why.startswith(f"a replica or a consumer (10.0.0.3:3306, server_uuid {C_UUID}) is conn")
-    assert "Add it to the audit if it is a server" in why
+    assert "If it is a server, add it to the audit and plan again" in why
+    both = refused_for((*BELOW_B, UnseenReplica("d", AT_B), UnseenReplica("d", CONSUMER)))
+    assert f"server_uuid {C_UUID}) is connected to b and d and is not part" in str(both)
+    assert "(10.0.0.9) is connected to d and is not part of this audit. The tr" in str(both)
+    assert refused_for(()) is None
     elsewhere = (UnseenReplica("d", CONSUMER), UnseenReplica("a", CONSUMER))
     for other in ((), elsewhere):
         assert BELOW_B[0] not in a_case(holed(), HOLE, unseen=other).unseen_below

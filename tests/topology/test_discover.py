@@ -27,10 +27,8 @@ from topology.adapters.neighbours import (
     sources_of,
 )
 from topology.readings.connected_replica import ConnectedReplica
-from topology.readings.dialect import dialect_of
 from topology.readings.snapshot import ServerSnapshot, UnreadFact, UnreadReason
 from topology.readings.target import Secret, ServerTarget, SslMode
-from topology.readings.version import ServerVersion
 
 UUIDS = {"a": A, "b": B, "c": C, "d": UUID("d" * 8 + "-0000-0000-0000-000000000000")}
 START = ServerTarget("a:3306", "a", 3306, "auditor", Secret("hidden"), ssl_mode=SslMode.REQUIRED)
@@ -225,7 +223,6 @@ def test_every_receiver_is_a_candidate_on_5_6() -> None:
 
 
 def test_every_reader_of_binary_logs_is_connected() -> None:
-    new = dialect_of(ServerVersion(9, 7, 4))
     rows: list[Row] = [
         {"Host": "named", "Port": 3306, "Replica_UUID": str(A)},
         {"Host": "registered", "Port": 0, "Replica_UUID": ""},
@@ -235,27 +232,32 @@ def test_every_reader_of_binary_logs_is_connected() -> None:
         {"host": "10.0.0.2", "uuid": str(B)},  # it did not register
         {"host": "10.0.0.9", "uuid": None},
     ]
-    assert [*connected_of(rows, hosts, new)] == [
+    assert [*connected_of(rows, hosts)] == [
         ConnectedReplica(str(A), ("named:3306", "10.0.0.1:3306")),
         ConnectedReplica(str(B), ("10.0.0.2",)),
         ConnectedReplica("", ("10.0.0.9",)),
     ]
+    free: list[Row] = [{"host": "10.0.0.8", "uuid": "my reader"}]
+    assert [*connected_of([{**rows[0], "Replica_UUID": "my reader"}], free)] == [
+        ConnectedReplica("", ("10.0.0.8",))
+    ]
     of_a = ConnectedReplica(str(A), ("named:3306",))
-    assert [*connected_of(rows, None, new)] == [of_a, ConnectedReplica("", ("registered",))]
-    assert [*connected_of(None, None, new)] == []
+    assert [*connected_of(rows, None)] == [of_a, ConnectedReplica("", ("registered",))]
+    assert [*connected_of(None, None)] == []
 
 
 def test_5_6_counts_the_readers_that_did_not_register() -> None:
-    old = dialect_of(ServerVersion(5, 6, 24))
     rows: list[Row] = [{"Host": None, "Port": 3306, "Slave_UUID": str(B)}]
     at_b = ConnectedReplica(str(B), ("10.0.0.1:3306",))
-    assert [*connected_of(rows, [{"host": "10.0.0.1"}], old)] == [at_b]
+    assert [*connected_of(rows, [{"host": "10.0.0.1"}])] == [at_b]
     more = [{"host": "10.0.0.9"}, {"host": "10.0.0.1"}]
-    assert [*connected_of(rows, more, old)] == [
+    assert [*connected_of(rows, more)] == [
         replace(at_b, addresses=("10.0.0.9:3306", "10.0.0.1:3306")),
         ConnectedReplica("", ("10.0.0.1", "10.0.0.9")),
     ]
-    assert [*connected_of(None, more, old)] == [], "not known which of them are replicas"
+    assert [*connected_of(None, more)] == [], "not known which of them are replicas"
+    without_uuid: list[Row] = [{"Host": "", "Port": 3306, "Slave_UUID": ""}]
+    assert [*connected_of(without_uuid, more[:1])] == [ConnectedReplica("", ())]
 
 
 def test_sources_are_those_of_the_channels() -> None:

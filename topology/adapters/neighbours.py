@@ -57,6 +57,7 @@ _DUMP_CONNECTIONS = (
     "SELECT HOST AS host FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"
     " AND USER <> SUBSTRING_INDEX(USER(), '@', 1)"
 )
+_SHOWS_THREADS = "SELECT @@GLOBAL.performance_schema AS shown"
 _MAY_SEE_ALL = (
     "SELECT 1 AS granted FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'PROCESS'"
     " AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')"
@@ -151,7 +152,7 @@ def read_neighbours(
         with closing(connection):
             rows = facts.take(REPLICAS, lambda: rows_of(connection, dialect.show_replicas, "Port"))
             hosts = facts.take(HOSTS, lambda: _dump_hosts(connection, dialect)) if rows else []
-            known = _of_replicas(hosts or (), dialect)
+            known = _of_replicas(hosts or ())
             found += facts.take(REPLICAS, lambda: [*replicas_of(rows or (), known)]) or ()
             if reading.group is not None:
                 own = reading.server_uuid
@@ -180,64 +181,87 @@ def read_connected(
         with closing(connection):
             rows = facts.take(REPLICAS, lambda: rows_of(connection, dialect.show_replicas, "Port"))
             hosts = facts.take(HOSTS, lambda: _all_dump_hosts(connection, dialect))
-            found += facts.take(REPLICAS, lambda: [*connected_of(rows, hosts, dialect)]) or ()
+            found += facts.take(REPLICAS, lambda: [*connected_of(rows, hosts)]) or ()
     except (pymysql.MySQLError, OSError):
         assert facts.unread, "a lost connection is noted"
     return tuple(sorted(set(found))), tuple(facts.unread)
 
 
 def connected_of(
-    rows: Iterable[Row] | None, hosts: Iterable[Row] | None, dialect: Dialect
+    rows: Iterable[Row] | None, hosts: Iterable[Row] | None
 ) -> Iterator[ConnectedReplica]:
     """Yield what is connected to a server as a replica; None: `rows` or `hosts` were not read.
 
     `rows` are those of SHOW REPLICAS, `hosts` those of the dump threads. A replica shows its
-    server_uuid in one of them. The other dump threads belong to clients that are no servers. 5.6
-    shows no server_uuid of a dump thread: there the threads are counted, and more of them than
-    registered replicas are such clients, at one of the hosts.
+    server_uuid in one of them. The other dump threads belong to clients that are no servers. The
+    process list shows no server_uuid (no `uuid` in `hosts`): there the threads are counted, and
+    more of them than registered replicas are such clients, at one of the hosts. A client may also
+    call itself something that is no UUID.
     """
     registered, threads = [*(rows or ())], [*(hosts or ())]
-    known: set[UUID] = set()
-    for each in replicas_of(registered, _of_replicas(threads, dialect)):
-        assert each.server_uuid is not None, "a replica registers with it"
-        known.add(each.server_uuid)
+    replicas = [row for row in registered if _registered_uuid(row)]
+    known = {_registered_uuid(row) for row in replicas}
+    for each in replicas_of(replicas, _of_replicas(threads)):
         addresses = tuple(f"{address.host}:{address.port}" for address in each.addresses)
         yield ConnectedReplica(str(each.server_uuid), addresses)
-    unnamed = [text_of(row["host"]) for row in threads if not text_of(row.get("uuid"))]
-    if not dialect.has_worker_status:
-        if len(unnamed) > len(registered) and rows is not None:
-            yield ConnectedReplica("", tuple(sorted(set(unnamed))))
-        return
-    for row in threads:
-        uuid = text_of(row.get("uuid"))
-        if not uuid or UUID(uuid) not in known:
-            yield ConnectedReplica(str(UUID(uuid)) if uuid else "", (text_of(row["host"]),))
+    counted = [text_of(row["host"]) for row in threads if "uuid" not in row]
+    if len(counted) > len(registered) and rows is not None:
+        yield ConnectedReplica("", tuple(sorted(set(counted))))
+    unnamed = False
+    for row in threads if not counted else ():
+        uuid = _canonical(text_of(row["uuid"]))
+        unnamed = unnamed or not uuid
+        if uuid not in known:
+            yield ConnectedReplica(uuid, (text_of(row["host"]),))
     for row in registered if not unnamed else ():
-        if not any(row.get(name) for name in REPLICA_UUID_COLUMNS):
+        if row not in replicas:
             yield ConnectedReplica("", tuple(filter(None, (text_of(row["Host"]),))))
 
 
-def _of_replicas(hosts: Iterable[Row], dialect: Dialect) -> list[Row]:
-    """Return the dump threads that may be those of replicas: in 5.6 all, later those with a UUID.
+def _registered_uuid(row: Row) -> str:
+    texts = (text_of(row[name]) for name in REPLICA_UUID_COLUMNS if row.get(name))
+    return _canonical(next(texts, ""))
 
-    Other clients read binary logs as well, and their hosts are no candidates for a replica's.
+
+def _canonical(uuid: str) -> str:
+    """Return a server_uuid in its usual form; empty if it is none."""
+    try:
+        return str(UUID(uuid))
+    except ValueError:
+        return ""
+
+
+def _of_replicas(hosts: Iterable[Row]) -> list[Row]:
+    """Return the dump threads that may be those of replicas.
+
+    Clients without a server_uuid read binary logs as well, and their hosts are no candidates for
+    the host of a replica. Where no server_uuid is shown, every host is one.
     """
-    return [row for row in hosts if not dialect.has_worker_status or text_of(row.get("uuid"))]
+    return [row for row in hosts if "uuid" not in row or text_of(row["uuid"])]
 
 
 def _all_dump_hosts(connection: Connection, dialect: Dialect) -> list[Row]:
     """Return the dump threads. Raises NotShown if the account may see only its own.
 
-    The process list of 5.6 then omits those of other accounts, without an error.
+    Without performance_schema they are in the process list. It omits those of other accounts
+    without an error, unless the account has PROCESS.
     """
-    if not dialect.has_worker_status and not rows_of(connection, _MAY_SEE_ALL, "granted"):
-        raise NotShown("5.6 shows the dump threads of other accounts only with PROCESS")
-    return _dump_hosts(connection, dialect)
+    if dialect.has_worker_status and rows_of(connection, _SHOWS_THREADS, "shown")[0]["shown"]:
+        return rows_of(connection, _DUMP_HOSTS, "host")
+    if not rows_of(connection, _MAY_SEE_ALL, "granted"):
+        raise NotShown(
+            "the process list shows the dump threads of other accounts only with PROCESS"
+        )
+    return _listed_dump_hosts(connection)
 
 
 def _dump_hosts(connection: Connection, dialect: Dialect) -> list[Row]:
     if dialect.has_worker_status:
         return rows_of(connection, _DUMP_HOSTS, "host")
+    return _listed_dump_hosts(connection)
+
+
+def _listed_dump_hosts(connection: Connection) -> list[Row]:
     rows = rows_of(connection, _DUMP_CONNECTIONS, "host")
     hosts = [text_of(row["host"]) for row in rows]
     return [{"host": host.rpartition(":")[0] or host} for host in hosts]

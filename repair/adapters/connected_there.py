@@ -6,16 +6,19 @@ read is not asked: nothing is planned on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
 
 from topology.adapters.neighbours import read_connected
 from topology.readings.dialect import dialect_of, privileges_to_list_replicas
 
 if TYPE_CHECKING:
     from topology.readings.connected_replica import ConnectedReplica
-    from topology.readings.snapshot import ClusterSnapshot
+    from topology.readings.snapshot import ClusterSnapshot, UnreadFact
     from topology.readings.target import ServerTarget
+
+_CONNECTIONS_MAX: Final = 16
 
 
 def read_connected_replicas(
@@ -25,17 +28,24 @@ def read_connected_replicas(
 
     A server in both listed its registered replicas, but not its dump threads.
     """
-    connected: dict[str, tuple[ConnectedReplica, ...]] = {}
-    unread: dict[str, str] = {}
-    for server in sorted(snapshot.last, key=lambda each: each.name):
-        if server.name not in targets or server.version is None:
-            continue
-        dialect = dialect_of(server.version)
-        connected[server.name], facts = read_connected(
-            targets[server.name], dialect, seconds_max=seconds_max
-        )
-        if facts:
-            reasons = "; ".join(f"{fact.reason.value}: {fact.detail}" for fact in facts)
-            needs = privileges_to_list_replicas(dialect)
-            unread[server.name] = f"{reasons} (the account needs {needs})"
-    return connected, unread
+    dialects = {
+        server.name: dialect_of(server.version)
+        for server in sorted(snapshot.last, key=lambda each: each.name)
+        if server.name in targets and server.version is not None
+    }
+
+    def ask(name: str) -> tuple[tuple[ConnectedReplica, ...], tuple[UnreadFact, ...]]:
+        return read_connected(targets[name], dialects[name], seconds_max=seconds_max)
+
+    with ThreadPoolExecutor(_CONNECTIONS_MAX) as pool:
+        answers = dict(zip(dialects, pool.map(ask, dialects), strict=True))
+    unread = {
+        name: f"{_reasons(facts)} (the account needs {privileges_to_list_replicas(dialects[name])})"
+        for name, (_, facts) in answers.items()
+        if facts
+    }
+    return {name: found for name, (found, _) in answers.items()}, unread
+
+
+def _reasons(facts: Iterable[UnreadFact]) -> str:
+    return "; ".join(f"{fact.reason.value}: {fact.detail}" for fact in facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import time
 from contextlib import closing
@@ -34,7 +35,7 @@ def fleet(topology: Topology, folder: Path, *names: str, user: str = "root") -> 
         for name, each in ((name, topology[name]) for name in names)
     )
     path.write_text(
-        f"defaults: {{user: {user}}}\npolicy: {{reconcile: [refetch, inject_empty]}}\n"
+        f"defaults: {{user: {user}}}\npolicy: {{reconcile: [refetch, inject_empty, start_channel]}}\n"
         f"clusters:\n  - name: orders\n    servers:{servers}\n"
     )
     return str(path)
@@ -77,15 +78,26 @@ def test_nothing_is_fetched_or_emptied_above_a_replica_that_is_not_named(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     middle, last = chain97["middle"], chain97["last"]
-    faults.position_bypass(chain97, source="first", replica="middle")
-    wait_for(last, middle.value("@@GLOBAL.gtid_executed"))
-    before = [str(each.value("@@GLOBAL.gtid_executed")) for each in (middle, last)]
     part = fleet(chain97, tmp_path, "first", "middle")
+    reconcile = ["reconcile", "cluster", "orders", "--fleet", part, "--yes", "--json"]
     place = f"{last.host}:{last.port}, server_uuid {last.value('@@GLOBAL.server_uuid')}"
     reason = f"a replica or a consumer ({place}) is connected to middle and is not part of this"
 
-    assert run(["reconcile", "cluster", "orders", "--fleet", part, "--yes"]) == 1
-    assert "procedure" not in capsys.readouterr().out
+    faults.table_on(chain97["first"], middle, "waiting")
+    middle.execute(middle.dialect.stop_replica)
+    faults.commit(chain97["first"], "INSERT INTO waiting.t () VALUES ()")
+    assert run(reconcile) == 1
+    [found] = json.loads(capsys.readouterr().out)["clusters"]
+    assert found["applied"] is None
+    assert found["why_kept"].startswith(f"the plan warns: {reason}")
+    middle.execute(middle.dialect.start_replica)
+
+    faults.position_bypass(chain97, source="first", replica="middle")
+    wait_for(last, middle.value("@@GLOBAL.gtid_executed"))
+    before = [str(each.value("@@GLOBAL.gtid_executed")) for each in (middle, last)]
+    assert run(reconcile) == 1
+    [found] = json.loads(capsys.readouterr().out)["clusters"]
+    assert found["applied"] is None
     assert f"refetch: {reason}" in why_not(planned(capsys, part, status=1))
     whole = planned(capsys, fleet(chain97, tmp_path, "first", "middle", "last"), status=0)
     assert [each["action"] for each in whole["steps"]], "its rows were compared"
@@ -97,6 +109,10 @@ def test_nothing_is_fetched_or_emptied_above_a_replica_that_is_not_named(
     middle.execute("SET sql_log_bin = 0", lost)
     emptied = planned(capsys, part, status=1)
     assert f"inject_empty: {reason}" in why_not(emptied)
+    page = (Path(__file__).parents[2] / "docs/repair-unseen.md").read_text()
+    [shown] = re.findall(r"inject_empty: (a replica.*?)```", page, re.DOTALL)
+    shown = " ".join(shown.split()).replace("10.0.0.13:3306, server_uuid 5c0f…", place)
+    assert shown.replace("to db2 and", "to middle and") in why_not(emptied)
     chosen = planned(capsys, part, "--strategy", "H1=inject_empty", status=1)
     assert [each for each in chosen["warnings"] if reason in each and "no later audit" in each]
     assert [str(each.value("@@GLOBAL.gtid_executed")) for each in (middle, last)] == before

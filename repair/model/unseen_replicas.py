@@ -52,7 +52,7 @@ def unseen_replicas(
 ) -> tuple[UnseenReplica, ...]:
     """Return what is connected to the servers of a snapshot and is none of them, in order."""
     readings = (*snapshot.first, *snapshot.last)
-    uuids = {str(each.server_uuid) for each in readings if each.server_uuid is not None}
+    uuids = {str(each.server_uuid) for each in readings}
     known = {each.name for each in readings if each.server_uuid is not None}
     unknown = {f"{each.host}:{each.port}" for each in readings if each.name not in known}
     return tuple(
@@ -69,9 +69,7 @@ def unseen_below(
     unseen: Iterable[UnseenReplica], model: Model, names: Iterable[str]
 ) -> tuple[UnseenReplica, ...]:
     """Return those that get what one of these servers logs, over running or stopped channels."""
-    reached = {
-        each for name in names if name in model.servers for each in (name, *below(model, name))
-    }
+    reached = {each for name in names for each in (name, *below(model, name))}
     return tuple(each for each in unseen if each.source in reached)
 
 

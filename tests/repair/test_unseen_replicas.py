@@ -102,8 +102,10 @@ def test_what_is_connected_and_read_is_part_of_the_audit() -> None:
 
 def test_a_server_that_was_read_only_once_is_known() -> None:
     whole, silent = snapshot_of(holed()), snapshot_of(holed(), silent=["d"])
-    once = replace(whole, last=silent.last)
-    assert unseen_replicas(once, {"a": (ConnectedReplica(str(UUIDS["d"])),)}) == ()
+    connected = {"a": (ConnectedReplica(str(UUIDS["d"])),)}
+    assert len(unseen_replicas(silent, connected)) == 1
+    for once in (replace(whole, last=silent.last), replace(whole, first=silent.first)):
+        assert unseen_replicas(once, connected) == ()
 
 
 def test_what_a_server_logs_reaches_what_is_connected_below_it() -> None:

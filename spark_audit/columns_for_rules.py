@@ -102,6 +102,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "executed_without_content",
         "set_before_committed",
         "set_while_waiting",
+        "session_made_another",  # it needs a stopped applier and the evidence of two logs
         "duplicate_server_uuid",
         "member_backlogs",
         "block_gaps",

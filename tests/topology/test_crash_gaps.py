@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from tests.snapshots import A, B, a_channel, a_cluster, a_server, commits_of
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.policy import Policy
@@ -36,6 +36,7 @@ def pair(
     kept = (("replica_parallel_workers", workers), ("relay_log_recovery", recovery))
     settings = tuple((name, value) for name, value in kept if value is not None)
     made = {"channels": (a_channel("a", A, **facts),), "settings": settings, **(of_b or {})}
+    made = {"history_evidence": commits_of(f"{A}:9"), **made}  # an applier logged it
     servers = (a_server("a", A, own(of_a)), a_server("b", B, own(executed), **made))
     return gather_facts(a_cluster("pair", *servers), Policy())
 
@@ -45,7 +46,7 @@ def pair(
 
 def h2(*, ahead: str = "6", gap: str = "6", **facts: Any) -> list[Finding]:
     """Return H2 of a gap in the relay log, of which this much is after the applier's position."""
-    found = pair(**facts)
+    found = pair(**{"gtid_retrieved": own(gap), **facts})
     edges = tuple(replace(each, queued_below=own(gap), ahead=own(ahead)) for each in found.edges)
     return list(crash_gap(replace(found, edges=edges)))
 
@@ -54,6 +55,7 @@ def test_h2_is_proved_by_the_log_of_the_source() -> None:
     [found] = h2()
     assert (found.code, found.gtid_set, found.grade) == ("H2", own("6"), Grade.PROVED)
     assert [(each.read_from, each.value) for each in found.evidence] == [
+        ("b", f"{A}:6"),
         ("b", f"{A}:6"),
         ("b", f"{A}:6"),
         ("b", f"{A}:6"),

@@ -68,7 +68,8 @@ ROWS: tuple[Row, ...] = (
         "A crash, a kill or an error while workers were at different positions.",
         "The replica has received the transactions, has applied later ones, and its applier is"
         " stopped. It is proved if the source's log shows that the applier has not passed them, and"
-        " the replica's own log has later ones: gtid_purged can be set by hand, with a hole.",
+        " the replica's own log has later ones that an applier committed: gtid_purged can be set by"
+        " hand, with a hole, and a session can commit a later one (gtid_next).",
     ),
     Row(
         "H3", "hole purged on the source, held by another donor", "critical", True,

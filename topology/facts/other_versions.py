@@ -77,7 +77,7 @@ def with_other_version(
         end
         for name, held in own_at_other_sources(edge, graph=graph, servers=servers).items()
         for end in ends_of(held)
-        if _are_two(_record(servers[edge.replica], end), _record(servers[name], end))
+        if shows_two_commits(commit_on(servers[edge.replica], end), commit_on(servers[name], end))
     )
 
 
@@ -93,14 +93,14 @@ def with_other_versions(snapshot: ClusterSnapshot) -> GtidSet:
 def own_of_stopped_source(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return a source's lowest and highest own GTID that a stopped replica has logged as well."""
     source, replica = servers[edge.source], servers[edge.replica]
-    if not _is_stopped(edge.channel) or source.server_uuid is None:
+    if not is_stopped(edge.channel) or source.server_uuid is None:
         return GtidSet()
     both = (source.logged & replica.logged).from_uuid(source.server_uuid)
     ends = list(ends_of(both))
     return GtidSet.union_of((*ends[:1], *ends[-1:]))
 
 
-def _is_stopped(channel: ChannelSnapshot) -> bool:
+def is_stopped(channel: ChannelSnapshot) -> bool:
     """Return whether START REPLICA resumes a channel. It does not clear an applier's error."""
     if channel.receiver is ThreadState.STOPPED:
         return True
@@ -114,7 +114,7 @@ def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet
     return GtidSet.union_of(
         end
         for end in ends_of(own_of_stopped_source(edge, servers=servers))
-        if _are_two(_record(source, end), _record(replica, end))
+        if shows_two_commits(commit_on(source, end), commit_on(replica, end))
     )
 
 
@@ -134,12 +134,12 @@ def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) 
     """
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
-    newest, started_at = _record(source, _newest(waiting)), source.started_at
+    newest, started_at = commit_on(source, _newest(waiting)), source.started_at
     if not applied or newest is None or started_at is None:
         return GtidSet()
     if newest.committed_at < started_at - START_SLACK:
         return GtidSet()
-    last = _record(source, _newest(applied))
+    last = commit_on(source, _newest(applied))
     if last is not None and last.committed_at > started_at + START_SLACK:
         return GtidSet()
     if not source.gtid_purged and len(source.binary_logs or ()) == 1:
@@ -172,11 +172,12 @@ def _may_precede_start(channel: ChannelSnapshot, source: ServerSnapshot) -> bool
     return lag + START_SLACK.total_seconds() >= uptime
 
 
-def _record(server: ServerSnapshot, gtid: GtidSet) -> CommitRecord | None:
+def commit_on(server: ServerSnapshot, gtid: GtidSet) -> CommitRecord | None:
+    """Return what the log of a server shows of one GTID; None if it was not read."""
     return None if server.history_evidence is None else server.history_evidence.commit_of(gtid)
 
 
-def _are_two(ours: CommitRecord | None, theirs: CommitRecord | None) -> bool:
+def shows_two_commits(ours: CommitRecord | None, theirs: CommitRecord | None) -> bool:
     """Return whether two records show two different commits."""
     if ours is None or theirs is None:
         return False

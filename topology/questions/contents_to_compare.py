@@ -18,7 +18,8 @@ second content only in a few situations, and a reading shows these:
    although its source has them in its log (topology/facts/not_received.py): another transaction may
    have them. GTIDs that two replicas have and their source has not (topology/facts/siblings.py).
    GTIDs of a replica under which one of its sources has another commit
-   (topology/facts/other_versions.py).
+   (topology/facts/other_versions.py). GTIDs that a replica with a stopped applier committed itself
+   (topology/facts/committed_by_hand.py).
 4. Groups (`bootstraps_due`): the first transactions after a bootstrap.
 5. Known differences (known_differences.py), in every audit: they remain until a comparison shows
    that both servers agree. Purging the logs repairs nothing. If a comparison is no longer possible,
@@ -44,6 +45,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding
+from topology.facts.committed_by_hand import every_by_hand
 from topology.facts.gtid_waits import waits_for_gtid
 from topology.facts.memberships import uuid_of_group
 from topology.facts.not_received import not_received
@@ -189,7 +191,7 @@ def suspects_now(snapshot: ClusterSnapshot, chosen: bool | None) -> GtidSet:
     """Return the GTIDs that this reading makes suspect; `chosen` as in looked_back."""
     if chosen is False:
         return GtidSet()
-    parts = (not_received(snapshot), with_other_versions(snapshot))
+    parts = (not_received(snapshot), with_other_versions(snapshot), every_by_hand(snapshot))
     return GtidSet.union_of((*parts, *held_by_siblings(snapshot).values()))
 
 

@@ -10,6 +10,10 @@ later ones are applied, and the applier is stopped.
   passed, what is after it is not (log_searches.py). Without that answer H2 is `likely`.
 * No worker applied the later ones: after a RESET gtid_purged was set by hand, with a hole. A later
   one in the replica's own binary log was applied. Without one H2 is `likely`.
+* No worker applied the later ones: a session committed them (gtid_next), as when an operator skips
+  a transaction and uses a wrong number. Then there is no gap of workers, and no H2: the next start
+  applies the transaction. The log of the replica has the server_id of who committed the later ones
+  (topology/facts/committed_by_hand.py). If it was not read, H2 is `likely`.
 * Another channel applied the later ones. A replica with several channels is not reported here.
 
 H2 becomes A6 where the applier cannot start. With relay_log_recovery = 1 mysqld deletes the relay
@@ -19,11 +23,13 @@ repository that cannot be read gives the same error: A6 is `likely`. Error 1803 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.catalogue.findings import Finding, Grade
+from topology.catalogue.findings import Finding, Grade, Strategy
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.committed_by_hand import applied_above, only_by_hand_above
 from topology.readings.snapshot import ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
 
@@ -33,7 +39,8 @@ _SEVERAL: Final = 2
 def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield H2: a gap below applied transactions, of an applier that is stopped."""
     for edge in facts.edges:
-        gap, channel = edge.queued_below, edge.channel
+        by_hand = only_by_hand_above(edge.edge, edge.queued_below, servers=facts.last)
+        gap, channel = edge.queued_below - by_hand, edge.channel
         replica = facts.fully_read[edge.replica].last
         workers = replica.setting("replica_parallel_workers")
         if not gap or channel.applier is not ThreadState.STOPPED:
@@ -42,8 +49,9 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         is_ahead = gap <= edge.ahead
         below_logged = gap & (replica.gtid_executed - replica.gtid_purged).filled()
-        is_proved = is_ahead and below_logged == gap and workers is not None
-        yield on_edge(
+        below_applied = gap & applied_above(edge.edge, servers=facts.last).filled()
+        is_proved = is_ahead and below_applied == gap and workers is not None
+        found = on_edge(
             facts,
             edge,
             "H2",
@@ -53,16 +61,25 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("received, missing below the highest applied", gap, replica),
                 evidence("of these, after the applier's position", gap & edge.ahead, replica),
                 evidence("of these, below one in its own binary log", below_logged, replica),
+                evidence("of these, below one that an applier logged", below_applied, replica),
                 evidence("applier", channel.applier.value, replica),
                 evidence("replica_parallel_workers", workers or "unknown", replica),
             ),
-            explanation=f"The applier of {edge.replica} stopped within a gap: its workers had"
-            f" applied later transactions before {many(gap)} that it has received. It fills the gap"
-            " when it starts. Until then CHANGE REPLICATION SOURCE is refused with error 1802, and"
-            " RESET REPLICA loses the list of what is missing."
+            explanation=(_GAP if is_proved else _MAYBE_A_GAP).format(
+                replica=edge.replica, gap=many(gap)
+            )
             + ("" if is_ahead else _OR_PASSED.format(source=edge.source))
-            + ("" if below_logged == gap else _OR_DECLARED.format(replica=edge.replica)),
+            + ("" if below_logged == gap else _OR_DECLARED.format(replica=edge.replica))
+            + ("" if below_applied >= below_logged else _OR_BY_HAND.format(replica=edge.replica)),
         )
+        if found.grade is not Grade.PROVED:
+            found = replace(found, strategies=_careful(found.strategies))
+        yield found
+
+
+def _careful(strategies: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
+    """Return the strategies of a gap that workers may not have left: a start is a decision then."""
+    return tuple(replace(each, automatic=False, risk=_NOT_PROVED) for each in strategies)
 
 
 def gap_not_recovered(facts: ClusterFacts) -> Iterator[Finding]:
@@ -121,6 +138,29 @@ _OR_PASSED: Final = (
     " or forgotten in a RESET, the gap stays: audit again after the start (H8)."
 )
 
+_GAP: Final = (
+    "The applier of {replica} stopped within a gap: its workers had applied later transactions"
+    " before {gap} that it has received. It fills the gap when it starts. Until then CHANGE"
+    " REPLICATION SOURCE is refused with error 1802, and RESET REPLICA loses the list of what is"
+    " missing."
+)
+_MAYBE_A_GAP: Final = (
+    "The applier of {replica} is stopped and has not applied {gap} that it has received, below"
+    " later ones that {replica} has executed. If its workers left this gap, it fills it when it"
+    " starts. Until then CHANGE REPLICATION SOURCE is refused with error 1802, and RESET REPLICA"
+    " loses the list of what is missing."
+)
+_NOT_PROVED: Final = (
+    "if workers did not leave this gap, what waits may not match the rows, and may be applied a"
+    " second time"
+)
+_OR_BY_HAND: Final = (
+    " Its binary log was not read far enough to show who committed the later ones. If it was a"
+    " session (an empty transaction under a wrong GTID), the workers left no gap, and CHANGE is not"
+    " refused. {replica} then never gets what its source has under these GTIDs (E4). In the output"
+    " of mysqlbinlog they have the server_id of {replica} then: compare the rows before the applier"
+    " starts."
+)
 _OR_DECLARED: Final = (
     " The binary log of {replica} has none of the later transactions. If gtid_purged was set by"
     " hand (after a RESET or a restore), the workers left no gap: the rows of these transactions"

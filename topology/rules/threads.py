@@ -19,6 +19,7 @@ from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.definition_causes import drift_behind, errors_of_channel
+from topology.rules.distinct_uuids import distinct_uuids
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.left_empty import emptied_text
 
@@ -132,6 +133,7 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
             is_away = may_connect(channel)
             if is_away and source is not None and has_no_log(facts.last[source]):
                 continue  # passing_on.py: that source refuses it
+            uuids, repaired = distinct_uuids(facts, source, replica, channel)
             yield finding(
                 facts,
                 "A4",
@@ -144,11 +146,12 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("receiver errno", channel.receiver_errno, replica),
                     evidence(RECEIVER_ERROR, channel.receiver_error, replica),
                     evidence("receiver", channel.receiver.value, replica),
+                    *uuids,
                     *_address(channel, replica),
                 ),
                 explanation=f"The receiver of {replica.name} "
                 + ("stopped" if stopped else "cannot connect")
-                + f": error {channel.receiver_errno}, {channel.receiver_error}",
+                + f": error {channel.receiver_errno}, {channel.receiver_error}{repaired}",
             )
 
 

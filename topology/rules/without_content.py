@@ -1,8 +1,12 @@
-"""E4: GTIDs that a server has executed and never logged, so that no log has their content.
+"""E4 where contents were not compared: what a server never logged, and what was made by hand.
 
-Their content cannot be compared, and the sets are equal. So this is E4 without a second version. It
-is a warning, `likely`, until an operator has compared the rows or accepts the plan that declared
-them.
+* GTIDs that a server has executed and never logged. Their content cannot be compared, and the sets
+  are equal. So this is E4 without a second version. It is a warning, `likely`, until an operator
+  has compared the rows or accepts the plan that declared them.
+* GTIDs that a server declared executed while they waited in its relay log (declared_waiting.py).
+* GTIDs of other servers that a session of a replica committed, while the applier was stopped
+  (topology/facts/committed_by_hand.py). The logs show two commits. If their contents were compared
+  as well, rules/content.py reports the result.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +16,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.committed_by_hand import committed_by_hand
 from topology.facts.declared import declared_early, unread_changes
 from topology.facts.declared_later import declared_later
 from topology.facts.declared_waiting import in_relay_log
@@ -116,6 +121,40 @@ def set_while_waiting(facts: ClusterFacts) -> Iterator[Finding]:
         yield replace(made, name=_NAME)
 
 
+def session_made_another(facts: ClusterFacts) -> Iterator[Finding]:
+    """Yield E4: a session of a replica committed GTIDs under which its source has another commit.
+
+    The applier skips them, and the replica never gets what the source has under them.
+    """
+    contents = facts.snapshot.contents
+    compared = GtidSet.of(each.gtid for each in contents.differences) if contents else GtidSet()
+    for edge in facts.edges:
+        source, replica = facts.last[edge.source], facts.last[edge.replica]
+        found = committed_by_hand(edge.edge, servers=facts.last) - compared
+        found -= GtidSet.union_of(gtids for _, gtids in _accepted(facts, replica, found))
+        if not found:
+            continue
+        yield finding(
+            facts,
+            "E4",
+            source=edge.source,
+            replica=edge.replica,
+            gtid_set=found,
+            grade=Grade.LIKELY,
+            severity=Severity.WARNING,
+            proof=(
+                evidence("logged with its own server_id", found, replica),
+                evidence("logged with another server_id", found, source),
+            ),
+            explanation=f"A session committed {many(found)} on {edge.replica} under GTIDs that have"
+            f" another commit on {edge.source} (gtid_next). Contents were not compared. The applier"
+            f" of {edge.replica} skips these GTIDs, so it never applies what {edge.source} has"
+            " under them. An operator may have skipped a transaction under a wrong GTID. Run the"
+            " audit with --content, and compare the rows.",
+            strategies=(),
+        )
+
+
 def _accepted(
     facts: ClusterFacts, server: ServerSnapshot, gtids: GtidSet
 ) -> list[tuple[str, GtidSet]]:
@@ -215,4 +254,5 @@ RULES: Rules = (
     executed_without_content,  # E4
     set_before_committed,  # E4
     set_while_waiting,  # E4
+    session_made_another,  # E4
 )

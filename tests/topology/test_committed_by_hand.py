@@ -1,0 +1,273 @@
+"""A GTID of the source that a session of a stopped replica committed, and what it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from topology.catalogue.findings import Finding, Grade, Severity
+from topology.facts.accepted import AcceptedRepair
+from topology.facts.cluster_facts import ClusterFacts, gather_facts
+from topology.facts.committed_by_hand import (
+    BELOW_MAX,
+    applied_above,
+    around_gaps,
+    committed_by_hand,
+    every_by_hand,
+    explains_other_versions,
+    only_by_hand_above,
+    source_reused,
+)
+from topology.facts.graph import Edge
+from topology.policy import Policy
+from topology.questions.contents_to_compare import suspects_now
+from topology.questions.log_questions import questions_of
+from topology.readings.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    TransactionVersion,
+)
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.rules.crash_gaps import crash_gap
+from topology.rules.without_content import session_made_another
+
+STOPPED, RUNNING = ThreadState.STOPPED, ThreadState.RUNNING
+OF_A, OF_B = a_server("a", A, "").server_id or 0, a_server("b", B, "").server_id or 0
+LATER = timedelta(seconds=30)
+
+
+def own(numbers: str) -> GtidSet:
+    return GtidSet.parse(numbers and f"{A}:{numbers}")
+
+
+def commit(number: int, server_id: int = OF_A, *, later: bool = False) -> CommitRecord:
+    at = NOON + timedelta(seconds=number) + (LATER if later else timedelta())
+    return CommitRecord(own(str(number)), server_id, at, True)
+
+
+def log(*commits: CommitRecord) -> HistoryEvidence:
+    return HistoryEvidence(None, commits)
+
+
+# b has A:1-7:9, has received A:8-10, and its applier is stopped. On a, all are its own.
+ON_A = log(*(commit(number) for number in (6, 7, 8, 9, 10)))
+BY_HAND = log(commit(6), commit(7), commit(9, OF_B, later=True))
+BY_WORKER = log(commit(6), commit(7), commit(9))
+
+
+def servers(
+    on_b: HistoryEvidence | None = BY_HAND,
+    on_a: HistoryEvidence | None = ON_A,
+    *,
+    executed: str = "1-7:9",
+    of_b: dict[str, Any] | None = None,
+    of_a: dict[str, Any] | None = None,
+    **channel: Any,
+) -> tuple[Edge, dict[str, ServerSnapshot]]:
+    facts = {"receiver": STOPPED, "applier": STOPPED, "gtid_retrieved": own("8-10"), **channel}
+    made = a_channel("a", A, **facts)
+    settings = (("replica_parallel_workers", "4"), ("gtid_mode", "ON"))
+    b = a_server(
+        "b",
+        B,
+        own(executed),
+        **{"channels": (made,), "history_evidence": on_b, "settings": settings, **(of_b or {})},
+    )
+    a = a_server("a", A, own("1-10"), **{"history_evidence": on_a, **(of_a or {})})
+    return Edge("a", "b", made), {"a": a, "b": b}
+
+
+def facts_of(
+    edge_and_servers: tuple[Edge, dict[str, ServerSnapshot]], **policy: Any
+) -> ClusterFacts:
+    _, known = edge_and_servers
+    return gather_facts(a_cluster("pair", *known.values()), Policy(**policy))
+
+
+# -- what is looked up -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked"),
+    [
+        ({}, "4-7:9"),
+        ({"executed": "1-30:32", "gtid_retrieved": own("31-33")}, "27-30:32"),
+        ({"executed": "1-3:5:7-9", "gtid_retrieved": own("4-10")}, "1-3:5:7-9"),
+        ({"executed": "1-7"}, "4-7"),
+        ({"executed": "1-9", "gtid_retrieved": own("1-9")}, "6-9"),  # nothing waits
+        ({"executed": ""}, ""),
+        ({"of_b": {"gtid_purged": own("1-7")}}, "9"),
+        ({"of_a": {"gtid_purged": own("1-7")}}, "9"),
+        ({"receiver": RUNNING, "applier": RUNNING}, ""),
+        ({"receiver": RUNNING}, "4-7:9"),
+        ({"receiver": RUNNING, "applier_errno": 1062}, "4-7:9"),
+        ({"of_b": {"server_uuid": A}}, ""),  # its own
+    ],
+)
+def test_both_logs_are_asked_for_what_is_above_a_gap_and_just_below(
+    facts: dict[str, Any], asked: str
+) -> None:
+    edge, known = servers(**facts)
+    if "of_a" not in facts and facts.get("executed", "").startswith("1-30"):
+        known["a"] = replace(known["a"], gtid_executed=own("1-40"))
+    assert around_gaps(edge, servers=known) == own(asked)
+    assert BELOW_MAX == 4
+
+
+def test_the_questions_go_to_both_servers() -> None:
+    questions = questions_of(facts_of(servers(None, None)))
+    for name in ("a", "b"):
+        assert own("4-7:9") <= GtidSet.union_of(questions[name].commits)
+
+
+# -- what the logs show ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("on_b", "on_a", "by_hand", "applied"),
+    [
+        (BY_HAND, ON_A, "9", ""),
+        (BY_WORKER, ON_A, "", "9"),
+        (None, ON_A, "", ""),
+        (BY_HAND, None, "", ""),
+        (BY_HAND, log(commit(7)), "", ""),  # a has purged it, or it was not read
+        (BY_HAND, log(commit(9, OF_B)), "", ""),  # a received it from b
+        (log(commit(9, 77, later=True)), ON_A, "", "9"),  # of a former history
+    ],
+)
+def test_the_server_id_shows_who_committed_it(
+    on_b: HistoryEvidence | None, on_a: HistoryEvidence | None, by_hand: str, applied: str
+) -> None:
+    edge, known = servers(on_b, on_a)
+    assert committed_by_hand(edge, servers=known) == own(by_hand)
+    assert applied_above(edge, servers=known) == own(applied)
+    assert every_by_hand(a_cluster("pair", *known.values())) == own(by_hand)
+    assert only_by_hand_above(edge, own("8"), servers=known) == own("8" if by_hand else "")
+    known["b"] = replace(known["b"], server_id=None)
+    assert committed_by_hand(edge, servers=known) == applied_above(edge, servers=known) == own("")
+
+
+def test_a_worker_above_what_was_made_by_hand_leaves_a_gap() -> None:
+    edge, known = servers(
+        log(commit(9, OF_B, later=True), commit(11)),
+        log(commit(9), commit(11)),
+        executed="1-7:9:11",
+        gtid_retrieved=own("8-11"),
+    )
+    known["a"] = replace(known["a"], gtid_executed=own("1-11"))
+    assert committed_by_hand(edge, servers=known) == own("9")
+    assert only_by_hand_above(edge, own("8:10"), servers=known) == own("")
+    known["b"] = replace(known["b"], gtid_executed=own("1-7:9"))
+    assert only_by_hand_above(edge, own("8:10"), servers=known) == own("8:10")
+
+
+@pytest.mark.parametrize(
+    ("on_b", "explains", "is_reused"),
+    [
+        (BY_HAND, True, False),
+        (BY_WORKER, False, False),
+        (log(commit(9, OF_B, later=True)), False, False),  # nothing below was read
+        (log(commit(7, later=True), commit(9, OF_B, later=True)), False, True),
+        (log(commit(6), commit(7, OF_B, later=True), commit(9, OF_B, later=True)), True, False),
+        (log(commit(9, later=True)), False, True),
+    ],
+)
+def test_commits_by_hand_explain_all_only_above_a_common_transaction(
+    on_b: HistoryEvidence, *, explains: bool, is_reused: bool
+) -> None:
+    edge, known = servers(on_b)
+    assert explains_other_versions(edge, servers=known) is explains
+    assert source_reused(edge, servers=known) is is_reused
+
+
+def test_the_lowest_common_transaction_counts_as_well() -> None:
+    """own_of_stopped_source reads it: two commits there are a history that was given again."""
+    edge, known = servers(
+        log(commit(1, later=True), *BY_HAND.commits), log(commit(1), *ON_A.commits)
+    )
+    assert not explains_other_versions(edge, servers=known)
+
+
+# -- H2 --------------------------------------------------------------------------------------------
+
+
+def h2(on_b: HistoryEvidence | None, **facts: Any) -> list[Finding]:
+    found = facts_of(servers(on_b, **facts))
+    edges = tuple(replace(each, queued_below=own("8"), ahead=own("8-10")) for each in found.edges)
+    return list(crash_gap(replace(found, edges=edges)))
+
+
+def test_what_a_session_committed_leaves_no_gap_of_workers() -> None:
+    assert h2(BY_HAND) == []
+    [proved] = h2(BY_WORKER)
+    assert proved.grade is Grade.PROVED
+    assert [each.automatic for each in proved.strategies] == [True]
+
+
+def test_h2_is_likely_where_the_log_was_not_read() -> None:
+    for on_b in (None, log(commit(7))):
+        [found] = h2(on_b)
+        assert found.grade is Grade.LIKELY
+        assert "an empty transaction under a wrong GTID" in found.explanation
+        assert "its workers had applied" not in found.explanation
+        [strategy] = found.strategies
+        assert (strategy.name, strategy.automatic) == ("until_after_gaps", False)
+        assert "none" not in strategy.risk
+
+
+# -- E4 --------------------------------------------------------------------------------------------
+
+
+def test_its_content_is_compared() -> None:
+    known = servers()[1]
+    snapshot = a_cluster("pair", *known.values())
+    assert own("9") <= suspects_now(snapshot, None)
+    assert suspects_now(snapshot, chosen=False) == own("")
+
+
+def compared(*numbers: int) -> ContentReading:
+    def version(server: str) -> TransactionVersion:
+        return TransactionVersion(server, "log.1:4", NOON, NOON, "nothing")
+
+    found = tuple(
+        ContentDifference(
+            next(own(str(number)).gtids()),
+            Difference.EMPTY,
+            True,
+            "empty",
+            version("a"),
+            version("b"),
+        )
+        for number in numbers
+    )
+    return ContentReading(NOON, 1, (), found, ())
+
+
+@pytest.mark.parametrize(("contents", "is_found"), [(None, True), ((), True), ((9,), False)])
+def test_e4_reports_it_unless_its_content_was_compared(
+    contents: tuple[int, ...] | None, *, is_found: bool
+) -> None:
+    facts = facts_of(servers())
+    reading = None if contents is None else compared(*contents)
+    facts = replace(facts, snapshot=replace(facts.snapshot, contents=reading))
+    found = list(session_made_another(facts))
+    assert bool(found) is is_found
+    for each in found:
+        assert (each.code, each.grade, each.severity) == ("E4", Grade.LIKELY, Severity.WARNING)
+        assert (each.source, each.replica, each.gtid_set) == ("a", "b", own("9"))
+        assert each.strategies == ()
+        assert [one.read_from for one in each.evidence] == ["b", "a"]
+
+
+def test_what_an_accepted_repair_emptied_is_not_reported() -> None:
+    for uuid, expected in ((B, 0), (C, 1)):
+        repair = AcceptedRepair("plan", NOON, ((uuid, own("9")),))
+        assert len(list(session_made_another(facts_of(servers(), accepted=(repair,))))) == expected
+    assert list(session_made_another(facts_of(servers(BY_WORKER)))) == []

@@ -26,18 +26,16 @@ from repair.scripts.procedure import Procedure, Setting
 from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind
 from repair.sql.script import literal, unless_done
-from topology.readings.version import ServerVersion
 
 LOCK_SECONDS_MAX: Final = 5
 _BYTES_PER_SECOND: Final = 20 << 20  # that an index or a copy reads and writes
-_SUPER_READ_ONLY: Final = ServerVersion(5, 7, 8)
 _SESSION: Final = (
     f"SET SESSION sql_log_bin = 0, SESSION lock_wait_timeout = {LOCK_SECONDS_MAX},"
     " SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES';"
 )
 
 
-def change_definition(action: ChangeDefinition, setting: Setting) -> Procedure:
+def change_definition(action: ChangeDefinition, _setting: Setting) -> Procedure:
     """Return the script that runs one DDL statement on a replica."""
     name, table = action.server, f"{action.schema}.{action.name}"
     seconds = action.data_bytes // _BYTES_PER_SECOND
@@ -52,7 +50,6 @@ def change_definition(action: ChangeDefinition, setting: Setting) -> Procedure:
                 f"{name}: this session would log its DDL under a new GTID; use an account that may"
                 " set sql_log_bin; nothing was changed",
             ),
-            *_is_writable(name, setting.server.version),
             *(_as_seen(action, each) for each in action.parts),
         ),
         statements=tuple(_statements(action)),
@@ -70,15 +67,6 @@ def change_definition(action: ChangeDefinition, setting: Setting) -> Procedure:
             StatementKind.CHANGE_DEFINITION if is_table else StatementKind.CREATE_VIEW,
         ),
     )
-
-
-def _is_writable(name: str, version: ServerVersion) -> Iterator[Guard]:
-    if version >= _SUPER_READ_ONLY:
-        yield Guard(
-            "@@GLOBAL.super_read_only = 0",
-            f"{name}: super_read_only is ON and refuses DDL; set it to OFF, keep read_only ON, and"
-            " run this again; nothing was changed",
-        )
 
 
 def _statements(action: ChangeDefinition) -> Iterator[str]:

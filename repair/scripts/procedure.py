@@ -1,6 +1,6 @@
 """The type of a procedure: an action as a script and as text, before it has a number in a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from repair.model.replication_model import Model, ModelChannel, ModelServer
 from repair.sql.channel_statements import ChannelStatements
 from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind, withheld_from
-from repair.sql.service_calls import ServiceCalls, service_calls
+from repair.sql.service_calls import ServiceCalls, service_calls, untested
 from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ChannelSnapshot, ReadServer
 from topology.readings.vendors import row_of
@@ -72,6 +72,13 @@ class Setting:
         if calls is not None and calls.steers(channel, switches=switches, alone=alone):
             return ChannelStatements.of_service(calls, channel, alone=alone)
         return ChannelStatements.of_server(self.dialect, channel)
+
+    def untested_calls(self, needs: Collection[StatementKind]) -> tuple[str, ...]:
+        """Return the warning that the procedures of the server's service were not tested."""
+        vendor = self.server.vendor
+        if vendor is None or StatementKind.CALL_SERVICE not in needs:
+            return ()
+        return (untested(vendor),)
 
     @property
     def arriving(self) -> GtidSet:

@@ -28,6 +28,11 @@ from repair.scripts.channel_procedures import (
 from repair.scripts.definition_procedures import change_definition
 from repair.scripts.other_servers import checks_before
 from repair.scripts.procedure import Procedure, Setting
+from repair.scripts.read_only_servers import (
+    read_only_privileges,
+    read_only_warnings,
+    writable_guards,
+)
 from repair.scripts.replay_procedures import redo_transactions, undo_rows
 from repair.scripts.row_procedures import make_rows_alike
 from repair.scripts.set_procedures import append_purged, inject_empty, reset_and_purge
@@ -35,7 +40,6 @@ from repair.scripts.steps import ExpectedChannel, ExpectedState, Step
 from repair.sql.channel_queries import unseen_address
 from repair.sql.privileges import StatementKind, privilege_guards, requirements, trial
 from repair.sql.script import address_of, is_server, same_channels
-from repair.sql.service_calls import untested
 from topology.catalogue.findings import Finding
 
 _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
@@ -56,8 +60,8 @@ _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
 def describe(action: Action, setting: Setting) -> Procedure:
     """Return the procedure of an action, with the guards with which every script begins.
 
-    In this order: it is the server of the plan, the account may run every statement, and the
-    channels are those that the plan read.
+    In this order: it is the server of the plan, the account may run every statement, the server
+    accepts writes if there are any, and the channels are those that the plan read.
     """
     procedure = _PROCEDURES[type(action)](action, setting)
     server = setting.server
@@ -65,8 +69,9 @@ def describe(action: Action, setting: Setting) -> Procedure:
     guards = [
         is_server(name, server.server_uuid),
         *privilege_guards(name, needs, version),
+        *writable_guards(action, procedure, setting),
     ]
-    warnings = procedure.warnings
+    warnings = (*read_only_warnings(procedure, setting), *procedure.warnings)
     if StatementKind.READ_CHANNELS in needs:
         channels = setting.channels(name)
         guards.append(same_channels(name, version, channels))
@@ -75,8 +80,7 @@ def describe(action: Action, setting: Setting) -> Procedure:
             for each in channels
             if (text := unseen_address(version, address_of(each)))
         )
-    if StatementKind.CALL_SERVICE in needs and server.vendor is not None:
-        warnings += (untested(server.vendor),)
+    warnings += setting.untested_calls(needs)
     return replace(
         procedure,
         preconditions=(*guards, *procedure.preconditions),
@@ -111,7 +115,10 @@ def make_step(action: Action, setting: Setting, *, after: int, finding: Finding)
         risk=procedure.risk,
         warnings=procedure.warnings,
         session=procedure.session,
-        privileges=tuple(map(str, requirements(procedure.needs, setting.server.version))),
+        privileges=(
+            *map(str, requirements(procedure.needs, setting.server.version)),
+            *read_only_privileges(procedure, setting),
+        ),
         checks=checks,
         before=_states(setting.before, changed),
         after=_states(setting.after, changed),

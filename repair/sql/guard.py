@@ -95,3 +95,9 @@ CLIENT_KEEPS_COMMENTS = Guard(
     "this client removes comments from statements, and each audit would report E4: run it with"
     " --comments; nothing was changed",
 )
+# For a script whose server is not known when it is written; super_read_only exists since 5.7.8.
+ACCEPTS_WRITES = Guard(
+    "TRUE /*!50708 AND NOT @@GLOBAL.super_read_only */",
+    "super_read_only is ON here and refuses what this script writes; set it to OFF, keep read_only"
+    " ON, and run this again; nothing was changed",
+)

@@ -169,7 +169,7 @@ def privilege_guards(
     """
     return tuple(
         Guard(
-            _has_one_of(each.one_of, has_roles=version >= _ROLES),
+            has_privilege(each, version),
             f"{name}: this account needs {each}; grant it, then run this again; nothing was"
             " changed",
         )
@@ -195,6 +195,17 @@ def trial(kinds: Iterable[StatementKind]) -> tuple[str, ...]:
     if StatementKind.SET_TAGGED_GTID_NEXT in wanted:
         lines.insert(0, "SET SESSION gtid_next = 'AUTOMATIC:trial';")
     return tuple(lines)
+
+
+def writes_when_read_only(version: ServerVersion) -> Requirement:
+    """Return what an account needs to write on a server whose read_only is ON."""
+    [requirement] = _admin("CONNECTION_ADMIN")(version)
+    return requirement
+
+
+def has_privilege(requirement: Requirement, version: ServerVersion) -> str:
+    """Return the condition that the account has one of these global privileges."""
+    return _has_one_of(requirement.one_of, has_roles=version >= _ROLES)
 
 
 def _has_one_of(privileges: tuple[str, ...], *, has_roles: bool) -> str:

@@ -18,6 +18,7 @@ from enum import Enum
 from binlog.quoting import quote_string
 from gtid import Gtid
 from repair.sql.guard import (
+    ACCEPTS_WRITES,
     CLIENT_KEEPS_COMMENTS,
     CLIENT_READS_UTF8,
     KEEP_CLIENT_CHARSET,
@@ -100,7 +101,7 @@ def script_lines(
     yield _SESSION
     yield from ROW_SESSION
     checks = (*comment_guards(unlike), *default_engine_guards(unlike))
-    for guard in (CLIENT_READS_UTF8, *checks):
+    for guard in (CLIENT_READS_UTF8, ACCEPTS_WRITES, *checks):
         yield from guard.statements()
     if _joined(unlike):
         yield ""

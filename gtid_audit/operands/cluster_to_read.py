@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gtid import GtidSet
 from topology.adapters.collect import CollectLimits
 from topology.adapters.consumer_source import ConsumerSource
 from topology.policy import Policy
@@ -19,3 +20,5 @@ class ClusterToRead:
     policy: Policy
     query_seconds_max: float = QUERY_SECONDS_MAX  # for one query while contents are compared
     consumers: tuple[ConsumerSource, ...] = ()
+    # GTIDs whose contents are compared in any case: an earlier audit found them to be different.
+    suspects: GtidSet = GtidSet()  # noqa: RUF009 - immutable

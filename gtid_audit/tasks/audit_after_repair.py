@@ -49,6 +49,7 @@ class AuditAfter:
             targets=tuple(targets.values()),
             limits=CollectLimits(),
             policy=replace(policy, accepted=(*policy.accepted, *accepted)),
+            suspects=plan.other_contents,
         )
         content = next((_CONTENT[each] for each in words if each in _CONTENT), None)
         chosen, scope = wanted_by(words)

@@ -13,6 +13,7 @@ from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
+from topology.questions.contents_to_compare import Remembered
 from topology.readings.contents import ContentReading
 from topology.readings.definition_reading import DefinitionReading
 from topology.readings.snapshot import ClusterSnapshot
@@ -78,6 +79,7 @@ def read_and_audit(
         content,
         say=say,
         accepted=policy.accepted,
+        remembered=Remembered(suspects={cluster.name: cluster.suspects}),
         seconds_max=cluster.query_seconds_max,
     ).reading
     compared = None

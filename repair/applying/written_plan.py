@@ -65,6 +65,8 @@ class WrittenPlan:
     # Announced findings that stay in the logs only: their rows were written alike (E4).
     made_alike: frozenset[str]
     warnings: tuple[str, ...]
+    # Of announced E4: no set shows these, so the audit afterwards compares their contents again.
+    other_contents: GtidSet = GtidSet()  # noqa: RUF009 - immutable
 
     @property
     def unreported(self) -> tuple[str, ...]:
@@ -145,6 +147,9 @@ def _plan(document: Mapping[str, Any]) -> WrittenPlan:
             if _flag(each.get("is_only_in_logs", False))
         ),
         warnings=tuple(map(_text, document["warnings"])),
+        other_contents=GtidSet.union_of(
+            GtidSet.parse(_text(each["gtids"])) for each in afterwards if each["code"] == "E4"
+        ),
     )
 
 

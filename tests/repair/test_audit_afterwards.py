@@ -12,6 +12,7 @@ from repair.applying.audit_afterwards import compare_with_plan, made_alike
 from repair.applying.written_plan import WrittenPlan, read_plan
 from repair.content.row_versions import RowsRead, RowVersions
 from repair.render import PLAN, render_files
+from repair.repair_plan import Afterwards
 from tests.repair.script_cases import finding, full_plan, steps
 from topology.catalogue.findings import ClusterAudit, Severity, Unknown, Verdict, verdict_of
 
@@ -113,3 +114,13 @@ def test_what_could_not_be_read_is_not_ok() -> None:
     verdict, text = compare_with_plan(audit(Severity.INFO, is_unread=True), plan())
     assert verdict is Verdict.UNKNOWN
     assert "not read: b, channels" in text
+
+
+def test_an_announced_other_content_is_compared_again() -> None:
+    """No set shows it once the applier has passed it, so an audit alone might report OK."""
+    known = finding().gtid_set
+    later = Afterwards("f-8", "E4", "other", "a → b", "warning", "", is_new=False, gtids=str(known))
+    whole = full_plan(steps())
+    for others, expected in (((later,), known), ((), GtidSet())):
+        made = replace(whole, afterwards=(*whole.afterwards, *others))
+        assert read_plan(render_files(made)[PLAN]).other_contents == expected

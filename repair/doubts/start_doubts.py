@@ -215,7 +215,7 @@ def left_gaps(case: Case, replica: ModelServer, channel: ModelChannel) -> str | 
     executed, and later ones are. The next start fills the gaps.
     """
     waiting = channel.retrieved - replica.executed - channel.passed
-    gaps = waiting & replica.executed.filled()
+    gaps = waiting & (replica.executed - channel.by_hand).filled()
     if channel.running or not gaps:
         return None
     until = f"{dialect_of(replica.version).start_replica} UNTIL SQL_AFTER_MTS_GAPS"

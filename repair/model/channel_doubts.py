@@ -1,12 +1,15 @@
 """Why a channel may deliver something else than the sets say, as far as an audit shows it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from topology.catalogue.findings import ClusterAudit
+from topology.catalogue.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
+from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.graph import Edge, Graph, is_another, is_at_address
 from topology.facts.memberships import group_name_of
 from topology.facts.unseen import address_of
-from topology.readings.snapshot import ReadServer, ServerSnapshot
+from topology.readings.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot
+from topology.rules.distinct_uuids import have_distinct_uuids
+from topology.rules.threads import may_connect
 from topology.rules.without_content import WAITS_DECLARED
 
 
@@ -96,4 +99,26 @@ def _passes_declared(edge: Edge | None, audit: ClusterAudit) -> str:
                 f" audit would show it afterwards. Compare the rows of {edge.replica} with those"
                 f" of {edge.source}"
             )
+    return ""
+
+
+def failing_receiver(
+    channel: ChannelSnapshot, source: str | None, findings: Iterable[Finding]
+) -> str:
+    """Return why a start does not help a receiver that has an error; "" if it may help.
+
+    Only the error text shows these causes; no set or setting does. The error stays until the next
+    start.
+    """
+    text = row_of(channel.receiver_error)
+    name = source or "the source"
+    if text is not None and text.title == ANOTHER_REPLICA:
+        if any(have_distinct_uuids(each) for each in findings):
+            return ""
+        return (
+            f"{name} serves another replica with the same server_uuid, whose receiver would stop:"
+            " give one of the two its own (stop it, remove auto.cnf, start it) and start both"
+        )
+    if text is not None and text.title in REFUSED_ACCOUNT and not may_connect(channel):
+        return f"its receiver cannot connect to {name} (error {channel.receiver_errno}, see A4)"
     return ""

@@ -17,6 +17,11 @@ from repair.model.offered_strategies import offered
 from repair.model.replication_model import ModelChannel, ModelServer
 from repair.model.strategy_case import Case
 from topology.catalogue.error_texts import row_of
+from topology.facts.committed_by_hand import (
+    committed_by_hand,
+    explains_other_versions,
+    source_reused,
+)
 from topology.facts.graph import Edge, build_graph
 from topology.facts.half_received import WHOLE_TRANSACTIONS
 from topology.facts.other_versions import given_again, received_around_start
@@ -30,6 +35,8 @@ class FormerSigns:
     """Evidence that a channel's data belongs to a former history of its source."""
 
     is_given_again: bool = False  # a sign shows that the source lost or reused GTIDs
+    is_loss_shown: bool = False  # it cannot be a session of the replica that set gtid_next
+    by_hand: GtidSet = _NOTHING  # a session of the replica committed it (gtid_next)
     orphaned: GtidSet = _NOTHING  # received, and not on the source
     around_start: GtidSet = _NOTHING  # waits; the source restarted between its commits
     lost_place: str = ""  # why the source does not have the receiver's next position
@@ -53,6 +60,9 @@ def signs_of(
     are_known = edge.source in known and edge.replica in known
     return FormerSigns(
         is_given_again=_may_be_former(edge, known, refusing),
+        is_loss_shown=_has_lost(known.get(edge.source), edge.channel)
+        or (are_known and source_reused(edge, servers=known)),
+        by_hand=committed_by_hand(edge, servers=known) if are_known else _NOTHING,
         orphaned=_orphaned(edge, snapshot, known),
         around_start=received_around_start(edge, servers=known) if are_known else _NOTHING,
         lost_place=_lost_place(edge, snapshot, known),
@@ -75,7 +85,8 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
             f" has the same transactions (mysqlbinlog), choose with {offered(case)}"
         )
     if not channel.may_be_former:
-        return None
+        by_hand = made_by_hand(replica, channel)
+        return None if by_hand is None else f"{by_hand}, then choose with {offered(case)}"
     if orphaned := channel.orphaned - replica.executed:
         return (
             f"the relay log of {replica.name} has {orphaned.shortened()}, which {source.name} does"
@@ -88,9 +99,29 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
         return None
     return (
         f"{source.name} has lost, or reset, transactions that it had sent (a receiver had more"
-        " than it has, or their commits differ), or they were committed by hand on"
-        f" {replica.name}. So {common.shortened()} may be other transactions there, and what"
+        f" than it has, or their commits differ){or_by_hand(replica, channel)}. So"
+        f" {common.shortened()} may be other transactions there, and what"
         f" follows may not fit. Compare the rows, then choose with {offered(case)}"
+    )
+
+
+def or_by_hand(replica: ModelServer, channel: ModelChannel) -> str:
+    """Return the other cause of the same signs, as text; "" where the logs exclude it."""
+    return "" if channel.is_loss_shown else f", or they were committed by hand on {replica.name}"
+
+
+def made_by_hand(replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return what a session of a replica committed under GTIDs of other servers; None if nothing.
+
+    Its channel's source has lost nothing then, and has another transaction under these GTIDs.
+    """
+    if not channel.by_hand:
+        return None
+    return (
+        f"{channel.by_hand.shortened()} was committed by hand on {replica.name} (gtid_next; its"
+        f" binary log shows its own server_id), and {channel.source} has another commit there. The"
+        f" applier skips it: if that GTID was a mistake, its rows are missing on {replica.name}"
+        " (E4), and what follows may not fit. Compare the rows"
     )
 
 
@@ -176,6 +207,8 @@ def _has_others(edge: Edge, known: Mapping[str, ReadServer]) -> bool:
     """Return whether a source has other transactions under GTIDs that its replica executed."""
     if edge.source not in known:
         return False
+    if explains_other_versions(edge, servers=known):
+        return False  # sessions of the replica committed them
     return bool(given_again(edge, servers=known))
 
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 from uuid import UUID
 
 from gtid import GtidSet
-from repair.model.channel_doubts import doubt_of
+from repair.model.channel_doubts import doubt_of, failing_receiver
 from repair.model.former_history import FormerSigns, refusing_servers, signs_of
 from repair.model.replication_model import Model, ModelChannel, ModelServer, settle
 from repair.model.strategy_case import LogEvidence, WithoutGtid
-from topology.catalogue.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.catalogue.findings import ClusterAudit, Finding, Severity
 from topology.facts.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.facts.cluster_readings import read_twice
@@ -24,7 +23,6 @@ from topology.readings.snapshot import (
     ServerSnapshot,
     ThreadState,
 )
-from topology.rules.threads import may_connect
 
 # The applier does not continue after these until the operator repairs it.
 _STUCK_CODES = frozenset({"A1", "A2", "A3"})
@@ -209,7 +207,8 @@ def _channel(
         auto_position=channel.auto_position,
         running=channel.is_on,
         is_connected=channel.receiver is ThreadState.RUNNING,
-        fails=_fails(channel, source) or (doubt if edge is not None and edge.is_moved else ""),
+        fails=failing_receiver(channel, source, findings)
+        or (doubt if edge is not None and edge.is_moved else ""),
         doubt=doubt,
         retrieved=channel.gtid_retrieved,
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
@@ -218,6 +217,8 @@ def _channel(
         passed_beside=passed_beside,
         dropped=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "C2"),
         may_be_former=former.may_be_former or _is_behind_a_former_place(findings),
+        is_loss_shown=former.is_loss_shown,
+        by_hand=former.by_hand,
         orphaned=former.orphaned,
         around_start=former.around_start,
         lost_place=former.lost_place,
@@ -291,24 +292,6 @@ def _passed(findings: Iterable[Finding]) -> GtidSet:
         for finding in findings
         if finding.code == "H8" or (finding.code == "T1" and finding.severity is Severity.WARNING)
     )
-
-
-def _fails(channel: ChannelSnapshot, source: str | None) -> str:
-    """Return why a start does not help a receiver that has an error; "" if it may help.
-
-    Only the error text shows these causes; no set or setting does. The error stays until the next
-    start.
-    """
-    text = row_of(channel.receiver_error)
-    name = source or "the source"
-    if text is not None and text.title == ANOTHER_REPLICA:
-        return (
-            f"{name} serves another replica with the same server_uuid, whose receiver would stop:"
-            " give one of the two its own (stop it, remove auto.cnf, start it) and start both"
-        )
-    if text is not None and text.title in REFUSED_ACCOUNT and not may_connect(channel):
-        return f"its receiver cannot connect to {name} (error {channel.receiver_errno}, see A4)"
-    return ""
 
 
 def _doubt(edge: Edge | None, replica: ServerSnapshot) -> str:

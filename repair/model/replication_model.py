@@ -42,9 +42,11 @@ class ModelChannel:
     passed_beside: GtidSet = field(default_factory=GtidSet)
     # The receiver drops it: it carries the replica's server_id under another UUID (C2).
     dropped: GtidSet = field(default_factory=GtidSet)
-    # What it received may be from a log that the source no longer has (RESET on the source, a
-    # crash).
+    # What it received may be from a log that the source no longer has (RESET there, a crash).
     may_be_former: bool = False
+    is_loss_shown: bool = False  # and no commit by hand on its server explains these signs
+    # Committed on its server by a session, and otherwise on its source (committed_by_hand.py).
+    by_hand: GtidSet = field(default_factory=GtidSet)
     # Received, and neither executed nor on the source: its relay log may be the last copy.
     orphaned: GtidSet = field(default_factory=GtidSet)
     # Received; the source restarted between their commits, perhaps after a crash.
@@ -55,10 +57,8 @@ class ModelChannel:
     # continues after them. Empty for an event whose expected error differs (A1): a start does not
     # help, even if the GTID is executed (seen on 5.6.24 and 9.7.4).
     stuck_at: GtidSet = field(default_factory=GtidSet)
-    # The condition of the START REPLICA UNTIL that started the applier; "" if none.
-    until: str = ""
-    # The receiver is connected: a source refuses only new connections.
-    is_connected: bool = False
+    until: str = ""  # the condition of the START REPLICA UNTIL that started the applier
+    is_connected: bool = False  # its receiver: a source refuses only new connections
     # Why no start helps its receiver, or a start harms another one; "" if nothing shows that.
     fails: str = ""
     # Why its source no longer has its file position; "" if it has, or if none is requested.

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from repair.content.row_versions import RowVersions, by_table
 from repair.content.transaction_content import RowState, TransactionContent
 from repair.model.actions import Action, MakeRowsAlike, StartChannel
+from repair.model.former_history import made_by_hand, or_by_hand
 from repair.model.replication_model import ModelChannel, ModelServer, below, delivery
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.row_literals import CannotRender
@@ -174,7 +175,8 @@ def _reused(case: Case) -> str | None:
     """Return why what waits for a stopped applier may not be what its source has, or None (A2).
 
     The relay log has transactions of a history that the source lost in a crash, or reset. The
-    source may have reused their GTIDs since, and only the new transactions were read.
+    source may have reused their GTIDs since, and only the new transactions were read. Where the
+    logs show that a session of the replica committed GTIDs of the source, the source lost nothing.
     """
     receiving = case.receiving
     if not case.finding.code.startswith("A") or receiving is None:
@@ -184,9 +186,9 @@ def _reused(case: Case) -> str | None:
         return None
     return (
         f"{channel.source} has lost, or reset, transactions that {replica.name} received, and may"
-        f" have reused their GTIDs. The relay log of {replica.name} has the lost ones, and may be"
-        " their last copy: save it, compare the content of both logs, and decide which"
-        " transactions you want before the applier continues"
+        f" have reused their GTIDs{or_by_hand(replica, channel)}. If they were lost, the relay log"
+        f" of {replica.name} has them, and may be their last copy: save it, compare the content of"
+        " both logs, and decide which transactions you want before the applier continues"
     )
 
 
@@ -196,6 +198,8 @@ def behind_later_ones(case: Case) -> Iterator[str]:
     if not case.finding.code.startswith("A") or receiving is None:
         return
     replica, channel = receiving
+    if (by_hand := made_by_hand(replica, channel)) is not None:
+        yield by_hand
     content = case.content
     if content is not None and _is_there(replica, content):
         yield (
@@ -205,7 +209,7 @@ def behind_later_ones(case: Case) -> Iterator[str]:
             " rows. Compare them first"
         )
     waiting = delivery(case.model, replica, channel) - case.wanted
-    older = waiting & replica.executed.filled()
+    older = waiting & (replica.executed - channel.by_hand).filled()
     if older:
         yield (
             f"{older.shortened()} waits as well, and {replica.name} has executed later"

@@ -116,7 +116,7 @@ def declared(
         *(_content_warnings(case, targets, ", ".join(names)) if names else _nothing_left(case)),
         *problems,
         *behind_later_ones(case),
-        *misfits_when_resumed(case, actions),
+        *misfits_when_resumed(case, actions, leaves_out=True),
         *unfinished(case, [server.name for server, _ in targets]),
     )
     return Proposal((*actions, *resuming_actions(case)), warnings, saved)

@@ -17,6 +17,7 @@ from topology.catalogue.findings import Finding, Severity
 from topology.catalogue.verdict_table import UnknownCode
 from topology.facts.donors import DOUBTFUL_DONORS
 from topology.facts.gtid_waits import owning_channel, waits_for_gtid
+from topology.rules.distinct_uuids import have_distinct_uuids
 
 
 def _attaching(situation: Situation, source: str) -> tuple[str, ...]:
@@ -209,24 +210,6 @@ def _obstacles(situation: Situation, donor: ModelServer) -> tuple[str, str, str]
     )
 
 
-def until_after_gaps(situation: Situation) -> str:
-    """Return how to close the gaps that a crash of a parallel applier left."""
-    words, where = situation.dialect, situation.channel
-    stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
-    until = f"{words.start_replica} UNTIL SQL_AFTER_MTS_GAPS{where}"
-    before = ""
-    if situation.finding.code == "A6":
-        before = (
-            "make sure that all files of its relay log are there (what only a missing one had would"
-            f" be skipped); restart {situation.finding.replica} once with relay_log_recovery = 0"
-            f" and {words.skip_replica_start} in its configuration file; then "
-        )
-    return (
-        f"{before}on {situation.finding.replica} run {in_order(stop, until)}; wait until the"
-        f" applier has stopped by itself; then run {in_order(start)}"
-    )
-
-
 def attach(situation: Situation) -> str:
     """Return how to let a server receive from the candidate of the finding."""
     model, finding = situation.model, situation.finding
@@ -291,8 +274,14 @@ def explain(situation: Situation) -> str:
             continue
         if found.title == RELAY_LOG_UNREADABLE:
             return _received_again(situation)
-        return " ".join((found.meaning, *found.advice))
+        return " ".join((*_if_repaired(situation), found.meaning, *found.advice))
     return otherwise
+
+
+def _if_repaired(situation: Situation) -> tuple[str, ...]:
+    if not have_distinct_uuids(situation.finding):
+        return ()
+    return ("If the copy has its own server_uuid by now, only a start is left. Otherwise:",)
 
 
 def _received_again(situation: Situation) -> str:

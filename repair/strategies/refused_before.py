@@ -1,4 +1,4 @@
-"""A receiver whose source refused it because of its GTIDs, and would now accept it (A4).
+"""A receiver whose source refused it, and would now accept it (A4): its GTIDs, its server_uuid.
 
 How it works
 ------------
@@ -13,6 +13,10 @@ No set distinguishes the last cause from the others. After a start in that case,
 permanently under equal sets. So the start is planned only if the operator selects it. `--again`
 selects it if a strategy that was selected for the earlier plan ended with it
 (gtid_audit/tasks/plan_again.py).
+
+A source also disconnects a receiver when another replica with its server_uuid connects. Once the
+servers that were read have different server_uuids, a selected start is planned as well. A server
+that was not read may still have it, so it is never a default.
 """
 
 from dataclasses import replace
@@ -22,6 +26,7 @@ from repair.model.strategy_case import Case, Outcome, Refusal
 from repair.strategies.starting import start_channel
 from topology.catalogue.error_texts import row_of
 from topology.catalogue.findings import Finding
+from topology.rules.distinct_uuids import have_distinct_uuids
 from topology.rules.threads import RECEIVER_ERROR
 
 _FOR_SETS = frozenset({"E3", "P1"})
@@ -31,7 +36,8 @@ def start_as_selected(case: Case) -> Outcome:
     """Plan to start a channel; with a receiver error (A4), only if the GTID set was the cause."""
     if case.finding.code != "A4":
         return start_channel(case)
-    if not _is_for_sets(case.finding):
+    was_disconnected = have_distinct_uuids(case.finding)
+    if not (was_disconnected or _is_for_sets(case.finding)):
         return Refusal(
             "its source did not refuse it for its GTIDs: a start does not help until you have"
             " repaired the cause in its error text"
@@ -41,7 +47,11 @@ def start_as_selected(case: Case) -> Outcome:
         return outcome
     source, replica = case.finding.source, case.finding.replica
     warning = (
-        f"{source} refused {replica} for its GTIDs, and would accept them now. If {source} has"
+        f"{source} disconnected {replica} for another replica with its server_uuid. The servers"
+        " that were read have different ones now. If a server that was not read has it, the two"
+        " disconnect each other again"
+        if was_disconnected
+        else f"{source} refused {replica} for its GTIDs, and would accept them now. If {source} has"
         " reused them for other transactions since, rows differ and no set shows it: audit with"
         " --content first"
     )
@@ -53,9 +63,16 @@ def fits_by_now(finding: Finding, model: Model) -> str:
     source = model.servers.get(finding.source or "")
     replica = model.servers.get(finding.replica or "")
     channel = replica.channel(finding.channel or "") if replica is not None else None
-    if finding.code != "A4" or not _is_for_sets(finding) or source is None or channel is None:
+    if finding.code != "A4" or source is None or channel is None:
         return ""
     assert replica is not None, "it has the channel"
+    if have_distinct_uuids(finding) and not refused(source, replica, channel):
+        return (
+            "start_channel: the servers that were read have different server_uuids now; if the copy"
+            " is one of them, select it with --strategy A4=start_channel"
+        )
+    if not _is_for_sets(finding):
+        return ""
     if refused(source, replica, channel):
         return ""
     return (

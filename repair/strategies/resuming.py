@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.doubts.doubted_content import delivered_empty
+from repair.doubts.left_out_rows import without_left_out
 from repair.doubts.start_doubts import doubts_of_history
 from repair.model.actions import Action, AutoPositionOn, StartChannel, simulate
 from repair.model.remaining_action import remaining_part
@@ -87,10 +88,13 @@ def fetches_again(case: Case) -> Refusal | None:
     )
 
 
-def misfits_when_resumed(case: Case, actions: Sequence[Action]) -> Iterator[str]:
+def misfits_when_resumed(
+    case: Case, actions: Sequence[Action], *, leaves_out: bool = False
+) -> Iterator[str]:
     """Yield why rows may not match what waits, if a selected strategy ends with a start.
 
-    After a row conflict (A2) the order of the source's log does not prove that rows match.
+    After a row conflict (A2) the order of the source's log does not prove that rows match. With
+    `leaves_out` the actions execute the finding's transactions without their content.
     """
     resumed, after = resuming_actions(case) if case.is_chosen else (), case.model
     for action in actions:
@@ -99,7 +103,8 @@ def misfits_when_resumed(case: Case, actions: Sequence[Action]) -> Iterator[str]
     waiting = case.waiting
     if case.finding.code.startswith("A"):
         waiting = {place: replace(each, is_in_order=False) for place, each in waiting.items()}
-    then = replace(case, model=after, waiting=waiting)
+    arrivals = without_left_out(case, after) if leaves_out else case.arrivals
+    then = replace(case, model=after, waiting=waiting, arrivals=arrivals)
     for step in resumed:
         if (unknown := unknown_source(then, step)) is not None:
             yield (

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from repair.model.strategy_case import Case, Outcome
 from repair.strategies import manual_instructions as manual
+from repair.strategies.closing_gaps import until_after_gaps
 from repair.strategies.configuring import configure, raise_retention
 from repair.strategies.data_repair import data_repair
 from repair.strategies.definition_repair import repair_definition
@@ -66,7 +67,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "data_repair": _planned(data_repair),
     "wait": _noted("nothing to run: audit again in a few minutes"),
     "read_again": _noted("nothing to run: audit again"),
-    "until_after_gaps": _by_hand(manual.until_after_gaps),
+    "until_after_gaps": _by_hand(until_after_gaps),
     "donor_refetch": _by_hand(manual.donor_refetch),
     "reclone": _by_hand(manual.reclone),
     "raise_retention": _by_hand(raise_retention),

@@ -288,6 +288,7 @@ TARGETS: Sequence[Target] = (
                 "topology/facts/declared.py",
             ),
             *(
+                "topology/facts/committed_by_hand.py",
                 "topology/facts/other_versions.py",
                 "topology/facts/unread_relay_log.py",
                 "topology/facts/log_order.py",
@@ -341,6 +342,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_unknown_origins.py", "tests/topology/test_source_ghosts.py"),
             *("tests/topology/test_crash_gaps.py", "tests/topology/test_purged_holes.py"),
             "tests/topology/test_donors.py",
+            *("tests/topology/test_committed_by_hand.py", "tests/topology/test_distinct_uuids.py"),
         ),
         slow=_HISTORIES,
     ),
@@ -461,6 +463,8 @@ TARGETS: Sequence[Target] = (
                 "repair/model/former_places.py",
                 "repair/strategies/manual_instructions.py",
                 "repair/strategies/configuring.py",
+                "repair/strategies/closing_gaps.py",
+                "repair/doubts/left_out_rows.py",
             ),
         ),
         (
@@ -500,6 +504,7 @@ TARGETS: Sequence[Target] = (
             "tests/repair/test_unseen_replicas.py",
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
             *("tests/repair/test_truth_cases.py", "tests/repair/test_start_doubts.py"),
+            "tests/repair/test_left_out_rows.py",
             "tests/repair/test_script_decisions.py",
             "tests/tidy/test_decision_tables.py",
             "tests/simulation/test_transcripts.py",
@@ -510,7 +515,7 @@ TARGETS: Sequence[Target] = (
         "script procedures and guards",
         (
             *("repair/scripts/set_procedures.py", "repair/scripts/channel_procedures.py"),
-            "repair/scripts/lost_own_gtids.py",
+            *("repair/scripts/lost_own_gtids.py", "repair/scripts/read_only_servers.py"),
             *(
                 "repair/scripts/row_procedures.py",
                 "repair/scripts/replay_procedures.py",
@@ -536,7 +541,7 @@ TARGETS: Sequence[Target] = (
             *("tests/tidy/test_decision_tables.py", "tests/repair/test_guard.py"),
             *("tests/repair/test_row_sql.py", "tests/repair/test_unread_sources.py"),
             *("tests/repair/test_service_calls.py", "tests/repair/test_lost_gtids.py"),
-            "tests/repair/test_run_again.py",
+            *("tests/repair/test_run_again.py", "tests/repair/test_read_only_servers.py"),
         ),
     ),
     Target(

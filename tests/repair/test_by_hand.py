@@ -11,8 +11,9 @@ from repair.strategies.configuring import SETTINGS
 from repair.strategies.done_by_hand import by_hand
 from repair.strategies.strategy_registry import PLANNERS
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_finding
 from topology.audit_cluster import audit_cluster
-from topology.catalogue.findings import Evidence, Finding
+from topology.catalogue.findings import Evidence, Finding, Grade
 from topology.catalogue.verdict_table import CATALOGUE
 from topology.facts.donors import DOUBTFUL_DONORS
 from topology.readings.vendors import Vendor
@@ -250,6 +251,29 @@ def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
         text = by_hand("explain", stopped, unread)
         assert "before you delete the relay log" in text
         assert "`" not in text
+
+
+def test_a_gap_is_not_closed_before_its_rows_are_compared_where_a7_refuses_the_start() -> None:
+    """One answer: H2 does not recommend what A7 refuses."""
+    made = replace(channel("a", runs=False), retrieved=gtids("a:4-6"))
+    gap = replace(a_finding("H2", "a:4"), grade=Grade.PROVED)
+    for facts, grade, words in (
+        ({}, Grade.PROVED, "on b run `STOP REPLICA`"),
+        ({"may_be_former": True}, Grade.PROVED, "do NOT start b yet: what waits may not match"),
+        ({"by_hand": gtids("a:5")}, Grade.PROVED, "do NOT start b yet: what waits may not match"),
+        ({"around_start": gtids("a:4")}, Grade.PROVED, "do NOT start b yet: what waits"),
+        ({}, Grade.LIKELY, "do NOT start b yet: it is not proved that its workers left the gap."),
+    ):
+        servers = model(server("a", "a:1-6"), server("b", "a:1-3 a:5", replace(made, **facts)))
+        text = by_hand("until_after_gaps", replace(gap, grade=grade), servers)
+        assert text.startswith(words)
+        assert "`START REPLICA UNTIL SQL_AFTER_MTS_GAPS`" in text
+    alone = model(server("a", "a:1-6"))
+    assert by_hand("until_after_gaps", gap, alone).startswith("on b run `STOP REPLICA`")
+    both = replace(gap, grade=Grade.LIKELY)
+    doubted = model(server("b", "a:1-3", replace(made, may_be_former=True)))
+    text = by_hand("until_after_gaps", both, doubted)
+    assert "(see A7) and it is not proved" in text
 
 
 # Every instruction that a finding can lead to, and the test on real servers that does it literally.

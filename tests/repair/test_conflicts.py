@@ -206,12 +206,26 @@ def test_a_relay_log_of_transactions_that_the_source_lost_is_not_applied(strateg
         outcome = strategy(a_case(servers, STUCK, content=content(*EXPECTED)))
         if is_reused:
             assert "a has lost, or reset, transactions that b received" in reason(outcome)
+            assert "or they were committed by hand on b. If they were lost" in reason(outcome)
+            shown = replace(made, is_loss_shown=True)
+            servers = PAIR.replace(server("b", "a:1-2", shown))
+            why = reason(strategy(a_case(servers, STUCK, content=content(*EXPECTED))))
+            assert "by hand" not in why
         else:
             assert proposed(outcome).actions
     # Of a hole nothing waits in the relay log.
     made = replace(channel("a"), may_be_former=True)
     servers = model(server("a", "a:1-3"), server("b", "a:1-2", made))
     assert proposed(inject_empty(a_case(servers, a_finding("H1", "a:3")))).actions
+
+
+@pytest.mark.parametrize("strategy", [resolve_conflict, inject_empty])
+def test_what_a_session_committed_above_is_a_warning_of_a_selected_strategy(strategy: Any) -> None:
+    made = replace(channel("a", stuck=True), by_hand=gtids("a:5"))
+    servers = model(server("a", "a:1-5"), server("b", "a:1-2 a:5", made))
+    found = proposed(strategy(a_case(servers, STUCK, content=content(*EXPECTED))))
+    assert any(":5 was committed by hand on b" in each for each in found.warnings)
+    assert not any("a parallel applier left a gap" in each for each in found.warnings)
 
 
 def test_what_waits_behind_later_transactions_is_named() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from repair.model.initial_model import start_model
+from repair.model.replication_model import ModelServer
 from repair.model.strategy_case import LogEvidence
 from repair.strategies.starting import start_channel
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from topology.audit_cluster import audit_cluster
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence
 
 
 @pytest.mark.parametrize(
@@ -53,6 +56,61 @@ def test_a_channel_is_not_started_where_gtids_may_have_been_given_again() -> Non
     nothing = server("b", "b:1", former).with_channel("", may_be_former=True)
     case = replace(a_case(model(server("a", "a:1-9"), nothing), stopped), is_chosen=False)
     assert proposed(start_channel(case)).actions
+
+
+def signs(*, by_hand: str = "", is_lost: bool = False, is_former: bool = False) -> ModelServer:
+    return server("b", "a:1-3 a:5", channel("a", runs=False)).with_channel(
+        "", by_hand=gtids(by_hand), is_loss_shown=is_lost, may_be_former=is_former
+    )
+
+
+def test_the_reason_has_only_the_causes_that_the_logs_leave() -> None:
+    stopped = a_finding("A7", "a:4-9")
+    lost, by_hand = "a has lost, or reset, transactions", "committed by hand on b"
+    for b, words, absent in (
+        (signs(by_hand="a:5"), (":5 was committed by hand on b", "Compare the rows"), (lost,)),
+        (signs(is_former=True), (lost, f"or they were {by_hand}"), ()),
+        (signs(is_former=True, is_lost=True), (lost,), (by_hand,)),
+    ):
+        case = replace(a_case(model(server("a", "a:1-9"), b), stopped), is_chosen=False)
+        why = reason(start_channel(case))
+        assert all(each in why for each in words)
+        assert not any(each in why for each in absent)
+        chosen = proposed(start_channel(replace(case, is_chosen=True)))
+        assert any(words[0] in each for each in chosen.warnings)
+    case = a_case(model(server("a", "a:1-9"), signs()), stopped)
+    assert proposed(start_channel(replace(case, is_chosen=False))).actions
+
+
+def commit(number: int, server_id: int, at: int = 0) -> CommitRecord:
+    moment = datetime(2026, 1, 1, 11, tzinfo=UTC) + timedelta(seconds=at)
+    return CommitRecord(gtids(f"a:{number}"), server_id, moment, True)
+
+
+@pytest.mark.parametrize(
+    ("on_b", "by_hand", "is_former", "is_lost"),
+    [
+        ((commit(3, 1), commit(5, 1)), "", False, False),
+        ((commit(3, 1), commit(5, 2, 9)), "a:5", False, False),
+        ((commit(5, 2, 9),), "a:5", True, False),  # below it nothing was read
+        ((commit(3, 1), commit(5, 1, 9)), "", True, True),  # a committed it twice
+        ((commit(3, 1, 9), commit(5, 2, 9)), "a:5", True, True),
+    ],
+)
+def test_the_logs_show_whether_a_session_or_the_source_made_two_of_one(
+    on_b: tuple[CommitRecord, ...], by_hand: str, *, is_former: bool, is_lost: bool
+) -> None:
+    made = replace(channel("a", runs=False), retrieved=gtids("a:4-6"))
+    snapshot = snapshot_of(model(server("a", "a:1-9"), server("b", "a:1-3 a:5", made)))
+    logs = {"a": (commit(3, 1), commit(5, 1)), "b": on_b}
+    last = tuple(
+        replace(each, history_evidence=HistoryEvidence(None, logs[each.name]))
+        for each in snapshot.last
+    )
+    snapshot = replace(snapshot, last=last)
+    [found] = start_model(snapshot, audit_cluster(snapshot), LogEvidence())["b"].channels
+    assert found.by_hand == gtids(by_hand)
+    assert (found.may_be_former, found.is_loss_shown) == (is_former, is_lost)
 
 
 def test_one_refused_receiver_makes_all_receivers_of_its_source_doubtful() -> None:

@@ -7,12 +7,14 @@ import pytest
 from repair.model.actions import StartChannel
 from repair.model.offered_strategies import offered
 from repair.model.strategy_case import Refusal
+from repair.strategies.done_by_hand import by_hand
 from repair.strategies.refused_before import fits_by_now, start_as_selected
 from tests.repair.build import channel, model, server
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from tests.snapshots import NOON
 from topology.catalogue.findings import Evidence, Finding
 from topology.catalogue.strategy_table import STRATEGIES
+from topology.rules.distinct_uuids import UUIDS_NOW
 from topology.rules.threads import RECEIVER_ERROR
 
 LOST = (
@@ -46,6 +48,25 @@ def test_another_error_is_not_answered_by_a_start(text: str) -> None:
         start_as_selected(a_case(FITS, refused_by(text)))
     )
     assert fits_by_now(refused_by(text), FITS) == ""
+
+
+COPY = "A replica with the same server_uuid/server_id as this replica has connected"
+
+
+def test_a_receiver_that_a_copy_disconnected_is_started_once_the_server_uuids_differ() -> None:
+    finding = refused_by(COPY)
+    assert "until you have repaired" in reason(start_as_selected(a_case(FITS, finding)))
+    assert fits_by_now(finding, FITS) == ""
+    now = Evidence(UUIDS_NOW, "2, all different", "b", NOON)
+    repaired = replace(finding, evidence=(*finding.evidence, now))
+    done = proposed(start_as_selected(a_case(FITS, repaired)))
+    assert done.actions == (StartChannel("b", ""),)
+    assert "a disconnected b for another replica" in done.warnings[-1]
+    assert "different server_uuids now" in fits_by_now(repaired, FITS)
+    assert fits_by_now(repaired, FITS.replace(server("a", "a:1-2"))) == "", "it is refused still"
+    text = by_hand("explain", repaired, FITS)
+    assert text.startswith("If the copy has its own server_uuid by now, only a start is left.")
+    assert not by_hand("explain", finding, FITS).startswith("If the copy")
 
 
 def test_what_is_refused_still_is_not_offered() -> None:

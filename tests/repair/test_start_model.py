@@ -336,6 +336,20 @@ def test_the_error_of_a_receiver_may_outlast_a_start(
     assert bool(made.fails) == bool(why)
 
 
+def test_a_copy_with_its_own_server_uuid_no_longer_forbids_the_start() -> None:
+    """The audit of the same snapshot shows that all servers that were read differ."""
+    text = "A replica with the same server_uuid/server_id as this replica has connected"
+    stopped: dict[str, Any] = {
+        "receiver": ThreadState.STOPPED,
+        "receiver_errno": 13114,
+        "receiver_error": text,
+    }
+    snapshot = pair(channel=stopped)
+    [made] = start_model(snapshot, audit_cluster(snapshot), LogEvidence())["b"].channels
+    assert made.fails == ""
+    assert channel_of(**stopped).fails
+
+
 @pytest.mark.parametrize(
     ("place", "is_former"),
     [

@@ -198,10 +198,14 @@ def test_the_lowest_common_transaction_counts_as_well() -> None:
 # -- H2 --------------------------------------------------------------------------------------------
 
 
+def with_gap(facts: ClusterFacts, gap: str = "8") -> ClusterFacts:
+    """Return facts in which this much waits below what was applied."""
+    edges = tuple(replace(each, queued_below=own(gap), ahead=own("8-10")) for each in facts.edges)
+    return replace(facts, edges=edges)
+
+
 def h2(on_b: HistoryEvidence | None, **facts: Any) -> list[Finding]:
-    found = facts_of(servers(on_b, **facts))
-    edges = tuple(replace(each, queued_below=own("8"), ahead=own("8-10")) for each in found.edges)
-    return list(crash_gap(replace(found, edges=edges)))
+    return list(crash_gap(with_gap(facts_of(servers(on_b, **facts)))))
 
 
 def test_what_a_session_committed_leaves_no_gap_of_workers() -> None:
@@ -254,7 +258,7 @@ def compared(*numbers: int) -> ContentReading:
 def test_e4_reports_it_unless_its_content_was_compared(
     contents: tuple[int, ...] | None, *, is_found: bool
 ) -> None:
-    facts = facts_of(servers())
+    facts = with_gap(facts_of(servers()))
     reading = None if contents is None else compared(*contents)
     facts = replace(facts, snapshot=replace(facts.snapshot, contents=reading))
     found = list(session_made_another(facts))
@@ -269,5 +273,7 @@ def test_e4_reports_it_unless_its_content_was_compared(
 def test_what_an_accepted_repair_emptied_is_not_reported() -> None:
     for uuid, expected in ((B, 0), (C, 1)):
         repair = AcceptedRepair("plan", NOON, ((uuid, own("9")),))
-        assert len(list(session_made_another(facts_of(servers(), accepted=(repair,))))) == expected
-    assert list(session_made_another(facts_of(servers(BY_WORKER)))) == []
+        found = facts_of(servers(), accepted=(repair,))
+        assert len(list(session_made_another(with_gap(found)))) == expected
+    assert list(session_made_another(with_gap(facts_of(servers(BY_WORKER))))) == []
+    assert list(session_made_another(with_gap(facts_of(servers()), ""))) == [], "nothing waits"

@@ -16,7 +16,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.committed_by_hand import committed_by_hand
+from topology.facts.committed_by_hand import committed_by_hand, only_by_hand_above
 from topology.facts.declared import declared_early, unread_changes
 from topology.facts.declared_later import declared_later
 from topology.facts.declared_waiting import in_relay_log
@@ -132,8 +132,8 @@ def session_made_another(facts: ClusterFacts) -> Iterator[Finding]:
         source, replica = facts.last[edge.source], facts.last[edge.replica]
         found = committed_by_hand(edge.edge, servers=facts.last) - compared
         found -= GtidSet.union_of(gtids for _, gtids in _accepted(facts, replica, found))
-        if not found:
-            continue
+        if not found or not only_by_hand_above(edge.edge, edge.queued_below, servers=facts.last):
+            continue  # nothing that was skipped for it waits below it
         yield finding(
             facts,
             "E4",

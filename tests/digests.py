@@ -14,7 +14,8 @@ from topology.audit_cluster import audit_cluster
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.joining import evaluate_parts
 from topology.facts.siblings import held_by_siblings
-from topology.handshake.matrix import answers_to_set, handshake_matrix
+from topology.handshake.matrix import handshake_matrix
+from topology.handshake.offered_sets import answers_to_set
 from topology.handshake.promotion import promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy

@@ -53,6 +53,8 @@ def show_handshakes(shown: Handshakes) -> None:
     parts += rest_of(len(_sources(shown)), SOURCES_SHOWN_MAX, "sources")
     for server, reason in shown.matrix.unread:
         parts.append(line_of(f"  {server} was not read: {reason}"))
+    for each in shown.matrix.partial:
+        parts.append(line_of(f"  {each.server} was read in part: {each.detail}"))
     answers = shown.matrix.answers
     if shown.promotion is not None:
         answers = shown.matrix.of_source(shown.promotion.candidate)
@@ -88,10 +90,10 @@ def handshake_summary(shown: Handshakes) -> str:
 
 
 def outcome_counts(shown: Handshakes) -> dict[str, int]:
-    """Return the number of answers of each kind, and of servers that were not read."""
+    """Return the number of answers of each kind, and of servers not read, or in part."""
     outcomes = [each.outcome for each in shown.matrix.answers]
     counts = {each.value: outcomes.count(each) for each in Outcome}
-    return counts | {"unread": len(shown.matrix.unread)}
+    return counts | {"unread": len(shown.matrix.unread) + len(shown.matrix.partial)}
 
 
 def _table(shown: Handshakes) -> RenderableType:

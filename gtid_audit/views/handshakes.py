@@ -14,7 +14,8 @@ from topology.catalogue.findings import ClusterAudit, Verdict
 from topology.documents.document_version import versioned
 from topology.documents.records import time_to_text
 from topology.facts.source_answer import SourceAnswer
-from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
+from topology.handshake.matrix import HandshakeMatrix, handshake_matrix
+from topology.handshake.offered_sets import answers_to_set
 from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
@@ -59,7 +60,11 @@ class Handshakes:
                 "contents_compared": [list(each) for each in self.matrix.compared],
                 "promotion": None if self.promotion is None else self._promotion(self.promotion),
                 "unknown": [
-                    {"server": server, "reason": reason} for server, reason in self.matrix.unread
+                    {"server": server, "reason": reason}
+                    for server, reason in (
+                        *self.matrix.unread,
+                        *((each.server, each.detail) for each in self.matrix.partial),
+                    )
                 ],
             }
         )

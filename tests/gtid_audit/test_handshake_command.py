@@ -10,7 +10,7 @@ import pytest
 from gtid_audit import exits
 from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
-from gtid_audit.views.handshake_text import show_handshakes
+from gtid_audit.views.handshake_text import outcome_counts, show_handshakes
 from gtid_audit.views.handshakes import Handshakes, handshakes_of, handshakes_of_consumer
 from tests.consumers import a_consumer, an_unread_consumer
 from tests.snapshots import a_cluster, an_unread
@@ -20,7 +20,7 @@ from tests.topology.test_unlike_contents import compared, with_differences
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
 from topology.policy import Policy
-from topology.readings.snapshot import ServerSnapshot
+from topology.readings.snapshot import ServerSnapshot, UnreadFact, UnreadReason
 
 THREE = (
     one("a", "a:1-5", purged="a:1-4"),
@@ -155,6 +155,22 @@ def test_an_offered_set_shows_one_answer_for_each_server(
     assert text.startswith(" UNKNOWN   shop · 4 servers · offered: 2 GTIDs")
     assert "d was not read: connection: no answer" in text
     assert "1236 purged" in text
+
+
+def test_a_server_that_was_read_in_part_is_shown_with_the_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    unread = UnreadFact("channels", UnreadReason.PRIVILEGE, "Access denied")
+    partial = one("b", "a:1-5", channels=None, unread=(unread,))
+    for promote in (None, "a"):
+        found = shown(one("a", "a:1-5"), partial, promote=promote)
+        assert found.document()["verdict"] == "UNKNOWN"
+        assert found.document()["unknown"] == [{"server": "b", "reason": "channels: Access denied"}]
+        assert outcome_counts(found)["unread"] == 1
+        show_handshakes(found)
+        text = " ".join(capsys.readouterr().out.split())
+        assert "b was read in part: channels: Access denied" in text
+        assert "Not known: the channels of b. Run it again, or audit the servers." in text
 
 
 def test_the_document_has_all_of_it() -> None:

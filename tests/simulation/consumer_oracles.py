@@ -18,7 +18,7 @@ from tests.simulation.reading import gtids
 from tests.simulation.state import Consumer, Gtid, Server
 from topology.catalogue.findings import ClusterAudit, Finding, Grade
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
-from topology.handshake.matrix import answers_to_set
+from topology.handshake.offered_sets import answers_to_set
 from topology.readings.consumers import ConsumerReading
 
 ORACLE = "consumer"

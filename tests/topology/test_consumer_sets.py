@@ -16,7 +16,7 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.source_answer import Outcome
-from topology.handshake.matrix import answers_to_set
+from topology.handshake.offered_sets import answers_to_set
 from topology.policy import Policy
 from topology.questions.log_questions import questions_of
 from topology.readings.consumers import ConsumerReading, OfferedReading

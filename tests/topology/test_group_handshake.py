@@ -14,7 +14,8 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Grade, Severity, Verdict
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.source_answer import FailedCheck, Offer, Outcome, SourceAnswer
-from topology.handshake.matrix import OFFERED, HandshakeMatrix, answers_to_set, handshake_matrix
+from topology.handshake.matrix import HandshakeMatrix, handshake_matrix
+from topology.handshake.offered_sets import OFFERED, answers_to_set
 from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy

@@ -16,12 +16,8 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
 from topology.facts.refusal_texts import more_gtids_text, purged_text
 from topology.facts.source_answer import FailedCheck, Outcome
-from topology.handshake.matrix import (
-    OFFERED,
-    HandshakeMatrix,
-    answers_to_set,
-    handshake_matrix,
-)
+from topology.handshake.matrix import HandshakeMatrix, handshake_matrix
+from topology.handshake.offered_sets import OFFERED, answers_to_set
 from topology.handshake.promotion import promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy

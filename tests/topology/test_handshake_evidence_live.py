@@ -4,6 +4,7 @@ import pytest
 
 from compose import faults_history, faults_logs
 from compose.faults import commit, table_on
+from compose.faults_applier import await_received
 from compose.native.installation import Installation
 from compose.native.shapes import (
     Link,
@@ -21,7 +22,8 @@ from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
 from topology.facts.source_answer import Outcome, SourceAnswer
-from topology.handshake.matrix import answers_to_set
+from topology.handshake.matrix import handshake_matrix
+from topology.handshake.offered_sets import answers_to_set
 from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy
@@ -70,6 +72,39 @@ def test_what_carries_the_server_id_of_a_replica_arrives_after_its_step(chain97:
     promotion, steps = promoted(chain97, "middle")
     assert promotion.verdict is Verdict.OK
     assert not any(step.server == "last" for step in steps)  # it follows the middle one already
+
+
+def test_a_relay_log_that_was_not_read_is_not_deleted(chain97: Topology) -> None:
+    """The source of the middle one is not read: only its relay log has the last transaction."""
+    first, middle, last = chain97.servers.values()
+    account = "audit@'127.0.0.1'"
+    first.execute(
+        f"CREATE USER {account}", f"GRANT REPLICATION CLIENT, REPLICATION SLAVE ON *.* TO {account}"
+    )
+    wait_for(last, str(first.value("@@GLOBAL.gtid_executed")))
+    middle.execute("STOP REPLICA SQL_THREAD")
+    received = commit(first, "CREATE DATABASE last_copy")
+    await_received(middle, received)
+    policy = Policy(external_sources=frozenset({f"127.0.0.1:{first.port}"}))
+    middle.execute(
+        "SET SESSION sql_log_bin = OFF", f"REVOKE REPLICATION CLIENT ON *.* FROM {account}"
+    )
+    for user, verdict, said in (
+        ("root", Verdict.CRITICAL, f"It has received {received} and not applied it."),
+        ("audit", Verdict.UNKNOWN, "Not known: the channels"),
+    ):
+        targets = [
+            ServerTarget(name=name, host=server.host, port=server.port, user=user)
+            for name, server in (("last", last), ("middle", middle))
+        ]
+        snapshot = collect_cluster("shop", targets, pairs=True)
+        audit = audit_cluster(snapshot, policy)
+        promotion = promotion_of(handshake_matrix(snapshot, audit, policy), "last")
+        steps = promotion_steps(promotion, snapshot)
+        assert promotion.verdict is verdict
+        [step] = [each for each in steps if each.server == "middle"]
+        assert step.what.startswith(said)
+        assert not any("CHANGE" in text for each in steps for text in each.statements)
 
 
 @pytest.mark.slow

@@ -25,7 +25,8 @@ from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
-from topology.handshake.matrix import HandshakeMatrix, answers_to_set, handshake_matrix
+from topology.handshake.matrix import HandshakeMatrix, handshake_matrix
+from topology.handshake.offered_sets import answers_to_set
 from topology.handshake.promotion import promotion_of
 from topology.handshake.promotion_steps import promotion_steps
 from topology.policy import Policy

@@ -20,7 +20,7 @@ from topology.catalogue.findings import Grade, Verdict
 from topology.facts.runway import retention_of, undecided_retention
 from topology.facts.source_answer import Outcome
 from topology.facts.unseen import unevaluated_kind
-from topology.handshake.matrix import answers_to_set
+from topology.handshake.offered_sets import answers_to_set
 from topology.policy import Policy
 from topology.readings.snapshot import ThreadState, UnreadFact, UnreadReason
 from topology.readings.vendors import VENDORS, Vendor, vendor_by_settings, vendor_of

@@ -52,7 +52,7 @@ from topology.facts.refusal_texts import (
 from topology.facts.runway import LogDeadline
 from topology.readings.dialect import BINARY_LOG, BINARY_LOG_FILTERS
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import ReadServer
+from topology.readings.snapshot import ReadServer, ServerSnapshot
 from topology.readings.version import ServerVersion, follows, refuse_each_other
 
 _UNKNOWN_VERSION: Final = ServerVersion(0, 0)
@@ -312,7 +312,7 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
             f"{source.name} does not log what it receives (log_replica_updates = OFF): it sends"
             " nothing of what its source commits from now on"
         )
-    doubts.extend(_leaves_out(source))
+    doubts.extend(leaves_out(source))
     here, replica = source.version, offer.server
     if replica is not None and here is not None and replica.version is not None:
         there = replica.version
@@ -324,14 +324,20 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
     return doubts
 
 
-def _leaves_out(source: ReadServer) -> Iterator[str]:
-    """Yield which filters keep changes from what a server sends, or from its own rows."""
-    for option, value in source.settings or ():
+def log_filters_of(server: ServerSnapshot) -> Iterator[tuple[str, str]]:
+    """Yield the options by which a server does not log all of its changes, with their values."""
+    for option, value in server.settings or ():
         if option in BINARY_LOG_FILTERS.values() and value:
-            yield (
-                f"{source.name} does not log all of its changes ({option} = {value}): what it"
-                " leaves out reaches no replica, and no error shows it"
-            )
+            yield option, value
+
+
+def leaves_out(source: ReadServer) -> Iterator[str]:
+    """Yield which filters keep changes from what a server sends, or from its own rows."""
+    for option, value in log_filters_of(source):
+        yield (
+            f"{source.name} does not log all of its changes ({option} = {value}): what it"
+            " leaves out reaches no replica, and no error shows it"
+        )
     for channel in source.channels or ():
         if channel.filters:
             yield (

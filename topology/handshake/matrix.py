@@ -12,18 +12,17 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import ClusterAudit, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.missing_logs import unsent_reason
-from topology.facts.runway import deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import (
     AnsweringSource,
     Offer,
     Outcome,
     SourceAnswer,
+    leaves_out,
 )
 from topology.facts.unseen import address_of, undeclared_channels
 from topology.handshake.group_answers import (
@@ -34,6 +33,8 @@ from topology.handshake.group_answers import (
     group_states,
 )
 from topology.handshake.group_names import doubt_of_names
+from topology.handshake.left_out_above import left_out_above
+from topology.handshake.partial_readings import PartialReading, partial_readings, settled
 from topology.handshake.server_ids import SharedServerId, logged_ids_of, shared_ids
 from topology.handshake.unlike_contents import ContentsOfTwo, UnlikeContents
 from topology.policy import Policy
@@ -41,13 +42,9 @@ from topology.readings.snapshot import ClusterSnapshot, ReadTwice, ServerSnapsho
 from topology.rules.answering_sources import (
     answer_to,
     answering_source,
-    answers_to,
     comparable,
-    may_arrive_from,
     not_comparable,
 )
-
-OFFERED: Final = "the offered set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +65,7 @@ class HandshakeMatrix:
     beyond: tuple[tuple[str, str, GtidSet], ...] = ()
     compared: tuple[tuple[str, str], ...] = ()  # servers whose contents the audit compared
     shared_ids: tuple[SharedServerId, ...] = ()
+    partial: tuple[PartialReading, ...] = ()  # servers with sets, and without another fact
 
     def answer(self, *, replica: str, source: str) -> SourceAnswer:
         """Return one cell. Raises KeyError."""
@@ -94,7 +92,8 @@ class HandshakeMatrix:
     @property
     def verdict(self) -> Verdict:
         """Return the verdict of rule 4."""
-        if self.unread or any(each.outcome is Outcome.UNKNOWN for each in self.answers):
+        is_open = any(each.outcome is Outcome.UNKNOWN for each in self.answers)
+        if self.unread or self.partial or is_open:
             return Verdict.UNKNOWN
         if all(each.attaches for each in self.answers):
             return Verdict.OK
@@ -126,43 +125,18 @@ def handshake_matrix(
         tuple(cluster.beyond(answers)),
         snapshot.contents.pairs if snapshot.contents is not None else (),
         tuple(shared_ids(cluster.facts, answers)),
+        cluster.partial,
     )
 
 
-def answers_to_set(
-    snapshot: ClusterSnapshot,
-    audit: ClusterAudit,
-    policy: Policy,
-    offered: GtidSet,
-    *,
-    later: GtidSet | None = None,
-) -> HandshakeMatrix:
-    """Evaluate what every server would answer to a set: one row.
-
-    `later` is the same consumer's set after the servers were read, if it was read again.
-    """
-    facts = gather_facts(snapshot, policy)
-    offer = Offer(OFFERED, offered, GtidSet(), offered if later is None else later)
-    answers = tuple(
-        _with_deadline(
-            _with_logs(_with_ways(facts, each), facts.last[each.source]), facts.last[each.source]
-        )
-        for each in answers_to(facts, audit.findings, offer, likely_arrives=False)
-    )
-    names = tuple(server.name for server in snapshot.last)
-    return HandshakeMatrix(snapshot.cluster, names, answers, tuple(not_comparable(facts)))
-
-
-def _with_ways(facts: ClusterFacts, answer: SourceAnswer) -> SourceAnswer:
-    """Return an answer with the doubt that what is extra may still arrive."""
-    if answer.outcome is not Outcome.DIVERGED:
+def with_doubts(answer: SourceAnswer, doubts: Iterable[str]) -> SourceAnswer:
+    """Return an answer with more doubts; a refusal, and what is not known, needs none."""
+    if answer.outcome in (Outcome.REFUSED, Outcome.UNKNOWN):
         return answer
-    origin = may_arrive_from(facts, answer.source, answer.gtid_set)
-    doubt = f"they may still arrive on {answer.source} from {origin}"
-    return replace(answer, doubts=(*answer.doubts, doubt)) if origin else answer
+    return replace(answer, doubts=(*answer.doubts, *doubts))
 
 
-def _with_logs(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
+def with_logs(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
     """Return an answer; UNKNOWN if a log of the source is missing and may be needed."""
     if answer.outcome is not Outcome.SERVED or answer.group:
         return answer
@@ -170,21 +144,6 @@ def _with_logs(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
     if not unread:
         return answer
     return SourceAnswer(answer.source, answer.replica, Outcome.UNKNOWN, unread=unread)
-
-
-def _with_deadline(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
-    """Return an answer to a set; if the source serves it, with the time until which it does."""
-    if answer.outcome not in (Outcome.SERVED, Outcome.DIVERGED):
-        return answer
-    deadline = deadline_of(source, answer.fetched)
-    if answer.fetched and (undecided := undecided_retention(source)):
-        doubt = f"until when {source.name} can send it is not known ({undecided})"
-        return replace(answer, doubts=(*answer.doubts, doubt), is_deadline_unread=True)
-    if deadline is None and retention_of(source) is not None:
-        why = source.history_evidence.unread if source.history_evidence is not None else ""
-        doubt = f"until when {source.name} can send it was not read" + (f" ({why})" if why else "")
-        return replace(answer, doubts=(*answer.doubts, doubt), is_deadline_unread=True)
-    return replace(answer, deadline=deadline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +157,8 @@ class _Cluster:
     sources: dict[str, AnsweringSource]  # with what the audit knows to be on its way to them
     groups: GroupAnswers
     contents: UnlikeContents
+    partial: tuple[PartialReading, ...]
+    filters: dict[str, tuple[str, ...]]  # by source: what filters above it may have kept from it
 
     @classmethod
     def of(cls, snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy) -> "_Cluster":
@@ -218,10 +179,19 @@ class _Cluster:
                 snapshot.contents,
                 {name: each.last.gtid_executed for name, each in readings.items()},
             ),
+            partial_readings(facts),
+            {name: tuple(left_out_above(name, facts.graph, facts.last)) for name in readings},
         )
 
     def cell(self, *, replica: str, source: str) -> SourceAnswer:
         """Return what a source, or the group of both, would answer to a server."""
+        found = settled(self._cell(replica=replica, source=source), self.partial, self.facts)
+        if found.through and not found.group:
+            return found  # its primary has them
+        own = leaves_out(self.sources[source].last) if found.group else ()
+        return with_doubts(found, (*own, *self.filters.get(source, ())))
+
+    def _cell(self, *, replica: str, source: str) -> SourceAnswer:
         for name in (replica, source):
             if name not in self.readings:
                 unread = f"the sets of {name}"
@@ -256,7 +226,7 @@ class _Cluster:
         )
         answering = self.sources[source]
         answer = answer_to(self.facts, offer, answering, contents.unlike)
-        answer = _with_logs(answer, answering.last)
+        answer = with_logs(answer, answering.last)
         doubts = [*doubts_of_states(last, answering.last)]
         if names := doubt_of_names(self.facts, replica=replica, source=source):
             doubts.append(names)

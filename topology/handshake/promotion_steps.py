@@ -29,8 +29,9 @@ from topology.handshake.channel_steps import (
 )
 from topology.handshake.group_answers import group_of
 from topology.handshake.group_steps import group_steps, why_not_joining
-from topology.handshake.promotion import Missing, Obstacle, Promotion, PromotionStep
-from topology.handshake.promotion_waits import delays_of, wait_for_gtids, wait_steps
+from topology.handshake.promotion import Promotion, PromotionStep
+from topology.handshake.promotion_waits import delays_of, unread_step, wait_for_gtids, wait_steps
+from topology.handshake.promotion_ways import Missing, Obstacle
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 
@@ -59,6 +60,9 @@ class _Steps:
         yield from self._before_all(candidate)
         if self.promotion.waits:
             yield from wait_steps(self.promotion, self.servers, self.graph)
+            return
+        if self.promotion.partial:
+            yield PromotionStep("", "Run this again: the next steps follow from what was read.")
             return
         if self.promotion.before_bootstrap:
             yield from self._before_bootstrap(candidate)
@@ -101,9 +105,16 @@ class _Steps:
                     else ""
                 ),
             )
+        for each in self.promotion.partial:
+            yield unread_step(each)
+        in_part = {each.server for each in self.promotion.partial}
         for shared in self.promotion.shared_ids:
-            yield server_id_step(self.servers[shared.server], shared)
+            if shared.server not in in_part:  # its step stops its channels
+                yield server_id_step(self.servers[shared.server], shared)
+        shown = {each.what for each in self.promotion.partial}
         for name, what in self.promotion.open:
+            if {*what.split("; ")} <= shown:
+                continue
             again = "Do not point it there." if what.endswith(STAYS) else "Run this again."
             yield PromotionStep(name, f"Not known: {what}. {again}")
 
@@ -122,7 +133,10 @@ class _Steps:
                 )
                 yield PromotionStep(name, text)
             elif missing.donor is None:
-                text = f"{why} No server can send them to it: {repair} before the bootstrap."
+                way = "No server can send them to it:"
+                if missing.is_open:
+                    way = "Whether a server can send them to it is not known. Run this again, or"
+                text = f"{why} {way} {repair} before the bootstrap."
                 yield PromotionStep(name, text)
             else:
                 text = (
@@ -202,10 +216,16 @@ class _Steps:
             text = f"It gets {what} only with another server_id: give it that first."
             return PromotionStep(candidate.name, text)
         if missing.donor is None:
+            way = (
+                f"Whether {' or '.join(missing.holders)} can send it {what} is not known. Run this"
+                " again. If it stays so,"
+                if missing.is_open
+                else f"No server can send it {what}:"
+            )
             return PromotionStep(
                 candidate.name,
-                f"No server can send it {what}: plan the repair (repair plan) before the failover,"
-                f" or these transactions are lost.{self._reuse_of(missing)}",
+                f"{way} plan the repair (repair plan) before the failover, or these transactions"
+                f" are lost.{self._reuse_of(missing)}",
             )
         receiver = self.servers[missing.receiver]
         is_detached = self._is_detached(receiver.name)
@@ -256,7 +276,13 @@ class _Steps:
             yield from self._clear_in_group(obstacle)
             return
         server, gone = self.servers[answer.replica], answer.gtid_set
-        if answer.refusal is FailedCheck.PURGED and obstacle.donor is None:
+        if obstacle.is_open:
+            yield PromotionStep(
+                server.name,
+                f"{candidate.name} has purged {gone.shortened()}, and whether another server can"
+                " send it is not known: run this again.",
+            )
+        elif answer.refusal is FailedCheck.PURGED and obstacle.donor is None:
             yield PromotionStep(
                 server.name,
                 f"{candidate.name} has purged {gone.shortened()}, and no server can send it without"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from binlog.quoting import quote_string
 from gtid import GtidSet
 from topology.facts.graph import Graph
+from topology.handshake.partial_readings import PartialReading
 from topology.handshake.promotion import Promotion, PromotionStep
 from topology.readings.dialect import dialect_of
 from topology.readings.snapshot import ServerSnapshot
@@ -37,6 +38,21 @@ def wait_steps(
         text = what.format(gtids=left.shortened()) + delays_of([server])
         yield PromotionStep(name, text, wait_for_gtids(server, left))
     yield PromotionStep("", "Run this again: the next steps follow from what was applied.")
+
+
+def unread_step(reading: PartialReading) -> PromotionStep:
+    """Return what to do about facts that were not read: no statement, because none is safe."""
+    why = ""
+    if "channels" in reading.facts:
+        why = (
+            " It may have received transactions that it has not applied. A change of its source"
+            " would delete its relay log, which may be the last copy."
+        )
+    return PromotionStep(
+        reading.server,
+        f"Not known: {reading.what}.{why} Change no channel and no group before they are read"
+        " (gtid-audit explain U1).",
+    )
 
 
 _RECEIVED = (

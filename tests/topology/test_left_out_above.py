@@ -120,6 +120,8 @@ def test_a_member_of_a_group_may_not_have_what_another_one_does_not_log() -> Non
             promotion, _ = of_servers(candidate, first, TWO[1])
             assert any("does not log all" in each for each in promotion.doubts) is said
             assert promotion.verdict is (Verdict.WARNING if said else Verdict.OK)
+        # A server that receives nothing from the group has all that it wrote.
+        assert of_servers("d", first, TWO[1], server("d", "g:1-9"))[0].doubts == ()
 
 
 def test_a_refused_connection_has_no_remark_about_filters() -> None:

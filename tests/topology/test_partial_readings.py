@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.snapshots import A, a_channel, a_cluster
+from tests.snapshots import A, a_channel, a_cluster, an_unread
 from tests.topology.test_group_handshake import TWO, left, member, server
 from tests.topology.test_handshake import matrix, one, sets
 from tests.topology.test_promotion_order import of, of_servers, written
+from tests.topology.test_unlike_contents import with_differences
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
 from topology.facts.source_answer import FailedCheck, Outcome
@@ -169,6 +170,9 @@ def test_a_relay_log_may_have_what_the_source_has_purged() -> None:
     assert answer.refusal is FailedCheck.PURGED
     answer = matrix(source, without_channels(behind)).answer(replica="b", source="a")
     assert (answer.outcome, answer.unread) == (Outcome.UNKNOWN, "the channels of b")
+    no_end = without(behind, "log_end", log_end=None)
+    answer = matrix(source, no_end).answer(replica="b", source="a")
+    assert answer.refusal is FailedCheck.PURGED
     # What only the source's own channels could have brought is not purged less.
     answer = matrix(without_channels(source), behind).answer(replica="b", source="a")
     assert answer.refusal is FailedCheck.PURGED
@@ -192,6 +196,23 @@ def test_what_is_extra_may_arrive_from_above_a_server_with_unread_channels() -> 
     closed = without(above, "log_end", log_end=None)
     answer = matrix(closed, *servers).answer(replica="c", source="b")
     assert answer.outcome is Outcome.DIVERGED
+
+
+def test_two_contents_stay_hidden_whatever_arrives() -> None:
+    for end in ("a", "b"):
+        servers = [one(name, "a:1-5") for name in "ab"]
+        servers = [without_channels(each) if each.name == end else each for each in servers]
+        snapshot = a_cluster("cluster", *servers)
+        audit = with_differences(snapshot, "a:5", ("a", "b"))
+        answer = handshake_matrix(snapshot, audit, Policy()).answer(replica="b", source="a")
+        assert (answer.outcome, answer.unlike) == (Outcome.DIVERGED, sets("a:5"))
+
+
+def test_another_reason_for_an_open_answer_stays() -> None:
+    found = matrix(an_unread("a"), without_channels(one("b", "a:1")))
+    assert found.answer(replica="b", source="a").unread == "the sets of a"
+    assert [name for name, _ in found.unread] == ["a"]
+    assert [each.server for each in found.partial] == ["b"]
 
 
 # -- candidates, and who could send what is missing ---------------------------------------------
@@ -305,6 +326,8 @@ def test_what_a_group_refuses_may_arrive_by_a_channel_that_was_not_read() -> Non
     answer = matrix(without_channels(TWO[0]), TWO[1], outsider).answer(replica="c", source="b")
     assert (answer.outcome, answer.unread) == (Outcome.UNKNOWN, "the channels of a")
     assert answer.group
+    found = matrix(without_channels(TWO[0]), TWO[1], outsider)
+    assert found.answer(replica="b", source="c").outcome is Outcome.UNKNOWN
 
 
 def test_no_group_is_bootstrapped_while_a_fact_is_unread() -> None:

@@ -128,7 +128,7 @@ def _deciding(
     """Yield the servers whose unread facts leave an answer open (rules 1 and 2)."""
     ends = {answer.source, answer.replica}
     above = {answer.source} if not answer.group else ends
-    for name in tuple(above & facts.last.keys()):
+    for name in tuple(above):
         above |= facts.graph.upstream_of(name, stopped_too=True)
     for each in partial:
         arrivals = _OF_ARRIVALS & {*each.facts}

@@ -31,6 +31,18 @@ PAGES = (
     *("handshake", "json", "locks", "on-call", "repair", "repair-definitions", "repair-fetch"),
     *("repair-records", "repair-reset", "repair-rows", "repair-unseen"),
     *("same-gtid-different-content", "spark-local"),
+    *(
+        "handshake",
+        "promotion",
+        "json",
+        "locks",
+        "on-call",
+        "repair",
+        "repair-definitions",
+        "repair-fetch",
+    ),
+    *("repair-records", "repair-reset", "repair-rows", "same-gtid-different-content"),
+    "spark-local",
 )
 SPARK = "test_results_command.py runs it: it needs Java"
 EXCEPTIONS = {

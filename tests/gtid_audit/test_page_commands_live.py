@@ -28,21 +28,9 @@ from topology.catalogue.findings import Verdict
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     *("binlog", "binlog-content", "binlog-schema", "fleet-results", "fleet-runs", "fleet"),
-    *("handshake", "json", "locks", "on-call", "repair", "repair-definitions", "repair-fetch"),
-    *("repair-records", "repair-reset", "repair-rows", "repair-unseen"),
+    *("handshake", "promotion", "json", "locks", "on-call", "repair", "repair-definitions"),
+    *("repair-fetch", "repair-records", "repair-reset", "repair-rows", "repair-unseen"),
     *("same-gtid-different-content", "spark-local"),
-    *(
-        "handshake",
-        "promotion",
-        "json",
-        "locks",
-        "on-call",
-        "repair",
-        "repair-definitions",
-        "repair-fetch",
-    ),
-    *("repair-records", "repair-reset", "repair-rows", "same-gtid-different-content"),
-    "spark-local",
 )
 SPARK = "test_results_command.py runs it: it needs Java"
 EXCEPTIONS = {

@@ -504,7 +504,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
             *("tests/repair/test_more_written.py", "tests/repair/test_purged_since.py"),
             *("tests/repair/test_replaced_below.py", "tests/repair/test_above_groups.py"),
-            "tests/repair/test_unseen_replicas.py",
+            *("tests/repair/test_unseen_replicas.py", "tests/repair/test_executed_since.py"),
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
             *("tests/repair/test_truth_cases.py", "tests/repair/test_start_doubts.py"),
             "tests/repair/test_left_out_rows.py",

@@ -36,7 +36,8 @@ from tests.repair.script_cases import pair, steps
 STEPS = steps()
 
 SERVER = r"^@@GLOBAL\.server_uuid = '"
-PRIVILEGE = r"user_privileges WHERE grantee = .* AND privilege_type IN"
+# Not the one that asks whether the account may write on a read-only server.
+PRIVILEGE = r"^(?!@@GLOBAL\.read_only).*user_privileges WHERE grantee = .* AND privilege_type IN"
 CHANNELS = r"replication_connection_configuration WHERE HOST <> ''|master_info_repository"
 NOT_OWNED = r"REPLACE\(@@GLOBAL\.gtid_owned"
 SOURCE = r"SOURCE_UUID.*= '|Uuid, ''\).*= '"

@@ -40,12 +40,13 @@ BELOW_MAX: Final = 4
 def around_gaps(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return which transactions both logs are asked for: above what waits, and just below it.
 
-    Above it, all that the replica has logged; of a long range both ends.
+    Above it, all that the replica has logged; of a long range both ends. Without any there is no
+    question.
     """
     if not (is_stopped(edge.channel) or edge.channel.applier is ThreadState.STOPPED):
         return GtidSet()
     above, below = _sides(edge, servers=servers)
-    return samples_of_gap(above) | below
+    return samples_of_gap(above) | below if above else GtidSet()
 
 
 def committed_by_hand(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:

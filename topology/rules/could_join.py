@@ -63,6 +63,7 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         if joining.ahead:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
         doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
+        doubt += _unread_apart(facts, joining)
         if joining.not_on_main:
             doubt += (
                 f" {candidate} is not linked to the largest part of the cluster, which does not"
@@ -124,7 +125,19 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
                 text += f" {candidate} has also purged {many(joining.purged)} that {server} needs."
             if joining.has_all:
                 text += _REVERSED.format(server=server, candidate=candidate)
-            yield _on(facts, "J3", joining, text, likely=joining.has_all or not joining.only_there)
+            doubt = _unread_apart(facts, joining)
+            likely = joining.has_all or not joining.only_there or bool(doubt)
+            yield _on(facts, "J3", joining, text + doubt, likely=likely)
+
+
+def _unread_apart(facts: ClusterFacts, joining: Joining) -> str:
+    """Return which servers of other parts may be the better candidate, as text; "" if none."""
+    ends = {joining.server, joining.candidate}
+    linked = {name for part in facts.islands if ends & {*part} for name in part}
+    unread = sorted(facts.last.keys() - facts.fully_read.keys() - linked)
+    if not unread:
+        return ""
+    return f" Not all facts of {', '.join(unread)} were read: it may be a better candidate."
 
 
 def _diverged_by(joining: Joining) -> GtidSet:

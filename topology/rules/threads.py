@@ -20,6 +20,7 @@ from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadSt
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.definition_causes import drift_behind, errors_of_channel
 from topology.rules.distinct_uuids import distinct_uuids
+from topology.rules.executed_in_part import in_part_text
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.left_empty import emptied_text
 
@@ -55,15 +56,6 @@ def _until(condition: str) -> str:
 
 # The fact that a transaction counts as executed although it failed; see contents_to_compare.py.
 FAILED_AND_EXECUTED = "failed, and counted as executed"
-_IN_PART = (
-    " {what} counts as executed on {replica} although it failed: another channel or a session"
-    " executed it since, or a non-transactional table (MyISAM) has a part of it. When started, the"
-    " applier continues after it. Its rows were not compared here: "
-)
-_IS_PLANNED = "`repair plan` compares them, and plans the start if all of them are there."
-_IS_NOT_PLANNED = "compare them before you start it (`gtid-audit repair check-data`)."
-
-
 _LEFT = (
     " {replica} has left its group. Remove the cause, then run STOP GROUP_REPLICATION and START"
     " GROUP_REPLICATION on it: it meets the same transaction again until then."
@@ -105,7 +97,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
                 errors=errors_of_channel(channel),
             )
             + (_LEFT.format(replica=replica.name) if channel.name in GROUP_CHANNELS else "")
-            + (_in_part(code, source, replica.name, in_part) if in_part else "")
+            + (in_part_text(code, source, replica.name, in_part) if in_part else "")
             + (
                 f" {replica.name} also has {many(errant)} that {source} does not have (see E1 and"
                 " E2 of this audit): they may have written or deleted the row."
@@ -113,16 +105,6 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
                 else ""
             ),
         )
-
-
-def _in_part(code: str, source: str | None, replica: str, executed: GtidSet) -> str:
-    """Return what a start does after transactions that failed and count as executed, as text.
-
-    A plan compares their rows with the source's, and only for row conflicts.
-    """
-    is_planned = code == "A2" and source is not None
-    text = _IN_PART.format(replica=replica, what=executed.shortened())
-    return text + (_IS_PLANNED if is_planned else _IS_NOT_PLANNED)
 
 
 def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:

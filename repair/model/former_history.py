@@ -17,6 +17,7 @@ from repair.model.offered_strategies import offered
 from repair.model.replication_model import ModelChannel, ModelServer
 from repair.model.strategy_case import Case
 from topology.catalogue.error_texts import row_of
+from topology.facts.applier_workers import is_without_work
 from topology.facts.committed_by_hand import (
     committed_by_hand,
     explains_other_versions,
@@ -154,12 +155,13 @@ def _hides_what_waits(replica: ReadServer, channel: ChannelSnapshot) -> bool:
     """Return whether an applier is behind its receiver, and no set shows at what.
 
     Before 5.7 a receiver that starts forgets the last transaction that it received, and that may be
-    the only one.
+    the only one. The position of workers follows what they have applied, so they must be at work.
     """
     places = {channel.applied_to, channel.received_to}
     waits = channel.gtid_retrieved - replica.gtid_executed
     is_old = replica.version is not None and replica.version < WHOLE_TRANSACTIONS
-    return is_old and not waits and None not in places and len(places) > 1
+    is_behind = None not in places and len(places) > 1 and not is_without_work(channel)
+    return is_old and is_behind and not waits
 
 
 def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadServer]) -> str:

@@ -69,6 +69,7 @@ def pair(
         ({"received": "1-7", "purged": "1-7"}, "1-7"),  # just purged: the log of a decides
         ({"applied_to": HERE}, ""),  # the applier has read everything
         ({"applied_to": None}, ""),
+        ({"applier_state": "Replica has read all relay log; waiting for more updates"}, ""),
         ({"received_to": None}, ""),
         ({"received": ""}, ""),
         ({"source_purged": "1-8"}, "9"),  # a cannot show where the others were

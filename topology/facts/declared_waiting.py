@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gtid import GtidSet, Tsid
+from topology.facts.applier_workers import is_without_work
 from topology.facts.graph import Edge, build_graph
 from topology.facts.unlogged import logs_received
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, LogPosition, ServerSnapshot
@@ -56,9 +57,14 @@ def in_relay_log(snapshot: ClusterSnapshot) -> Iterator[tuple[Edge, LogPosition,
 
 
 def _place_behind_receiver(channel: ChannelSnapshot) -> LogPosition | None:
-    """Return the applier's position, if it is before that of its receiver."""
+    """Return the applier's position, if it is before that of its receiver.
+
+    Workers write theirs every 300 ms: one that is idle has nothing left.
+    """
     applied, received = channel.applied_to, channel.received_to
     if applied is None or received is None or not applied < received:
+        return None
+    if is_without_work(channel):
         return None
     return applied
 

@@ -12,6 +12,8 @@ from tests.snapshots import A, B, a_channel, a_cluster, a_server, commits_of
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.policy import Policy
+from topology.questions.log_questions import questions_of
+from topology.readings.history_evidence import HistoryEvidence, LogSearch
 from topology.readings.snapshot import ThreadState
 from topology.rules.crash_gaps import crash_gap, gap_not_recovered
 
@@ -86,6 +88,34 @@ def test_h2_is_likely_where_a_skip_looks_the_same(
     assert found.evidence[1].value == (str(ahead) or "(empty)")
     if "workers" in facts:
         assert found.evidence[-1].value == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("before", "is_backlog"),
+    [
+        ("7-9", True),  # all that is above was applied in its turn
+        ("7-8", False),  # a worker applied A:9, which is after the position
+        ("", False),
+    ],
+)
+def test_what_the_source_logged_behind_later_ones_is_no_gap(
+    before: str, *, is_backlog: bool
+) -> None:
+    searched = LogSearch("b", "", "binlog.000003:4711", own("6-9"), own(before))
+    shown = HistoryEvidence(None, (), searches=(searched,))
+    found = pair(gtid_retrieved=own("6-9"))
+    of_a = found.fully_read["a"]
+    of_a = replace(of_a, last=replace(of_a.last, history_evidence=shown))
+    read = {**found.fully_read, "a": of_a}
+    last = {**found.last, "a": of_a.last}
+    edges = tuple(replace(each, queued_below=own("6"), ahead=own("6")) for each in found.edges)
+    there = list(crash_gap(replace(found, edges=edges, last=last, fully_read=read)))
+    assert (there == []) is is_backlog
+
+
+def test_what_is_above_a_gap_is_searched_for_as_well() -> None:
+    [search] = questions_of(pair(gtid_retrieved=own("6-9")))["a"].searches
+    assert search.wanted == own("6-9")
 
 
 @pytest.mark.parametrize(

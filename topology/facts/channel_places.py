@@ -6,11 +6,12 @@
 2. A position in a former log of the source shows nothing: see topology/facts/former_logs.py.
 """
 
-from gtid import GtidSet, Tsid
+from gtid import GNO_END, GtidSet, Tsid
 from topology.facts.former_logs import sign_of_reset_source
 from topology.facts.graph import Edge
+from topology.readings.history_evidence import samples_of_gap
 from topology.readings.read_once import is_read_once
-from topology.readings.snapshot import ReadServer, ThreadState
+from topology.readings.snapshot import ReadServer, ServerSnapshot, ThreadState
 
 
 def searched(edge: Edge, *, source: ReadServer, replica: ReadServer) -> tuple[GtidSet, GtidSet]:
@@ -47,6 +48,13 @@ def _is_before_its_logs(edge: Edge, *, replica: ReadServer, source: ReadServer) 
     if any(not each.last_applied <= held for each in earlier):
         return True
     return bool(edge.channel.last_applied) and edge.channel.last_applied <= source.gtid_purged
+
+
+def logged_above(gap: GtidSet, replica: ServerSnapshot, source: ServerSnapshot) -> GtidSet:
+    """Return what both servers have logged above a gap, by GNO; of a long range both ends."""
+    lowest = {tsid: start for tsid, start, _ in reversed([*gap.intervals()])}
+    above = GtidSet.from_intervals((tsid, start, GNO_END) for tsid, start in lowest.items())
+    return samples_of_gap(above & replica.logged & source.logged)
 
 
 def bypassed_by(

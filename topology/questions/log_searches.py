@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 from gtid import GtidSet
 from topology.facts.applier_workers import is_without_work
+from topology.facts.channel_places import logged_above
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.declared_waiting import in_relay_log
 from topology.facts.edge_facts import EdgeFacts
@@ -60,6 +61,9 @@ def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     is_stopped = ThreadState.STOPPED in (channel.receiver, channel.applier)
     if channel.applier is ThreadState.STOPPED:
         received |= edge.passed  # equal positions prove little: the receiver may have reconnected
+        # Workers left a gap if they applied what is after the position, too (rules/crash_gaps.py).
+        gap = received & (replica.gtid_executed or GtidSet()).filled()
+        received |= logged_above(gap, replica, facts.last[edge.source])
     # For an applier that stands still, or that SOURCE_DELAY holds back, nothing else shows its
     # position. It may have skipped while gtid_mode permitted it. Before 5.7.6, changing gtid_mode
     # needs a restart.

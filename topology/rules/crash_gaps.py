@@ -8,6 +8,8 @@ later ones are applied, and the applier is stopped.
 * The applier has skipped the transaction, or forgot it in a RESET. Then it has passed it, and the
   gap stays: H8. The source's log separates the two: what is before the applier's position there is
   passed, what is after it is not (log_searches.py). Without that answer H2 is `likely`.
+* The source logged the gap behind the later ones, because it fetched it again. Then these are
+  before the applier's position in the source's log, and the gap is a backlog (T2).
 * No worker applied the later ones: after a RESET gtid_purged was set by hand, with a hole. A later
   one in the replica's own binary log was applied. Without one H2 is `likely`.
 * No worker applied the later ones: a session committed them (gtid_next), as when an operator skips
@@ -28,8 +30,10 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Strategy
+from topology.facts.channel_places import logged_above, searched
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.committed_by_hand import applied_above, only_by_hand_above
+from topology.facts.edge_facts import EdgeFacts
 from topology.readings.snapshot import ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
 
@@ -47,6 +51,8 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         if len(replica.channels or ()) >= _SEVERAL or workers in ("0", "1"):
             continue
+        if _arrived_later(facts, edge, gap):
+            continue  # a backlog (T2): nothing was applied before its turn
         is_ahead = gap <= edge.ahead
         below_logged = gap & (replica.gtid_executed - replica.gtid_purged).filled()
         below_applied = gap & applied_above(edge.edge, servers=facts.last).filled()
@@ -75,6 +81,18 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
         if found.grade is not Grade.PROVED:
             found = replace(found, strategies=_careful(found.strategies))
         yield found
+
+
+def _arrived_later(facts: ClusterFacts, edge: EdgeFacts, gap: GtidSet) -> bool:
+    """Return whether the source logged all that is applied above a gap before the gap.
+
+    A source that fetched a transaction again has it behind later ones. The position of the applier
+    is then after these, and no worker is ahead of it.
+    """
+    source, replica = facts.fully_read[edge.source].last, facts.fully_read[edge.replica]
+    behind, _ = searched(edge.edge, source=source, replica=replica.first)
+    above = logged_above(gap, replica.last, source)
+    return bool(above) and above <= behind
 
 
 def _careful(strategies: tuple[Strategy, ...]) -> tuple[Strategy, ...]:

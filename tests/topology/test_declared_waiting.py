@@ -45,12 +45,14 @@ def pair(
     source_purged: str = "",
     evidence: HistoryEvidence | None = None,
     log_updates: str = "ON",
+    log_bin: str = "ON",
     **facts: Any,
 ) -> ClusterSnapshot:
     """Make a and its replica b, whose applier is before its receiver."""
     channel = a_channel("a", A, **{"gtid_retrieved": sets(received), "applied_to": BEFORE, **facts})
     a = a_server("a", A, sets(source), gtid_purged=sets(source_purged), history_evidence=evidence)
-    settings = (("gtid_mode", "ON"), ("log_replica_updates", log_updates))
+    logs = (("log_replica_updates", log_updates), ("log_bin", log_bin))
+    settings = (("gtid_mode", "ON"), *logs)
     b = a_server(
         "b", B, sets(executed), gtid_purged=sets(purged), channels=(channel,), settings=settings
     )
@@ -74,11 +76,18 @@ def pair(
         ({"received": ""}, ""),
         ({"source_purged": "1-8"}, "9"),  # a cannot show where the others were
         ({"log_updates": "OFF"}, ""),  # all that it applies is in gtid_purged
+        ({"log_bin": "OFF"}, ""),
     ],
 )
 def test_what_may_wait_is_the_newest_that_is_purged(facts: dict[str, Any], waits: str) -> None:
     found = [(place, gtids) for _, place, gtids in in_relay_log(pair(**facts))]
     assert found == ([(BEFORE, sets(waits))] if waits else [])
+
+
+def test_nothing_is_concluded_without_the_settings() -> None:
+    snapshot = pair()
+    last = replace(snapshot.last[1], settings=None, notable_settings=None)
+    assert list(in_relay_log(replace(snapshot, last=(snapshot.last[0], last)))) == []
 
 
 def test_an_applier_that_has_caught_up_since_waits_for_nothing() -> None:

@@ -20,7 +20,7 @@ channel was kept, so the result is `likely`.
    executed, and what is purged is older than what is in the logs.
 2. A search in the log of the source (topology/questions/log_searches.py) separates what is after
    the applier's position. Workers execute transactions that are after it; these are in the log of
-   the replica, and not in gtid_purged, unless log_replica_updates is OFF.
+   the replica, and not in gtid_purged, unless it does not log what it applies.
 """
 
 from collections.abc import Iterator
@@ -29,10 +29,12 @@ from typing import Final
 from gtid import GtidSet, Tsid
 from topology.facts.applier_workers import is_without_work
 from topology.facts.graph import Edge, build_graph
-from topology.facts.unlogged import logs_received
+from topology.readings.dialect import BINARY_LOG
+from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, LogPosition, ServerSnapshot
 
 GTIDS_MAX: Final = 128  # the newest of an origin are searched for
+_LOGS_NOT_ALL: Final = frozenset({"log_replica_updates", "log_bin", BINARY_LOG})
 
 
 def in_relay_log(snapshot: ClusterSnapshot) -> Iterator[tuple[Edge, LogPosition, GtidSet]]:
@@ -43,7 +45,7 @@ def in_relay_log(snapshot: ClusterSnapshot) -> Iterator[tuple[Edge, LogPosition,
             continue
         before = _channel_of(first[edge.replica], edge.channel)
         replica = last[edge.replica]
-        if before is None or not logs_received(replica):
+        if before is None or not _logs_all(replica):
             continue
         place = _place_behind_receiver(before)
         if place is None or _place_behind_receiver(edge.channel) is None:
@@ -54,6 +56,13 @@ def in_relay_log(snapshot: ClusterSnapshot) -> Iterator[tuple[Edge, LogPosition,
         newest = _newest(done, purged)
         if waits := newest & last[edge.source].logged:
             yield edge, place, waits
+
+
+def _logs_all(replica: ServerSnapshot) -> bool:
+    """Return whether a replica logs what it applies; if not, gtid_purged has all of that."""
+    if replica.notable_settings is None:
+        return False
+    return not _LOGS_NOT_ALL & notable_values(replica.notable_settings).keys()
 
 
 def _place_behind_receiver(channel: ChannelSnapshot) -> LogPosition | None:

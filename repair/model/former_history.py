@@ -154,8 +154,9 @@ def _orphaned(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadSer
 def _hides_what_waits(replica: ReadServer, channel: ChannelSnapshot) -> bool:
     """Return whether an applier is behind its receiver, and no set shows at what.
 
-    Before 5.7 a receiver that starts forgets the last transaction that it received, and that may be
-    the only one. The position of workers follows what they have applied, so they must be at work.
+    Before 5.7 a receiver that connects by auto-position requests the last transaction again, and
+    forgets it until then: a source that lost it never sends it (seen on 5.6.24). The position of
+    workers follows what they have applied, so they must be at work.
     """
     places = {channel.applied_to, channel.received_to}
     waits = channel.gtid_retrieved - replica.gtid_executed

@@ -397,3 +397,26 @@ def _errant_in_part(seen: Topology) -> Finding:
     assert [each.name for each in errant.strategies] == ["add_servers"]
     assert audit.verdict is Verdict.UNKNOWN
     return errant
+
+
+def test_a_gap_behind_an_external_source_is_j4(installation97: Installation) -> None:
+    plan = TopologyPlan(("first", "out", "last"), (Link("first", "out"), Link("out", "last")))
+    with shapes.running(installation97, plan) as chain:
+        first, out, last = (chain[name] for name in plan.names)
+        declared = Policy(external_sources=frozenset({f"{out.host}:{out.port}"}))
+
+        def found() -> ClusterAudit:
+            ends = targets_of(part_of(chain, "first", "last"))
+            return audit_cluster(collect_cluster("live", ends, policy=declared), declared)
+
+        table_on(first, last, "ends")
+        assert (found().verdict, found().findings) == (Verdict.OK, ()), "a healthy chain"
+        out.execute(out.dialect.stop_replica)
+        commit(first, "INSERT INTO ends.t (note) VALUES ('waits')")
+        assert found().verdict is Verdict.OK, "behind, and without a gap: it may be on its way"
+        out.execute(out.dialect.start_replica)
+        fault = faults.position_bypass(chain, source="first", replica="out")
+        wait_for(last, fault.applied)
+        j4 = only(found())
+        assert (j4.code, j4.grade, j4.severity) == ("J4", Grade.LIKELY, Severity.WARNING)
+        assert j4.gtid_set == GtidSet.parse(fault.skipped)

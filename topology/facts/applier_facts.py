@@ -65,6 +65,7 @@ from topology.facts.applier_workers import (
     is_without_work,
     worker_is_idle,
 )
+from topology.facts.graph import same_link
 from topology.facts.half_received import WHOLE_TRANSACTIONS
 from topology.facts.unread_relay_log import seconds_without_work
 from topology.readings.notable_settings import notable_values
@@ -208,18 +209,11 @@ def is_last_uncounted(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
 
 
 def _same_channel(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
-    """Return the channel from another reading; None if it is not the same link."""
-    for other in server.channels or ():
-        if other.name == channel.name:
-            same = (other.source_host, other.source_port, other.source_uuid, other.auto_position)
-            is_same = same == (
-                channel.source_host,
-                channel.source_port,
-                channel.source_uuid,
-                channel.auto_position,
-            )
-            return other if is_same and other.gtid_retrieved <= channel.gtid_retrieved else None
-    return None
+    """Return the channel from an earlier reading; None if it was changed or begun again since."""
+    other = same_link(server, channel)
+    if other is None or other.auto_position is not channel.auto_position:
+        return None
+    return other if other.gtid_retrieved <= channel.gtid_retrieved else None
 
 
 def _runs(channel: ChannelSnapshot) -> bool:

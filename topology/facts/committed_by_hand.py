@@ -119,10 +119,7 @@ def every_by_hand(snapshot: ClusterSnapshot) -> GtidSet:
 
 
 def _sides(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> tuple[GtidSet, GtidSet]:
-    """Return what a replica has logged above what waits, and the newest that both have below it.
-
-    Where nothing waits, the newest of the source's own.
-    """
+    """Return what a replica has logged above what waits, and the newest that both have below it."""
     source, replica = servers[edge.source], servers[edge.replica]
     logged, executed = replica.logged, replica.gtid_executed or GtidSet()
     waiting = edge.channel.gtid_retrieved - executed
@@ -136,9 +133,6 @@ def _sides(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> tuple[GtidSe
         until = GtidSet.from_intervals([(tsid, 1, start)]) if start > 1 else GtidSet()
         above |= of_tsid - until
         below |= _newest(source.logged & of_tsid & until)
-    if source.server_uuid is not None:
-        for tsid in (own := source.logged & logged.from_uuid(source.server_uuid)).tsids:
-            below |= GtidSet() if tsid in lowest else _newest(own.from_tsid(tsid))
     return above, below
 
 

@@ -28,7 +28,7 @@ from typing import Final
 
 from gtid import GtidSet, Tsid
 from topology.facts.applier_workers import is_without_work
-from topology.facts.graph import Edge, build_graph
+from topology.facts.graph import Edge, build_graph, same_link
 from topology.readings.dialect import BINARY_LOG
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, LogPosition, ServerSnapshot
@@ -43,7 +43,7 @@ def in_relay_log(snapshot: ClusterSnapshot) -> Iterator[tuple[Edge, LogPosition,
     for edge in build_graph(snapshot).edges:
         if not {edge.source, edge.replica} <= last.keys():
             continue
-        before = _channel_of(first[edge.replica], edge.channel)
+        before = same_link(first[edge.replica], edge.channel)
         replica = last[edge.replica]
         if before is None or not _logs_all(replica):
             continue
@@ -86,12 +86,3 @@ def _newest(done: GtidSet, purged: GtidSet) -> GtidSet:
         if end - 1 == highest[tsid]:
             parts[tsid] = (tsid, max(start, end - GTIDS_MAX), end)
     return GtidSet.from_intervals(parts.values())
-
-
-def _channel_of(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
-    """Return the channel from the first reading, if it had the same source and position mode."""
-    for other in server.channels or ():
-        same = (other.name, other.source_uuid, other.source_host, other.source_port)
-        if same == (channel.name, channel.source_uuid, channel.source_host, channel.source_port):
-            return other
-    return None

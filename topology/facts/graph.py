@@ -219,6 +219,15 @@ def _edge(
     return Edge(source.name, replica.name, channel, doubt)
 
 
+def same_link(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
+    """Return a channel in another reading of its replica; None if its source was changed."""
+    link = (channel.name, channel.source_host, channel.source_port, channel.source_uuid)
+    for other in server.channels or ():
+        if link == (other.name, other.source_host, other.source_port, other.source_uuid):
+            return other
+    return None
+
+
 def is_at_address(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
     """Return whether a server was read at the address of a channel."""
     return (channel.source_host, channel.source_port) == (server.host, server.port)

@@ -33,9 +33,10 @@ from topology.facts.channel_places import logged_above
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.declared_waiting import in_relay_log
 from topology.facts.edge_facts import EdgeFacts
+from topology.facts.graph import same_link
 from topology.facts.reset_signs import has_earlier
 from topology.facts.skipping import can_have_skipped, crash_may_leave_place, may_skip
-from topology.readings.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.snapshot import ChannelSnapshot, LogPosition, ThreadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Search:
 def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     """Yield the searches for one edge."""
     replica, channel = facts.last[edge.replica], edge.channel
-    before = _channel_of(facts.first[edge.replica], channel)
+    before = same_link(facts.first[edge.replica], channel)
     if before is None:
         return
     received = edge.queued_below | edge.queued_above
@@ -120,12 +121,3 @@ def _read_to(before: ChannelSnapshot, channel: ChannelSnapshot) -> LogPosition |
         and before.received_to <= channel.received_to
     )
     return before.received_to if is_the_same else None
-
-
-def _channel_of(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
-    """Return the channel from another reading, if it has the same source."""
-    for other in server.channels or ():
-        same = (other.name, other.source_host, other.source_port, other.source_uuid)
-        if same == (channel.name, channel.source_host, channel.source_port, channel.source_uuid):
-            return other
-    return None

@@ -30,16 +30,17 @@ _ROWS_NAMED_MAX = 3
 def without_left_out(case: Case, after: Model) -> Mapping[tuple[str, str], TransactionContent]:
     """Return what waits on each channel, without rows that only the left out transactions change.
 
-    `after` is the model in which the finding's transactions are executed, without their content.
+    `after` is the model in which the finding's transactions are executed, without their content. It
+    does not have every server that was asked about: servers with one server_uuid are not in it.
     """
     left_out = case.content
     if left_out is None or not left_out.rows:
         return case.arrivals
     return {
-        place: _without(content, left_out, place[0])
-        if left_out.wanted <= content.wanted & after[place[0]].executed
+        (name, channel): _without(content, left_out, name)
+        if name in after.servers and left_out.wanted <= content.wanted & after[name].executed
         else content
-        for place, content in case.arrivals.items()
+        for (name, channel), content in case.arrivals.items()
     }
 
 

@@ -89,3 +89,17 @@ def test_only_what_is_left_out_on_the_server_itself_is_taken_out() -> None:
     assert without_left_out(case, SERVERS) == {("b", ""): content}, "a:2 is not executed yet"
     unread = replace(case, content=a_content("a:2"))
     assert without_left_out(unread, simulate(SERVERS, EMPTY)) == {("b", ""): content}
+
+
+def test_a_server_that_is_not_modelled_keeps_what_waits() -> None:
+    """Two servers with one server_uuid are not in the model, but their channels were asked about."""
+    content = a_content(
+        "a:2-3", rows=(INSERTED, UPDATED), rows_on={"copy": RowsOn(RowState.AS_BEFORE)}
+    )
+    case = a_case(
+        SERVERS,
+        a_finding("A2", "a:2"),
+        content=a_content("a:2", rows=(INSERTED,)),
+        arrivals={("copy", ""): content},
+    )
+    assert without_left_out(case, simulate(SERVERS, EMPTY)) == {("copy", ""): content}

@@ -236,6 +236,31 @@ def test_what_may_still_be_delivered_is_a_doubt_about_an_offered_set() -> None:
     assert [each.doubts for each in found.answers] == [(), ()]
 
 
+@pytest.mark.parametrize(("version", "is_doubted"), [(OLD, True), (EIGHT, False)])
+def test_what_a_relay_log_of_5_6_does_not_list_is_a_doubt(
+    version: ServerVersion, is_doubted: bool
+) -> None:
+    """The applier of b is not at the end of its relay log, whose last transaction no set lists."""
+    stopped = a_channel(
+        "a",
+        A,
+        receiver=ThreadState.STOPPED,
+        gtid_retrieved=sets("a:1-4"),
+        applier_state="System lock",
+    )
+    servers = (
+        one("a", "a:1-6", version=version),
+        one("b", "a:1-4", version=version, channels=(stopped,)),
+        one("c", "a:1-4", version=version, channels=(a_channel("b", B),)),
+    )
+    snapshot = a_cluster("cluster", *servers)
+    found = answers_to_set(snapshot, audit_cluster(snapshot), Policy(), sets("a:1-5"))
+    for answer in found.answers[1:]:
+        said = f"they may still arrive on {answer.source} from the relay log of b"
+        is_said = any(doubt.startswith(said) for doubt in answer.doubts)
+        assert (answer.outcome, is_said) == (Outcome.DIVERGED, is_doubted)
+
+
 def test_a_server_whose_channels_were_not_read_may_get_what_is_extra() -> None:
     found = matrix(one("a", "a:1-5"), one("b", "a:1-4", channels=None))
     answer = found.answer(replica="a", source="b")

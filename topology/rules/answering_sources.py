@@ -11,6 +11,7 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
+from topology.facts.applier_facts import may_hide_received
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.cluster_readings import read_twice
 from topology.facts.group_facts import is_read_in_part
@@ -77,7 +78,8 @@ def may_arrive_from(facts: ClusterFacts, name: str, gtids: GtidSet) -> str:
     """Return from where these may arrive on a server although no finding reports it; "" if nowhere.
 
     What was not read may have them. A relay log may have what every server lost; it also lists what
-    was applied before a RESET. T1 and T2 report what another server has.
+    was applied before a RESET. T1 and T2 report what another server has, unless a relay log of
+    MySQL before 5.7 hides it.
     """
     above = facts.graph.upstream_of(name, stopped_too=True) - {name}
     read = comparable(facts)
@@ -90,6 +92,7 @@ def may_arrive_from(facts: ClusterFacts, name: str, gtids: GtidSet) -> str:
         each
         for each in sorted({name, *above} & read.keys())
         if not lost.is_disjoint(read[each].last.gtid_retrieved)
+        or (may_hide_received(facts.last[each]) and not gtids <= read[each].last.gtid_executed)
     ]
     parts = [
         *([f"{', '.join(sorted(unread))} (not read, or not evaluated)"] if unread else []),

@@ -14,7 +14,7 @@ from topology.catalogue.findings import Grade
 from topology.facts.cluster_facts import gather_facts
 from topology.facts.joining import Joining, Parts, evaluate_parts
 from topology.policy import Policy
-from topology.readings.group_view import GroupSnapshot
+from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence
 from topology.readings.snapshot import ServerSnapshot, ThreadState, UnreadFact, UnreadReason
 from topology.readings.version import ServerVersion
@@ -322,3 +322,19 @@ def test_what_a_candidate_applies_now_and_will_not_log_is_purged_there() -> None
     found = parts(a, one("b", "A:1-9"))
     [joining] = found.joinings
     assert joining.purged == gtids("D:7")
+
+
+@pytest.mark.parametrize(("name", "grade"), [(D, Grade.LIKELY), (C, Grade.PROVED)])
+def test_a_group_may_assign_what_a_server_of_its_name_has(name: UUID, grade: Grade) -> None:
+    """d has the name of the group as its server_uuid: both commit under one UUID."""
+    view = tuple(
+        GroupMember(OF[each], f"{each}.example", 3306, "ONLINE", "PRIMARY") for each in "ab"
+    )
+    group = GroupSnapshot(str(name), "ONLINE", "PRIMARY", gtids("D:1-5"), view)
+    members = [one(each, "B:1,D:1-5", group=group) for each in "ab"]
+    audit = audit_cluster(a_cluster("cluster", *members, one("d", "D:1-9")))
+    [found] = [each for each in audit.findings if each.code == "J3"]
+    assert (found.grade, found.replica, found.gtid_set) == (grade, "d", gtids("D:6-9"))
+    is_shared = grade is Grade.LIKELY
+    assert ("may assign the same GTIDs to other transactions" in found.explanation) is is_shared
+    assert ("d committed them itself" in found.explanation) is not is_shared

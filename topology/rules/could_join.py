@@ -7,6 +7,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining, evaluate_parts
+from topology.facts.memberships import group_name_of, uuid_of_group
 from topology.facts.reset_signs import excludes_reset
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
@@ -125,7 +126,7 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
                 text += f" {candidate} has also purged {many(joining.purged)} that {server} needs."
             if joining.has_all:
                 text += _REVERSED.format(server=server, candidate=candidate)
-            doubt = _unread_apart(facts, joining)
+            doubt = _assigned_by_group(facts, joining) + _unread_apart(facts, joining)
             likely = joining.has_all or not joining.only_there or bool(doubt)
             yield _on(facts, "J3", joining, text + doubt, likely=likely)
 
@@ -147,9 +148,21 @@ def _diverged_by(joining: Joining) -> GtidSet:
 def _of_its_own(facts: ClusterFacts, joining: Joining) -> str:
     server, gtids = joining.server, _diverged_by(joining)
     uuid = facts.last[server].server_uuid
-    if uuid is None or gtids != gtids.from_uuid(uuid):
+    if uuid is None or gtids != gtids.from_uuid(uuid) or _assigned_by_group(facts, joining):
         return ""
     return f" {server} committed them itself: it may have been the source before a failover."
+
+
+def _assigned_by_group(facts: ClusterFacts, joining: Joining) -> str:
+    """Return that the candidate's group commits under the same UUID, as text; "" if it does not."""
+    uuid = uuid_of_group(group_name_of(facts.last[joining.candidate]))
+    if uuid is None or not _diverged_by(joining).from_uuid(uuid):
+        return ""
+    return (
+        f" The group of {joining.candidate} commits under the UUID {uuid} as well, and may assign"
+        f" the same GTIDs to other transactions: then the sets become equal, and the data of"
+        f" {joining.server} still differs."
+    )
 
 
 def _elsewhere(facts: ClusterFacts, joining: Joining) -> str:

@@ -20,6 +20,7 @@ from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 from compose.own_gtids import last_number
+from gtid import GtidSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,3 +312,22 @@ def declared_while_waiting(
     )
     await_status(there, lambda status: status["Replica_IO_Running"] == "Yes")
     return MadeByHand(owner=here, written_on=there, gtid=held.held)
+
+
+def emptied_while_waiting(
+    topology: Topology, *, source: str = "a", replica: str = "b"
+) -> MadeByHand:
+    """Commit an empty transaction on a delayed replica for each that waits in its relay log.
+
+    Afterwards: the sets agree, both threads run, and the applier passes the rows when their time
+    has come.
+    """
+    held = delayed(topology, source=source, replica=replica)
+    for gtid in GtidSet.parse(held.held).gtids():
+        held.replica.execute(
+            f"SET SESSION gtid_next = '{gtid}'",
+            "BEGIN",
+            "COMMIT",
+            "SET SESSION gtid_next = 'AUTOMATIC'",
+        )
+    return MadeByHand(owner=held.source, written_on=held.replica, gtid=held.held)

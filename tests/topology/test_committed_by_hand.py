@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.accepted import AcceptedRepair
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
@@ -17,9 +17,11 @@ from topology.facts.committed_by_hand import (
     BELOW_MAX,
     applied_above,
     around_gaps,
+    asked_of_logs,
     committed_by_hand,
     every_by_hand,
     explains_other_versions,
+    newest_done,
     only_by_hand_above,
     source_reused,
 )
@@ -32,9 +34,10 @@ from topology.readings.contents import (
     ContentReading,
     Difference,
     TransactionVersion,
+    UnreadContent,
 )
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
-from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.readings.snapshot import LogPosition, ServerSnapshot, ThreadState
 from topology.rules.crash_gaps import crash_gap
 from topology.rules.without_content import session_made_another
 
@@ -121,6 +124,44 @@ def test_both_logs_are_asked_for_what_is_above_a_gap_and_just_below(
     assert BELOW_MAX == 4
 
 
+BEHIND = LogPosition.of(file="binlog.000003", position=3_000)
+# b has A:1-9, has received A:8-9, and its applier is before A:8.
+ALL_BY_HAND: dict[str, Any] = {
+    "executed": "1-9",
+    "gtid_retrieved": own("6-9"),
+    "applied_to": BEHIND,
+    "receiver": RUNNING,
+    "applier": RUNNING,
+    "delay_seconds": 3600,
+    "delay_remaining_seconds": 3599,
+}
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked"),
+    [
+        ({}, "6-9"),
+        ({"gtid_retrieved": own("8-9")}, "8-9"),
+        ({"gtid_retrieved": own("1-9")}, "6-9"),  # the newest are enough
+        ({"gtid_retrieved": own("6-10")}, "6-9"),  # one more waits
+        ({"delay_remaining_seconds": None}, ""),  # a busy applier
+        ({"delay_remaining_seconds": None, "applier": STOPPED}, "6-9"),
+        ({"applied_to": HERE}, ""),  # it has passed them
+        ({"applied_to": None}, ""),
+        ({"of_b": {"gtid_purged": own("1-8")}}, "9"),
+        ({"of_a": {"gtid_purged": own("1-8")}}, "9"),
+        ({"of_b": {"server_uuid": A}}, ""),
+    ],
+)
+def test_the_newest_are_looked_up_if_the_applier_is_before_what_was_received(
+    facts: dict[str, Any], asked: str
+) -> None:
+    edge, known = servers(**{**ALL_BY_HAND, **facts})
+    assert newest_done(edge, servers=known) == own(asked)
+    assert asked_of_logs(edge, servers=known) == own(asked)
+    assert around_gaps(edge, servers=known) == own("")
+
+
 def test_the_questions_go_to_both_servers() -> None:
     questions = questions_of(facts_of(servers(None, None)))
     for name in ("a", "b"):
@@ -139,6 +180,7 @@ def test_the_questions_go_to_both_servers() -> None:
         (BY_HAND, None, "", ""),
         (BY_HAND, log(commit(7)), "", ""),  # a has purged it, or it was not read
         (BY_HAND, log(commit(9, OF_B)), "", ""),  # a received it from b
+        (log(commit(7), commit(9, OF_B)), ON_A, "", ""),  # the log of a was replayed on b
         (log(commit(9, 77, later=True)), ON_A, "", "9"),  # of a former history
     ],
 )
@@ -268,6 +310,41 @@ def test_e4_reports_it_unless_its_content_was_compared(
         assert (each.source, each.replica, each.gtid_set) == ("a", "b", own("9"))
         assert each.strategies == ()
         assert [one.read_from for one in each.evidence] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("reading", "is_found"),
+    [
+        ({}, False),
+        ({"pairs": ()}, True),
+        ({"is_cut": True}, True),
+        ({"unread": (UnreadContent("b", "its log was purged"),)}, True),
+        ({"unread": (UnreadContent("c", "its log was purged"),)}, False),
+    ],
+)
+def test_what_was_compared_and_is_the_same_is_no_e4(
+    reading: dict[str, Any], *, is_found: bool
+) -> None:
+    """A binary log that was replayed: before 8.0.1 the commits alone do not show that."""
+    facts = with_gap(facts_of(servers()))
+    contents = replace(compared(), **{"pairs": (("b", "a"),), **reading})
+    facts = replace(facts, snapshot=replace(facts.snapshot, contents=contents))
+    assert bool(list(session_made_another(facts))) is is_found
+
+
+def test_e4_reports_what_was_made_by_hand_for_all_that_waits() -> None:
+    logs = (log(*(commit(each, OF_B, later=True) for each in (8, 9))), ON_A)
+    [found] = session_made_another(facts_of(servers(*logs, **ALL_BY_HAND)))
+    assert (found.grade, found.gtid_set) == (Grade.LIKELY, own("8-9"))
+    assert "a binary log was replayed on b" in found.explanation
+    passed = facts_of(servers(*logs, **{**ALL_BY_HAND, "applied_to": HERE}))
+    assert list(session_made_another(passed)) == []
+    before = log(commit(8, OF_B, later=True), commit(9, OF_B, later=False))
+    of_later = log(commit(8), commit(9, later=True))  # a reached what b had made before
+    [found] = session_made_another(facts_of(servers(before, of_later, **ALL_BY_HAND)))
+    assert found.gtid_set == own("8")
+    by_worker = log(*(commit(each) for each in (6, 7, 8, 9)))
+    assert list(session_made_another(facts_of(servers(by_worker, ON_A, **ALL_BY_HAND)))) == []
 
 
 def test_what_an_accepted_repair_emptied_is_not_reported() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from compose.faults_applier import delayed
-from compose.faults_history import MadeByHand, declared_while_waiting
+from compose.faults import commit
+from compose.faults_applier import await_received, delayed
+from compose.faults_history import MadeByHand, declared_while_waiting, emptied_while_waiting
+from compose.native.installation import Clients
 from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
 from repair.model.initial_model import start_model
@@ -183,3 +186,28 @@ def test_a_delayed_replica_that_has_purged_its_logs_is_healthy(pair97: Pair) -> 
     audit = audited(pair97)
     assert "E4" not in {each.code for each in audit.findings}, audit
     assert audit.unknown == ()
+
+
+@pytest.mark.parametrize("shape", ["pair97", pytest.param("pair56", marks=pytest.mark.slow)])
+def test_empty_transactions_for_all_that_waits_are_found(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    pair: Pair = request.getfixturevalue(shape)
+    pair.a.execute(pair.a.dialect.stop_replica, pair.a.dialect.reset_replica)
+    fault = emptied_while_waiting(pair)
+    assert_waits(pair, fault)
+    await_received(fault.written_on, commit(fault.owner, "INSERT INTO applier.t () VALUES ()"))
+    assert_waits(pair, fault)
+
+
+def test_a_replayed_log_is_no_other_commit(pair97: Pair, mysql_clients: Clients) -> None:
+    """The benign twin: the rows are there, and the applier passes the GTIDs as well."""
+    held = delayed(pair97)
+    shown = (*mysql_clients.command("mysqlbinlog"), f"--include-gtids={held.held}")
+    logs = [str(held.source.datadir / name) for name, *_ in held.source.query("SHOW BINARY LOGS")]
+    text = subprocess.run([*shown, *logs], capture_output=True, check=True, text=True).stdout
+    replayed = held.replica.client(text)
+    assert replayed.returncode == 0, replayed.stderr
+    assert held.replica.value("COUNT(*) FROM applier.t") == 3
+    audit = audited(pair97)
+    assert (audit.verdict, audit.unknown) == (Verdict.OK, ()), audit

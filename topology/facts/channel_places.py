@@ -7,11 +7,18 @@
 """
 
 from gtid import GNO_END, GtidSet, Tsid
+from topology.facts.applier_workers import is_without_work
 from topology.facts.former_logs import sign_of_reset_source
 from topology.facts.graph import Edge
 from topology.readings.history_evidence import samples_of_gap
 from topology.readings.read_once import is_read_once
-from topology.readings.snapshot import ReadServer, ServerSnapshot, ThreadState
+from topology.readings.snapshot import (
+    ChannelSnapshot,
+    LogPosition,
+    ReadServer,
+    ServerSnapshot,
+    ThreadState,
+)
 
 
 def searched(edge: Edge, *, source: ReadServer, replica: ReadServer) -> tuple[GtidSet, GtidSet]:
@@ -34,6 +41,17 @@ def searched(edge: Edge, *, source: ReadServer, replica: ReadServer) -> tuple[Gt
     ]
     before = GtidSet.union_of(search.before for search in found)
     return before, GtidSet.union_of(search.wanted for search in found) - before
+
+
+def place_behind_receiver(channel: ChannelSnapshot) -> LogPosition | None:
+    """Return the applier's position, if it is before that of its receiver.
+
+    Workers write theirs every 300 ms: one that is idle has nothing left.
+    """
+    applied, received = channel.applied_to, channel.received_to
+    if applied is None or received is None or not applied < received:
+        return None
+    return None if is_without_work(channel) else applied
 
 
 def _is_before_its_logs(edge: Edge, *, replica: ReadServer, source: ReadServer) -> bool:

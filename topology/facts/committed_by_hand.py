@@ -21,20 +21,48 @@ under it (E4). What is below decides whether that is all. If it is one commit on
 the histories agreed until the session. If it is two commits, then the source has lost or reused
 GTIDs as well (other_versions.py).
 
-Only a stopped applier leaves this question, so only then the logs are read.
+An operator may also commit empty transactions for all that waits: nothing is above a gap then, and
+the sets of both servers are equal. While the applier is before them, its position shows that it has
+not applied the newest that the replica has. So these are looked up as well.
+
+Only an applier that is stopped, or that SOURCE_DELAY holds back, leaves these questions, so only
+then the logs are read. Once the applier has passed them, only a comparison of contents shows it.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gtid import GtidSet
+from topology.facts.channel_places import place_behind_receiver
 from topology.facts.graph import Edge, build_graph
 from topology.facts.other_versions import commit_on, given_again, is_stopped, shows_two_commits
 from topology.readings.history_evidence import CommitRecord, samples_of_gap
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 
-# Of each TSID: how far below a gap a transaction is searched that no session committed.
+# Of each TSID: how many transactions are looked up below a gap, or of the newest that are done.
 BELOW_MAX: Final = 4
+
+
+def asked_of_logs(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return which transactions both logs are asked for; empty if there is no question."""
+    return around_gaps(edge, servers=servers) | newest_done(edge, servers=servers)
+
+
+def newest_done(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return the newest that the replica has logged of what a held back applier received.
+
+    Empty unless the applier is before what its receiver has read: otherwise it has applied them, or
+    passed them.
+    """
+    channel, replica = edge.channel, servers[edge.replica]
+    is_held_back = (
+        channel.applier is ThreadState.STOPPED or channel.delay_remaining_seconds is not None
+    )
+    if not is_held_back or place_behind_receiver(channel) is None or replica.server_uuid is None:
+        return GtidSet()
+    done = channel.gtid_retrieved & replica.logged & servers[edge.source].logged
+    done = done.without_uuid(replica.server_uuid)
+    return GtidSet.union_of(_newest(done.from_tsid(tsid)) for tsid in done.tsids)
 
 
 def around_gaps(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
@@ -55,7 +83,24 @@ def committed_by_hand(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> G
     return GtidSet.union_of(
         gtid
         for gtid, ours, theirs in _read(edge, servers=servers)
-        if own_id is not None and ours.server_id == own_id != theirs.server_id
+        if own_id is not None
+        and ours.server_id == own_id != theirs.server_id
+        # A replayed binary log keeps the time of the first commit, and not the server_id.
+        and not (ours.is_exact and theirs.is_exact and ours.committed_at == theirs.committed_at)
+    )
+
+
+def made_while_waiting(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return which of the newest a session committed after the source had: they waited then.
+
+    What it committed before was no answer to what waits (H7, E3). Once the source has reached these
+    GTIDs, contents are compared (questions/contents_to_compare.py).
+    """
+    newest = newest_done(edge, servers=servers) & committed_by_hand(edge, servers=servers)
+    return newest - GtidSet.union_of(
+        gtid
+        for gtid, ours, theirs in _read(edge, servers=servers)
+        if ours.committed_at < theirs.committed_at
     )
 
 
@@ -148,7 +193,7 @@ def _read(
     source, replica = servers[edge.source], servers[edge.replica]
     if source.history_evidence is None or replica.history_evidence is None:
         return
-    wanted = around_gaps(edge, servers=servers)
+    wanted = asked_of_logs(edge, servers=servers)
     for record in replica.history_evidence.commits if wanted else ():
         theirs = commit_on(source, record.gtid)
         if record.gtid <= wanted and theirs is not None:

@@ -27,11 +27,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from gtid import GtidSet, Tsid
-from topology.facts.applier_workers import is_without_work
+from topology.facts.channel_places import place_behind_receiver
 from topology.facts.graph import Edge, build_graph, same_link
 from topology.readings.dialect import BINARY_LOG
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, LogPosition, ServerSnapshot
+from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
 
 GTIDS_MAX: Final = 128  # the newest of an origin are searched for
 _LOGS_NOT_ALL: Final = frozenset({"log_replica_updates", "log_bin", BINARY_LOG})
@@ -47,8 +47,8 @@ def in_relay_log(snapshot: ClusterSnapshot) -> Iterator[tuple[Edge, LogPosition,
         replica = last[edge.replica]
         if before is None or not _logs_all(replica):
             continue
-        place = _place_behind_receiver(before)
-        if place is None or _place_behind_receiver(edge.channel) is None:
+        place = place_behind_receiver(before)
+        if place is None or place_behind_receiver(edge.channel) is None:
             continue
         received = before.gtid_retrieved & edge.channel.gtid_retrieved
         purged = (first[edge.replica].gtid_purged or GtidSet()) & replica.gtid_purged
@@ -63,19 +63,6 @@ def _logs_all(replica: ServerSnapshot) -> bool:
     if replica.notable_settings is None:
         return False
     return not _LOGS_NOT_ALL & notable_values(replica.notable_settings).keys()
-
-
-def _place_behind_receiver(channel: ChannelSnapshot) -> LogPosition | None:
-    """Return the applier's position, if it is before that of its receiver.
-
-    Workers write theirs every 300 ms: one that is idle has nothing left.
-    """
-    applied, received = channel.applied_to, channel.received_to
-    if applied is None or received is None or not applied < received:
-        return None
-    if is_without_work(channel):
-        return None
-    return applied
 
 
 def _newest(done: GtidSet, purged: GtidSet) -> GtidSet:

@@ -5,8 +5,8 @@
   replica drops what carries its own server_id (former_ids.py).
 * Both ends of extra GTIDs that a channel may have given (assigned_gtids.py).
 * The end of each gap that may have been skipped, and what follows it (log_order.py).
-* What an applier that is stopped has logged above a gap, and just below it, on both servers: a
-  session may have committed it (committed_by_hand.py).
+* What the replica of a held back applier has logged above a gap, just below it, and last: a session
+  may have committed it (committed_by_hand.py). Both servers are asked.
 * A replica's own GTIDs that one of its sources has and another does not, the lowest and highest
   own GTID of a source that a replica with a stopped receiver also has, and the highest own GTIDs
   that an applier has, and has not, applied (other_versions.py).
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts.assigned_gtids import maybe_assigned
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.committed_by_hand import around_gaps
+from topology.facts.committed_by_hand import asked_of_logs
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.former_ids import to_look_up
 from topology.facts.log_order import order_samples
@@ -36,9 +36,9 @@ def commits_to_look_up(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[tuple[s
     shared = own_of_stopped_source(edge.edge, servers=servers)
     yield edge.source, shared
     yield edge.replica, shared
-    at_gaps = around_gaps(edge.edge, servers=servers)
-    yield edge.source, at_gaps
-    yield edge.replica, at_gaps
+    maybe_by_hand = asked_of_logs(edge.edge, servers=servers)
+    yield edge.source, maybe_by_hand
+    yield edge.replica, maybe_by_hand
     yield edge.source, around_start_samples(edge.edge, servers=servers)
     yield edge.source, order_samples(facts, edge)
     yield edge.source, _ends(_maybe_by_hand(edge.expected, facts.fully_read[edge.source].first))

@@ -91,3 +91,13 @@ class ContentReading:
     suspect_count: int = 0  # of those compared: GTIDs that an earlier audit had reported
     newest_count: int = 0  # of those compared: the newest GTIDs of each UUID
     remarks: tuple[UnreadContent, ...] = ()  # what can never be compared: reported as info only
+
+    def is_whole(self, one: str, other: str) -> bool:
+        """Return whether two servers were compared, and of neither something was left out."""
+        unread = {each.server for each in self.unread}
+        pair = {one, other}
+        return (
+            not self.is_cut
+            and unread.isdisjoint(pair)
+            and any(pair == {*each} for each in self.pairs)
+        )

@@ -4,7 +4,7 @@
   are equal. So this is E4 without a second version. It is a warning, `likely`, until an operator
   has compared the rows or accepts the plan that declared them.
 * GTIDs that a server declared executed while they waited in its relay log (declared_waiting.py).
-* GTIDs of other servers that a session of a replica committed, while the applier was stopped
+* GTIDs of other servers that a session of a replica committed, while the applier was held back
   (topology/facts/committed_by_hand.py). The logs show two commits. If their contents were compared
   as well, rules/content.py reports the result.
 """
@@ -16,7 +16,12 @@ from typing import Final
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.committed_by_hand import committed_by_hand, only_by_hand_above
+from topology.facts.committed_by_hand import (
+    BELOW_MAX,
+    committed_by_hand,
+    made_while_waiting,
+    only_by_hand_above,
+)
 from topology.facts.declared import declared_early, unread_changes
 from topology.facts.declared_later import declared_later
 from topology.facts.declared_waiting import in_relay_log
@@ -130,10 +135,16 @@ def session_made_another(facts: ClusterFacts) -> Iterator[Finding]:
     compared = GtidSet.of(each.gtid for each in contents.differences) if contents else GtidSet()
     for edge in facts.edges:
         source, replica = facts.last[edge.source], facts.last[edge.replica]
+        if contents is not None and contents.is_whole(edge.source, edge.replica):
+            continue  # rules/content.py reports what differs
         found = committed_by_hand(edge.edge, servers=facts.last) - compared
         found -= GtidSet.union_of(gtids for _, gtids in _accepted(facts, replica, found))
-        if not found or not only_by_hand_above(edge.edge, edge.queued_below, servers=facts.last):
-            continue  # nothing that was skipped for it waits below it
+        if not only_by_hand_above(edge.edge, edge.queued_below, servers=facts.last):
+            # Nothing that was skipped for it waits below it, or a worker applied more above (H2).
+            waited = made_while_waiting(edge.edge, servers=facts.last)
+            found &= GtidSet() if edge.queued_below else waited
+        if not found:
+            continue
         yield finding(
             facts,
             "E4",
@@ -149,8 +160,10 @@ def session_made_another(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=f"A session committed {many(found)} on {edge.replica} under GTIDs that have"
             f" another commit on {edge.source} (gtid_next). Contents were not compared. The applier"
             f" of {edge.replica} skips these GTIDs, so it never applies what {edge.source} has"
-            " under them. An operator may have skipped a transaction under a wrong GTID. Run the"
-            " audit with --content, and compare the rows.",
+            " under them. Possible causes: an operator skipped what waited, or a transaction under"
+            f" a wrong GTID; a binary log was replayed on {edge.replica} (then the rows are there)."
+            f" Of each origin only {BELOW_MAX} were looked up: earlier ones may be like them. Run"
+            " the audit with --content, and compare the rows.",
             strategies=(),
         )
 

@@ -126,6 +126,22 @@ def test_a_consumer_may_have_read_what_a_source_is_committing() -> None:
     assert (lost.grade, lost.gtid_set) == (Grade.PROVED, gtids("A:10"))
 
 
+@pytest.mark.parametrize(("received", "is_found"), [("A:1-9", True), ("A:1-10", False)])
+def test_a_receiver_that_failed_brings_nothing_new(received: str, *, is_found: bool) -> None:
+    channel = a_channel(
+        "a",
+        A,
+        gtid_retrieved=gtids(received),
+        receiver=ThreadState.STOPPED,
+        receiver_errno=13114,
+        receiver_error="Got fatal error 1236",
+    )
+    below = replace(replica(), channels=(channel,))
+    consumer = a_consumer("cdc", gtids("A:1-10"), server="b", is_fixed=True)
+    found = audited(source(gtid_owned=gtids("A:10")), below, consumer=consumer)
+    assert ["P4" in {each.code for each in found.findings}] == [is_found]
+
+
 def test_the_refusal_of_the_server_is_in_the_finding_with_its_text() -> None:
     found = only(audited(source(purged="A:1-5"), consumer=a_consumer("cdc", gtids("A:1-3"))))
     assert found.explanation.startswith(

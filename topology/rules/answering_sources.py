@@ -246,12 +246,26 @@ def _new_above(facts: ClusterFacts, name: str) -> GtidSet:
 
     They are about what a source had executed at first. What it was committing then, a consumer or
     another replica may have already: a source sends a transaction before it executes it. With
-    semi-synchronous replication it waits for an acknowledgement in between.
+    semi-synchronous replication it waits for an acknowledgement in between. A receiver that is
+    stopped brings nothing new; its relay log may have some of it.
     """
     above = facts.graph.upstream_of(name) - {name}
-    read = (facts.fully_read[each] for each in sorted(above & facts.fully_read.keys()))
+    open_edges = (
+        edge for edge in facts.graph.edges if edge.channel.receiver is not ThreadState.STOPPED
+    )
+    connected = replace(facts.graph, edges=tuple(open_edges)).upstream_of(name)
+    received = GtidSet.union_of(
+        channel.gtid_retrieved
+        for each in {name, *connected}
+        for channel in facts.last[each].channels or ()
+    )
+    new = {
+        each: (reading.last.gtid_executed | reading.last.gtid_owned) - reading.first.gtid_executed
+        for each, reading in facts.fully_read.items()
+        if each in above
+    }
     return GtidSet.union_of(
-        (each.last.gtid_executed | each.last.gtid_owned) - each.first.gtid_executed for each in read
+        gtids if each in connected else gtids & received for each, gtids in new.items()
     )
 
 

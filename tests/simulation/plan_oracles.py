@@ -626,7 +626,12 @@ def _is_so_without(truth: Truth, one: Finding) -> bool:
     3. A session holds a lock, or owns a GTID (A5), on a server that nothing was on its way to: no
        applier waited for it, so no reading shows it. The transactions that the plan brings there
        wait, like any other; and what waits without the plan as well waits for longer meanwhile.
+    4. A session committed other content under a GTID (E4): the logs are asked for it only while the
+       applier is held back, and it passed that GTID before.
     """
+    if one.code == "E4" and one.replica is not None:
+        had = truth.world[one.replica].executed
+        return members_of(one.gtid_set, truth.world) <= truth.world.by_hand.keys() & had
     if one.code == "A4" and one.replica is not None:
         channel = truth.rested[one.replica].channel(one.channel or "")
         return channel is not None and bool(channel.receiver_error[0])

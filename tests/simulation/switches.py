@@ -147,7 +147,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "a-consumer-reads-what-is-being-committed": Switch(
         answering_sources._new_above,
-        "(each.last.gtid_executed | each.last.gtid_owned) - each.first.gtid_executed",
+        "(reading.last.gtid_executed | reading.last.gtid_owned) - reading.first.gtid_executed",
         "GtidSet()",
     ),
     "a-relay-log-may-deliver-to-a-consumer": Switch(

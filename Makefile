@@ -48,7 +48,7 @@ all-tests: lint contracts servers compiled
 	@$(PY) -m pytest $(IN_PROCESSES) -m "not slow"
 
 compiled: .venv/.complete
-	@$(PY) -m pytest --collect-only -q > .venv/collected.txt || { tail -n 40 .venv/collected.txt; exit 1; }
+	@$(PY) -m pytest --collect-only -q -p tests.distribution > .venv/collected.txt || { tail -n 40 .venv/collected.txt; exit 1; }
 
 quick: .venv/.complete ## no server, no Spark, no long test; a fifth of the examples
 	@$(MAKE) --no-print-directory --jobs --output-sync lint types contracts quick-tests

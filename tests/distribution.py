@@ -5,8 +5,8 @@
 2. What takes longest begins first: a few groups that are named here, then the others by what their
    tests cost. Groups of few and long tests used to come last, when only one process had work left.
 3. Tests of real servers wait more than they compute: one process more than there are processors.
-4. Eight thousand collected tests stay until the end. Each full garbage collection would look
-   through them again: 8 % of the processor time of tests without servers.
+4. All collected tests stay until the end. Each full garbage collection would look through them
+   again: 8 % of the processor time of tests without servers, and 12 % of that of collecting.
 
 pytest-xdist 3.8 has --dist loadgroup for groups. From pytest 9.2 on it groups nothing: it writes
 the group into Item._nodeid, which nothing reads any more. So the group is taken from the name here.
@@ -70,9 +70,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_configure() -> None:
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)

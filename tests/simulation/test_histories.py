@@ -34,7 +34,7 @@ def assert_none_is_new(seeds: range) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", [pytest.param(each, marks=[pytest.mark.long] if each else []) for each in BATCHES]
+    "first", [pytest.param(each, marks=[pytest.mark.slow] if each else []) for each in BATCHES]
 )
 def test_no_history_contradicts_the_product(first: int) -> None:
     assert_none_is_new(range(first, first + 250))

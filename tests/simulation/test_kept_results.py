@@ -72,7 +72,7 @@ def plan_for(history: History) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", [pytest.param(each, marks=[pytest.mark.long] if each else []) for each in BATCHES]
+    "first", [pytest.param(each, marks=[pytest.mark.slow] if each else []) for each in BATCHES]
 )
 def test_what_is_kept_changes_no_audit(compared: Compared, first: int) -> None:
     for seed in range(first, first + 50):

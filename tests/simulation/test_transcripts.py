@@ -25,9 +25,9 @@ def test_what_no_transcript_shows_is_as_approved(line: str) -> None:
     assert line_of(entry_of(line)) == line
 
 
-# Of the digests of kept histories one in four: the rest belongs to the nightly run. The histories
+# Of the digests of kept histories one in eight: the rest belongs to the nightly run. The histories
 # themselves are all checked each time (test_histories.py).
-IN_EACH_RUN = 4
+IN_EACH_RUN = 8
 
 
 def _marks(at: int, line: str) -> list[pytest.MarkDecorator]:

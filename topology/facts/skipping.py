@@ -1,10 +1,13 @@
-"""Whether an applier may skip transactions: by sql_replica_skip_counter, or after a crash.
+"""Whether an applier may skip transactions: by a counter, after an error, or after a crash.
 
 The counter skips only if gtid_mode is not ON. With ON it can be set, and nothing is skipped (tried
 on 9.7.4; 5.6 refuses it). START REPLICA SQL_THREAD copies the value from the variable, and
 Skip_Counter is 0 again once it is used up. So an applier that skipped, and continues with later
 transactions, no longer shows it. "Received and not executed" alone does not show that a transaction
 will be applied. The applier's position in the source's log does: log_questions.py.
+
+replica_skip_errors leaves out what fails. 5.6 commits the GTID of a transaction that is left out,
+and not that of a DDL statement: then it is missing for good (tried on 5.6.24).
 
 A crash may roll back applied transactions, and leave the applier's position after them. From 8.0.17
 on their GTIDs, their rows and the position are all in InnoDB, and survive or are lost together. In
@@ -23,6 +26,7 @@ from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import ServerVersion
 
 _ONLINE_MODE: Final = ServerVersion(5, 7, 6)
+_ALL_COUNTED: Final = ServerVersion(5, 7, 0)  # replica_skip_errors leaves out no GTID
 
 
 def why_it_may_skip(facts: ClusterFacts, edge: Edge) -> str:
@@ -34,9 +38,15 @@ def why_it_may_skip(facts: ClusterFacts, edge: Edge) -> str:
                 return f"sql_replica_skip_counter is {channel.skip_counter}"
         if server.notable_settings is None:
             return "gtid_mode was not read, and may permit sql_replica_skip_counter"
-        mode = notable_values(server.notable_settings).get("gtid_mode")
+        values = notable_values(server.notable_settings)
+        mode, errors = values.get("gtid_mode"), values.get("replica_skip_errors")
         if mode is not None:
             return f"gtid_mode is {mode}, which permits sql_replica_skip_counter"
+        if errors is not None and server.version is not None and server.version < _ALL_COUNTED:
+            return (
+                f"replica_skip_errors is {errors} (before 5.7, the GTID of a DDL statement that is"
+                " left out is missing for good)"
+            )
     return ""
 
 

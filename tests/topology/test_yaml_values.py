@@ -77,6 +77,8 @@ def test_what_needs_nodes_is_left_to_them(text: str) -> None:
     [
         ("a: 1\nb: 2\na: 3", "line 3: the key appears twice"),
         ("1: a\n'1': b", "line 2: the key appears twice"),
+        ("'null': a\nnull: b", "line 2: the key appears twice"),
+        ("{x: {2: a, 3: b, '2': c}}", "line 1: the key appears twice"),
         ("a: &x {b: 1}\nc:\n  d: *x", "line 3: an anchor is reused"),
         ("{[1]: 2}", "line 1: a key that is not a word"),
         ("? {a: 1}\n: 2", "line 1: a key that is not a word"),
@@ -107,6 +109,23 @@ def test_a_watch_ends_the_reading() -> None:
     assert [count for count, _ in seen] == [1, 2, 3]
     assert seen[0][1]["limit"] == 2
     assert YamlFile(text, Watch(("c",), lambda *_: None)).values == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("c: {s: [1, 2]}", 2),
+        ("c: [[{s: [1]}], {s: [[2], 3]}]", 4),  # the list in the list counts, and its item
+        ("c: {s: {s: [1]}, t: [1]}", 0),
+        ("s: [1]\nc: [1]", 0),
+        ("x: {c: {s: [1]}}", 0),
+        ("[1, 2]", 0),
+    ],
+)
+def test_a_watch_counts_the_items_at_its_path_only(text: str, counted: int) -> None:
+    counts: list[int] = []
+    YamlFile(text, Watch(("c", "s"), lambda count, _: counts.append(count)))
+    assert len(counts) == counted
 
 
 def test_places_are_lines_and_columns() -> None:

@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.adapters.inventory.tls_choice import NO_CHOICE, SSL_MODES, TlsChoice
+from topology.adapters.inventory.tls_choice import NO_CHOICE, SSL_MODES, TlsChoice, choice_of
 from topology.readings.target import SslMode
 
 SCHEME: Final = "mysql://"
@@ -121,6 +121,7 @@ class WrittenDsn:
     port: int | None
     user: str | None
     options: dict[str, str]
+    tls: TlsChoice  # that of the options
 
     def completed(
         self, *, host: str | None = None, port: int | None = None, unix_socket: str | None = None
@@ -145,7 +146,7 @@ class WrittenDsn:
             group=self.options.get("group"),
             login_path=self.options.get("login_path"),
             password_file=self.options.get("password_file"),
-            tls=_tls(self.options),
+            tls=self.tls,
             enable_cleartext_plugin="enable_cleartext_plugin" in self.options,
             get_server_public_key="get_server_public_key" in self.options,
         )
@@ -211,8 +212,9 @@ def read_dsn(text: str) -> WrittenDsn:
         host, port = _address(address, start + len(user) + len(has_user))
     if ":" in user:
         raise InventoryProblem(_INDISCREET)
-    _check_options(options)
-    return WrittenDsn(host, port, _decoded(user, "the user", start) if user else None, options)
+    tls = _checked(options) if options else NO_CHOICE
+    user_decoded = _decoded(user, "the user", start) if user else None
+    return WrittenDsn(host, port, user_decoded, options, tls)
 
 
 def _refuse_password(rest: str) -> None:
@@ -288,8 +290,11 @@ def _options(query: str, begin: int) -> dict[str, str]:
     return options
 
 
-def _check_options(options: dict[str, str]) -> None:
-    """Refuse options that contradict each other, or whose value has no meaning."""
+def _checked(options: dict[str, str]) -> TlsChoice:
+    """Return what options say about encryption.
+
+    Raises InventoryProblem: they contradict each other, or the value of one has no meaning.
+    """
     for name, only in _ONLY_VALUES.items():
         if options.get(name, only) != only:
             raise _problem(f"has {name}=…, but only {name}={only} is supported")
@@ -301,6 +306,7 @@ def _check_options(options: dict[str, str]) -> None:
     tls = _tls(options)
     if problem := tls.half_certificate or tls.contradiction:
         raise _problem(problem)
+    return tls
 
 
 def _tls(options: dict[str, str]) -> TlsChoice:
@@ -310,7 +316,7 @@ def _tls(options: dict[str, str]) -> TlsChoice:
         if value not in SSL_MODES:
             raise _problem(f"has ssl=…, but not one of {', '.join(SSL_MODES)}")
         mode = SslMode(value)
-    return TlsChoice(mode, *(options.get(name) for name in ("ssl_ca", "ssl_cert", "ssl_key")))
+    return choice_of(mode, options.get("ssl_ca"), options.get("ssl_cert"), options.get("ssl_key"))
 
 
 def _decoded(text: str, what: str, at: int) -> str:

@@ -13,8 +13,14 @@ from typing import Final
 from pydantic import ValidationError
 
 from topology.adapters.consumer_source import ConsumerSource
-from topology.adapters.inventory.account_files import AccountFiles
-from topology.adapters.inventory.accounts import AccountSource, NoUser, ServerEntry, TlsProblem
+from topology.adapters.inventory.accounts import (
+    AccountSource,
+    NoUser,
+    ServerEntry,
+    TlsProblem,
+    account_files,
+)
+from topology.adapters.inventory.collector_pause import collector_paused
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.fleet_consumers import consumers_of, refuse_open_commands
@@ -38,6 +44,7 @@ from topology.readings.target import ServerTarget
 
 FLEET_BYTES_MAX: Final = 32 << 20
 PROBLEMS_SHOWN_MAX: Final = 50
+_NO_SOURCE: Final = PasswordSource()
 
 
 def load_fleet(
@@ -84,6 +91,7 @@ def load_roster(
     return reading.roster(listed).only(cluster)
 
 
+@collector_paused()
 def _begin(text: str, name: str) -> tuple["_Reading", FleetSection]:
     try:
         file = fleet_yaml(text)
@@ -187,6 +195,7 @@ class _Reading:
             lines = [*lines[:PROBLEMS_SHOWN_MAX], f"{self.name}: … and {rest} more problems"]
         return InventoryProblem(*lines)
 
+    @collector_paused()
     def roster(self, section: FleetSection) -> Roster:
         """Return the contents of the file. Raises InventoryProblem."""
         clusters = self._clusters(section)
@@ -205,16 +214,21 @@ class _Reading:
             *settings,
         )
 
+    @collector_paused()
     def fleet(
         self, section: FleetSection, environment: Mapping[str, str], warn: Callable[[str], None]
     ) -> Fleet:
         """Return the contents of the file with every account. Raises InventoryProblem."""
         clusters = self._clusters(section)
-        files = AccountFiles(environment, warn)
+        files = account_files(environment, warn)
+
+        def complete(entry: ServerEntry) -> ServerTarget:
+            return entry.target(files)
+
         found = tuple(
             Cluster(
                 each.name,
-                tuple(self._targets(each.servers, files)),
+                tuple(self._targets(each.servers, complete)),
                 each.consumers,
                 each.labels,
             )
@@ -224,10 +238,12 @@ class _Reading:
         self._raise_problems()
         return Fleet(found, *settings)
 
-    def _targets(self, servers: Iterable[_Placed], files: AccountFiles) -> Iterator[ServerTarget]:
+    def _targets(
+        self, servers: Iterable[_Placed], complete: Callable[[ServerEntry], ServerTarget]
+    ) -> Iterator[ServerTarget]:
         for each in servers:
             try:
-                yield each.entry.target(files)
+                yield complete(each.entry)
             except NoUser as problem:
                 self.note(each.place, str(problem))
             except TlsProblem as problem:
@@ -326,7 +342,7 @@ class _Reading:
             own, where = of_dsn, place
         if own is None:
             own, where = defaults.password, ("defaults", "password")
-        own = own or PasswordSource()
+        own = own or _NO_SOURCE
         account = AccountSource(
             user=dsn.user,
             user_default=defaults.user,

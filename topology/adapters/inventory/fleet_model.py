@@ -161,7 +161,7 @@ class ClusterSection(FileSection):
     """One cluster."""
 
     name: Name
-    labels: Labels = {}
+    labels: Labels = Field(default_factory=dict)  # a default value would be copied in depth
     servers: Annotated[tuple[ServerSection, ...], Field(min_length=1, strict=False)] = ()
     servers_from: CommandSection | None = None  # instead of `servers`
     # Each is read by a thread of its own.

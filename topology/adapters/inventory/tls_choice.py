@@ -23,6 +23,7 @@ This module reads no files.
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.readings.target import SslMode
@@ -43,7 +44,7 @@ class TlsChoice:
     @property
     def is_empty(self) -> bool:
         """Return whether it says nothing."""
-        return self == NO_CHOICE
+        return self is NO_CHOICE or self == NO_CHOICE
 
     @property
     def half_certificate(self) -> str:
@@ -71,6 +72,10 @@ class TlsChoice:
 
         A certificate and its key come from one place.
         """
+        if later is NO_CHOICE:
+            return self
+        if self is NO_CHOICE:
+            return later
         certified = self if self.cert is not None or self.key is not None else later
         return TlsChoice(
             mode=self.mode if self.mode is not None else later.mode,
@@ -100,9 +105,22 @@ class TlsChoice:
                 " certificates: ssl_ca=FILE"
             )
         if mode is SslMode.DISABLED:
-            return TlsChoice(mode)
+            return choice_of(mode)
         ca = self.ca if mode.verifies else None
-        return TlsChoice(mode, ca, self.cert or self.key, self.key or self.cert)
+        return choice_of(mode, ca, self.cert or self.key, self.key or self.cert)
 
 
-NO_CHOICE = TlsChoice()
+NO_CHOICE: Final = TlsChoice()
+_WITHOUT_FILES: Final[dict[SslMode | None, TlsChoice]] = {
+    None: NO_CHOICE,
+    **{mode: TlsChoice(mode) for mode in SslMode},
+}
+
+
+def choice_of(
+    mode: SslMode | None, ca: str | None = None, cert: str | None = None, key: str | None = None
+) -> TlsChoice:
+    """Return a choice. Those without files are shared: a fleet has them thousands of times."""
+    if ca is None and cert is None and key is None:
+        return _WITHOUT_FILES[mode]
+    return TlsChoice(mode, ca, cert, key)

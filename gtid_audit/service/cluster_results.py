@@ -113,6 +113,18 @@ class ServiceResults:
         """Return the clusters whose last audit is too old."""
         return tuple(each for each in self.clusters if self.is_stale(each))
 
+    def show_the_same_as(self, earlier: "ServiceResults") -> bool:
+        """Return whether nothing has changed since but ages: a changed result is another object."""
+        now, before = (self.configuration, self.interval_seconds), earlier
+        return (
+            now == (before.configuration, before.interval_seconds)
+            and len(self.clusters) == len(before.clusters)
+            and all(
+                each is other and self.is_stale(each) == before.is_stale(other)
+                for each, other in zip(self.clusters, before.clusters, strict=True)
+            )
+        )
+
     def is_stale(self, result: ClusterResult) -> bool:
         """Return whether the last audit of a cluster is too old to show its present state."""
         limit = seconds_until_stale(self.interval_seconds)

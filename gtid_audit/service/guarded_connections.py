@@ -37,6 +37,8 @@ class GuardedConnection(H11Protocol):
 
     # Connections that wait for a request, the longest wait first.
     waiting: "dict[GuardedConnection, None]"
+    # Scrapes that wait for metrics to be made, by their header Accept.
+    held: "dict[str, list[tuple[GuardedConnection, ScrapeRequest, bytes]]]"
     scrapes: ScrapeMemory
     _held: bytearray | None = None  # what arrived while an answer without h11 is made
     _request_timer: asyncio.TimerHandle | None = None
@@ -91,19 +93,30 @@ class GuardedConnection(H11Protocol):
     def _answer_scrape(self, request: ScrapeRequest, data: bytes) -> None:
         self._stop_waiting()
         self._unset_keepalive_if_required()
-        if (rendered := self.scrapes.source.recent(request.accept)) is not None:
-            self._write_scrape(request, rendered)
-            return
+        waiting = self.held.get(request.accept)
+        if waiting is None:
+            if (rendered := self.scrapes.source.recent(request.accept)) is not None:
+                self._write_scrape(request, rendered)
+                return
+            waiting = self.held[request.accept] = []
         self._held = bytearray()
-        task = self.loop.create_task(self._answer_later(request, data))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        waiting.append((self, request, data))
+        if len(waiting) == 1:
+            task = self.loop.create_task(self._answer_all(request.accept))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
 
-    async def _answer_later(self, request: ScrapeRequest, data: bytes) -> None:
+    async def _answer_all(self, accept: str) -> None:
+        """Answer the scrapes that wait for the same metrics: one task for all of them."""
         try:
-            rendered = await self.scrapes.source.made(request.accept)
+            rendered = await self.scrapes.source.made(accept)
         except Exception:  # noqa: BLE001 - through h11 it is raised again, reported, and answered
             rendered = None
+        for connection, request, data in self.held.pop(accept):
+            self.loop.call_soon(connection.answer_held, request, data, rendered)
+
+    def answer_held(self, request: ScrapeRequest, data: bytes, rendered: Rendered | None) -> None:
+        """Answer a scrape that waited, and then what else the client has sent."""
         held, self._held = self._held or bytearray(), None
         if self.transport.is_closing():
             return
@@ -177,6 +190,7 @@ def guarded_connections(known: ScrapeMemory) -> type[GuardedConnection]:
 
     class Guarded(GuardedConnection):
         waiting: "dict[GuardedConnection, None]" = {}  # noqa: RUF012 - shared on purpose
+        held: "dict[str, list[tuple[GuardedConnection, ScrapeRequest, bytes]]]" = {}  # noqa: RUF012
         scrapes = known
 
     return Guarded

@@ -28,7 +28,7 @@ from gtid_audit.service.query_parameters import BadParameter
 from gtid_audit.service.readiness import readiness_of
 from gtid_audit.service.repeated_audit import Health
 from gtid_audit.service.scrape_answers import METRICS_PATH, ScrapeSource, header_of, headers_of
-from gtid_audit.service.shared_rendering import SharedRendering
+from gtid_audit.service.shared_rendering import MetricFacts, SharedRendering
 from gtid_audit.service.web_page import HEADERS, page
 
 _CHALLENGE: Final = 'Bearer, Basic realm="gtid-audit", charset="UTF-8"'
@@ -60,7 +60,9 @@ class WebApp:
         registry = CollectorRegistry(auto_describe=False)
         for each in facts.collectors:
             registry.register(each)
-        self._rendering = SharedRendering(registry)
+        self._rendering = SharedRendering(
+            registry, lambda: MetricFacts(facts.results(), facts.journal.latest())
+        )
         self._pages = Starlette(
             routes=[*_routes(facts), *Api(facts.results, facts.journal).routes()],
             exception_handlers={

@@ -7,11 +7,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from gtid_audit import clock
 from gtid_audit.service import shared_rendering
 from gtid_audit.service.access import Access, Tokens
+from gtid_audit.service.repeated_audit import AuditService
 from gtid_audit.service.scrape_answers import REMEMBERED_MAX, ScrapeMemory, ScrapeSource
 from gtid_audit.service.shared_rendering import SharedRendering
 from gtid_audit.service.web import WebServer
@@ -88,6 +91,10 @@ def one_answer(connection: socket.socket) -> bytes:
 
 def undated(answer: bytes) -> bytes:
     return re.sub(rb"\r\ndate: [^\r]*", b"", answer, count=1)
+
+
+def without_load_time(answer: bytes) -> bytes:
+    return re.sub(rb"(?m)^gtid_audit_fleet_loaded_timestamp_seconds .*$", b"", answer)
 
 
 @pytest.mark.parametrize("accept", ["", f"Accept: {OPEN_METRICS}", "Accept: text/plain"])
@@ -173,38 +180,113 @@ def test_the_token_is_checked_for_every_scrape(parsed: list[str]) -> None:
         assert answer_to(server, other).startswith(b"HTTP/1.1 200 ")
 
 
+class Rendering:
+    """Metrics that are made again for the next scrape, and as slowly as a test wants."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.begun, self.release = threading.Event(), threading.Event()
+        self._make = SharedRendering._made_by
+        monkeypatch.setattr(SharedRendering, "_made_by", staticmethod(self._slowly))
+        monkeypatch.setattr(shared_rendering, "SHARED_SECONDS", -1)
+
+    def _slowly(self, *given: object) -> bytes:
+        self.count += 1
+        self.begun.set()
+        assert self.release.wait(SOON)
+        return self._make(*given)  # type: ignore[arg-type]
+
+
+def change(service: AuditService) -> None:
+    """Change what the metrics are made of, and not what they show."""
+    service.set_configuration(None, "a problem")
+
+
 def test_what_arrives_while_metrics_are_made_is_answered_afterwards(
-    server: WebServer, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+    parsed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    service = audit_all(service_of(healthy()))
+    change(service)
     request, closing_one = scrape(closes=False), scrape()
-    with closing(connected(server)) as connection:
+    with web_server(service) as (server, _), closing(connected(server)) as connection:
         connection.sendall(request)
         expected = undated(one_answer(connection))
-    made, release = threading.Event(), threading.Event()
-    make = SharedRendering._made_by
-
-    def slowly(*given: object) -> bytes:
-        made.set()
-        assert release.wait(SOON)
-        return make(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(SharedRendering, "_made_by", staticmethod(slowly))
-    monkeypatch.setattr(shared_rendering, "SHARED_SECONDS", 0)
-    with closing(connected(server)) as connection:
+        rendering = Rendering(monkeypatch)
+        service.set_configuration(None, "another problem")
         connection.sendall(request)
-        assert made.wait(SOON)
+        assert rendering.begun.wait(SOON)
         connection.sendall(closing_one)
         assert ask(server, "/healthz")[0] == 200, "others are answered, and it has arrived"
-        release.set()
+        rendering.release.set()
         answers = until_end(connection)
     assert undated(answers).startswith(expected)
     assert answers.count(b"HTTP/1.1 200 OK") == 2
     assert parsed == ["/metrics", "/healthz", "/metrics"]
 
 
+def test_metrics_are_made_once_for_all_scrapes_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = audit_all(service_of(healthy()))
+    request = scrape()
+    with web_server(service) as (server, _):
+        expected = answer_to(server, request)
+        rendering = Rendering(monkeypatch)
+        change(service)
+        waiting = [connected(server) for _ in range(5)]
+        for each in waiting:
+            each.sendall(request)
+        assert rendering.begun.wait(SOON)
+        waiting.pop(2).close()  # it has no more to wait for, and the others have
+        assert ask(server, "/healthz")[0] == 200
+        rendering.release.set()
+        answers = {undated(until_end(each)) for each in waiting}
+        for each in waiting:
+            each.close()
+    assert rendering.count == 1
+    [answer] = answers
+    changed = b"gtid_audit_configuration_loaded 1.0", b"gtid_audit_configuration_loaded 0.0"
+    assert answer == undated(expected).replace(*changed)
+
+
+def test_metrics_are_made_again_only_when_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(clock, "monotonic_seconds", lambda: now[0])
+    service, journal = audit_all(service_of(healthy(), holed("holed"))), tmp_path / "journal"
+    with web_server(service, journal=journal) as (server, app):
+        rendering = Rendering(monkeypatch)
+        rendering.release.set()
+
+        def is_made_again() -> bool:
+            before = rendering.count
+            answers = {undated(answer_to(server, scrape())) for _ in range(3)}
+            assert len(answers) == 1
+            return rendering.count > before
+
+        assert is_made_again()
+        assert not is_made_again(), "the same results"
+        now[0] += 61
+        assert not is_made_again(), "only older"
+        service.audit_next()
+        assert is_made_again(), "one cluster was audited"
+        service.audit_next()
+        assert is_made_again(), "and the other one"
+        now[0] += 151
+        assert is_made_again(), "all results are stale"
+        assert not is_made_again()
+        change(service)
+        assert is_made_again(), "a file could not be loaded"
+        app._facts.journal.read()
+        assert not is_made_again(), "the journal was read, and is still empty"
+        journal.write_text("not a journal " * 100)
+        app._facts.journal.read()
+        assert is_made_again(), "it cannot be read"
+
+
 def test_metrics_that_cannot_be_made_are_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     defects: list[str] = []
-    with web_server(audit_all(service_of(healthy())), defects=defects) as (server, _):
+    service = audit_all(service_of(healthy()))
+    with web_server(service, defects=defects) as (server, _):
         request = scrape()
         expected = undated(answer_to(server, request))
 
@@ -212,10 +294,12 @@ def test_metrics_that_cannot_be_made_are_a_defect(monkeypatch: pytest.MonkeyPatc
             raise ZeroDivisionError("of the test")
 
         with monkeypatch.context() as patch:
-            patch.setattr(shared_rendering, "SHARED_SECONDS", 0)
+            patch.setattr(shared_rendering, "SHARED_SECONDS", -1)
             patch.setattr(SharedRendering, "_made_by", staticmethod(failing))
+            service.set_configuration(clock.now(), None)
             assert answer_to(server, request).startswith(b"HTTP/1.1 500 ")
-        assert undated(answer_to(server, request)) == expected
+        again = undated(answer_to(server, request))
+        assert without_load_time(again) == without_load_time(expected)
     assert len(defects) == 1
     assert "ZeroDivisionError: of the test" in defects[0]
 

@@ -18,6 +18,17 @@ from tests.gtid_audit.test_readme_live import PASSWORD, account
 PAGE = (Path(__file__).resolve().parents[2] / "docs/first-hour.md").read_text()
 
 
+def test_the_page_installs_what_its_commands_need() -> None:
+    """The commands of the page run in an environment that has nothing else."""
+    [installed] = re.findall(r"pip install '\./gtid-audit\[(.*?)\]'", PAGE)
+    needed = {
+        extra
+        for command, extra in (("serve", "serve"), ("binlog", "columns"), ("spark", "spark"))
+        if re.search(rf"^gtid-audit {command} ", PAGE, re.MULTILINE)
+    }
+    assert set(installed.split(",")) == needed
+
+
 @pytest.mark.slow
 def test_the_steps_of_the_page(pair97: Pair, tmp_path: Path) -> None:
     pair97.a.execute(*account())
@@ -27,6 +38,7 @@ def test_the_steps_of_the_page(pair97: Pair, tmp_path: Path) -> None:
         re.sub(r"^gtid-audit: .*", "", PAGE, flags=re.MULTILINE),
         re.MULTILINE,
     )
+    assert commands.pop(0) == "gtid-audit --version"
     assert [line.split()[1] for line in commands] == ["pair", "audit", "audit", "serve"]
     [fleet] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     for name, server in (("db1", pair97.a), ("db2", pair97.b)):

@@ -22,7 +22,8 @@ if [ "${release:-0}" -lt 17 ]; then
     need "Java 17 or newer, for Spark" openjdk-17-jre-headless
 fi
 # grep reads to the end: `grep -q` leaves early, and ldconfig's broken pipe would count as a failure.
-if ! ldconfig -p 2>/dev/null | grep 'libstdc++\.so\.6' > /dev/null; then
+# The PATH of a Debian user has no sbin, where ldconfig is.
+if ! PATH="$PATH:/usr/sbin:/sbin" ldconfig -p 2>/dev/null | grep 'libstdc++\.so\.6' > /dev/null; then
     need "the C++ run-time library" libstdc++6
 fi
 command -v npm > /dev/null || need "npm, for MySQL 5.6" npm

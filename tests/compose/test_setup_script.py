@@ -51,7 +51,7 @@ def setup(
             (programs / name).write_text(text)
             (programs / name).chmod(0o755)
     done = subprocess.run(
-        ["bash", "requirements/setup.sh", "create"],  # noqa: S607 - that of the test
+        ["bash", "requirements/setup.sh", "create"],
         cwd=folder,
         env={"PATH": str(programs), "MISSING": missing, "RELEASE": release},
         capture_output=True,

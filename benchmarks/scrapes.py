@@ -30,7 +30,8 @@ _REQUEST = (
     b"X-Prometheus-Scrape-Timeout-Seconds: 10\r\nConnection: close\r\n\r\n"
 )
 _NOTE = (
-    "The client runs on the same machine: its connections, and what it reads, are in the times."
+    "The client runs on the same machine: its connections, and what it reads, are in the times, and"
+    " so is what else ran there. The processor time of the server is the figure to compare."
     f" Slow clients: {SLOW_CLIENTS} connections that send half a request. Broken ones:"
     f" {BROKEN_CLIENTS} requests that are no HTTP."
 )

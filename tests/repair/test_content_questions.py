@@ -76,6 +76,14 @@ def test_rows_of_filtered_tables_are_not_compared() -> None:
     assert (question.servers, question.is_in_order) == ((), True)
 
 
+def test_behind_a_filter_rows_that_both_may_have_changed_are_compared() -> None:
+    """Nothing else shows which change of a row is the newer one."""
+    filtered = one("b", "a:1-2 b:1", "a", filters=("d.t",), **STOPPED)
+    question = waiting(one("a", "a:1-5 b:1", "b"), filtered)
+    assert question is not None
+    assert (set(question.servers), question.beside) == ({"a", "b"}, gtids("b:1"))
+
+
 @pytest.mark.parametrize(
     ("servers", "is_in_order"),
     [

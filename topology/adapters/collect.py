@@ -131,6 +131,7 @@ def collect_cluster(
     """
     limits = limits or CollectLimits()
     say = progress or (lambda _text: None)
+    policy = policy or Policy()
     opener = open_reader or live_readers(cluster, limits)
     sets = _Consumers(consumers, targets, limits)
     ordered = sorted(targets, key=lambda target: target.name)
@@ -142,7 +143,8 @@ def collect_cluster(
         for look in range(limits.looks_max):
             say(f"{cluster}: reading again" + (f" ({look + 1})" if look else ""))
             snapshot = ClusterSnapshot(cluster, first, _read_all(posts, phase=2))
-            severe = severe_differences(gather_facts(snapshot, policy or Policy()))
+            facts = gather_facts(snapshot, policy)
+            severe = severe_differences(facts)
             if severe == before:
                 break  # nothing severe, or the same as in the previous reading
             before = severe
@@ -151,9 +153,10 @@ def collect_cluster(
     finally:
         for post in posts:
             post.close()
-    snapshot = sets.added_to(snapshot)
+    if consumers:
+        snapshot = sets.added_to(snapshot)
+        facts = gather_facts(snapshot, policy)
     asks_logs = open_reader is None if asks_logs is None else asks_logs
-    facts = gather_facts(snapshot, policy or Policy())
     questions = questions_of(facts, offered, pairs=pairs) if asks_logs else {}
     if questions:
         # The modules that read binary logs are imported only if there is a question for them.

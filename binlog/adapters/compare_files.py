@@ -49,6 +49,11 @@ class FilesCompared:
     def names_fold(self) -> None:
         """Return None: files do not state how their server compares table names."""
 
+    @property
+    def has_each_once(self) -> bool:
+        """Return False: files from before and after a reset may be compared together."""
+        return False
+
     def starts(self) -> Iterator[Start | Unread]:
         """Yield the restarts, the latest first."""
         for number in reversed(range(len(self._paths))):

@@ -131,13 +131,22 @@ class ServerCompared:
         return None if setting is None else setting != _EXACT_NAMES
 
     @property
+    def has_each_once(self) -> bool:
+        """Return True: `groups_of` asks for each GTID once."""
+        return True
+
+    @property
     def heads_read(self) -> int:
         """Return the number of file headers read so far."""
         return len(self._heads)
 
     def starts(self) -> Iterator[Start | Unread]:
-        """Yield the restarts, the latest first."""
-        if self.looked_at is Starts.NONE:
+        """Yield the restarts, the latest first.
+
+        Around a restart, the server's own transactions are compared. A server that has executed
+        none, such as a replica that never was a source, is not asked for its logs.
+        """
+        if self.looked_at is Starts.NONE or not self.state.own(self.state.executed):
             return
         first = 0
         if isinstance(self.looked_at, Since):
@@ -279,11 +288,12 @@ class ServerCompared:
         """Find the logs from `first` on that began at a restart."""
         names, full = self.state.log_names, self.state.full_logs
         asked = [at for at in range(first, len(names)) if not at or names[at - 1] not in full]
-        with ThreadPoolExecutor(HEADS_AT_ONCE) as pool:
-            heads = list(pool.map(self._head, asked))
-        self._starts = [
-            at for at, head in zip(asked, heads, strict=True) if head.created_at_seconds
-        ]
+        unread = [at for at in asked if at not in self._heads]
+        if len(unread) > 1:
+            with ThreadPoolExecutor(HEADS_AT_ONCE) as pool:
+                for _ in pool.map(self._head, unread):
+                    pass  # kept in _heads
+        self._starts = [at for at in asked if self._head(at).created_at_seconds]
 
     def _unheld_starts(self, first: int) -> Iterator[Unread]:
         """Yield a note for each restart that should be checked, but whose log is purged."""

@@ -8,7 +8,8 @@
    Lost GTIDs may be above free GNOs. Example: UUID:1-5 exist, and an operator's :10-12 are lost.
    The server then assigns :6-9, which agree, and reuses :10-12 after them. The other log contains
    :10-12 before :6-9. So for each run, the first transactions in the order of the other log are
-   compared, too: these include what that log had before the restart.
+   compared, too: these include what that log had before the restart. They are read with those of
+   rule 2 in one request, and what was read then is not requested again to be compared.
 2. A server that stopped before its replicas had received everything has last transactions that no
    other server has. After a failover, the operator may have committed empty transactions under
    these GTIDs elsewhere. So the last own transactions before each restart are compared as well,
@@ -23,7 +24,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import chain, repeat
 from typing import Final, Protocol
 
 from binlog.content.compare import (
@@ -75,6 +76,10 @@ class ComparedLogs(Protocol):
     @property
     def names_fold(self) -> bool | None:
         """Return whether the server compares table names in lower case; None if unknown."""
+
+    @property
+    def has_each_once(self) -> bool:
+        """Return whether `groups_of` never yields two transactions with one GTID."""
 
     def starts(self) -> Iterator[Start | Unread]:
         """Return the restarts to check, the latest first."""
@@ -186,6 +191,7 @@ class ContentSearch:
         self._starts: list[tuple[str, Start]] = []
         self._unread: dict[Unread, None] = {}
         self._is_cut = False
+        self._read: dict[str, dict[Gtid, Version]] = {}  # by log, for the next comparison only
         folds = {logs.names_fold for logs in (left, right)}
         self._names_fold = True if True in folds else None if None in folds else False
 
@@ -206,10 +212,10 @@ class ContentSearch:
 
         The sets of both directions are requested together: one request to each server.
         """
-        ways = [
-            self._comparable(origin, origin.own_since(start, sizes=repeat(_ALL))),
-            origin.own_before(start, sizes=_sizes()),
-        ]
+        before = origin.own_before(start, sizes=_sizes())
+        last = next(before, GtidSet())
+        runs = origin.own_since(start, sizes=repeat(_ALL))
+        ways = [self._comparable(origin, runs, beside=last), chain((last,), before)]
         looked_at = 0
         while windows := [(way, window) for way in ways if (window := next(way, None))]:
             both = GtidSet()
@@ -222,8 +228,12 @@ class ContentSearch:
                 self.cut()
                 return
 
-    def _comparable(self, origin: ComparedLogs, runs: Iterator[GtidSet]) -> Iterator[GtidSet]:
+    def _comparable(
+        self, origin: ComparedLogs, runs: Iterator[GtidSet], *, beside: GtidSet
+    ) -> Iterator[GtidSet]:
         """Yield the first GNOs of each interval that both logs contain, then more of them.
+
+        `beside` is compared together with the first set.
 
         If the first GNOs of an interval are purged, it begins at the first one that is not. The
         first set includes those that a log other than the origin's contains before all others.
@@ -240,27 +250,40 @@ class ContentSearch:
                 if gone & first_of_each(run, FIRST_COMPARED):
                     self._note_gone(logs, gone)
                 left -= gone
-            also = self._logged_first(origin, left)
+            also = self._logged_first(origin, left, beside)
+            beside = GtidSet()
             while left:
                 window = first_of_each(left, next(sizes)) | also
                 also = GtidSet()
                 left -= window
                 yield window
 
-    def _logged_first(self, origin: ComparedLogs, run: GtidSet) -> GtidSet:
-        """Return the first transactions of a run in the order of logs other than the origin's."""
+    def _logged_first(self, origin: ComparedLogs, run: GtidSet, beside: GtidSet) -> GtidSet:
+        """Return the first transactions of a run in the order of logs other than the origin's.
+
+        Those of `beside` that come before them are kept as well, for the comparison that follows.
+        """
         found = GtidSet()
         if not run - first_of_each(run, FIRST_COMPARED):
             return found  # all of them are compared in any case
         for logs in (self._left, self._right):
             if logs is origin:
                 continue
+            read: dict[Gtid, Version] = {}
+            first = GtidSet()
+            wanted = run | beside if logs.has_each_once else run
             try:
-                groups = list(islice(logs.groups_of(run), FIRST_COMPARED))
+                for gtid, version in _each_version(logs.groups_of(wanted)):
+                    read[gtid] = version
+                    first |= GtidSet.of(gtid) & run
+                    if first.gtid_count == FIRST_COMPARED:
+                        break
             except BinlogError as error:
                 self.note(Unread(logs.name, str(error)))
                 continue
-            found |= GtidSet.of(_versions(groups))
+            found |= first
+            if logs.has_each_once:
+                self._read[logs.name] = read
         return found
 
     def _note_gone(self, logs: ComparedLogs, gone: GtidSet) -> None:
@@ -308,9 +331,14 @@ class ContentSearch:
     def compare(self, wanted: GtidSet) -> GtidSet:
         """Compare some transactions; return those after which the search continues."""
         sides = []
+        read, self._read = self._read, {}
         for logs in (self._left, self._right):
+            known = {
+                gtid: version for gtid, version in read.get(logs.name, {}).items() if gtid in wanted
+            }
+            left = wanted - GtidSet.of(known)
             try:
-                sides.append(_versions(logs.groups_of(wanted)))
+                sides.append(known | dict(_each_version(logs.groups_of(left) if left else ())))
             except BinlogError as error:
                 self.note(Unread(logs.name, str(error)))
                 return GtidSet()
@@ -335,12 +363,10 @@ class ContentSearch:
         )
 
 
-def _versions(groups: Iterable[EventGroup]) -> dict[Gtid, Version]:
-    return {
-        group.transaction.gtid: Version.of(group)
-        for group in groups
-        if group.transaction.gtid is not None
-    }
+def _each_version(groups: Iterable[EventGroup]) -> Iterator[tuple[Gtid, Version]]:
+    for group in groups:
+        if group.transaction.gtid is not None:
+            yield group.transaction.gtid, Version.of(group)
 
 
 def _sizes() -> Iterator[int]:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NoReturn
 from uuid import UUID
 
+import pymysql
 import pytest
 
 from binlog.adapters import compare_server
 from binlog.adapters.compare_all import last_of_each_tsid
-from binlog.adapters.compare_server import ComparedServer, ServerCompared, uuid_or_none
+from binlog.adapters.compare_server import (
+    ComparedServer,
+    ServerCompared,
+    Since,
+    Starts,
+    uuid_or_none,
+)
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut
@@ -121,3 +129,18 @@ def test_what_a_member_commits_under_the_uuid_of_its_group_is_its_own() -> None:
     assert alone.own(gtids) == GtidSet.parse(f"{UUID_A}:1")
     assert uuid_or_none(str(group)) == group
     assert uuid_or_none("") is uuid_or_none(None) is uuid_or_none("AUTOMATIC") is None
+
+
+@pytest.mark.parametrize("looked_at", [Starts.EVERY, Since(0)])
+def test_around_the_restarts_of_a_server_without_own_transactions_nothing_is_read(
+    looked_at: Starts | Since,
+) -> None:
+    def refuse() -> NoReturn:
+        raise pymysql.err.OperationalError(2003, "nobody listens")
+
+    other = GtidSet.parse(f"{UUID(int=8)}:1-5")
+    replica = ComparedServer("r", UUID_A, other, GtidSet(), ("binlog.000001",), up_since_seconds=0)
+    assert list(ServerCompared(replica, refuse, 5, looked_at).starts()) == []
+    source = replace(replica, executed=other | a("1"))
+    with pytest.raises(DumpBroken, match="nobody listens"):
+        list(ServerCompared(source, refuse, 5, looked_at).starts())

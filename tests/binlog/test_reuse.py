@@ -49,6 +49,7 @@ class Told:
     folds: bool | None = False
     committed_at: int | None = None  # in microseconds; None: as before 8.0.1
     seconds_later: int = 0  # the clock of the statements
+    has_each_once: bool = True
 
     def starts(self) -> Iterator[Start | Unread]:
         if self.unread is not None:
@@ -356,8 +357,28 @@ def test_few_questions_to_each_server_find_that_all_is_well_around_a_start() -> 
     found = compare_after_starts(left, right)
     assert found.gtids == a("47-54")
     assert [each.gtid_count for each in left.asked] == [8]
-    # Of what the origin committed since, the first four in the other log's order are read there.
-    assert [each.gtid_count for each in right.asked] == [50, 8]
+    # Of what the origin committed since, the first four in the other log's order are read there,
+    # with the last before: then nothing is left to ask.
+    assert right.asked == [a("47-100")]
+
+
+def test_only_what_was_not_read_for_the_order_is_asked_for_again() -> None:
+    left = Told("a", same(*range(1, 101)), own=a("51-100"), earlier=a("1-50"))
+    right = Told("b", same(*range(49, 101), 47, 48))
+    assert compare_after_starts(left, right).gtids == a("47-54")
+    assert right.asked == [a("47-100"), a("47-48")]
+    differing = Told(
+        "b", {**same(49), **other(50), **same(*range(51, 101)), **other(47), **same(48)}
+    )
+    found = compare_after_starts(left, differing)
+    assert GtidSet.of(each.gtid for each in found.comparisons) == a("47:50")
+
+
+def test_logs_that_may_have_a_number_twice_are_read_again_to_be_compared() -> None:
+    left = Told("a", same(*range(1, 101)), own=a("51-100"), earlier=a("1-50"))
+    right = Told("b", same(*range(1, 101)), has_each_once=False)
+    assert compare_after_starts(left, right).gtids == a("47-54")
+    assert right.asked == [a("51-100"), a("47-54")]
 
 
 @pytest.mark.parametrize(

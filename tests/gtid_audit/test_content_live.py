@@ -179,7 +179,8 @@ def test_what_may_not_be_read_is_unknown(pair97: Pair) -> None:
             "SET SESSION sql_log_bin = 0",
             "GRANT REPLICATION CLIENT, SELECT ON *.* TO looker@'%'",
         )
-    pair97.a.execute("CREATE DATABASE something")
+    for server, name in ((pair97.a, "something"), (pair97.b, "other")):
+        server.execute(f"CREATE DATABASE {name}")
     pair97.settle()
     dsns = [f"mysql://looker@{server.host}:{server.port}/" for server in pair97.servers.values()]
     done = run_cli("pair", *dsns, "--json")
@@ -214,9 +215,8 @@ def test_what_is_purged_can_never_be_compared_and_is_a_remark(pair97: Pair) -> N
     status, found = audited(pair97)
     assert (status, found["findings"], found["unknown"]) == (0, [], [])
     [contents] = found["contents"]
-    assert {each["server"] for each in contents["remarks"]} == {
-        f"{server.host}:{server.port}" for server in (a, b)
-    }
+    # The other server has committed nothing: around its restart, there is nothing to compare.
+    assert {each["server"] for each in contents["remarks"]} == {f"{a.host}:{a.port}"}
     assert all("is purged" in each["reason"] for each in contents["remarks"])
 
     status, found = audited(pair97, "--content")
@@ -224,10 +224,6 @@ def test_what_is_purged_can_never_be_compared_and_is_a_remark(pair97: Pair) -> N
     reason = "the log that began at its latest restart is purged"
     unknown = [(each["server"], each["reason"]) for each in found["unknown"]]
     assert unknown == [(f"{a.host}:{a.port}", reason)], "b has no transactions of its own"
-    [contents] = found["contents"]
-    assert (f"{b.host}:{b.port}", reason) in [
-        (each["server"], each["reason"]) for each in contents["remarks"]
-    ]
 
 
 @pytest.mark.parametrize(

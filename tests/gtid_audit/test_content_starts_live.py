@@ -83,6 +83,7 @@ def _compared(server: Server, *, since: int, full: frozenset[str] = frozenset())
 
 def test_logs_begun_because_the_one_before_was_full_are_not_asked(pair97: Pair) -> None:
     a = pair97.a
+    a.execute("CREATE DATABASE own")
     begun = int(a.value("UNIX_TIMESTAMP()"))
     a.restart()
     a.execute(*["FLUSH BINARY LOGS"] * 12)

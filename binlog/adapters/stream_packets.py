@@ -29,6 +29,8 @@ PACKET_OK, PACKET_EOF, PACKET_ERROR = 0x00, 0xFE, 0xFF
 EOF_BYTES_MAX = 8
 PACKET_BYTES_MAX = 0xFF_FFFF
 PACKET_HEAD_BYTES = 4
+# One record of TLS has at most this much (RFC 8446, 5.1).
+RECEIVED_AT_ONCE = 16 * 1024
 # An event may consist of one large row; the whole event is in memory.
 EVENT_BYTES_MAX = 256 * 1024 * 1024
 _GTIDS_HELD_MAX = 10_000
@@ -73,6 +75,7 @@ class _Packets:
         self._stream = connection._rfile  # type: ignore[attr-defined]  # noqa: SLF001
         self._sequence = connection._next_seq_id  # type: ignore[attr-defined]  # noqa: SLF001
         self._bounds = bounds
+        self._received, self._taken = b"", 0
 
     def next_event(self) -> bytes | None:
         """Return the next event's bytes, or None at the end of the log. Raises DumpRefused."""
@@ -99,14 +102,20 @@ class _Packets:
                 return b"".join(pieces)
 
     def _receive(self, count: int) -> bytes:
-        received = bytearray()
-        while len(received) < count:
-            self._socket.settimeout(self._bounds.seconds_left())
-            piece = self._stream.read1(count - len(received))
-            if not piece:
-                raise connection_closed()
-            received += piece
-        return bytes(received)
+        """Return the next bytes. More than these are received at once: most packets are small."""
+        end = self._taken + count
+        if end > len(self._received):
+            received = bytearray(self._received[self._taken :])
+            while len(received) < count:
+                self._socket.settimeout(self._bounds.seconds_left())
+                piece = self._stream.read1(max(count - len(received), RECEIVED_AT_ONCE))
+                if not piece:
+                    raise connection_closed()
+                received += piece
+            self._received, end = bytes(received), count
+        data = self._received[end - count : end]
+        self._taken = end
+        return data
 
 
 def event_in(packet: bytes) -> bytes | None:

@@ -64,7 +64,7 @@ _PREPARE = (
     " @source_heartbeat_period = {heartbeat}, @master_heartbeat_period = {heartbeat}"
 )
 _CHECKSUM = "SELECT @@GLOBAL.binlog_checksum"
-_EXECUTED = "SELECT @@GLOBAL.gtid_executed"
+_CHECKSUM_AND_SET = f"{_CHECKSUM}, @@GLOBAL.gtid_executed"
 
 RECONNECTS_MAX = 8
 _FIRST_WAIT_SECONDS = 0.1
@@ -190,14 +190,10 @@ def open_dump(
     connection: Connection[Any] | None = None
     try:
         connection = _connected(connect, bounds)
-        checksum = _prepare(connection, bounds)
+        checksum, executed = _prepare(connection, wish, bounds)
         thread_id: int = connection.thread_id()  # type: ignore[no-untyped-call]
         server_id = SERVER_ID_BASE + thread_id % _SERVER_ID_ROOM
         flags = _DUMP_HEARTBEATS_V2 | (0 if follow else _DUMP_NON_BLOCK)
-        executed = None
-        if not isinstance(wish, FromPlace):
-            with read_answer("gtid_executed"):
-                executed = GtidSet.parse(_value(connection, _EXECUTED))
         named = _named(wish, executed)
         request = _request(named, flags=flags, server_id=server_id)
         connection._execute_command(*request)  # type: ignore[attr-defined]  # noqa: SLF001
@@ -257,25 +253,34 @@ def _is_refused(error: Exception) -> bool:
     return True
 
 
-def _prepare(connection: Connection[Any], bounds: RequestLimits) -> ChecksumAlgorithm:
-    """Set the reader's session variables; return the checksum algorithm of the server's events."""
+def _prepare(
+    connection: Connection[Any], wish: Wish, bounds: RequestLimits
+) -> tuple[ChecksumAlgorithm, GtidSet | None]:
+    """Set the reader's session variables.
+
+    Return the checksum algorithm of the server's events, and for a wish for a set what the server
+    has executed.
+    """
     seconds = bounds.seconds_left()
     connection._read_timeout = connection._write_timeout = seconds  # type: ignore[attr-defined]  # noqa: SLF001
     heartbeat = int(min(seconds / 2, _HEARTBEAT_SECONDS_MAX) * _NANOSECONDS)
     with connection.cursor(pymysql.cursors.Cursor) as cursor:
         cursor.execute(_PREPARE.format(heartbeat=heartbeat))
-    with read_answer("the checksum of its binary log"):
-        return ChecksumAlgorithm[_value(connection, _CHECKSUM).upper()]
-
-
-def _value(connection: Connection[Any], question: str) -> str:
-    """Query a single value; a connection may return text as bytes."""
-    with connection.cursor(pymysql.cursors.Cursor) as cursor:
-        cursor.execute(question)
+        cursor.execute(_CHECKSUM if isinstance(wish, FromPlace) else _CHECKSUM_AND_SET)
         row = cursor.fetchone()
-    if row is None:
-        raise ValueError("no row")
-    return row[0].decode() if isinstance(row[0], bytes) else str(row[0])
+    with read_answer("the checksum of its binary log"):
+        if row is None:
+            raise ValueError("no row")
+        checksum = ChecksumAlgorithm[_text(row[0]).upper()]
+    if isinstance(wish, FromPlace):
+        return checksum, None
+    with read_answer("gtid_executed"):
+        return checksum, GtidSet.parse(_text(row[1]))
+
+
+def _text(value: object) -> str:
+    """Return a value as text; a connection may return text as bytes."""
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _translate(error: pymysql.MySQLError, bounds: RequestLimits) -> Exception:

@@ -24,13 +24,16 @@ class Peer:
     socket: socket.socket
     received: bytearray = field(default_factory=bytearray)
     sequence: int = 0
+    more: bool = False  # the answer of another statement follows
 
     def send(self, *payloads: bytes) -> None:
-        """Send packets, numbered on."""
+        """Send packets, numbered on, in one piece."""
+        packets = []
         for payload in payloads:
             head = struct.pack("<I", len(payload))[:3] + bytes([self.sequence % 256])
-            self.socket.sendall(head + payload)
+            packets += [head, payload]
             self.sequence += 1
+        self.socket.sendall(b"".join(packets))
 
     def receive(self) -> bytes:
         """Read one packet; b"" if the client has gone."""
@@ -56,16 +59,21 @@ class Peer:
         """Accept the client, and answer what it sends of its own accord."""
         self.greet()
         self.send(OK)
-        for _ in range(2):  # SET NAMES, SET sql_mode
-            self.receive()
-            self.send(OK)
+        self.receive()  # SET NAMES, with the other variables of the session
+        self.send(OK)
 
     def answer(self, columns: list[str], rows: list[list[str | None]]) -> None:
         """Send a result."""
-        self.send(bytes([len(columns)]), *map(column, columns), END)
-        for each in rows:
-            self.send(row(each))
-        self.send(END)
+        end = END[:3] + self._status + END[4:]
+        self.send(bytes([len(columns)]), *map(column, columns), END, *map(row, rows), end)
+
+    def ok(self) -> None:
+        """Send an answer without rows."""
+        self.send(OK[:3] + self._status + OK[4:])
+
+    @property
+    def _status(self) -> bytes:
+        return bytes([2 | 8 * self.more])  # AUTOCOMMIT, MORE_RESULTS_EXISTS
 
     def _exactly(self, count: int) -> bytes:
         found = b""

@@ -68,6 +68,7 @@ _ANSWERS: Final[dict[bytes, tuple[Sequence[str], Sequence[Sequence[str | None]]]
         ["Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info"],
         [["binlog.000001", "126", "Previous_gtids", "7", "157", ""]],
     ),
+    b"binlog_checksum, @@GLOBAL.gtid_executed": (["c", "e"], [["CRC32", SET]]),
     b"SHOW CREATE TABLE": (["Table", "Create Table"], [["t", "CREATE TABLE `t` (`a` int)"]]),
     b"folding": (["server_uuid", "folding", "explicit"], [[str(UUID_A), "0", "1"]]),
     b"@@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged": (["e", "p"], [[SET, ""]]),
@@ -77,6 +78,8 @@ _ANSWERS: Final[dict[bytes, tuple[Sequence[str], Sequence[Sequence[str | None]]]
     b"worker": (["channel", "worker_id", "errno", "error", "state", "applying"], []),
     b"version": (["version"], [["9.7.4"]]),
 }  # fmt: skip
+# The end of an answer, and the end of one that another follows: MORE_RESULTS_EXISTS.
+_WITH_MORE: Final = {END: b"\xfe\0\0\x0a\0", OK: b"\0\0\0\x0a\0\0\0"}
 
 
 @dataclass(slots=True)
@@ -107,7 +110,16 @@ class Odd:
         peer.receive()
         self.send(peer, [OK])
         while question := peer.receive():
-            self.send(peer, list(self.answer(question)))
+            self.send(peer, list(self.answers(question)))
+
+    def answers(self, question: bytes) -> Iterator[bytes]:
+        """Yield the packets of the answer to each statement of a text."""
+        statements = question.split(b";") if question[:1] == b"\x03" else [question]
+        for number, statement in enumerate(statements, start=1):
+            *packets, end = self.answer(statement)
+            yield from packets
+            follows = number < len(statements)
+            yield _WITH_MORE[end] if follows != (self.chance.random() < 0.02) else end
 
     def answer(self, question: bytes) -> Iterator[bytes]:
         """Yield the packets of a healthy answer."""

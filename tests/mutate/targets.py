@@ -227,6 +227,17 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_discover.py",),
     ),
     Target(
+        "answers of servers",
+        (
+            *("topology/adapters/statement_batch.py", "topology/adapters/counted_results.py"),
+            "topology/adapters/received_packets.py",
+        ),
+        (
+            *("tests/topology/test_statement_batch.py", "tests/topology/test_counted_results.py"),
+            "tests/topology/test_connection.py",
+        ),
+    ),
+    Target(
         "pasted output",
         ("topology/adapters/offline",),
         (

@@ -470,7 +470,7 @@ ODD: dict[str, bytes] = {
     "settings": b"GLOBAL VARIABLES",
 }
 ANSWERS: dict[str, Callable[[Peer], None]] = {
-    "OK": lambda peer: peer.send(OK),
+    "OK": Peer.ok,
     "other columns": lambda peer: peer.answer(["a", "b"], [["1", "2"]]),
     "other columns, no rows": lambda peer: peer.answer(["a", "b"], []),
     "NULL": lambda peer: peer.answer(["Source_Host", "File", "Log_name", "Value"], [[None] * 4]),
@@ -479,11 +479,15 @@ ANSWERS: dict[str, Callable[[Peer], None]] = {
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("fact", ODD)
-def test_an_odd_answer_costs_its_fact_and_no_more(fact: str, answer: str) -> None:
+@pytest.mark.parametrize("several", [True, False], ids=["in one text", "one by one"])
+def test_an_odd_answer_costs_its_fact_and_no_more(fact: str, answer: str, *, several: bool) -> None:
     def serve(peer: Peer) -> None:
         peer.let_in()
-        while statement := peer.receive():
-            healthy(peer, statement, odd=ODD[fact], answer=ANSWERS[answer])
+        while received := peer.receive():
+            statements = received.split(b";") if several else [received]
+            for number, statement in enumerate(statements, start=1):
+                peer.more = number < len(statements)
+                healthy(peer, statement, odd=ODD[fact], answer=ANSWERS[answer])
 
     with fake_server(serve) as server:
         reading = read(server.target())

@@ -59,6 +59,8 @@ GROUP_PLUGIN: dict[str, Answer] = {
 class Scripted:
     """A connection that answers each statement by the first words it knows in it."""
 
+    takes_batches = False
+
     def __init__(self, answers: Mapping[str, Answer]) -> None:
         self._answers = answers
         self._rows: list[dict[str, Any]] = []

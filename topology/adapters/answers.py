@@ -5,7 +5,7 @@ types. No rows would then mean "nothing", which is wrong. Such an answer is an u
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -35,10 +35,15 @@ def rows_of(connection: Connection, statement: str, *expected: str) -> list[Row]
     with connection.cursor() as cursor:
         cursor.execute(statement)
         columns = [column[0] for column in cursor.description or ()]
-        if not columns or (expected and not set(expected) & set(columns)):
-            found = ", ".join(map(repr, columns[:_COLUMNS_SHOWN_MAX])) or "OK without rows"
-            raise ValueError(f"expected {' or '.join(expected) or 'rows'}, got {found}")
-        return list(cursor.fetchall())
+        return expected_rows(columns, list(cursor.fetchall()), *expected)
+
+
+def expected_rows(columns: Sequence[str], rows: list[Row], *expected: str) -> list[Row]:
+    """Return the rows if their columns are one of the expected ones. Raises ValueError."""
+    if not columns or (expected and not set(expected) & set(columns)):
+        found = ", ".join(map(repr, columns[:_COLUMNS_SHOWN_MAX])) or "OK without rows"
+        raise ValueError(f"expected {' or '.join(expected) or 'rows'}, got {found}")
+    return rows
 
 
 def only_row(rows: list[Row], statement: str) -> Row:

@@ -22,8 +22,7 @@ through which every byte passes, so it does not depend on a list of plugins or s
 
 2. **Bytes.** An answer may have ANSWER_BYTES_MAX. All packets until the session is ready may have
    HANDSHAKE_BYTES_MAX together. A packet's length is known before its bytes, so nothing above the
-   limit is allocated. A row of NULLs has few bytes and becomes many objects. So each row and value
-   also counts ROW_BYTES and VALUE_BYTES, which is about what Python needs for them.
+   limit is allocated. Rows and values count as well: see counted_results.py.
 
 3. **Time.** The time limit applies to a whole answer, not to each part of it, and to the whole
    handshake.
@@ -36,14 +35,11 @@ import ssl
 import struct
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import pymysql
-from pymysql.connections import MySQLResult
 from pymysql.constants import CLIENT, CR
 from pymysql.cursors import DictCursor
-from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
 from topology.adapters.connection_errors import (
     AnswerTooLong,
@@ -52,31 +48,27 @@ from topology.adapters.connection_errors import (
     PasswordNotSent,
     TlsTooOld,
 )
+from topology.adapters.counted_results import CountedResult
+from topology.adapters.received_packets import ReceivedPackets
 from topology.adapters.tls_contexts import (
     is_too_old,
     optional_context,
     required_context,
     unverified_context,
 )
+from topology.adapters.tls_sessions import ResumedSessions
 from topology.readings.target import ServerTarget, SslMode
 
 Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
 if TYPE_CHECKING:  # generic in the stubs, not at run time
     _Base = pymysql.connections.Connection[DictCursor]
-    _ResultBase: Any = MySQLResult
 else:
     _Base = pymysql.connections.Connection
-    _ResultBase = MySQLResult
 
 # A GTID set may have 64 MiB of text (gtid/text.py). All other answers are far smaller.
 ANSWER_BYTES_MAX: Final = 64 * 1024**2
 # A greeting has about 100 bytes, a public key 500, an error 600.
 HANDSHAKE_BYTES_MAX: Final = 64 * 1024
-COLUMNS_MAX: Final = 4096  # MySQL's own limit for a table: "Limits on Table Column Count"
-# Measured with CPython 3.11: a dict and a tuple per row, an entry and a string per value.
-ROW_BYTES: Final = 256
-VALUE_BYTES: Final = 128
-COLUMN_BYTES: Final = 1024  # the description of a column
 
 PROGRAM_NAME: Final = "gtid-audit"  # a server shows it for each connection of ours
 
@@ -85,13 +77,14 @@ _X_PROTOCOL: Final = 11  # the first message of X Plugin: a notice
 # One record of TLS has at most 16 KiB (RFC 8446, 5.1); so does the answer to most statements.
 _PIECE_BYTES_MIN: Final = 16 * 1024
 _PIECE_BYTES_MAX: Final = 1024**2
-_COLUMNS_KEPT: Final = 1024
-_COLUMN_KEPT_BYTES_MAX: Final = 512
 _SHOWN_BYTES_MAX: Final = 40
-_HEADER_BYTES: Final = 4
+# A timeout is set on the socket again only if it is this much too long: it costs a system call.
+_SLACK_SECONDS: Final = 0.1
 
 
-# Variables that a server may set for all sessions, and that would change its answers:
+# Sent first, in the place of PyMySQL's SET NAMES: a server may ignore the character set of the
+# handshake. The others are variables that a server may set for all sessions, and that would change
+# its answers:
 # 1. sql_mode: PAD_CHAR_TO_FULL_LENGTH pads channel names; other modes change the meaning of a
 #    quoted text.
 # 2. sql_select_limit: a SELECT loses rows without an error, such as those of workers. DEFAULT would
@@ -101,8 +94,8 @@ _HEADER_BYTES: Final = 4
 # 5. max_execution_time interrupts a SELECT (3024). gtid-audit has its own timeout. The variable
 #    exists since 5.7.8; the version comment hides it from older servers and MariaDB.
 SESSION: Final = (
-    "SET SESSION sql_mode = '', sql_select_limit = 18446744073709551615, sql_quote_show_create = 1,"
-    " sql_big_selects = 1 /*!50708 , max_execution_time = 0 */"
+    "SET NAMES utf8mb4, SESSION sql_mode = '', sql_select_limit = 18446744073709551615,"
+    " sql_quote_show_create = 1, sql_big_selects = 1 /*!50708 , max_execution_time = 0 */"
 )
 
 
@@ -140,17 +133,21 @@ def connect(
         write_timeout=timeout_seconds_max,
         charset="utf8mb4",
         autocommit=True,
-        init_command=SESSION,
         program_name=PROGRAM_NAME,
         client_flag=CLIENT.MULTI_STATEMENTS if sends_batches else 0,
         cursorclass=DictCursor,
         defer_connect=True,
     )
     if tls is None and target.ssl_mode is SslMode.PREFERRED:
-        connection.ctx = optional_context(target)
+        context = optional_context(target)
+        if context is unverified_context():
+            connection.sessions = ResumedSessions(context, (target.host, target.port))
+        connection.ctx = connection.sessions or context
     connection.may_send_cleartext = target.enable_cleartext_plugin
     connection.may_trust_public_key = target.get_server_public_key
     connection.connect()
+    if connection.sessions is not None:
+        connection.sessions.keep(connection._sock)  # type: ignore[attr-defined]  # noqa: SLF001
     connection.allow_answers_of(answer_seconds_max or timeout_seconds_max)
     return connection
 
@@ -160,12 +157,7 @@ def way_to(target: ServerTarget, *, seconds_max: float) -> Way:
     return lambda: connect(target, timeout_seconds_max=seconds_max)
 
 
-@lru_cache(maxsize=_COLUMNS_KEPT)
-def _column_of(data: bytes, encoding: str) -> FieldDescriptorPacket:
-    return FieldDescriptorPacket(data, encoding)
-
-
-class _Connection(_Base):
+class _Connection(ReceivedPackets, _Base):
     """PyMySQL's connection with the limits of this module.
 
     It uses PyMySQL's private names as of 1.1. If one is renamed, the tests fail.
@@ -178,9 +170,9 @@ class _Connection(_Base):
     _is_greeted = False
     _public_key: bytes | None = None
     _stream: Any = None
-    ctx: ssl.SSLContext
-    _received = b""  # from the stream, the first `_taken` bytes of it read by PyMySQL
-    _taken = 0
+    _current_timeout: float | None = None  # of the socket, as far as PyMySQL knows
+    ctx: ssl.SSLContext | ResumedSessions
+    sessions: ResumedSessions | None = None
     may_send_cleartext = False
     may_trust_public_key = False
 
@@ -197,6 +189,11 @@ class _Connection(_Base):
         except Exception as error:
             raise MalformedAnswer(error) from error
         self._is_ready = True
+
+    def set_character_set(self, charset: str, collation: str | None = None) -> None:
+        """Set the session's variables with the character set: PyMySQL calls it when it connects."""
+        assert (charset, collation) == (self.charset, None), "no caller changes it later"
+        self.query(SESSION)
 
     # -- time and bytes ---------------------------------------------------------------------------
 
@@ -252,7 +249,6 @@ class _Connection(_Base):
         An answer consists of many small packets. Receiving for each of them would cost more than
         all the rest: a timeout to set, and two calls into the socket.
         """
-        self._current_timeout = None  # PyMySQL sets its own timeout again before it writes
         pieces = [self._received[self._taken :]]
         left = count - len(pieces[0])
         while left > 0:
@@ -265,7 +261,10 @@ class _Connection(_Base):
         seconds_left = self._answer_deadline - time.monotonic()
         if seconds_left <= 0:
             self._lost("(timed out)")
-        self._sock.settimeout(seconds_left)  # type: ignore[attr-defined]
+        timeout = self._current_timeout
+        if timeout is None or timeout > seconds_left + _SLACK_SECONDS:
+            self._sock.settimeout(seconds_left)  # type: ignore[attr-defined]
+            self._current_timeout = None  # so PyMySQL sets its own before it reads a packet
         try:
             piece: bytes = self._stream.read1(count)  # its buffer is smaller, and stays empty
         except OSError as error:  # includes TimeoutError
@@ -273,14 +272,6 @@ class _Connection(_Base):
         if not piece:
             self._lost("(the server closed it)")
         return piece
-
-    def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - PyMySQL's
-        """Read a packet; the description of a column is parsed once for all answers with it."""
-        if packet_type is not FieldDescriptorPacket:
-            return super()._read_packet(packet_type)  # type: ignore[no-untyped-call]
-        data: bytes = super()._read_packet(MysqlPacket).get_all_data()  # type: ignore[no-untyped-call]
-        parse = _column_of if len(data) <= _COLUMN_KEPT_BYTES_MAX else FieldDescriptorPacket
-        return parse(data, self.encoding)
 
     def _lost(self, why: str, error: Exception | None = None) -> NoReturn:
         self._force_close()  # type: ignore[attr-defined]
@@ -352,10 +343,27 @@ class _Connection(_Base):
 
     # -- results ----------------------------------------------------------------------------------
 
+    @property
+    def takes_batches(self) -> bool:
+        """Return whether a text may have several statements, by what both sides said."""
+        both = self.client_flag & self.server_capabilities  # type: ignore[attr-defined]
+        return bool(both & CLIENT.MULTI_STATEMENTS)
+
+    @property
+    def has_more_results(self) -> bool:
+        """Return whether the server said that the result of another statement follows."""
+        return bool(self._result is not None and self._result.has_next)
+
+    def next_result(self, unbuffered: bool = False) -> int:
+        """Receive the result of the next statement of a text, as an answer of its own."""
+        self._begin_answer(ANSWER_BYTES_MAX)
+        count: int = super().next_result(unbuffered)
+        return count
+
     def _read_query_result(self, unbuffered: bool = False) -> Any:  # noqa: ANN401 - PyMySQL's
         assert not unbuffered, "rows are counted as they are kept"
         self._result = None
-        result = _Result(self)
+        result = CountedResult(self)
         try:
             result.read()
         except (pymysql.MySQLError, OSError, MemoryError):
@@ -379,18 +387,3 @@ class _Connection(_Base):
             return options
         assert options == {}, "only contexts are given, or nothing"
         return unverified_context()
-
-
-class _Result(_ResultBase):  # type: ignore[misc]  # the stubs name no method of it
-    """A result whose columns and rows are counted before they become objects."""
-
-    def _get_descriptions(self) -> None:
-        count = self.field_count
-        if not 0 < (count or 0) <= COLUMNS_MAX:
-            raise ValueError(f"a result of {count} columns")
-        self.connection.spend(count * COLUMN_BYTES)
-        super()._get_descriptions()
-
-    def _read_row_from_packet(self, packet: Any) -> Any:  # noqa: ANN401 - PyMySQL's
-        self.connection.spend(ROW_BYTES + VALUE_BYTES * self.field_count)
-        return super()._read_row_from_packet(packet)

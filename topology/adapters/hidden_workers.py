@@ -40,6 +40,15 @@ def hides_threads(rows: Sequence[Row]) -> bool:
     return any(map(_is_hidden, rows))
 
 
+def threads_in(process_list: Sequence[Row]) -> list[Row]:
+    """Return the replication threads of SHOW PROCESSLIST, including receivers."""
+    return [
+        {"thread": int(row["Id"]), "seconds": int(row["Time"] or 0), "state": row["State"]}
+        for row in process_list
+        if row["User"] == SYSTEM_USER
+    ]
+
+
 def with_listed_states(rows: Sequence[Row], threads: Sequence[Row]) -> list[Row] | None:
     """Return the rows of the workers with the states of their threads; None if not known.
 

@@ -11,6 +11,9 @@
        handed out before (applier_facts.py)
    the end of the binary log                everything in gtid_executed lies before it
 
+   All of them are sent in one text, in this order (statement_batch.py). Only what depends on an
+   answer is asked later: row locks, hidden threads, groups.
+
 4. The version and the settings are read in the first phase, and again only over a new connection:
    they are half of what a reading costs a server, and no comparison of the two phases uses them.
 5. It evaluates nothing. Old servers answer in old terms; dialect.py translates them.
@@ -28,17 +31,18 @@ import pymysql
 from pymysql.constants import ER
 
 from gtid import GtidError, GtidSet
-from topology.adapters.answers import Row, only_row, rows_of, unexpected_answer
+from topology.adapters.answers import Row, only_row, unexpected_answer
 from topology.adapters.connection import Connection, connect
 from topology.adapters.connection_errors import AnswerTooLong
 from topology.adapters.hidden_workers import (
     NEEDS_PROCESS,
     NOT_ASSIGNED,
-    SYSTEM_USER,
     hides_threads,
+    threads_in,
     with_listed_states,
 )
 from topology.adapters.reading_statements import (
+    BINARY_LOGS,
     IDENTITY,
     PROCESSLIST,
     ROW_LOCK_WAITS,
@@ -48,8 +52,10 @@ from topology.adapters.reading_statements import (
     group_statement,
     processlist_statement,
     settings_statement,
+    statements_of_reading,
     workers_statement,
 )
+from topology.adapters.statement_batch import StatementBatch
 from topology.adapters.status import (
     binary_log_from_row,
     channel_from_row,
@@ -57,16 +63,17 @@ from topology.adapters.status import (
     hides_workers,
     may_wait_for_row,
     parse_owned,
+    uptime_of,
     waiting_for_rows,
     workers_by_channel,
     workers_of_processlist,
 )
-from topology.adapters.unread import unread_fact
+from topology.adapters.unread import LostServer, unread_fact
 from topology.adapters.vendor_facts import (
     SETTINGS_READ,
     as_vendor_gives,
     log_retention_of,
-    vendor_of_row,
+    version_texts_of,
     why_refused,
 )
 from topology.readings.dialect import (
@@ -88,22 +95,11 @@ from topology.readings.snapshot import (
     UnreadReason,
 )
 from topology.readings.target import ServerTarget
-from topology.readings.vendors import Vendor
 from topology.readings.version import ServerVersion, UnreadableVersion
 
 T = TypeVar("T")
 
 __all__ = ["LostServer", "MysqlReader", "connect", "parse_owned"]
-
-_WRAPPED = 2**63  # an Uptime from there on is a negative number
-
-
-class LostServer(Exception):
-    """The connection is lost, so nothing more can be read. Contains the fact to report."""
-
-    def __init__(self, fact: UnreadFact) -> None:
-        super().__init__(f"{fact.fact}: {fact.reason.value}: {fact.detail}")
-        self.fact = fact
 
 
 class MysqlReader:
@@ -136,8 +132,7 @@ class MysqlReader:
             reading = _Reading(
                 self._connection, empty, self._timeout_seconds_max, self._reopen, self._kept
             )
-            reading.read_all()
-            snapshot = reading.snapshot
+            snapshot = reading.read_all()
         except LostServer as lost:
             self.close()
             snapshot = replace(empty, unread=(lost.fact,))
@@ -160,7 +155,9 @@ class MysqlReader:
     def _connect(self) -> Connection:
         begun = time.monotonic()
         try:
-            return connect(self._target, timeout_seconds_max=self._timeout_seconds_max)
+            return connect(
+                self._target, timeout_seconds_max=self._timeout_seconds_max, sends_batches=True
+            )
         except (pymysql.MySQLError, OSError) as error:
             waited = time.monotonic() - begun
             raise LostServer(
@@ -181,35 +178,43 @@ class _Reading:
     ) -> None:
         self._connection = connection
         self._kept = kept
+        self._batch = StatementBatch(connection, ())
         self._reopen = reopen
         self._timeout_seconds_max = timeout_seconds_max
         self._unread: list[UnreadFact] = []
         self._binary_log_filters: tuple[tuple[str, str], ...] = ()
         self._shows_no_log = False
-        self.snapshot = empty
+        self._empty = empty
+        self._found: dict[str, Any] = {}  # fields of ServerSnapshot, checked there
 
-    def read_all(self) -> None:
+    def read_all(self) -> ServerSnapshot:
         dialect = self._read_identity()
         if dialect is not None:
             # The start time is the clock minus the uptime: no statement that may wait is between
             # the two.
-            self._set(uptime_seconds=self._fact("uptime_seconds", self._uptime))
+            self._set(
+                uptime_seconds=self._fact("uptime_seconds", lambda: uptime_of(self._one(UPTIME)))
+            )
             # SHOW REPLICA STATUS is read before the log's end, so that a receiver can be compared
             # with it.
             self._set(channels=self._fact("channels", lambda: self._channels(dialect)))
             self._set(log_end=self._fact("log_end", lambda: self._log_end(dialect)))
             self._set(binary_logs=self._fact("binary_logs", self._binary_logs))
             self._set(settings=self._fact("settings", lambda: self._settings(dialect)))
-            hours = self._fact("log_retention", self._log_retention) or ()
-            if hours and self.snapshot.settings is not None:
-                self._set(settings=tuple(sorted((*self.snapshot.settings, *hours))))
+            hours = self._fact(
+                "log_retention", lambda: log_retention_of(self._connection, self._so_far())
+            )
+            if hours and (settings := self._found["settings"]) is not None:
+                self._set(settings=tuple(sorted((*settings, *hours))))
             self._set(group=self._fact("group", lambda: self._group(dialect)))
         self._set(unread=tuple(self._unread))
-        self.snapshot = as_vendor_gives(self.snapshot)
+        return as_vendor_gives(self._so_far())
 
     def _read_identity(self) -> Dialect | None:
         """Read the server's identity and sets; None if gtid-audit cannot evaluate the server."""
-        version_texts = self._fact("version", self._version_texts)
+        version_texts = self._fact(
+            "version", lambda: version_texts_of(only_row(self._all_once(VERSION), VERSION))
+        )
         if version_texts is None:
             return None
         text, vendor = version_texts
@@ -224,6 +229,11 @@ class _Reading:
             detail = f"{vendor.value} {text} {why}"
             self._note("gtid_executed", UnreadReason.UNSUPPORTED, detail)
             return None
+        dialect = dialect_of(version)
+        if self._connection.takes_batches:  # type: ignore[attr-defined]
+            is_first = settings_statement() not in self._kept
+            statements = statements_of_reading(dialect, is_first=is_first)
+            self._batch = StatementBatch(self._connection, statements)
         identity = self._fact("gtid_executed", self._identity)
         if identity is None:
             return None
@@ -240,11 +250,7 @@ class _Reading:
             gtid_purged=self._parsed("gtid_purged", row),
             gtid_executed=self._parsed("gtid_executed", row),
         )
-        return dialect_of(version)
-
-    def _version_texts(self) -> tuple[str, Vendor]:
-        row = only_row(self._all_once(VERSION), VERSION)
-        return str(row["version"]), vendor_of_row(row)
+        return dialect
 
     def _identity(self) -> tuple[Row, int, datetime]:
         """Return the row with the sets as texts, the server_id, and the clock."""
@@ -282,11 +288,7 @@ class _Reading:
 
     def _replication_threads(self) -> list[Row]:
         """Return the replication threads of the process list, including receivers."""
-        listed: list[Row] = [
-            {"thread": int(row["Id"]), "seconds": int(row["Time"] or 0), "state": row["State"]}
-            for row in self._all(PROCESSLIST, "State")
-            if row["User"] == SYSTEM_USER
-        ]
+        listed = threads_in(self._all(PROCESSLIST, "State"))
         if any(map(may_wait_for_row, listed)):
             return waiting_for_rows(listed, self._all(ROW_LOCK_WAITS, "thread"))
         return listed
@@ -296,7 +298,7 @@ class _Reading:
 
         The plugin's own variable shows whether there is a group to query.
         """
-        name = self.snapshot.setting("group_replication_group_name")
+        name = self._so_far().setting("group_replication_group_name")
         if not name:
             return None
         rows = self._all(group_statement(dialect), "member_state")
@@ -318,16 +320,9 @@ class _Reading:
         )
         return LogPosition.of(file=str(rows[0]["File"]), position=int(rows[0]["Position"]))
 
-    def _uptime(self) -> int:
-        """Return the uptime. It wraps if the clock was set back to before the start (seen)."""
-        seconds = int(self._one(UPTIME)["Value"])
-        if seconds >= _WRAPPED:
-            raise ValueError(f"Uptime is {seconds}: the clock was set back past the start")
-        return seconds
-
     def _binary_logs(self) -> tuple[BinaryLog, ...]:
         try:
-            rows = self._all("SHOW BINARY LOGS", "Log_name")
+            rows = self._all(BINARY_LOGS, "Log_name")
         except pymysql.MySQLError as error:
             if error.args[0] == ER.NO_BINARY_LOGGING:
                 return ()
@@ -343,15 +338,12 @@ class _Reading:
         )
         known = {ours: value for ours, value in found if value is not None}
         is_on = known.get("log_bin") in ("ON", "1")
-        if is_on and self._shows_no_log and self.snapshot.binary_logs == ():
+        if is_on and self._shows_no_log and self._found["binary_logs"] == ():
             known[BINARY_LOG] = LOG_CLOSED
         if dialect.has_variables_info:  # empty without performance_schema (seen on 9.7.4)
             for row in self._all_once(VARIABLES_INFO, "name", "source"):
                 known[SOURCES_OF_VALUES[str(row["name"])]] = str(row["source"])
         return tuple(sorted({**known, **dict(self._binary_log_filters)}.items()))
-
-    def _log_retention(self) -> tuple[tuple[str, str], ...]:
-        return log_retention_of(self._connection, self.snapshot)
 
     def _parsed(self, name: str, row: Row) -> GtidSet | None:
         return self._fact(name, lambda: GtidSet.parse(str(row[name])))
@@ -373,6 +365,7 @@ class _Reading:
         except AnswerTooLong as error:
             self._note(name, UnreadReason.ERROR, str(error.args[1]))
             self._connection = self._reopen()
+            self._batch = StatementBatch(self._connection, ())
         except (pymysql.MySQLError, OSError) as error:
             timed_out = time.monotonic() - begun >= self._timeout_seconds_max
             unread = unread_fact(name, error, timed_out=timed_out)
@@ -385,11 +378,14 @@ class _Reading:
     def _note(self, fact: str, reason: UnreadReason, detail: str) -> None:
         self._unread.append(UnreadFact(fact, reason, detail))
 
-    def _set(self, **values: Any) -> None:  # noqa: ANN401 - fields of ServerSnapshot, checked there
-        self.snapshot = replace(self.snapshot, **values)
+    def _set(self, **values: Any) -> None:  # noqa: ANN401 - fields of any type
+        self._found |= values
+
+    def _so_far(self) -> ServerSnapshot:
+        return replace(self._empty, **self._found)
 
     def _all(self, statement: str, *expected: str) -> list[Row]:
-        return rows_of(self._connection, statement, *expected)
+        return self._batch.rows(statement, *expected)
 
     def _all_once(self, statement: str, *expected: str) -> list[Row]:
         if statement not in self._kept:

@@ -3,6 +3,8 @@
 No external value is part of a statement here. status.py defines what the columns mean.
 """
 
+from functools import cache
+
 from binlog.quoting import quote_string
 from topology.readings.dialect import SETTINGS, Dialect
 from topology.readings.vendors import VENDOR_SETTINGS
@@ -70,6 +72,7 @@ VARIABLES_INFO = (
 LOG_RETENTION = (
     "SELECT value AS value FROM mysql.rds_configuration WHERE name = 'binlog retention hours'"
 )
+BINARY_LOGS = "SHOW BINARY LOGS"
 PROCESSLIST = "SHOW PROCESSLIST"  # needs PROCESS; the table of it is deprecated since 8.0.35
 # 5.6 has no thread state for a row lock: an applier that waits for one is in "System lock".
 ROW_LOCK_WAITS = (
@@ -94,6 +97,7 @@ _FROM_GROUP = (
 )
 
 
+@cache
 def settings_statement() -> str:
     """Return the statement that reads the settings, under the names of every version and vendor."""
     of_settings = (name for names in SETTINGS.values() for name in names)
@@ -101,6 +105,18 @@ def settings_statement() -> str:
     return f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
 
 
+def statements_of_reading(dialect: Dialect, *, is_first: bool) -> tuple[str, ...]:
+    """Return what is asked of every server that can be evaluated, in the order of mysql.py."""
+    workers = workers_statement if dialect.has_worker_status else processlist_statement
+    every = (
+        *(IDENTITY, UPTIME, dialect.show_replica_status, workers(dialect)),
+        *(dialect.show_binary_log_status, BINARY_LOGS),
+    )
+    once = (settings_statement(), *((VARIABLES_INFO,) if dialect.has_variables_info else ()))
+    return (*every, *once) if is_first else every
+
+
+@cache
 def workers_statement(dialect: Dialect) -> str:
     """Return the statement that reads the applier's workers and what the receiver queued last."""
     times = _TRANSACTION_TIMES if dialect.has_applying_transaction else ""
@@ -108,12 +124,14 @@ def workers_statement(dialect: Dialect) -> str:
     return f"{_WORKERS}{times}{retries}{_FROM_WORKERS}"
 
 
+@cache
 def group_statement(dialect: Dialect) -> str:
     """Return the statement that reads the members of a replication group, as this one sees them."""
     role = "m.MEMBER_ROLE" if dialect.has_applying_transaction else "''"
     return f"SELECT {role} AS member_role{_FROM_GROUP}"
 
 
+@cache
 def processlist_statement(dialect: Dialect) -> str:
     """Return the statement that reads the replication threads of 5.6.
 

@@ -31,6 +31,7 @@ Row = Mapping[str, Any]
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _OWNER = re.compile(rf"(?P<thread>[0-9]+)(?:,?(?P<uuid>{_UUID.pattern}))?")
 _PROCESSLIST_STATE_CHARS = 64
+_WRAPPED = 2**63  # an Uptime from there on is a negative number
 # States in which a replication thread accesses no row: it waits for events, for another thread, for
 # its source, or for a lock that has a state of its own.
 _NO_WORK = re.compile("^$|^Waiting |has read all relay log|onnecting |^Queueing ", re.IGNORECASE)
@@ -124,6 +125,17 @@ def group_from_rows(
         recovery_error=str(own["recovery_error"] or ""),
         view_id=str(own["view_id"] or ""),
     )
+
+
+def uptime_of(row: Row) -> int:
+    """Return the uptime. It wraps if the clock was set back to before the start (seen).
+
+    Raises LookupError and ValueError.
+    """
+    seconds = int(row["Value"])
+    if seconds >= _WRAPPED:
+        raise ValueError(f"Uptime is {seconds}: the clock was set back past the start")
+    return seconds
 
 
 def binary_log_from_row(row: Row) -> BinaryLog:

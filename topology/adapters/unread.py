@@ -29,6 +29,14 @@ _LOST_CONNECTION = frozenset(
 )
 
 
+class LostServer(Exception):
+    """The connection is lost, so nothing more can be read. Contains the fact to report."""
+
+    def __init__(self, fact: UnreadFact) -> None:
+        super().__init__(f"{fact.fact}: {fact.reason.value}: {fact.detail}")
+        self.fact = fact
+
+
 def unread_fact(fact: str, error: Exception, *, timed_out: bool) -> UnreadFact:
     """Return the fact with its reason. `timed_out`: the time limit for an answer was reached."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0

@@ -57,6 +57,11 @@ def vendor_of_row(row: Mapping[str, Any]) -> Vendor:
     )
 
 
+def version_texts_of(row: Mapping[str, Any]) -> tuple[str, Vendor]:
+    """Return the text of the version and the vendor, by the answer to VERSION."""
+    return str(row["version"]), vendor_of_row(row)
+
+
 def why_refused(vendor: Vendor | None, version: ServerVersion | None) -> str:
     """Return why a server is asked for no GTIDs, as the end of a sentence; "" if it is."""
     if version is not None and version < _OLDEST:

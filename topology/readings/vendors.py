@@ -26,6 +26,7 @@ place of it.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 
@@ -207,6 +208,8 @@ VENDOR_SETTINGS: Final[tuple[str, ...]] = (
     *(name for row in VENDORS for name in row.variables),
 )
 
+_VARIABLES: Final = frozenset(name for row in VENDORS for name in row.variables)
+
 
 def row_of(vendor: Vendor | None) -> VendorRow:
     """Return what is known of a vendor; nothing of MySQL's own servers, or of an unread vendor."""
@@ -225,7 +228,14 @@ def vendor_of(
     """Return the vendor by `@@version`, `@@version_comment`, and settings if they are known."""
     both = f"{version_text} {version_comment}".lower()
     known = settings or {}
-    return next((row.vendor for row in VENDORS if _matches(row, both, known)), Vendor.MYSQL)
+    return _vendor(both, known.get(BASEDIR, "").lower(), _VARIABLES.intersection(known))
+
+
+@lru_cache(maxsize=1024)
+def _vendor(both: str, basedir: str, variables: frozenset[str]) -> Vendor:
+    return next(
+        (row.vendor for row in VENDORS if _matches(row, both, basedir, variables)), Vendor.MYSQL
+    )
 
 
 def vendor_by_settings(vendor: Vendor | None, settings: Mapping[str, str]) -> Vendor | None:
@@ -236,12 +246,11 @@ def vendor_by_settings(vendor: Vendor | None, settings: Mapping[str, str]) -> Ve
     return vendor if found is Vendor.MYSQL else found
 
 
-def _matches(row: VendorRow, texts: str, settings: Mapping[str, str]) -> bool:
-    basedir = settings.get(BASEDIR, "").lower()
+def _matches(row: VendorRow, texts: str, basedir: str, variables: frozenset[str]) -> bool:
     return (
         any(word in texts for word in row.texts)
         or any(part in basedir for part in row.basedirs)
-        or any(name in settings for name in row.variables)
+        or any(name in variables for name in row.variables)
     )
 
 

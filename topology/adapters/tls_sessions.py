@@ -14,8 +14,8 @@ import threading
 from collections import OrderedDict
 from typing import Any, Final, TypeAlias
 
-# A session has some 3 KiB. The oldest ones are dropped.
-SESSIONS_MAX: Final = 4096
+# 1,000 sessions take 24 MiB, with the certificates of their servers. The oldest ones are dropped.
+SESSIONS_MAX: Final = 1024
 
 Address: TypeAlias = tuple[str, int]
 

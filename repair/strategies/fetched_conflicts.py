@@ -12,7 +12,7 @@ from repair.content.transaction_content import RowState, TransactionContent
 from repair.doubts.earlier_steps import changes_written_rows
 from repair.doubts.misfitting_rows import misfit
 from repair.model.actions import AutoPositionOn, simulate
-from repair.model.replication_model import ModelChannel, ModelServer, below
+from repair.model.replication_model import ModelChannel, ModelServer, below, upstream
 from repair.model.semi_sync import until_committed
 from repair.model.strategy_case import Case
 from repair.model.unseen_replicas import refused_for, unseen_below
@@ -82,6 +82,7 @@ def conflict_of(fetch: Fetch) -> str | None:
     return (
         _conflict(fetch, fetch.case.content, fetch.arriving)
         or _dropped(fetch)
+        or _ahead(fetch)
         or _sent_before_commit(fetch)
         or _below(fetch)
         or _unread_below(fetch)
@@ -152,6 +153,28 @@ def _dropped(fetch: Fetch) -> str | None:
     return (
         f"{arriving.shortened()} has the UUID of no server that was read: if {name} committed it"
         f" before it was rebuilt, the receiver of {name} drops it"
+    )
+
+
+def _ahead(fetch: Fetch) -> str | None:
+    """Return that the replica has later work which its source has yet to get; or None.
+
+    It came over another channel. A row may be as before because that work changed it back, and the
+    source still has the row as the transactions left it.
+    """
+    case, replica, source = fetch.case, fetch.replica, fetch.source.name
+    if len(replica.channels) == 1 or case.content is None:
+        return None
+    above = upstream(case.model, source) - {replica.name}
+    coming = GtidSet.union_of(case.snapshot_executed[each] for each in above)
+    ahead = case.was_there(replica.name) & coming - case.snapshot_executed[source]
+    ahead = ahead.without_uuid(replica.server_uuid)
+    if not ahead or not case.content.needing_decision(fetch.arriving):
+        return None
+    return (
+        f"{replica.name} has {ahead.shortened()} over another channel, and {source} does not have"
+        f" it yet: if it changed rows of {fetch.arriving.shortened()} and changed them back, they"
+        f" count as unchanged. Wait until {source} has it, then audit and plan again"
     )
 
 

@@ -13,7 +13,7 @@ from repair.content.failing_event import FailingEvent
 from repair.doubts.compared_rows import compared_waiting, rows_of
 from repair.doubts.doubtful_sources import may_ask_a_copy
 from repair.doubts.rows_there import gaps_may_come_back
-from repair.doubts.start_doubts import as_warning
+from repair.doubts.start_doubts import as_warning, came_beside
 from repair.doubts.switch_doubts import not_to_be_switched, warnings_of_switch
 from repair.model.actions import AutoPositionOn, InjectEmpty
 from repair.model.offered_strategies import offered
@@ -81,7 +81,8 @@ def _if_rows_fit(fetch: Fetch) -> Outcome:
         compared_at=case.was_there(fetch.replica.name) if compared else None,
     )
     come_back = gaps_may_come_back(case, fetch.replica, fetch.channel, fetch.arriving)
-    return Proposal((switch,), (*come_back, *may_be_a_copy))
+    beside = came_beside(case, fetch.switch, case.content) if case.content is not None else ()
+    return Proposal((switch,), (*come_back, *beside, *may_be_a_copy))
 
 
 def _if_waiting_fits(fetch: Fetch) -> Outcome:

@@ -130,6 +130,38 @@ def test_a_hole_whose_rows_fit_is_fetched_and_the_script_compares_them_again() -
     assert fetched(elsewhere) == action
 
 
+@pytest.mark.parametrize(
+    ("of_source", "is_above", "words"),
+    [
+        ("c:1-2", True, "b has c:3-5 over another channel, and a does not have it yet"),
+        ("c:1-5", True, ""),
+        ("c:1-5", False, ""),
+        ("", False, "what b has from other sources than a was not read (c:1-5)"),
+    ],
+)
+def test_what_came_over_another_channel_may_have_changed_the_rows_back(
+    of_source: str, is_above: bool, words: str
+) -> None:
+    """A default is refused while the source has yet to get it; of another history it is named."""
+    above = (channel("c"),) if is_above else ()
+    hole = channel("a", auto=False, bypassed="a:2")
+    servers = model(
+        server("a", f"a:1-3 {of_source}".strip(), *above),
+        server("b", "a:1 a:3 c:1-5", hole, channel("c", name="c")),
+        server("c", "c:1-5"),
+    )
+    case = unasked(servers, HOLE, content=FITTING)
+    outcome = refetch(case)
+    expected = words.replace("c:", f"{UUIDS['c']}:")
+    if is_above and words:
+        assert expected in reason(outcome)
+        chosen = proposed(refetch(a_case(servers, HOLE, content=FITTING)))
+        assert any(expected in each for each in chosen.warnings)
+    else:
+        warnings = [each for each in proposed(outcome).warnings if "from other sources" in each]
+        assert [expected in each for each in warnings] == ([True] if words else [])
+
+
 def test_what_is_empty_needs_no_rows() -> None:
     action = fetched(unasked(pair(), HOLE, content=EMPTY))
     assert (action.rows, action.compared_at) == ((), None)

@@ -42,7 +42,7 @@ def why_it_may_skip(facts: ClusterFacts, edge: Edge) -> str:
         mode, errors = values.get("gtid_mode"), values.get("replica_skip_errors")
         if mode is not None:
             return f"gtid_mode is {mode}, which permits sql_replica_skip_counter"
-        if errors is not None and server.version is not None and server.version < _ALL_COUNTED:
+        if errors is not None and not (server.version and server.version >= _ALL_COUNTED):
             return (
                 f"replica_skip_errors is {errors} (before 5.7, the GTID of a DDL statement that is"
                 " left out is missing for good)"

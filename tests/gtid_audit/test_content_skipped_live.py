@@ -268,3 +268,26 @@ def _equal_text_with_two_results(pair: Pair, capsys: pytest.CaptureFixture[str])
         assert (finding["grade"], finding["gtid_set"]) == ("likely", gtid)
         assert "compare the rows" in finding["explanation"]
         assert "commit times are not known" not in finding["explanation"]
+
+
+def test_rows_that_only_a_replica_cascades_to_are_reported(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """REPLACE deletes a parent: 9.7.4 cascades to its children where rows are applied, only there."""
+    a, b = pair97.a, pair97.b
+    a.execute(
+        "CREATE DATABASE fk",
+        "CREATE TABLE fk.p (id INT PRIMARY KEY, v INT)",
+        "CREATE TABLE fk.c (id INT PRIMARY KEY, p INT,"
+        " FOREIGN KEY (p) REFERENCES fk.p (id) ON DELETE CASCADE)",
+        "INSERT INTO fk.p VALUES (1, 1)",
+        "INSERT INTO fk.c VALUES (1, 1), (2, 1)",
+        "REPLACE INTO fk.p VALUES (1, 2)",
+    )
+    pair97.settle()
+    assert (rows(a, "fk.c"), rows(b, "fk.c")) == ([(1, 1), (2, 1)], [])
+    status, found = answer(capsys, "pair", a.dsn, b.dsn, "--content")
+    finding = skipped(found)
+    assert (status, found["unknown"]) == (1, [])
+    assert "logged more rows of 1 transaction than" in finding["explanation"]
+    assert finding["strategies"] == []

@@ -1,10 +1,12 @@
 """What becomes of comparisons: differences, remarks and what is unknown; and what the rule reports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
+
+import pytest
 
 from binlog.content.compare import Comparison, compare_versions
 from binlog.content.reuse import Compared, Unread
@@ -12,7 +14,7 @@ from gtid import GtidSet
 from tests.binlog.builders import UUID_A, Log
 from tests.binlog.test_compare import LONG, NOON, empty, rows, statement, two_tables, version
 from topology.adapters.content_facts import Comparing, reading_of
-from topology.catalogue.findings import Severity
+from topology.catalogue.findings import Grade, Severity
 from topology.readings.contents import ContentReading, Difference, UnreadContent
 from topology.readings.replication_filters import ReplicationFilters, ServerFilters
 from topology.rules.content import same_gtid_different_content
@@ -35,6 +37,7 @@ def reading(
     is_asked_for: bool = False,
     unread: tuple[Unread, ...] = (),
     source: str | None = None,
+    logs_cascades: Mapping[str, bool] | None = None,
 ) -> ContentReading:
     comparing = Comparing(
         names=("a", "b"),
@@ -42,6 +45,7 @@ def reading(
         filters={"a": filters, "b": filters},
         is_asked_for=is_asked_for,
         source=source,
+        logs_cascades=logs_cascades or {},
     )
     found = Compared(comparisons, ONE, (), unread)
     return reading_of(found, comparing, read_at=READ_AT)
@@ -116,6 +120,33 @@ def test_more_rows_than_the_origin_logged_prove_nothing() -> None:
     assert "logged fewer rows than the other" in remark.reason
     emptied = reading(compared(rows(1), empty()), origin="b")
     assert [each.lesser for each in emptied.differences] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "is_difference"),
+    [
+        (True, True, True),  # 9.7 on both: REPLACE
+        (False, False, True),  # 8.0 on both: no log has cascades
+        (False, True, True),
+        (True, False, False),  # a newer replica logs what InnoDB did on its source
+        (None, None, False),
+    ],
+)
+def test_more_rows_than_the_origin_logged_are_a_difference_unless_cascades_explain_it(
+    a: bool | None, b: bool | None, *, is_difference: bool
+) -> None:
+    known = {name: value for name, value in (("a", a), ("b", b)) if value is not None}
+    found = reading(compared(rows(1, 2), rows(1)), origin="b", logs_cascades=known)
+    assert bool(found.differences) is is_difference
+    assert bool(found.remarks) is not is_difference
+    if is_difference:
+        [difference] = found.differences
+        assert (difference.difference, difference.lesser) == (Difference.ADDED, "b")
+        severity, text = reported(found)
+        assert severity is Severity.WARNING
+        assert text.startswith("a logged more rows of 1 transaction than b, which committed")
+        [finding] = same_gtid_different_content(found, cluster="c")
+        assert (finding.grade, finding.strategies) == (Grade.LIKELY, ())
 
 
 def test_an_empty_transaction_of_another_commit_was_committed_by_hand() -> None:

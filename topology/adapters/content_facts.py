@@ -5,10 +5,13 @@
    they are UNKNOWN. In an audit they are UNKNOWN only if two commits are possible. The same commit
    time on both servers excludes that the GTID was reused; then they are reported as info.
 3. What can never be compared (purged, or in no log) is reported as info.
+4. A replica that logged more rows of one commit than the server that committed it is a difference,
+   unless foreign keys explain it: from 9.6 on the SQL layer cascades and logs that, before that
+   InnoDB cascades and no log has it. So an older server logs less than a newer replica.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -53,6 +56,8 @@ class Comparing:
     is_asked_for: bool  # by a command that compares, not by an audit
     # Which of the two sends the other what neither committed; None if unknown.
     source: str | None = None
+    # Whether the logs of a server have what foreign keys cascade; a server is left out if unknown.
+    logs_cascades: Mapping[str, bool] = field(default_factory=dict)
 
 
 def reading_of(compared: Compared, comparing: Comparing, *, read_at: datetime) -> ContentReading:
@@ -99,7 +104,7 @@ def _sorted_out(
     for each in compared.comparisons:
         if each.agreement is Agreement.UNKNOWN:
             undecided.append((each, each.reason))
-        elif _has_more_than_its_origin(each, comparing):
+        elif _has_more_than_its_origin(each, comparing) and _may_have_cascaded(each, comparing):
             undecided.append((each, f"{each.reason}: {_FROM_MORE_ROWS}"))
         else:
             differences.append(_difference(each, comparing, filters))
@@ -107,15 +112,19 @@ def _sorted_out(
 
 
 def _has_more_than_its_origin(each: Comparison, comparing: Comparing) -> bool:
-    """Return whether a replica logged more rows than the server that committed.
-
-    That happens if the replica logs rows that foreign keys cascade to, and its source does not.
-    """
+    """Return whether a replica logged more rows than the server that committed."""
     return (
         each.agreement is Agreement.SKIPPED
         and not each.has_one_empty
         and comparing.origins.get(each.gtid.tsid.uuid) == _lesser(each, comparing.names)
     )
+
+
+def _may_have_cascaded(each: Comparison, comparing: Comparing) -> bool:
+    """Return whether only the server with more rows may log what foreign keys cascade to."""
+    less = _lesser(each, comparing.names)
+    [more] = [name for name in comparing.names if name != less]
+    return comparing.logs_cascades.get(more, True) and not comparing.logs_cascades.get(less, False)
 
 
 def _lesser(each: Comparison, names: tuple[str, str]) -> str:
@@ -150,6 +159,8 @@ def _difference(
         lesser, fuller = names[not is_left], comparison.right if is_left else comparison.left
         is_upkeep = class_of(fuller.transaction) is ContentClass.HARMLESS
         difference = Difference.UPKEEP if is_upkeep else Difference.EMPTY
+    elif _has_more_than_its_origin(comparison, comparing):
+        difference = Difference.ADDED
     elif difference is Difference.SKIPPED and filters.explain(comparison, lesser):
         difference, reason = Difference.FILTERED, f"{reason}; the filters of {lesser} explain it"
     return ContentDifference(

@@ -65,7 +65,13 @@ _SLACK: Final = timedelta(seconds=2)
 SUSPECTED: Final = frozenset({"E1", "E2", "E3", "E6", "H7", "J3", "T4"})
 # Differences after which rows may be missing or different: they do not clear.
 LASTING: Final = frozenset(
-    {Difference.CONTENT, Difference.DRIFT, Difference.SKIPPED, Difference.EMPTY}
+    {
+        Difference.CONTENT,
+        Difference.DRIFT,
+        Difference.SKIPPED,
+        Difference.ADDED,
+        Difference.EMPTY,
+    }
 )
 _NEVER: Final[Mapping[UUID, datetime]] = {}
 

@@ -32,6 +32,8 @@ _SEVERITY: Final = {
     Difference.DRIFT: Severity.WARNING,
     # One commit, of which one server applied less: its rows are missing there.
     Difference.SKIPPED: Severity.WARNING,
+    # One commit, and a replica changed rows that the server which committed it did not.
+    Difference.ADDED: Severity.WARNING,
     # An operator committed it empty: the rows may be missing there.
     Difference.EMPTY: Severity.WARNING,
     # ANALYZE, FLUSH and similar statements change no data.
@@ -256,6 +258,19 @@ def _skipped(shown: list[ContentDifference]) -> str:
     return text + " The GTID sets agree, so replication does not repair it."
 
 
+def _added(shown: list[ContentDifference]) -> str:
+    lesser, fuller = _lesser_and_fuller(shown[0])
+    return (
+        f"{fuller} logged more rows of {_count(shown)} than {lesser}, which committed them."
+        f" Possible causes: foreign keys cascaded on {fuller} to rows that they did not change on"
+        f" {lesser} (REPLACE, or a DELETE that several foreign keys follow; seen on 9.7.4); they"
+        f" did on {lesser}, and its log does not have it (innodb_native_foreign_keys=ON): then the"
+        f" rows agree; a session on {fuller} replayed the transaction under its GTID with other rows."
+        " Compare the rows (gtid-audit repair check-data). The GTID sets agree, so replication does"
+        " not repair them."
+    )
+
+
 def _kind_of_less(shown: list[ContentDifference]) -> str:
     empty = sum(each.source.is_empty or each.replica.is_empty for each in shown)
     if empty == len(shown):
@@ -298,6 +313,7 @@ _EXPLANATIONS: Final = {
     Difference.CONTENT: _different,
     Difference.DRIFT: _drifted,
     Difference.SKIPPED: _skipped,
+    Difference.ADDED: _added,
     Difference.EMPTY: _emptied,
     Difference.UPKEEP: _upkeep,
     Difference.FILTERED: _filtered,

@@ -326,10 +326,30 @@ def test_what_was_compared_and_is_the_same_is_no_e4(
     reading: dict[str, Any], *, is_found: bool
 ) -> None:
     """A binary log that was replayed: before 8.0.1 the commits alone do not show that."""
-    facts = with_gap(facts_of(servers()))
+    logs = (log(*(commit(each, OF_B, later=True) for each in (8, 9))), ON_A)
+    facts = facts_of(servers(*logs, **ALL_BY_HAND))
     contents = replace(compared(), **{"pairs": (("b", "a"),), **reading})
     facts = replace(facts, snapshot=replace(facts.snapshot, contents=contents))
     assert bool(list(session_made_another(facts))) is is_found
+
+
+@pytest.mark.parametrize("kind", [None, Difference.COMMIT, Difference.CONTENT])
+def test_equal_contents_in_another_order_are_e4(kind: Difference | None) -> None:
+    """A:9 was committed by hand, and A:8 will be applied after it."""
+    contents = replace(compared(*(() if kind is None else (9,))), pairs=(("a", "b"),))
+    if kind is not None:
+        changed = tuple(replace(each, difference=kind) for each in contents.differences)
+        contents = replace(contents, differences=changed)
+    facts = with_gap(facts_of(servers()))
+    facts = replace(facts, snapshot=replace(facts.snapshot, contents=contents))
+    found = list(session_made_another(facts))
+    if kind is Difference.CONTENT:
+        assert found == [], "rules/content.py reports it"
+    else:
+        [order] = found
+        assert order.gtid_set == own("9")
+        assert "contents are equal, and 1 transaction below them will be" in order.explanation
+        assert "Contents were not compared" not in order.explanation
 
 
 def test_e4_reports_what_was_made_by_hand_for_all_that_waits() -> None:

@@ -265,9 +265,9 @@ def _added(shown: list[ContentDifference]) -> str:
         f" Possible causes: foreign keys cascaded on {fuller} to rows that they did not change on"
         f" {lesser} (REPLACE, or a DELETE that several foreign keys follow; seen on 9.7.4); they"
         f" did on {lesser}, and its log does not have it (innodb_native_foreign_keys=ON): then the"
-        f" rows agree; a session on {fuller} replayed the transaction under its GTID with other rows."
-        " Compare the rows (gtid-audit repair check-data). The GTID sets agree, so replication does"
-        " not repair them."
+        f" rows agree; a session on {fuller} replayed the transaction under its GTID with other"
+        " rows. Compare the rows (gtid-audit repair check-data). The GTID sets agree, so"
+        " replication does not repair them."
     )
 
 
@@ -305,7 +305,8 @@ def _redone(shown: list[ContentDifference]) -> str:
     return (
         f"{_count(shown)} {was} committed on both servers, at different moments, with equal"
         " content. Either it was redone under the GTID, or the GTID was reused for the same change."
-        " The transactions agree."
+        " The transactions agree. So do the rows, unless a session committed it before earlier"
+        " changes of the same rows (gtid_next): gtid-audit does not compare the order."
     )
 
 

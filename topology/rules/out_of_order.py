@@ -37,8 +37,9 @@ from topology.rules.build import many
 _TEXT: Final = (
     " {replica} already has later transactions of {source}. So its applier skipped {what} before"
     " (sql_replica_skip_counter, a log position), or RESET BINARY LOGS AND GTIDS removed them from"
-    " gtid_executed. They may never arrive. If they arrive, they may replace newer rows with older"
-    " ones, or stop the applier. Run STOP REPLICA on {replica} and compare the rows first."
+    " gtid_executed, or a session committed the later ones (gtid_next). They may never arrive. If"
+    " they arrive, they may replace newer rows with older ones, or stop the applier. Run STOP"
+    " REPLICA on {replica} and compare the rows first."
 )
 
 _NOT_READ: Final = (

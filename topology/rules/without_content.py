@@ -27,6 +27,7 @@ from topology.facts.declared_later import declared_later
 from topology.facts.declared_waiting import in_relay_log
 from topology.facts.last_result import keep_last_result
 from topology.facts.unlogged import candidates_in, unlogged
+from topology.readings.contents import Difference
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 
@@ -129,27 +130,39 @@ def set_while_waiting(facts: ClusterFacts) -> Iterator[Finding]:
 def session_made_another(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield E4: a session of a replica committed GTIDs under which its source has another commit.
 
-    The applier skips them, and the replica never gets what the source has under them.
+    The applier skips them, and the replica never gets what the source has under them. If contents
+    were compared and agree, the order may differ: what waits below was committed before them.
     """
     contents = facts.snapshot.contents
-    compared = GtidSet.of(each.gtid for each in contents.differences) if contents else GtidSet()
+    compared = GtidSet.of(
+        each.gtid
+        for each in (contents.differences if contents else ())
+        if each.difference is not Difference.COMMIT
+    )
     for edge in facts.edges:
         source, replica = facts.last[edge.source], facts.last[edge.replica]
-        if contents is not None and contents.is_whole(edge.source, edge.replica):
-            continue  # rules/content.py reports what differs
         found = committed_by_hand(edge.edge, servers=facts.last) - compared
         found -= GtidSet.union_of(gtids for _, gtids in _accepted(facts, replica, found))
-        if not only_by_hand_above(edge.edge, edge.queued_below, servers=facts.last):
+        is_whole = contents is not None and contents.is_whole(edge.source, edge.replica)
+        if not (below := only_by_hand_above(edge.edge, edge.queued_below, servers=facts.last)):
             # Nothing that was skipped for it waits below it, or a worker applied more above (H2).
             waited = made_while_waiting(edge.edge, servers=facts.last)
-            found &= GtidSet() if edge.queued_below else waited
+            found &= GtidSet() if edge.queued_below or is_whole else waited
         if not found:
             continue
+        what = (
+            f"Their contents are equal, and {many(below)} below them will be applied after them. If"
+            " these change the same rows, the rows differ for good"
+            if is_whole
+            else f"Contents were not compared. The applier of {edge.replica} skips these GTIDs, so"
+            f" it never applies what {edge.source} has under them"
+        )
         yield finding(
             facts,
             "E4",
             source=edge.source,
             replica=edge.replica,
+            channel=edge.channel.name,
             gtid_set=found,
             grade=Grade.LIKELY,
             severity=Severity.WARNING,
@@ -158,12 +171,11 @@ def session_made_another(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("logged with another server_id", found, source),
             ),
             explanation=f"A session committed {many(found)} on {edge.replica} under GTIDs that have"
-            f" another commit on {edge.source} (gtid_next). Contents were not compared. The applier"
-            f" of {edge.replica} skips these GTIDs, so it never applies what {edge.source} has"
-            " under them. Possible causes: an operator skipped what waited, or a transaction under"
-            f" a wrong GTID; a binary log was replayed on {edge.replica} (then the rows are there)."
-            f" Of each origin only {BELOW_MAX} were looked up: earlier ones may be like them. Run"
-            " the audit with --content, and compare the rows.",
+            f" another commit on {edge.source} (gtid_next). {what}. Possible causes: an operator"
+            " skipped what waited, or a transaction under a wrong GTID; a binary log was replayed"
+            f" on {edge.replica} (then the rows are there). Of each origin only {BELOW_MAX} were"
+            " looked up: earlier ones may be like them. Run the audit with --content, and compare"
+            " the rows.",
             strategies=(),
         )
 

@@ -29,6 +29,7 @@ from topology.facts.graph import Edge
 from topology.policy import Policy
 from topology.questions.contents_to_compare import suspects_now
 from topology.questions.log_questions import questions_of
+from topology.questions.log_searches import Search
 from topology.readings.contents import (
     ContentDifference,
     ContentReading,
@@ -36,7 +37,7 @@ from topology.readings.contents import (
     TransactionVersion,
     UnreadContent,
 )
-from topology.readings.history_evidence import CommitRecord, HistoryEvidence
+from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogSearch
 from topology.readings.snapshot import LogPosition, ServerSnapshot, ThreadState
 from topology.rules.crash_gaps import crash_gap
 from topology.rules.without_content import session_made_another
@@ -124,7 +125,9 @@ def test_both_logs_are_asked_for_what_is_above_a_gap_and_just_below(
     assert BELOW_MAX == 4
 
 
-BEHIND = LogPosition.of(file="binlog.000003", position=3_000)
+_BEHIND = LogPosition.of(file="binlog.000003", position=3_000)
+assert _BEHIND is not None, "a file with a number"
+BEHIND: LogPosition = _BEHIND
 # b has A:1-9, has received A:8-9, and its applier is before A:8.
 ALL_BY_HAND: dict[str, Any] = {
     "executed": "1-9",
@@ -160,6 +163,20 @@ def test_the_newest_are_looked_up_if_the_applier_is_before_what_was_received(
     assert newest_done(edge, servers=known) == own(asked)
     assert asked_of_logs(edge, servers=known) == own(asked)
     assert around_gaps(edge, servers=known) == own("")
+
+
+def searched(before: str = "") -> HistoryEvidence:
+    """Return the log of a, searched for A:6-9 up to the position of the applier."""
+    place = f"binlog.000003:{BEHIND.position}"
+    found = LogSearch("b", "", place, own("6-9"), own(before))
+    return replace(ON_A, searches=(found,))
+
+
+def test_the_log_of_the_source_is_searched_up_to_the_applier() -> None:
+    questions = questions_of(facts_of(servers(None, None, **ALL_BY_HAND)))
+    assert Search("b", "", BEHIND, own("6-9")) in questions["a"].searches
+    passed = questions_of(facts_of(servers(None, None, **{**ALL_BY_HAND, "applied_to": HERE})))
+    assert all(not each.searches for each in passed.values())
 
 
 def test_the_questions_go_to_both_servers() -> None:
@@ -326,7 +343,7 @@ def test_what_was_compared_and_is_the_same_is_no_e4(
     reading: dict[str, Any], *, is_found: bool
 ) -> None:
     """A binary log that was replayed: before 8.0.1 the commits alone do not show that."""
-    logs = (log(*(commit(each, OF_B, later=True) for each in (8, 9))), ON_A)
+    logs = (log(*(commit(each, OF_B, later=True) for each in (8, 9))), searched())
     facts = facts_of(servers(*logs, **ALL_BY_HAND))
     contents = replace(compared(), **{"pairs": (("b", "a"),), **reading})
     facts = replace(facts, snapshot=replace(facts.snapshot, contents=contents))
@@ -353,18 +370,22 @@ def test_equal_contents_in_another_order_are_e4(kind: Difference | None) -> None
 
 
 def test_e4_reports_what_was_made_by_hand_for_all_that_waits() -> None:
-    logs = (log(*(commit(each, OF_B, later=True) for each in (8, 9))), ON_A)
+    logs = (log(*(commit(each, OF_B, later=True) for each in (8, 9))), searched("6-7"))
     [found] = session_made_another(facts_of(servers(*logs, **ALL_BY_HAND)))
     assert (found.grade, found.gtid_set) == (Grade.LIKELY, own("8-9"))
     assert "a binary log was replayed on b" in found.explanation
+    # A repair committed them empty, behind the applier: it has passed them (H8).
+    behind = facts_of(servers(logs[0], searched("6-9"), **ALL_BY_HAND))
+    assert list(session_made_another(behind)) == []
     passed = facts_of(servers(*logs, **{**ALL_BY_HAND, "applied_to": HERE}))
     assert list(session_made_another(passed)) == []
     before = log(commit(8, OF_B, later=True), commit(9, OF_B, later=False))
-    of_later = log(commit(8), commit(9, later=True))  # a reached what b had made before
+    # a reached what b had made before
+    of_later = replace(searched(), commits=(commit(8), commit(9, later=True)))
     [found] = session_made_another(facts_of(servers(before, of_later, **ALL_BY_HAND)))
     assert found.gtid_set == own("8")
     by_worker = log(*(commit(each) for each in (6, 7, 8, 9)))
-    assert list(session_made_another(facts_of(servers(by_worker, ON_A, **ALL_BY_HAND)))) == []
+    assert list(session_made_another(facts_of(servers(by_worker, searched(), **ALL_BY_HAND)))) == []
 
 
 def test_what_an_accepted_repair_emptied_is_not_reported() -> None:

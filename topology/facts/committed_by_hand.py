@@ -22,8 +22,10 @@ the histories agreed until the session. If it is two commits, then the source ha
 GTIDs as well (other_versions.py).
 
 An operator may also commit empty transactions for all that waits: nothing is above a gap then, and
-the sets of both servers are equal. While the applier is before them, its position shows that it has
-not applied the newest that the replica has. So these are looked up as well.
+the sets of both servers are equal. While the applier is before them, its position in the log of the
+source shows that it has not applied the newest that the replica has. So these are looked up as
+well, and searched for (questions/log_searches.py). What is before the position did not wait: a
+repair may have committed it empty, because its rows are there.
 
 Only an applier that is stopped, or that SOURCE_DELAY holds back, leaves these questions, so only
 then the logs are read. Once the applier has passed them, only a comparison of contents shows it.
@@ -91,10 +93,11 @@ def committed_by_hand(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> G
 
 
 def made_while_waiting(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return which of the newest a session committed after the source had: they waited then.
+    """Return which of the newest a session committed after the source had.
 
-    What it committed before was no answer to what waits (H7, E3). Once the source has reached these
-    GTIDs, contents are compared (questions/contents_to_compare.py).
+    They waited then, if the applier is before them (`EdgeFacts.ahead`). What a session committed
+    before the source was no answer to what waits (H7, E3): once the source has reached that GTID,
+    contents are compared (questions/contents_to_compare.py).
     """
     newest = newest_done(edge, servers=servers) & committed_by_hand(edge, servers=servers)
     return newest - GtidSet.union_of(

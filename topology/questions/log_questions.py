@@ -27,8 +27,8 @@ position in the same log.
   when the origin committed the newest GTIDs that were set (topology/facts/declared.py).
 * **The order of two origins** in the log of a server whose GTIDs another server has in gtid_purged.
   Also the first log of that other server (topology/facts/declared_later.py).
-* **What waits in a relay log although gtid_purged has it**: a search, for the position of the
-  applier (topology/facts/declared_waiting.py).
+* **What waits in a relay log although the replica has executed it**: a search, for the position of
+  the applier (topology/facts/declared_waiting.py, committed_by_hand.py).
 * **The log that is purged first** of those that have what another server or a consumer still needs
   (runway.py).
 * **The schemas** of a server that has executed nothing, and that no channel links or that has not
@@ -51,7 +51,7 @@ from topology.facts.reset_signs import earlier_samples
 from topology.facts.runway import needs_of
 from topology.facts.unlogged import candidates_in, purged_above_a_gap
 from topology.questions.commit_questions import commits_to_look_up
-from topology.questions.log_searches import Search, searches_of, searches_of_declared
+from topology.questions.log_searches import Search, searches_of, searches_of_done
 from topology.readings.history_evidence import ends_of, samples_of_gap
 
 
@@ -104,7 +104,7 @@ def questions_of(
         if {each.server, each.holder} <= facts.fully_read.keys():
             ask(each.server, LogQuestions(first_log=True, commits=(each.earlier,)))
             ask(each.holder, LogQuestions(commits=(each.earlier, *each.samples)))
-    for name, search in searches_of_declared(facts):
+    for name, search in searches_of_done(facts):
         ask(name, LogQuestions(searches=(search,)))
     for name, due in samples_in(facts):
         ask(name, LogQuestions(commits=(due,)))

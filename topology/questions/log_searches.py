@@ -29,8 +29,9 @@ from dataclasses import dataclass
 
 from gtid import GtidSet
 from topology.facts.applier_workers import is_without_work
-from topology.facts.channel_places import logged_above
+from topology.facts.channel_places import logged_above, place_behind_receiver
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.committed_by_hand import newest_done
 from topology.facts.declared_waiting import in_relay_log
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.graph import same_link
@@ -86,11 +87,20 @@ def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
             yield Search(replica.name, channel.name, place, gtids)
 
 
-def searches_of_declared(facts: ClusterFacts) -> Iterator[tuple[str, Search]]:
-    """Yield, by source, what waits in a relay log although gtid_purged has it."""
+def searches_of_done(facts: ClusterFacts) -> Iterator[tuple[str, Search]]:
+    """Yield, by source, what may wait in a relay log although the replica has executed it.
+
+    It is in gtid_purged, or among the newest that a session may have committed.
+    """
     for edge, place, waits in in_relay_log(facts.snapshot):
         if {edge.source, edge.replica} <= facts.fully_read.keys():
             yield edge.source, Search(edge.replica, edge.channel.name, place, waits)
+    for each in facts.edges:
+        newest = newest_done(each.edge, servers=facts.last)
+        before = same_link(facts.first[each.replica], each.channel) if newest else None
+        at = place_behind_receiver(before) if before is not None else None
+        if at is not None:
+            yield each.source, Search(each.replica, each.channel.name, at, newest)
 
 
 def _stands(facts: ClusterFacts, edge: EdgeFacts) -> bool:

@@ -146,7 +146,7 @@ def session_made_another(facts: ClusterFacts) -> Iterator[Finding]:
         is_whole = contents is not None and contents.is_whole(edge.source, edge.replica)
         if not (below := only_by_hand_above(edge.edge, edge.queued_below, servers=facts.last)):
             # Nothing that was skipped for it waits below it, or a worker applied more above (H2).
-            waited = made_while_waiting(edge.edge, servers=facts.last)
+            waited = made_while_waiting(edge.edge, servers=facts.last) & edge.ahead
             found &= GtidSet() if edge.queued_below or is_whole else waited
         if not found:
             continue

@@ -19,6 +19,7 @@ from topology.readings.contents import ContentReading, Difference, UnreadContent
 from topology.readings.replication_filters import ReplicationFilters, ServerFilters
 from topology.rules.content import same_gtid_different_content
 
+ORIGIN_ID = 7  # of all transactions of the builders
 READ_AT = datetime(2026, 1, 2, tzinfo=UTC)
 NO_FILTERS = ServerFilters()
 ONE = GtidSet.parse(f"{UUID_A}:5")
@@ -147,6 +148,35 @@ def test_more_rows_than_the_origin_logged_are_a_difference_unless_cascades_expla
         assert text.startswith("a logged more rows of 1 transaction than b, which committed")
         [finding] = same_gtid_different_content(found, cluster="c")
         assert (finding.grade, finding.strategies) == (Grade.LIKELY, ())
+
+
+@pytest.mark.parametrize(
+    ("origin", "source", "replica_id", "kind"),
+    [
+        ("a", "a", 2, Difference.AGAIN),
+        ("a", "a", ORIGIN_ID, Difference.COMMIT),  # redone on the source that lost it
+        ("b", "a", 2, Difference.COMMIT),  # redone on the source under the GTID of its replica
+        ("a", None, 2, Difference.COMMIT),  # each receives from the other
+    ],
+)
+def test_a_replica_that_commits_again_may_have_another_order(
+    origin: str, source: str | None, replica_id: int, kind: Difference
+) -> None:
+    twice = compared(rows(1), rows(1), at=(NOON, NOON + 1))
+    changed = replace(
+        twice.right, transaction=replace(twice.right.transaction, server_id=replica_id)
+    )
+    twice = replace(twice, right=changed)
+    assert twice.left.transaction.server_id == ORIGIN_ID
+    found = reading(twice, origin=origin, source=source)
+    [difference] = found.differences
+    assert difference.difference is kind
+    [finding] = same_gtid_different_content(found, cluster="c")
+    is_again = kind is Difference.AGAIN
+    assert (finding.severity, finding.grade) == (
+        (Severity.WARNING, Grade.LIKELY) if is_again else (Severity.INFO, Grade.PROVED)
+    )
+    assert ("A session of b committed 1 transaction of a" in finding.explanation) is is_again
 
 
 def test_an_empty_transaction_of_another_commit_was_committed_by_hand() -> None:

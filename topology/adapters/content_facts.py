@@ -120,6 +120,17 @@ def _has_more_than_its_origin(each: Comparison, comparing: Comparing) -> bool:
     )
 
 
+def _is_of_a_replica(each: Comparison, comparing: Comparing) -> bool:
+    """Return whether a session of a replica committed a GTID of its source (gtid_next).
+
+    A redo on the source under the replica's GTIDs looks the same where each receives from the
+    other.
+    """
+    ids = {version.transaction.server_id for version in (each.left, each.right)}
+    is_of_source = comparing.origins.get(each.gtid.tsid.uuid) == comparing.source
+    return comparing.source is not None and is_of_source and len(ids) > 1
+
+
 def _may_have_cascaded(each: Comparison, comparing: Comparing) -> bool:
     """Return whether only the server with more rows may log what foreign keys cascade to."""
     less = _lesser(each, comparing.names)
@@ -159,6 +170,8 @@ def _difference(
         lesser, fuller = names[not is_left], comparison.right if is_left else comparison.left
         is_upkeep = class_of(fuller.transaction) is ContentClass.HARMLESS
         difference = Difference.UPKEEP if is_upkeep else Difference.EMPTY
+    elif difference is Difference.COMMIT and _is_of_a_replica(comparison, comparing):
+        difference = Difference.AGAIN
     elif _has_more_than_its_origin(comparison, comparing):
         difference = Difference.ADDED
     elif difference is Difference.SKIPPED and filters.explain(comparison, lesser):
@@ -166,7 +179,7 @@ def _difference(
     return ContentDifference(
         gtid=comparison.gtid,
         difference=difference,
-        is_proved=comparison.is_proved,
+        is_proved=comparison.is_proved and difference is not Difference.AGAIN,
         reason=reason,
         source=versions[0],
         replica=versions[1],

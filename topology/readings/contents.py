@@ -19,6 +19,7 @@ class Difference(Enum):
     DRIFT = "one commit, applied to other rows"
     SKIPPED = "one commit, not applied in full on one server"
     ADDED = "one commit, with more rows than the server that committed it logged"
+    AGAIN = "committed again by a replica, with equal content"
     EMPTY = "empty on one server"
     UPKEEP = "empty on one server, and maintenance on the other"
     FILTERED = "one commit, left out on one server by its filters"

@@ -34,6 +34,8 @@ _SEVERITY: Final = {
     Difference.SKIPPED: Severity.WARNING,
     # One commit, and a replica changed rows that the server which committed it did not.
     Difference.ADDED: Severity.WARNING,
+    # A session of a replica committed it, perhaps before what its source had first.
+    Difference.AGAIN: Severity.WARNING,
     # An operator committed it empty: the rows may be missing there.
     Difference.EMPTY: Severity.WARNING,
     # ANALYZE, FLUSH and similar statements change no data.
@@ -271,6 +273,17 @@ def _added(shown: list[ContentDifference]) -> str:
     )
 
 
+def _again(shown: list[ContentDifference]) -> str:
+    source, replica = shown[0].source.server, shown[0].replica.server
+    return (
+        f"A session of {replica} committed {_count(shown)} of {source} under the same GTID"
+        " (gtid_next), with equal content. If it kept the order, as when a binary log is replayed,"
+        " the rows agree. If earlier changes of the same rows were applied after it, they differ"
+        " for good: the order of the logs is not compared. Compare the rows (gtid-audit repair"
+        " check-data)."
+    )
+
+
 def _kind_of_less(shown: list[ContentDifference]) -> str:
     empty = sum(each.source.is_empty or each.replica.is_empty for each in shown)
     if empty == len(shown):
@@ -315,6 +328,7 @@ _EXPLANATIONS: Final = {
     Difference.DRIFT: _drifted,
     Difference.SKIPPED: _skipped,
     Difference.ADDED: _added,
+    Difference.AGAIN: _again,
     Difference.EMPTY: _emptied,
     Difference.UPKEEP: _upkeep,
     Difference.FILTERED: _filtered,

@@ -181,7 +181,8 @@ def test_mutated_gtids_are_taken_or_refused_alike(cursor: Any) -> None:
 
 def test_sets_are_taken_or_refused_as_gtid_purged_takes_them(cursor: Any) -> None:
     rng = random.Random(SEED)
-    count = more_at_night(600)  # after each the server has to forget it, which takes its time
+    # After each the server has to forget it, which takes its time. Fewer prove nothing.
+    count = max(300, more_at_night(600))
     assert_taken_or_refused_alike(cursor, "gtid_purged", (a_set(rng) for _ in range(count)))
 
 

@@ -303,7 +303,8 @@ def test_what_ends_by_itself_or_is_likely_is_not_kept(
     kind: Difference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recent = started(healthy(), 10, 10)
-    lasts = kind not in (Difference.UPKEEP, Difference.FILTERED, Difference.COMMIT)
+    ends = (Difference.AGAIN, Difference.UPKEEP, Difference.FILTERED, Difference.COMMIT)
+    lasts = kind not in ends
     found = looked(recent, of_pair(a_difference(kind)), monkeypatch)
     assert bool(found.remembered.differences) is lasts
     likely = replace(a_difference(kind), is_proved=False)

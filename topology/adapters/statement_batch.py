@@ -28,7 +28,6 @@ from typing import Any
 
 import pymysql
 
-from binlog.adapters.server_errors import server_error
 from topology.adapters.answers import Row, expected_rows, rows_of
 from topology.adapters.connection import Connection
 from topology.adapters.connection_errors import MalformedAnswer
@@ -64,6 +63,9 @@ class StatementBatch:
             else:
                 self._cursor.nextset()
         except pymysql.MySQLError as error:
+            # Imported for an error only: `pair` starts without the modules that read logs.
+            from binlog.adapters.server_errors import server_error
+
             if server_error(error) is None:
                 raise
             self._due.clear()

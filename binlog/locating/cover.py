@@ -11,6 +11,10 @@ neither in the given set nor in a file is the hole:
 A file that is missing in the middle shows in the headers behind it. A file that is missing at the
 end shows nowhere: `end` is where the archive ends. Files of several servers may be mixed.
 
+That holds while a GTID is one transaction. If the GTIDs of a server began anew (histories.py), the
+hole is found in each history alone, and an archive without a hole is not complete: the set may be
+of either history.
+
 Transactions without a GTID are in no set. A file that could not be read to its end may hold what
 seems to be missing, or be followed by nothing that shows it: then the answer is not known.
 """
@@ -19,6 +23,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binlog.errors import BinlogError, TruncatedBinlog
+from binlog.locating.histories import (
+    ArchiveFile,
+    LogOrigin,
+    NewHistory,
+    RepeatedGtids,
+    histories_of,
+)
 from gtid import GtidSet
 
 
@@ -31,6 +42,8 @@ class ArchivedLog:
     gtids: GtidSet
     anonymous_count: int = 0  # transactions without a GTID
     error: BinlogError | None = None
+    origin: LogOrigin = LogOrigin()  # noqa: RUF009 - immutable
+    has_checksums: bool = True  # False: bytes inside its transactions cannot be checked
 
     @property
     def is_unread(self) -> bool:
@@ -52,6 +65,12 @@ class ArchiveCover:
     files: tuple[ArchivedLog, ...]  # in log order
     end: GtidSet  # what its servers had executed at its end
     hole: GtidSet
+    new_histories: tuple[NewHistory, ...] = ()  # where GTIDs begin anew
+
+    @property
+    def unchecked(self) -> tuple[ArchivedLog, ...]:
+        """Return the files with transactions and without checksums."""
+        return tuple(each for each in self.files if each.gtids and not each.has_checksums)
 
     @property
     def needed(self) -> tuple[ArchivedLog, ...]:
@@ -69,8 +88,24 @@ class ArchiveCover:
         return tuple(each for each in self.files if each.is_unread)
 
 
-def cover_of(start: GtidSet, files: Sequence[ArchivedLog]) -> ArchiveCover:
-    """Return whether files continue a set without a hole. Pure."""
+def cover_of(
+    start: GtidSet, files: Sequence[ArchivedLog], repeated: Sequence[RepeatedGtids] = ()
+) -> ArchiveCover:
+    """Return whether files continue a set without a hole. Pure.
+
+    `repeated` are the GTIDs that two of the files have.
+    """
     inside = GtidSet.union_of(each.gtids for each in files)
     before = GtidSet.union_of(each.previous_gtids or GtidSet() for each in files)
-    return ArchiveCover(start, tuple(files), before | inside, before - start - inside)
+    hole = before - start - inside
+    found = histories_of(
+        [
+            ArchiveFile(number, each.file, each.origin, each.previous_gtids, each.gtids)
+            for number, each in enumerate(files)
+            if each.previous_gtids is not None
+        ],
+        repeated,
+    )
+    if found.begins:
+        hole |= found.hole_after(start)
+    return ArchiveCover(start, tuple(files), before | inside, hole, found.begins)

@@ -37,7 +37,8 @@ def cover(paths: Archive, *, start: Start, as_json: AsJson = False, form: Format
     """Show whether an archive of binary logs is complete from a GTID set on, else the hole.
 
     Exit status: 0 it is complete; 1 it is, but the set has GTIDs that the archive does not know;
-    2 there is a hole; 3 a file could not be read to its end, or has transactions without a GTID.
+    2 there is a hole; 3 a file is damaged or could not be read to its end, has transactions without
+    a GTID, or GTIDs begin anew in a file (RESET BINARY LOGS AND GTIDS).
     """
     chosen = form_of(form, as_json=as_json)
     [gtids] = read_operands((start,))
@@ -50,11 +51,12 @@ def cover(paths: Archive, *, start: Start, as_json: AsJson = False, form: Format
     require_columns()
 
     def covered() -> "ArchiveCover":
-        from binlog.adapters.archived_logs import archived_logs
+        from binlog.adapters.archived_logs import archived_logs, repeated_gtids
         from binlog.locating.cover import cover_of
 
         with progress() as line:
-            return cover_of(gtids, tuple(archived_logs(files, say=line.say)))
+            logs = tuple(archived_logs(files, say=line.say))
+            return cover_of(gtids, logs, repeated_gtids(files, logs, say=line.say))
 
     def work() -> int:
         from gtid_audit.views.cover_text import cover_headline, document_of, show_cover, verdict_of

@@ -96,6 +96,10 @@ COVER: Final = document_of(
     files=FILES,
     needed=FILES,
     unread=list_of(_UNREAD_LOG),
+    unchecked=FILES,
+    new_histories=list_of(
+        record_of(file=TEXT, before=TEXT, lost=TEXT, reused=TEXT, is_proved=FLAG)
+    ),
 )
 _IMAGE: Final = map_of(ANYTHING)  # values by column; views/transactions_json.py has their forms
 _ROWS: Final = record_of(

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from binlog.locating.cover import ArchiveCover, ArchivedLog
+from binlog.locating.histories import NewHistory
 from gtid import GtidSet
 from gtid_audit.output import counted, printable
 from gtid_audit.views.locate_text import error_document
@@ -18,6 +19,7 @@ from topology.catalogue.findings import Verdict
 from topology.documents.document_version import versioned
 
 UNREAD_SHOWN_MAX: Final = 10
+_ADVICE: Final = "Give the files of one history alone, with a set of the same history."
 
 
 def verdict_of(cover: ArchiveCover) -> Verdict:
@@ -26,6 +28,8 @@ def verdict_of(cover: ArchiveCover) -> Verdict:
         return Verdict.UNKNOWN
     if cover.hole:
         return Verdict.CRITICAL
+    if cover.new_histories:
+        return Verdict.UNKNOWN
     return Verdict.WARNING if cover.beyond else Verdict.OK
 
 
@@ -42,6 +46,17 @@ def document_of(cover: ArchiveCover) -> dict[str, Any]:
             "files": [each.file for each in cover.files],
             "needed": [each.file for each in cover.needed],
             "unread": [_unread(each) for each in cover.unread],
+            "unchecked": [each.file for each in cover.unchecked],
+            "new_histories": [
+                {
+                    "file": each.file,
+                    "before": each.before,
+                    "lost": str(each.lost),
+                    "reused": str(each.reused),
+                    "is_proved": each.is_proved,
+                }
+                for each in cover.new_histories
+            ],
         }
     )
 
@@ -65,6 +80,11 @@ def show_cover(cover: ArchiveCover) -> None:
     for log in cover.unread[:UNREAD_SHOWN_MAX]:
         parts.append(line_of(f"{log.file}: {_why(log)}"))
     parts += rest_of(len(cover.unread), UNREAD_SHOWN_MAX, "files")
+    for new in cover.new_histories[:UNREAD_SHOWN_MAX]:
+        parts.append(line_of(f"{new.file}: {_begins(new)}"))
+    parts += rest_of(len(cover.new_histories), UNREAD_SHOWN_MAX, "files")
+    if cover.new_histories:
+        parts.append(line_of(_ADVICE))
     show(*parts)
 
 
@@ -74,7 +94,12 @@ def cover_headline(cover: ArchiveCover) -> str:
     if cover.unread:
         return f"{files}, of which {len(cover.unread):,} could not be evaluated"
     if cover.hole:
-        return f"{files}, and {counted(cover.hole.gtid_count, 'GTID')} in none of them"
+        where = "no file of their history" if cover.new_histories else "none of them"
+        return f"{files}, and {counted(cover.hole.gtid_count, 'GTID')} in {where}"
+    if cover.new_histories:
+        return (
+            f"{files} of more than one history: GTIDs begin anew in {cover.new_histories[0].file}"
+        )
     return f"{files}, complete from this set on"
 
 
@@ -87,8 +112,27 @@ def _rows(cover: ArchiveCover) -> list[tuple[str, str]]:
         last = f" to {needed[-1].file}" if len(needed) > 1 else ""
         rows.append(("read", printable(f"{needed[0].file}{last}")))
     if cover.beyond:
-        rows.append(("but", f"the set has {_short(cover.beyond)}, which the archive does not know"))
+        rows.append(("but", f"the set has {_short(cover.beyond)}, which {_unlisted(cover)}"))
+    if cover.unchecked:
+        files = counted(len(cover.unchecked), "file")
+        rows.append(("but", f"{files} without checksums: damage inside a transaction is not seen"))
     return rows
+
+
+def _unlisted(cover: ArchiveCover) -> str:
+    if all(each.origin.is_relay_log for each in cover.files):
+        return "these relay logs do not list (normal: they list only what was received)"
+    return "the archive does not know"
+
+
+def _begins(new: NewHistory) -> str:
+    said = [f"GTIDs begin anew after {new.before}"]
+    if new.lost:
+        said.append(f"its header does not list {_short(new.lost)}")
+    if new.reused:
+        used = "used" if new.is_proved else "may be used"
+        said.append(f"{used} for two transactions: {_short(new.reused)}")
+    return "; ".join(said)
 
 
 def _why(log: ArchivedLog) -> str:

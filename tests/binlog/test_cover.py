@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from binlog.errors import TruncatedBinlog
 from binlog.locating.cover import ArchivedLog, cover_of
+from compose.native import shapes
+from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
 from gtid_audit.cli import run
@@ -136,3 +139,91 @@ def test_wrong_usage_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert run(["binlog", "cover", "--from", "", str(tmp_path / "none")]) == 64
     assert run(["binlog", "cover", "--from", "", "mysql://root@127.0.0.1:1/"]) == 64
     assert "binlog cover reads files" in capsys.readouterr().err
+
+
+def archived(server: Server, folder: Path, *, first: str = "") -> list[str]:
+    """Copy the logs of a server, from a name on; return their names."""
+    server.execute("FLUSH BINARY LOGS")
+    names = [str(row[0]) for row in server.query("SHOW BINARY LOGS") if str(row[0]) >= first]
+    for name in names:
+        shutil.copy(server.datadir / name, folder / name)
+    return names
+
+
+def inserted(server: Server, *numbers: int) -> None:
+    for number in numbers:
+        server.execute(f"INSERT INTO cover.t VALUES ({number})")
+
+
+@pytest.mark.mysql
+@pytest.mark.parametrize("version", ["97", "56"])
+def test_a_reset_does_not_fill_a_hole(
+    version: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The server used the GTIDs of a missing file again: they are other transactions."""
+    installation = request.getfixturevalue(f"installation{version}")
+    with shapes.single(installation) as server:
+        server.execute("CREATE DATABASE cover", "CREATE TABLE cover.t (id INT PRIMARY KEY)")
+        inserted(server, 1)
+        start = server.value("@@GLOBAL.gtid_executed")
+        names = []
+        for number in (2, 3):
+            server.execute("FLUSH BINARY LOGS")
+            inserted(server, number)
+        names = archived(server, tmp_path)
+        time.sleep(1.1)  # a file has the second in which it was made
+        if version == "97":
+            server.execute("RESET BINARY LOGS AND GTIDS TO 20")
+        else:
+            server.execute("RESET MASTER")
+        inserted(server, *range(10, 20))
+        later = tmp_path / "later"
+        later.mkdir()
+        archived(server, later)
+        paths = [str(tmp_path), str(later)]
+        capsys.readouterr()
+        assert run(["binlog", "cover", "--from", start, *paths, "--json"]) == 3
+        [new] = json.loads(capsys.readouterr().out)["new_histories"]
+        assert (new["before"], new["is_proved"]) == (names[-1], True)
+        (tmp_path / names[1]).unlink()
+        assert run(["binlog", "cover", "--from", start, *paths]) == 2
+        assert "GTIDs begin anew after" in capsys.readouterr().out
+        # RESET, and gtid_purged as before: one history.
+        purged = server.value("@@GLOBAL.gtid_executed")
+        server.execute("RESET BINARY LOGS AND GTIDS TO 30" if version == "97" else "RESET MASTER")
+        server.execute(f"SET GLOBAL gtid_purged = '{purged}'")
+        inserted(server, 30)
+        restored = tmp_path / "restored"
+        restored.mkdir()
+        archived(server, restored)
+        capsys.readouterr()
+        assert run(["binlog", "cover", "--from", "", str(later), str(restored)]) == 0
+
+
+def test_damage_inside_a_transaction_is_found(
+    installation97: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with shapes.single(installation97) as server:
+        server.execute("CREATE DATABASE cover", "CREATE TABLE cover.t (id INT PRIMARY KEY)")
+        inserted(server, 0x61626364)
+        name = archived(server, tmp_path)[0]
+        log = tmp_path / name
+        whole = log.read_bytes()
+        at = whole.rindex(b"dcba")
+        for damaged in (b"ccba", bytes(4)):
+            log.write_bytes(whole[:at] + damaged + whole[at + 4 :])
+            assert run(["binlog", "cover", "--from", "", str(tmp_path)]) == 3
+            assert "expected checksum" in " ".join(capsys.readouterr().out.split())
+        log.write_bytes(whole)
+        assert run(["binlog", "cover", "--from", "", str(tmp_path)]) == 0
+        assert "checksums" not in capsys.readouterr().out
+        server.execute("SET GLOBAL binlog_checksum = NONE")
+        inserted(server, 2)
+        names = archived(server, tmp_path)
+        assert run(["binlog", "cover", "--from", "", str(tmp_path), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["unchecked"] == names[2:3]
+        assert run(["binlog", "cover", "--from", "", str(tmp_path)]) == 0
+        assert "1 file without checksums" in capsys.readouterr().out

@@ -202,6 +202,11 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_definition_drift.py", "tests/gtid_audit/test_ddl_of_others.py"),
     ),
     Target(
+        "archive histories",
+        ("binlog/locating/histories.py", "binlog/locating/cover.py"),
+        ("tests/binlog/test_histories.py",),
+    ),
+    Target(
         "schema findings",
         ("topology/rules/schema_differences.py", "topology/rules/definition_causes.py"),
         ("tests/topology/test_schema_differences.py", "tests/topology/test_scenarios.py"),

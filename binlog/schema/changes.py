@@ -206,6 +206,7 @@ class DropTables:
 
     names: tuple[TableName, ...]
     is_temporary: bool = False
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,7 @@ class DropDatabase:
     """DROP DATABASE: drops every table in it."""
 
     name: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

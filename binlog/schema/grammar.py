@@ -245,8 +245,8 @@ def _drop(reader: WordReader) -> Change:
     if _is_about_something_else(reader):
         return NoChange()
     if reader.accept_any("database", "schema"):
-        reader.accept("if", "exists")
-        return DropDatabase(reader.name())
+        if_exists = reader.accept("if", "exists")
+        return DropDatabase(reader.name(), if_exists)
     reader.accept_any("online", "offline")
     if reader.accept("index"):
         key = reader.name()
@@ -256,7 +256,7 @@ def _drop(reader: WordReader) -> Change:
         return AlterTable(table, (DropKey(key),))
     is_temporary = reader.accept("temporary")
     _expect_tables(reader)
-    reader.accept("if", "exists")
+    if_exists = reader.accept("if", "exists")
     names = reader.listed(reader.table_name)
     reader.accept_any("restrict", "cascade")
-    return DropTables(names, is_temporary=is_temporary)
+    return DropTables(names, is_temporary=is_temporary, if_exists=if_exists)

@@ -22,6 +22,10 @@ from topology.tracing.trace_values import (
 )
 
 TEXT_CHARACTERS_MAX: Final = 1_000
+_CONDITIONAL: Final = (
+    "a statement with IF [NOT] EXISTS or OR REPLACE is logged even if it did nothing, so another one"
+    " may have made or removed the object"
+)
 _LOCKS: Final = (1205, 1213)
 
 
@@ -58,7 +62,13 @@ def causes_in(traced: TracedFailure, trace: Trace) -> tuple[TraceCause, ...]:
 
 
 def cause_words(cause: TraceCause, traced: TracedFailure) -> str:
-    """Return how a transaction explains a failure."""
+    """Return how a transaction explains a failure, and why that is in doubt."""
+    if cause.is_conditional:
+        return f"{_explained(cause, traced)}; {_CONDITIONAL}"
+    return _explained(cause, traced)
+
+
+def _explained(cause: TraceCause, traced: TracedFailure) -> str:
     replica, source, done = traced.failure.replica, traced.source, cause.transaction
     gtid, what = done.gtid, _done(done)
     match cause.kind:

@@ -20,9 +20,17 @@ def gtids(text: str, uuid: str = UUID) -> GtidSet:
     return GtidSet.parse(f"{uuid}:{text}") if text else GtidSet()
 
 
-def log(name: str, previous: str, inside: str, at: int, **origin: object) -> ArchivedLog:
-    made = {"server_id": 1, "made_at_seconds": at, **origin}
-    return ArchivedLog(name, gtids(previous), gtids(inside), origin=LogOrigin(**made))
+def log(
+    name: str,
+    previous: str,
+    inside: str,
+    at: int,
+    *,
+    server_id: int = 1,
+    is_relay_log: bool = False,
+) -> ArchivedLog:
+    origin = LogOrigin(server_id, at, is_relay_log)
+    return ArchivedLog(name, gtids(previous), gtids(inside), origin=origin)
 
 
 def repeat(first: int, second: int, same: str = "", different: str = "") -> RepeatedGtids:

@@ -32,13 +32,47 @@ CREATES, REMOVES, ALTERS = EffectKind.CREATES, EffectKind.REMOVES, EffectKind.AL
         ("ALTER DATABASE d CHARACTER SET utf8mb4", []),
         ("TRUNCATE TABLE t", []),
         ("INSERT INTO t VALUES (1)", []),
-        ("CREATE VIEW v AS SELECT 1", []),
+        ("CREATE VIEW t AS SELECT 1", [(T, CREATES)]),
+        (
+            "CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`%` SQL SECURITY DEFINER VIEW `e`.`u` AS SELECT 1",
+            [(U, CREATES)],
+        ),
+        ("DROP VIEW t, e.u", [(T, REMOVES), (U, REMOVES)]),
+        ("CREATE DEFINER=`a`@`%` PROCEDURE p() CREATE VIEW t AS SELECT 1", []),
+        ("CREATE TABLE t (view INT)", [(T, CREATES)]),
+        ("DROP TABLE t /* view */", [(T, REMOVES)]),
+        ("ALTER VIEW t AS SELECT 1", []),
         ("ALTER TABLE t FROBNICATE THE COLUMNS", [(T, ALTERS)]),
         ("CREATE SOMETHING NEW", []),
     ],
 )
 def test_effects(sql: str, expected: list[tuple[TableKey, EffectKind]]) -> None:
     assert [(each.table, each.kind) for each in effects_of(sql, schema="d")] == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_conditional"),
+    [
+        ("CREATE TABLE t (id INT)", False),
+        ("CREATE TABLE IF NOT EXISTS t (id INT)", True),
+        ("CREATE TABLE IF NOT EXISTS t LIKE u", True),
+        ("DROP TABLE t", False),
+        ("DROP TABLE IF EXISTS t", True),
+        ("CREATE DATABASE d", False),
+        ("CREATE DATABASE IF NOT EXISTS d", True),
+        ("DROP DATABASE d", False),
+        ("DROP DATABASE IF EXISTS d", True),
+        ("CREATE VIEW t AS SELECT 1", False),
+        ("CREATE VIEW IF NOT EXISTS t AS SELECT 1", True),
+        ("CREATE OR REPLACE VIEW t AS SELECT 1", True),
+        ("DROP VIEW t", False),
+        ("DROP VIEW IF EXISTS t", True),
+        ("ALTER TABLE t ADD x INT", False),
+    ],
+)
+def test_which_effects_depend_on_what_was_there(sql: str, *, is_conditional: bool) -> None:
+    [effect] = effects_of(sql, schema="d")
+    assert effect.is_conditional is is_conditional
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from binlog.schema.table_history import TableKey
 from gtid import GtidSet
+from gtid_audit.views.trace_words import cause_words
 from tests.snapshots import NOON, A, B, C
 from tests.topology.traces import (
     DUPLICATE,
@@ -353,3 +354,52 @@ def test_definitions_are_compared_between_the_source_and_the_replica_only() -> N
     third = TableNow("c", TABLE, (("other", "int"),))
     for tables_now in ((here, there, third), (third, here, there)):
         assert differences_now(a_trace(tables_now=tables_now)) == ((here, there),)
+
+
+@pytest.mark.parametrize(
+    ("sql", "error", "errno"),
+    [
+        ("CREATE TABLE IF NOT EXISTS t (id INT)", TABLE_EXISTS, 1050),
+        ("CREATE OR REPLACE VIEW t AS SELECT 1", TABLE_EXISTS, 1050),
+        ("DROP TABLE IF EXISTS t", MISSING_TABLE, 1146),
+        ("DROP DATABASE IF EXISTS shop", MISSING_TABLE, 1146),
+        ("DROP VIEW IF EXISTS t", MISSING_TABLE, 1146),
+    ],
+)
+def test_a_statement_that_may_have_done_nothing_proves_nothing(
+    sql: str, error: str, errno: int
+) -> None:
+    """The attack: a session made the table with sql_log_bin = 0, and then IF NOT EXISTS."""
+    change = a_transaction("b", f"{B}:5", sql, start=500)
+    traced = a_trace(
+        error, errno, extra=own(change), searches=(a_search("a"), a_search("b", change))
+    )
+    [cause] = causes_of(traced, executed=EXECUTED)
+    assert (cause.kind, cause.grade, cause.is_conditional) == (
+        CauseKind.OWN_CHANGE,
+        Grade.LIKELY,
+        True,
+    )
+    assert "even if it did nothing" in cause_words(cause, traced)
+    assert remaining_causes(traced, (cause,)) != ()
+    [certain] = causes_of(dropped(), executed=EXECUTED)
+    assert (certain.is_conditional, "did nothing" in cause_words(certain, traced)) == (False, False)
+
+
+@pytest.mark.parametrize("kind", [CauseKind.MISSING_CHANGE, CauseKind.EMPTIED_CHANGE])
+def test_a_change_of_the_source_may_have_done_nothing(kind: CauseKind) -> None:
+    sql = "CREATE TABLE IF NOT EXISTS t (id INT)"
+    gtid = f"{A}:20" if kind is CauseKind.MISSING_CHANGE else f"{A}:6"
+    create = a_transaction("a", gtid, sql, start=500)
+    empty = a_transaction("b", gtid, kind="empty")
+    searches = (a_search("a", create), a_search("b"))
+    replaced = (empty,) if kind is CauseKind.EMPTIED_CHANGE else ()
+    [cause] = causes_of(a_trace(searches=searches, replaced=replaced), executed=EXECUTED)
+    assert (cause.kind, cause.grade, cause.is_conditional) == (kind, Grade.LIKELY, True)
+
+
+def test_a_view_of_the_same_name_is_a_cause() -> None:
+    view = a_transaction("b", f"{B}:5", "CREATE VIEW t AS SELECT 1", start=500)
+    searches = (a_search("a"), a_search("b", view))
+    traced = a_trace(TABLE_EXISTS, 1050, extra=own(view), searches=searches)
+    assert causes(traced) == [(CauseKind.OWN_CHANGE, Grade.PROVED, f"{B}:5")]

@@ -147,6 +147,33 @@ def test_the_page_has_each_part(request: pytest.FixtureRequest, name: str) -> No
         assert "read what mysqld writes to its standard error" in text
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_a_statement_that_did_nothing_is_not_proved(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    source, replica = shop(pair_of(request, name))
+    unlogged(replica, "CREATE TABLE shop.u (id INT)")
+    changed = commit(replica, "CREATE TABLE IF NOT EXISTS shop.u (id INT)")
+    commit(source, "CREATE TABLE shop.u (id INT)")
+    await_applier_stopped(replica)
+    [error] = traced(replica.dsn, status=2)["errors"]
+    [cause] = error["causes"]
+    assert (cause["grade"], cause["transaction"]["gtid"]) == ("likely", changed)
+    assert "logged even if it did nothing" in cause["text"]
+    assert any("sql_log_bin = 0: no log has it" in each for each in error["remaining_causes"])
+
+
+def test_a_view_of_the_replica_is_a_cause(pair97: Pair) -> None:
+    source, replica = shop(pair97)
+    changed = commit(replica, "CREATE VIEW shop.u AS SELECT * FROM shop.t")
+    commit(source, "CREATE TABLE shop.u (id INT)")
+    await_applier_stopped(replica)
+    [error] = traced(replica.dsn, status=2)["errors"]
+    [cause] = error["causes"]
+    assert (error["errno"], cause["cause"], cause["grade"]) == (1050, "own_change", "proved")
+    assert cause["transaction"]["gtid"] == changed
+
+
 @pytest.mark.parametrize("name", MOSTLY_97)
 def test_what_no_log_has_is_never_proved(request: pytest.FixtureRequest, name: str) -> None:
     source, replica = shop(pair_of(request, name))

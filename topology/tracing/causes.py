@@ -21,6 +21,8 @@ A cause is `proved` only if all of this holds, and `likely` otherwise:
 * its effect is the one that the error reports: it removed the object that is missing, created the
   one that exists already, or is the source's statement that would have created or removed it;
 * no later change of that table in the same log could have undone the effect;
+* the statement cannot have done nothing: CREATE … IF NOT EXISTS, CREATE OR REPLACE and DROP … IF
+  EXISTS are logged whether they had an effect or not;
 * the search of that log came to its end;
 * the replica logged it before the applier failed.
 
@@ -28,7 +30,7 @@ Rows are never proved here: the values are not compared with those that the appl
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
 from typing import Final
@@ -75,6 +77,7 @@ class TraceCause:
     kind: CauseKind
     grade: Grade
     transaction: TracedTransaction
+    is_conditional: bool = False  # the log does not show whether the statement had an effect
 
 
 def causes_of(traced: TracedFailure, *, executed: GtidSet | None) -> tuple[TraceCause, ...]:
@@ -180,6 +183,7 @@ def _missing(traced: TracedFailure, error: ErrorClass, executed: GtidSet) -> lis
             and _is_effect(traced, each, _SOURCE_EFFECT.get(error))
             else Grade.LIKELY,
             each,
+            _is_conditional(traced, each),
         )
         for each in changes
         if each.gtid and not each.gtid & executed
@@ -192,7 +196,7 @@ def _emptied(traced: TracedFailure) -> list[TraceCause]:
         each.gtid for each in traced.replaced if each.kind == TransactionKind.EMPTY.value
     )
     return [
-        TraceCause(CauseKind.EMPTIED_CHANGE, Grade.LIKELY, each)
+        TraceCause(CauseKind.EMPTIED_CHANGE, Grade.LIKELY, each, _is_conditional(traced, each))
         for each in _changes_on(traced, traced.source)
         if each.gtid & empty
     ]
@@ -221,7 +225,8 @@ def _own(traced: TracedFailure, error: ErrorClass) -> list[TraceCause]:
             and traced.failed_at is not None
         )
         grade = Grade.PROVED if is_decisive else Grade.LIKELY
-        found.append(TraceCause(CauseKind.OWN_CHANGE, grade, each))
+        is_conditional = _is_conditional(traced, each)
+        found.append(TraceCause(CauseKind.OWN_CHANGE, grade, each, is_conditional))
     return found
 
 
@@ -252,22 +257,37 @@ def _is_effect(
     """
     if wanted is None:
         return False
-    member = member_in_text(traced.failure.cause_text)
     return any(
-        _last_kind([each for each in transaction.effects if each.is_on(table)], member) is wanted
-        for table in traced.tables
+        each is not None and each.kind is wanted and not each.is_conditional
+        for each in _last_effects(traced, transaction)
     )
 
 
-def _last_kind(effects: Sequence[TableEffect], member: str) -> EffectKind | None:
-    """Return what the last of some effects did to a table; with `member`, to that column or key."""
+def _is_conditional(traced: TracedFailure, transaction: TracedTransaction) -> bool:
+    """Return whether what a transaction did to a traced table depends on IF [NOT] EXISTS."""
+    found = _last_effects(traced, transaction)
+    return any(each is not None and each.is_conditional for each in found)
+
+
+def _last_effects(
+    traced: TracedFailure, transaction: TracedTransaction
+) -> list[TableEffect | None]:
+    member = member_in_text(traced.failure.cause_text)
+    return [
+        _last_effect([each for each in transaction.effects if each.is_on(table)], member)
+        for table in traced.tables
+    ]
+
+
+def _last_effect(effects: Sequence[TableEffect], member: str) -> TableEffect | None:
+    """Return the last of some effects on a table; with `member`, on that column or key."""
     for effect in reversed(effects):
         if not member:
-            return effect.kind
+            return effect
         if member in effect.added:
-            return EffectKind.CREATES
+            return replace(effect, kind=EffectKind.CREATES)
         if member in effect.removed:
-            return EffectKind.REMOVES
+            return replace(effect, kind=EffectKind.REMOVES)
     return None
 
 

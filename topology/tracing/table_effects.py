@@ -2,7 +2,7 @@
 
 1. A statement is read by the grammar that also follows definitions (binlog/schema). Of a statement
    that it cannot follow, the names of the tables are read; such a statement alters them.
-2. Tables only: views, routines, triggers and accounts are not followed.
+2. Tables, and views, which share their names. Routines, triggers and accounts are not followed.
 3. A name in an error text is quoted by its server. A text without a schema is about the default
    database that the same text has. A text that names no table yields none.
 
@@ -37,10 +37,18 @@ from binlog.schema.changes import (
     TableName,
 )
 from binlog.schema.grammar import named_tables, read_statement
-from binlog.schema.sql_words import CannotFollow
+from binlog.schema.reader import WordReader
+from binlog.schema.sql_words import ANY_VERSION, CannotFollow, cut_words
 from binlog.schema.table_history import TableKey
 
 WHOLE_SCHEMA: Final = ""  # as a table's name: every table of the schema
+# What may be a statement about a view; a text after DEFINER may have the word, too.
+_VIEW: Final = re.compile(
+    r"\s*(?:/\*.*?\*/\s*)*(?:create|drop)\b.*\bview\b", re.IGNORECASE | re.DOTALL
+)
+_WITH_DEFINER: Final = frozenset(
+    {"table", "procedure", "function", "trigger", "event", "aggregate"}
+)
 _DEFAULT_DATABASE: Final = re.compile(r"Default database: '([^']*)'")
 # Each group is a table as `schema.table` or `table`, or several of them, separated by commas.
 _TABLES: Final = tuple(
@@ -82,6 +90,8 @@ class TableEffect:
     kind: EffectKind
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
+    # IF [NOT] EXISTS, or OR REPLACE: the log does not show whether the statement had this effect.
+    is_conditional: bool = False
 
     def concerns(self, table: TableKey) -> bool:
         """Return whether the effect may be on a table, or on a schema: letter case does not count.
@@ -105,6 +115,8 @@ class TableEffect:
 
 def effects_of(sql: str, *, schema: str) -> tuple[TableEffect, ...]:
     """Return what a statement does to tables. `schema` is the current one of its session."""
+    if (of_views := _of_views(sql, schema)) is not None:
+        return of_views
     try:
         change = read_statement(sql)
     except CannotFollow:
@@ -113,14 +125,16 @@ def effects_of(sql: str, *, schema: str) -> tuple[TableEffect, ...]:
         case CreateTable():
             if change.is_temporary:
                 return ()
-            return (TableEffect(_key(change.name, schema), EffectKind.CREATES),)
+            name = _key(change.name, schema)
+            return (_created(name, is_conditional=change.if_not_exists),)
         case AlterTable():
             return tuple(_altered(change, schema))
         case DropTables():
             if change.is_temporary:
                 return ()
             return tuple(
-                TableEffect(_key(each, schema), EffectKind.REMOVES) for each in change.names
+                _dropped(_key(each, schema), is_conditional=change.if_exists)
+                for each in change.names
             )
         case RenameTables():
             return tuple(
@@ -129,9 +143,11 @@ def effects_of(sql: str, *, schema: str) -> tuple[TableEffect, ...]:
                 for effect in _renamed(_key(before, schema), _key(after, schema))
             )
         case CreateDatabase():
-            return (TableEffect(TableKey(change.name, WHOLE_SCHEMA), EffectKind.CREATES),)
+            whole = TableKey(change.name, WHOLE_SCHEMA)
+            return (_created(whole, is_conditional=change.if_not_exists),)
         case DropDatabase():
-            return (TableEffect(TableKey(change.name, WHOLE_SCHEMA), EffectKind.REMOVES),)
+            whole = TableKey(change.name, WHOLE_SCHEMA)
+            return (_dropped(whole, is_conditional=change.if_exists),)
         case AlterDatabase() | NoChange():
             return ()
         case _:
@@ -156,6 +172,44 @@ def member_in_text(text: str) -> str:
     """Return the column or key that an error text is about, in lower case; "" if it has none."""
     found = _MEMBERS.search(text)
     return "" if found is None else found[1].rpartition(".")[2].lower()
+
+
+def _created(table: TableKey, *, is_conditional: bool) -> TableEffect:
+    return TableEffect(table, EffectKind.CREATES, is_conditional=is_conditional)
+
+
+def _dropped(table: TableKey, *, is_conditional: bool) -> TableEffect:
+    return TableEffect(table, EffectKind.REMOVES, is_conditional=is_conditional)
+
+
+def _of_views(sql: str, schema: str) -> tuple[TableEffect, ...] | None:
+    """Return the effects of CREATE VIEW and DROP VIEW; None if a statement is neither.
+
+    The grammar of definitions does not read views: they have no rows.
+    """
+    if not _VIEW.match(sql):
+        return None
+    try:
+        reader = WordReader(cut_words(sql, sql_mode=0, server_version=ANY_VERSION))
+        is_created = reader.accept("create")
+        is_conditional = reader.accept("or", "replace")
+        while is_created and not reader.comes("view"):  # ALGORITHM, DEFINER, SQL SECURITY
+            if reader.is_at_end or reader.next.text.lower() in _WITH_DEFINER:
+                return None
+            reader.take()
+        if not is_created and not reader.accept("drop"):
+            return None
+        if not reader.accept("view"):
+            return None
+        if is_created:
+            is_conditional |= reader.accept("if", "not", "exists")
+            name = _key(reader.table_name(), schema)
+            return (_created(name, is_conditional=is_conditional),)
+        is_conditional = reader.accept("if", "exists")
+        names = reader.listed(reader.table_name)
+    except CannotFollow:
+        return None
+    return tuple(_dropped(_key(each, schema), is_conditional=is_conditional) for each in names)
 
 
 def _lower(table: TableKey) -> TableKey:

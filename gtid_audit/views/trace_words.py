@@ -23,8 +23,8 @@ from topology.tracing.trace_values import (
 
 TEXT_CHARACTERS_MAX: Final = 1_000
 _CONDITIONAL: Final = (
-    "a statement with IF [NOT] EXISTS or OR REPLACE is logged even if it did nothing, so another one"
-    " may have made or removed the object"
+    "a statement with IF [NOT] EXISTS or OR REPLACE is logged even if it did nothing, so another"
+    " one may have made or removed the object"
 )
 _LOCKS: Final = (1205, 1213)
 

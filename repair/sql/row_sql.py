@@ -269,9 +269,9 @@ def check_named(table: RowTable) -> None:
         f"S3, the given definition does not match the log: {table.mismatch}"
         if table.mismatch
         else (
-            "the log was not written with binlog_row_metadata=FULL, and the account does not see"
-            " the table: grant SELECT on it (repair plan), or supply the definition (binlog show"
-            " --definitions, --schema-from)"
+            "the log was not written with binlog_row_metadata=FULL, and no definition of that time"
+            " is known: supply it (binlog show --definitions, --schema-from). The definition of a"
+            " server is not used if the logs change the table later, or without SELECT on the table"
         )
     )
     raise CannotRender(f"{table.name}: the names of the columns are not known: {why}")

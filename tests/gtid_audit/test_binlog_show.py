@@ -162,6 +162,7 @@ def test_a_script_is_whole_or_not_there(shown: Shown, capsys: pytest.CaptureFixt
     assert out == ""
     assert "undo is not possible: DDL cannot be undone: CREATE TABLE shown.w" in err
     assert "the names of the columns are not known" in err
+    assert "not used if the logs change the table later, or without SELECT on the table" in err
     assert "no script was written" in err
 
 

@@ -36,16 +36,14 @@ from binlog.schema.changes import (
     RenameTo,
     TableName,
 )
-from binlog.schema.grammar import named_tables, read_statement
+from binlog.schema.grammar import STATEMENT_CHARACTERS_MAX, named_tables, read_statement
 from binlog.schema.reader import WordReader
-from binlog.schema.sql_words import ANY_VERSION, CannotFollow, cut_words
+from binlog.schema.sql_words import ANY_VERSION, CannotFollow, cut_words, first_word
 from binlog.schema.table_history import TableKey
 
 WHOLE_SCHEMA: Final = ""  # as a table's name: every table of the schema
-# What may be a statement about a view; a text after DEFINER may have the word, too.
-_VIEW: Final = re.compile(
-    r"\s*(?:/\*.*?\*/\s*)*(?:create|drop)\b.*\bview\b", re.IGNORECASE | re.DOTALL
-)
+_VIEW: Final = re.compile(r"\bview\b", re.IGNORECASE)
+# Objects whose CREATE may begin as that of a view, and whose body may have the word.
 _WITH_DEFINER: Final = frozenset(
     {"table", "procedure", "function", "trigger", "event", "aggregate"}
 )
@@ -187,9 +185,11 @@ def _of_views(sql: str, schema: str) -> tuple[TableEffect, ...] | None:
 
     The grammar of definitions does not read views: they have no rows.
     """
-    if not _VIEW.match(sql):
+    if len(sql) > STATEMENT_CHARACTERS_MAX or not _VIEW.search(sql):
         return None
     try:
+        if first_word(sql) not in ("create", "drop"):
+            return None
         reader = WordReader(cut_words(sql, sql_mode=0, server_version=ANY_VERSION))
         is_created = reader.accept("create")
         is_conditional = reader.accept("or", "replace")

@@ -111,7 +111,7 @@ def histories_of(files: Sequence[ArchiveFile], repeated: Sequence[RepeatedGtids]
     parts: list[tuple[ArchiveFile, ...]] = []
     begins: list[NewHistory] = []
     for of_server in servers.values():
-        found = _of_server(_without_copies(of_server, different), same - different, different)
+        found = _of_server(sorted(of_server, key=_order), same - different, different)
         parts += found.of_files
         begins += found.begins
     begins += _of_two_servers(files, repeated, begins)
@@ -165,25 +165,6 @@ def _from_each_on(files: Sequence[ArchiveFile]) -> list[tuple[GtidSet, GtidSet]]
     return found[::-1]
 
 
-def _without_copies(files: Sequence[ArchiveFile], different: GtidSet) -> list[ArchiveFile]:
-    """Return the files of a server in order; of one that was copied twice, the longest copy."""
-    ordered = sorted(files, key=_order)
-    kept: list[ArchiveFile] = []
-    for each in ordered:
-        last = kept[-1] if kept else None
-        is_copy = (
-            last is not None
-            and (last.origin, last.previous) == (each.origin, each.previous)
-            and (last.gtids <= each.gtids or each.gtids <= last.gtids)
-            and not last.gtids & each.gtids & different
-        )
-        if not is_copy:
-            kept.append(each)
-        elif last is not None and last.gtids <= each.gtids:
-            kept[-1] = each
-    return kept
-
-
 def _of_two_servers(
     files: Sequence[ArchiveFile], repeated: Sequence[RepeatedGtids], found: Sequence[NewHistory]
 ) -> list[NewHistory]:
@@ -207,6 +188,7 @@ def _key(file: ArchiveFile) -> LogOrigin:
 
 
 def _order(file: ArchiveFile) -> tuple[int, int, int, int]:
+    """Return the place of a file; of two copies of one file, the shorter one is first."""
     found = re.search(r"\.(\d+)", file.name)
     number = int(found[1]) if found is not None else 0
     counts = file.previous.gtid_count, file.gtids.gtid_count

@@ -133,6 +133,52 @@ def test_what_is_one_history(more: list[ArchivedLog], repeated: list[RepeatedGti
     assert not found.hole
 
 
+@pytest.mark.parametrize(
+    ("more", "repeated", "file", "reused"),
+    [
+        # The history begins in the first of the files without transactions.
+        (
+            [log("b.5", "", "", 50), log("b.6", "", "", 60), log("b.7", "", "1-2", 70)],
+            [],
+            "b.5",
+            "1-2",
+        ),
+        # A file without transactions that has lost nothing is not where it begins.
+        ([log("b.4", "1-17", "", 40), log("b.5", "", "1-2", 50)], [], "b.5", "1-2"),
+        # It is not proved: no file has them twice.
+        ([log("b.4", "1-15", "16-17", 40)], [repeat(2, 3)], "b.4", "16-17"),
+        # One GTID is the same in two files, and another transaction in a third.
+        (
+            [log("b.4", "1-14", "15-17", 40), log("b.5", "1-17", "18", 50)],
+            [repeat(2, 3, same="15-17"), repeat(1, 3, different="15")],
+            "b.4",
+            "15",
+        ),
+        # After a restored backup, the end of the log is lost.
+        (
+            [log("b.4", "1-14", "15-19", 40), log("b.5", "1-18", "19", 50)],
+            [repeat(2, 3, same="15-17")],
+            "b.5",
+            "19",
+        ),
+        # After a new history, another one.
+        (
+            [log("b.4", "1-14", "15-16", 40), log("b.5", "1-15", "16", 50)],
+            [repeat(2, 3, different="15-16"), repeat(3, 4, different="16")],
+            "b.5",
+            "16",
+        ),
+    ],
+)
+def test_where_a_history_begins(
+    more: list[ArchivedLog], repeated: list[RepeatedGtids], file: str, reused: str
+) -> None:
+    found = cover_of(GtidSet(), (*OLD, *more), repeated)
+    last = found.new_histories[-1]
+    assert (last.file, last.reused) == (file, gtids(reused))
+    assert last.is_proved is any(each.different for each in repeated)
+
+
 def test_a_receiver_forgets_what_it_received() -> None:
     """With relay_log_recovery the receiver fetches again what was not executed."""
 
@@ -143,6 +189,8 @@ def test_a_receiver_forgets_what_it_received() -> None:
     later = relay("r.000003", "", "9-12", 30)
     assert not cover_of(GtidSet(), (*first, later), [repeat(1, 2, same="9")]).new_histories
     assert not cover_of(GtidSet(), (*first, relay("r.000003", "", "10", 30))).new_histories
+    listed = (relay("r.000003", "8", "10", 30), relay("r.000004", "8:10", "11", 40))
+    assert not cover_of(GtidSet(), (*first, *listed)).new_histories
     new = cover_of(GtidSet(), (*first, later), [repeat(1, 2, different="9")]).new_histories
     assert [(each.file, each.reused) for each in new] == [("r.000003", gtids("9"))]
 

@@ -224,24 +224,37 @@ class RowReader:
             unread.append(f"{len(off) - ROWS_SHOWN_MAX} more rows are not shown")
         return RowsRead(tuple(found), equal_count, tuple(unread))
 
-    def is_like(self, rows: Sequence[NetRow], source: RowReader, *, but: GtidSet) -> bool:
-        """Return whether rows equal the source's, or exist on neither, and nothing is on its way.
+    def alike(
+        self, rows: Sequence[NetRow], source: RowReader, *, but: GtidSet
+    ) -> tuple[tuple[NetRow, ...], GtidSet]:
+        """Return the rows that equal the source's, or exist on neither, and what is on its way.
 
         This server's set is read before the rows, and the source's set after them. So every
-        transaction that can have changed the source's rows, except `but`, is executed here.
+        transaction that can have changed the source's rows is executed here, except `but` and what
+        is on its way.
         """
-        tables = {row.table.name: row.table for row in rows}.values()
-        if any(source.misfit(table) for table in tables):
-            return False
         has = self._executed()
+        found = tuple(row for row in rows[:ROWS_MAX] if self._is_equal(row, source))
+        return found, source._executed() - has - but
+
+    def _is_equal(self, row: NetRow, source: RowReader) -> bool:
+        if self.misfit(row.table) or source.misfit(row.table):
+            return False
         try:
-            for row in rows:
-                where = key_condition(row.table, row.key_image)
-                if self.read(row, where) != source.read(row, where):
-                    return False
+            where = key_condition(row.table, row.key_image)
+            return self.read(row, where) == source.read(row, where)
         except CannotRender:
             return False
-        return source._executed() - has <= but
+
+    def not_after(self, rows: Sequence[NetRow]) -> Iterator[NetRow]:
+        """Yield the rows that are not as after the transactions, in the columns of the log."""
+        for row in rows:
+            try:
+                is_after = self._exists_as(row, row.after)
+            except CannotRender:
+                continue
+            if not is_after:
+                yield row
 
     def are_after(self, rows: Sequence[NetRow]) -> bool:
         """Return whether each row is as it was after the last of its transactions.
@@ -276,20 +289,19 @@ class RowReader:
             if image is not None or row.before is not None:
                 yield RowVersions(row.table, where, row.before, image, ())
 
+    def _exists_as(self, row: NetRow, image: Image | None) -> bool:
+        with self._connection.cursor(Cursor) as cursor:
+            cursor.execute(f"SELECT {_exists(row, image)}")
+            [(found,)] = cursor.fetchall()
+        return bool(found)
+
     def _stands(self, row: NetRow) -> tuple[bool, bool, str]:
         """Return whether a row is as before, whether as after, and a unique key it collides in."""
-        table = table_name(row.table)
-        key = key_condition(row.table, row.key_image)
-
-        def exists(image: Image | None) -> str:
-            found = key if image is None else row_condition(row.table, image)
-            test = f"EXISTS (SELECT 1 FROM {table} WHERE {found})"  # noqa: S608 - quoted
-            return f"NOT {test}" if image is None else test
-
         with self._connection.cursor(Cursor) as cursor:
-            cursor.execute(f"SELECT {exists(row.before)}, {exists(row.after)}")
+            cursor.execute(f"SELECT {_exists(row, row.before)}, {_exists(row, row.after)}")
             [(is_before, is_after)] = cursor.fetchall()
-        return bool(is_before), bool(is_after), self._meets(row, key)
+        known = key_condition(row.table, row.key_image)
+        return bool(is_before), bool(is_after), self._meets(row, known)
 
     def _meets(self, row: NetRow, known: str) -> str:
         """Return a unique key in which a row collides with a row other than the known ones."""
@@ -323,6 +335,14 @@ class RowReader:
             conditions = [_condition(row.table, known, one) for one in each if None not in one]
             for start in range(0, len(conditions), _VALUES_AT_ONCE):
                 yield key.name, tuple(conditions[start : start + _VALUES_AT_ONCE])
+
+
+def _exists(row: NetRow, image: Image | None) -> str:
+    """Return the condition that a row exists in this version; for None, that it does not exist."""
+    key = key_condition(row.table, row.key_image)
+    found = key if image is None else row_condition(row.table, image)
+    test = f"EXISTS (SELECT 1 FROM {table_name(row.table)} WHERE {found})"  # noqa: S608 - quoted
+    return f"NOT {test}" if image is None else test
 
 
 def not_as_expected(rows: Sequence[tuple[str, bool]]) -> str:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 import pymysql
 
 from binlog.adapters.server_errors import server_words
+from binlog.rows.values import Image
 from gtid import GtidSet, Tsid
 from repair.adapters.collected_transactions import TRANSACTIONS_REPLAYED_MAX
 from repair.adapters.logged_content import read_content
-from repair.adapters.rows_in_place import RowReader
+from repair.adapters.rows_in_place import ROWS_MAX, RowReader
 from repair.adapters.table_engines import without_rollback
 from repair.adapters.tables_there import TablesThere
 from repair.content.content_questions import EXTRA, MISSING, STOPPED, available
@@ -51,6 +52,16 @@ def with_states(
 
     Both versions of conflicting rows are read if the finding's replica is missing the transactions.
     """
+    read, conflicting = _compared(read, names, finding, servers)
+    source = finding.source if finding is not None and finding.code in MISSING else None
+    if source is None or source != read.read_from:
+        return read, conflicting
+    return _with_overtaken(read, source, servers), conflicting
+
+
+def _compared(
+    read: TransactionContent, names: list[str], finding: Finding | None, servers: ServersToRead
+) -> tuple[TransactionContent, RowsRead]:
     unlike_on, otherwise_on = _unlike(read, names, servers)
     read = replace(
         read,
@@ -128,7 +139,8 @@ def _like_source(
 
     def is_like(_name: str, here: Connection[Any]) -> bool:
         with closing(servers.connect(source)) as there:
-            return RowReader(here).is_like(rows, RowReader(there), but=wanted)
+            equal, coming = RowReader(here).alike(rows, RowReader(there), but=wanted)
+            return len(equal) == len(rows) and not coming
 
     others = [name for name, on in states.items() if name != source and on.state in changed]
     alike = servers.answers(others, is_like)
@@ -140,6 +152,54 @@ def _like_source(
         for name in others
         if alike.get(name)
     }
+
+
+def _with_overtaken(
+    read: TransactionContent, source: str, servers: ServersToRead
+) -> TransactionContent:
+    """Return transactions with the rows of which each server and the source have a later version.
+
+    Also where the state of all rows together is not known, as with images without all columns. A
+    row that what is on its way changes may be equal by chance:
+
+        source     INSERT row 2 (missing on the replica)    DELETE row 2 (on its way)
+    """
+    rows = read.rows if read.rows is not None else read.rows_beside_created
+    if not rows or len(rows) > ROWS_MAX or read.of_class(ContentClass.UNREAD):
+        return read
+    if read.state_on(source).state is RowState.AS_AFTER:
+        return read  # nothing has changed them since
+
+    def later(_name: str, here: Connection[Any]) -> tuple[tuple[NetRow, ...], GtidSet]:
+        with closing(servers.connect(source)) as there:
+            reader = RowReader(here)
+            equal, coming = reader.alike(rows, RowReader(there), but=read.wanted)
+            return tuple(reader.not_after(equal)), coming
+
+    names = [
+        name
+        for name, on in read.rows_on.items()
+        if name != source and on.state is not RowState.AS_AFTER
+    ]
+    states = dict(read.rows_on)
+    for name, (found, coming) in servers.answers(names, later).items():
+        changed = _places(source, coming, servers) if found and coming else frozenset()
+        if changed is not None:
+            overtaken = tuple(row for row in found if row.place not in changed)
+            states[name] = replace(states[name], overtaken=overtaken)
+    return replace(read, rows_on=states)
+
+
+def _places(
+    source: str, gtids: GtidSet, servers: ServersToRead
+) -> frozenset[tuple[str, str, Image]] | None:
+    """Return the rows that transactions change; None if not all of them are known."""
+    if gtids.gtid_count > LATER_READ_MAX:
+        return None
+    read = read_content(source, gtids, servers)
+    if read.rows is None or read.of_class(ContentClass.DDL, ContentClass.UNREAD):
+        return None
+    return frozenset(row.place for row in read.rows)
 
 
 def _logged_since(

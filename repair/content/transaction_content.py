@@ -230,6 +230,9 @@ class RowsOn:
     now: tuple[NetRow, ...] = ()
     is_created: bool = False  # CONFLICT: everything they create exists, without rows
     off: tuple[NetRow, ...] | None = None  # rows not as before; None: not known for each row
+    # Rows that are not as after, and equal on the finding's source, although nothing that is to
+    # arrive changes them: both have a later version. Fetched again, they would get the older one.
+    overtaken: tuple[NetRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,16 @@ With auto-position on, the source sends all that is missing. So not only the tra
 finding are compared with the replica's rows, but also what waits, and what other gaps hold.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.content.transaction_content import RowState, TransactionContent
+from repair.content.transaction_content import (
+    NetRow,
+    RowState,
+    TransactionContent,
+    key_condition,
+)
 from repair.doubts.earlier_steps import changes_written_rows
 from repair.doubts.misfitting_rows import misfit
 from repair.model.actions import AutoPositionOn, simulate
@@ -18,6 +23,8 @@ from repair.model.strategy_case import Case
 from repair.model.unseen_replicas import refused_for, unseen_below
 from repair.strategies.starting import misfit_of_waiting
 from topology.catalogue.findings import Grade
+
+_ROWS_NAMED_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,39 @@ def never_fetched(fetch: Fetch) -> str | None:
             f" (inject_empty keeps the rows of {replica.name})"
         )
     return None
+
+
+def older_version(fetch: Fetch) -> str | None:
+    """Return which rows would get an older version, not even if the fetch is selected; or None.
+
+    They were changed since, and are equal on the source. Other rows of the set may be missing.
+    """
+    case, source = fetch.case, fetch.case.finding.source
+    after = simulate(case.model, fetch.switch)
+    receiving = (fetch.replica.name, *sorted(below(after, fetch.replica.name, running=True)))
+    for name in dict.fromkeys(receiving):
+        for gtids, content in ((fetch.arriving, case.content), *fetch.beside):
+            if content is None or content.wanted & case.was_there(name):
+                continue  # it is not known which of them changed a row
+            rows = content.state_on(name).overtaken
+            if rows and gtids & content.wanted:
+                return (
+                    f"{_named(rows)} changed since, and equal on {name} and {source}: fetched"
+                    f" again, {content.wanted.shortened()} would write an older version, or stop"
+                    f" the applier. inject_empty keeps the rows of {fetch.replica.name}, and what"
+                    " is missing there stays missing: write it by hand before, after `SET SESSION"
+                    " sql_log_bin = 0`, then audit and plan again"
+                )
+    return None
+
+
+def _named(rows: Sequence[NetRow]) -> str:
+    """Return rows as the subject of a sentence."""
+    named = [f"{row.table.name} {key_condition(row.table, row.key_image)}" for row in rows]
+    more = f" and {len(named) - _ROWS_NAMED_MAX} more" if len(named) > _ROWS_NAMED_MAX else ""
+    is_one = len(named) == 1
+    found = ", ".join(named[:_ROWS_NAMED_MAX])
+    return f"{'row' if is_one else 'rows'} {found}{more} {'was' if is_one else 'were'}"
 
 
 def conflict_of(fetch: Fetch) -> str | None:

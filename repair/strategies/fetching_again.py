@@ -20,7 +20,14 @@ from repair.model.offered_strategies import offered
 from repair.model.replication_model import ModelChannel, ModelServer, delivery
 from repair.model.semi_sync import until_committed
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
-from repair.strategies.fetched_conflicts import Fetch, compared_fetched, conflict_of, never_fetched
+from repair.repair_plan import MAY_DIFFER
+from repair.strategies.fetched_conflicts import (
+    Fetch,
+    compared_fetched,
+    conflict_of,
+    never_fetched,
+    older_version,
+)
 from repair.strategies.starting import misfit_of_waiting
 
 
@@ -62,7 +69,7 @@ def refetch(case: Case) -> Outcome:
 def _if_rows_fit(fetch: Fetch) -> Outcome:
     """Plan the switch unless the rows of what is fetched do not match."""
     case = fetch.case
-    if (certain := never_fetched(fetch)) is not None:
+    if (certain := never_fetched(fetch) or older_version(fetch)) is not None:
         return Refusal(certain)
     conflict = conflict_of(fetch)
     if conflict is not None and not case.is_chosen:
@@ -70,8 +77,9 @@ def _if_rows_fit(fetch: Fetch) -> Outcome:
     may_be_a_copy = tuple(may_ask_a_copy(case))
     if conflict is not None:
         why = (
-            f"{conflict}: fetched again, they may stop the applier or overwrite rows. In a table"
-            " without a key they may add rows a second time"
+            f"{MAY_DIFFER}{conflict}: fetched again, they may stop the applier or overwrite rows"
+            " with an older version. In a table without a key they may add rows a second time."
+            " Compare the rows afterwards (gtid-audit repair check-data)"
         )
         return Proposal((fetch.switch,), (why, *may_be_a_copy))
     compared = (*compared_fetched(fetch), *compared_waiting(case, fetch.replica, fetch.channel))

@@ -494,6 +494,7 @@ TARGETS: Sequence[Target] = (
             ),
             *("tests/repair/test_replaying.py", "tests/repair/test_other_steps.py"),
             *("tests/repair/test_declaring.py", "tests/repair/test_channel_strategies.py"),
+            "tests/repair/test_older_versions.py",
             *("tests/repair/test_plan_decisions.py", "tests/repair/test_answered.py"),
             *("tests/repair/test_conflicts.py", "tests/repair/test_guards_rows.py"),
             *("tests/repair/test_evidence.py", "tests/repair/test_data_repair.py"),

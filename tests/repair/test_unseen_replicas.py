@@ -23,7 +23,7 @@ from repair.model.unseen_replicas import (
     unseen_replicas,
 )
 from repair.plan_parts import UNSEEN
-from repair.repair_plan import UNREPORTED
+from repair.repair_plan import MAY_DIFFER, UNREPORTED
 from repair.strategies.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
 from repair.strategies.redo_on_source import redo_on_source
 from repair.strategies.undo_on_replica import undo_on_replica
@@ -182,7 +182,8 @@ def test_data_is_not_fetched_for_an_unseen_replica_by_default() -> None:
 def test_a_selected_strategy_lists_it_and_the_status_is_not_0() -> None:
     chosen = planned(holed(), {"b": (AT_B, CONSUMER)}, choices={"H1": "refetch"})
     assert chosen.status == 1
-    first, second = chosen.plan.unreported
+    fetched, first, second = chosen.plan.unreported
+    assert fetched.startswith(MAY_DIFFER)
     assert first.startswith(f"{UNREPORTED}a replica or a consumer (10.0.0.9) is connected to b")
     assert second.startswith(f"{UNREPORTED}a replica or a consumer (10.0.0.3:3306, ")
     numbers = ", ".join(str(each.number) for each in chosen.plan.steps)

@@ -206,11 +206,19 @@ def _rows_on(
         and all(server.rows.get(key) == source.rows.get(key) for key in net)
         and _is_logged(source, net, wanted)
     )
+    overtaken = (
+        key
+        for key, (_, after) in net.items()
+        if source is not None
+        and server is not source
+        and server.rows.get(key) == source.rows.get(key) != after
+    )
     now = ((key, before, server.rows.get(key)) for key, (before, _) in net.items() if is_like)
     return RowsOn(
         state,
         off=tuple(net_row(key, *net[key]) for key in off),
         is_like_source=is_like,
+        overtaken=tuple(net_row(key, *net[key]) for key in overtaken),
         now=tuple(net_row(*each) for each in now),
         has_some=state is RowState.CONFLICT
         and any(server.rows.get(key) == new != old for key, (old, new) in net.items()),

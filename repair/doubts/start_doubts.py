@@ -27,6 +27,7 @@ from repair.model.replication_model import (
 from repair.model.strategy_case import Case
 from repair.model.unlogged_redo import refuses_replicas
 from repair.model.unnumbered import unread_without_gtid
+from repair.repair_plan import MAY_DIFFER
 from topology.readings.dialect import dialect_of, who_set_until
 from topology.readings.transaction_class import ContentClass
 
@@ -34,6 +35,11 @@ from topology.readings.transaction_class import ContentClass
 def as_warning(doubt: str) -> str:
     """Return a doubt as the warning of a step that the operator selected nevertheless."""
     return f"it may stop the applier or overwrite rows: {doubt}"
+
+
+def as_counted(doubt: str) -> str:
+    """Return the same if rows do not fit: it counts for the exit status of the plan."""
+    return f"{MAY_DIFFER}{as_warning(doubt)}"
 
 
 def doubts_of_start(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:

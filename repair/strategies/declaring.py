@@ -170,6 +170,12 @@ def _content_warnings(
                 " scripts look for these values. If clients have changed them since, a script"
                 " stops: then audit and plan again"
             )
+            yield (
+                f"audits with --content may report E4 for {wanted.shortened()}, and for the later"
+                f" transactions that changed these rows: the logs of {names} and"
+                f" {case.finding.source} show different contents, and no step changes a log."
+                " `repair check-data` shows whether the rows are equal"
+            )
         return
     what = "its content was not read" if content is None else described(content, wanted)
     yield (

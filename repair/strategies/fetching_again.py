@@ -13,7 +13,7 @@ from repair.content.failing_event import FailingEvent
 from repair.doubts.compared_rows import compared_waiting, rows_of
 from repair.doubts.doubtful_sources import may_ask_a_copy
 from repair.doubts.rows_there import gaps_may_come_back
-from repair.doubts.start_doubts import as_warning, came_beside
+from repair.doubts.start_doubts import as_counted, came_beside
 from repair.doubts.switch_doubts import not_to_be_switched, warnings_of_switch
 from repair.model.actions import AutoPositionOn, InjectEmpty
 from repair.model.offered_strategies import offered
@@ -100,7 +100,7 @@ def _if_waiting_fits(fetch: Fetch) -> Outcome:
         return Proposal((fetch.switch,))
     if not case.is_chosen:
         return _refusal_until_compared(case, why)
-    return Proposal((fetch.switch,), (as_warning(why),))
+    return Proposal((fetch.switch,), (as_counted(why),))
 
 
 def _refusal_until_compared(case: Case, why: str) -> Refusal:

@@ -40,6 +40,7 @@ from repair.doubts.misfitting_rows import (
     misfit_unless_executed,
 )
 from repair.doubts.start_doubts import (
+    as_counted,
     as_warning,
     came_beside,
     doubts_of_start,
@@ -175,7 +176,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     if problems and not case.is_chosen:
         return Refusal(f"{'; '.join(problems)}. Compare the rows, then choose with {offered(case)}")
     if problems:
-        return Proposal((action,), tuple(map(as_warning, problems)))
+        return Proposal((action,), tuple(map(as_counted, problems)))
     warnings = (*_not_compared(case, content, after), *came_beside(case, action, content))
     if not is_read:
         return Proposal((_in_order(action),), warnings)
@@ -338,7 +339,7 @@ def _behind_later_ones(
     elif is_hole and content.state_on(channel.source or "").state is not RowState.AS_AFTER:
         yield (
             f"{is_hole.shortened()} would be applied after later transactions, and their rows were"
-            f" changed since on {channel.source}"
+            f" changed since on {channel.source}: older versions may replace newer ones"
         )
 
 

@@ -207,6 +207,9 @@ def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
         )
         [changed] = [each for each in proposal.warnings if "later transactions changed" in each]
         assert "equal on b, c and a when the plan was made, and the scripts look for" in changed
+        # The logs stay as they are, and audits compare them.
+        [later] = [each for each in proposal.warnings if "--content may report E4" in each]
+        assert "the logs of b, c and a show different contents" in later
         # The script looks for what the rows are now, whichever of the two that is on its server.
         [step] = [each for each in proposal.actions if isinstance(each, InjectEmpty)]
         assert step.rows == (NOW if on_b.is_like_source else ())

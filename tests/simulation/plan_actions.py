@@ -53,6 +53,7 @@ class NotSimulated(Exception):
 def members(world: World, gtid_set: GtidSet) -> set[Gtid]:
     """Return the GTIDs of a set in the terms of the world."""
     keys = {server.uuid for server in world.servers.values()}
+    keys |= world.servers.keys()  # what a server that has another UUID by now had first
     keys |= {each.transaction.gtid[0] for each in world.acknowledged}
     for server in world.servers.values():
         keys |= {each[0] for each in server.executed}

@@ -8,8 +8,10 @@ from uuid import UUID
 import pytest
 
 from compose import faults_content as faults
+from compose.native.command import Settings
+from compose.native.installation import Installation
 from compose.native.server import Server
-from compose.native.shapes import Pair
+from compose.native.shapes import Link, Pair, TopologyPlan, running
 from gtid import GtidSet
 from gtid_audit.cli import run
 from tests.server_pool import all_connected
@@ -270,20 +272,24 @@ def _equal_text_with_two_results(pair: Pair, capsys: pytest.CaptureFixture[str])
         assert "commit times are not known" not in finding["explanation"]
 
 
-def test_rows_that_only_a_replica_cascades_to_are_reported(
-    pair97: Pair, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """REPLACE deletes a parent: 9.7.4 cascades to its children where rows are applied, only there."""
-    a, b = pair97.a, pair97.b
-    a.execute(
+def cascade(source: Server, *, by: str) -> None:
+    source.execute(
         "CREATE DATABASE fk",
         "CREATE TABLE fk.p (id INT PRIMARY KEY, v INT)",
         "CREATE TABLE fk.c (id INT PRIMARY KEY, p INT,"
         " FOREIGN KEY (p) REFERENCES fk.p (id) ON DELETE CASCADE)",
         "INSERT INTO fk.p VALUES (1, 1)",
         "INSERT INTO fk.c VALUES (1, 1), (2, 1)",
-        "REPLACE INTO fk.p VALUES (1, 2)",
+        by,
     )
+
+
+def test_rows_that_only_a_replica_cascades_to_are_reported(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """REPLACE deletes a parent: 9.7.4 cascades to its children where rows are applied, only there."""
+    a, b = pair97.a, pair97.b
+    cascade(a, by="REPLACE INTO fk.p VALUES (1, 2)")
     pair97.settle()
     assert (rows(a, "fk.c"), rows(b, "fk.c")) == ([(1, 1), (2, 1)], [])
     status, found = answer(capsys, "pair", a.dsn, b.dsn, "--content")
@@ -291,3 +297,20 @@ def test_rows_that_only_a_replica_cascades_to_are_reported(
     assert (status, found["unknown"]) == (1, [])
     assert "logged more rows of 1 transaction than" in finding["explanation"]
     assert finding["strategies"] == []
+    status, found = compared(capsys, pair97, "--everywhere")
+    assert (status, skipped(found)["gtid_set"]) == (1, finding["gtid_set"])
+
+
+def test_rows_that_innodb_cascades_to_are_in_neither_log(
+    installation97: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The benign twin: an event says that InnoDB cascades, and the replica logs nothing of it."""
+    in_innodb = Settings(extra=("--innodb-native-foreign-keys=ON",))
+    plan = TopologyPlan(("a", "b"), (Link("a", "b"),), {"a": in_innodb})
+    with running(installation97, plan) as topology:
+        a, b = topology["a"], topology["b"]
+        cascade(a, by="REPLACE INTO fk.p VALUES (1, 2)")
+        topology.settle()
+        assert rows(a, "fk.c") == rows(b, "fk.c") == []
+        status, found = answer(capsys, "pair", a.dsn, b.dsn, "--content")
+        assert (status, found["findings"], found["unknown"]) == (0, [], [])

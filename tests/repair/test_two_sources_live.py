@@ -36,6 +36,47 @@ def test_a_start_names_rows_that_another_source_changed_back(star97: Topology) -
     assert rows(replica, "shared.t") == [(5, "two")]
 
 
+@pytest.mark.parametrize("is_behind", [True, False])
+def test_nothing_is_fetched_from_a_source_that_is_behind_its_replica(
+    star97: Topology, *, is_behind: bool
+) -> None:
+    """replica2 skips row 5 of replica1, and receives of their source that it came and went."""
+    source, other, replica = star97["source"], star97["replica1"], star97["replica2"]
+    table_on(source, replica, "shared")
+    wait_for(other, str(source.value("@@GLOBAL.gtid_executed")))
+    commit(other, "SET GLOBAL read_only = OFF", "INSERT INTO shared.t VALUES (5, 'skipped')")
+    log_file, log_pos = other.binary_log_position()
+    change = replica.dialect.change_source_to(
+        host=other.host,
+        port=other.port,
+        user=REPLICATION_USER,
+        auto_position=0,
+        log_file=log_file,
+        log_pos=log_pos,
+    )
+    replica.execute(f"{change} FOR CHANNEL 'second'", "START REPLICA FOR CHANNEL 'second'")
+    key = 5 if is_behind else 6
+    later = commit(
+        source,
+        f"INSERT INTO shared.t VALUES ({key}, 'came')",
+        f"DELETE FROM shared.t WHERE id = {key}",
+    )
+    wait_for(replica, later)
+    if is_behind:
+        wait_until(lambda: bool(other.replica_status()["Last_SQL_Errno"]))
+    else:
+        wait_for(other, later)
+    plan = examine(star97).plan()
+    left = {each.code: each.why for each in plan.not_planned}
+    run_plan(star97, plan)
+    if is_behind:
+        assert "over another channel, and replica1 does not have it yet" in left["H1"]
+        assert rows(replica, "shared.t") == []
+    else:
+        assert "H1" not in left
+        assert rows(replica, "shared.t") == rows(other, "shared.t") == [(5, "skipped")]
+
+
 @pytest.mark.parametrize("is_engine_safe", [True, False], ids=["InnoDB", "MyISAM"])
 def test_the_second_channel_is_started_once_the_first_one_has_executed_it(
     star97: Topology, *, is_engine_safe: bool

@@ -1,6 +1,6 @@
 """What becomes of comparisons: differences, remarks and what is unknown; and what the rule reports."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -38,7 +38,6 @@ def reading(
     is_asked_for: bool = False,
     unread: tuple[Unread, ...] = (),
     source: str | None = None,
-    logs_cascades: Mapping[str, bool] | None = None,
 ) -> ContentReading:
     comparing = Comparing(
         names=("a", "b"),
@@ -46,7 +45,6 @@ def reading(
         filters={"a": filters, "b": filters},
         is_asked_for=is_asked_for,
         source=source,
-        logs_cascades=logs_cascades or {},
     )
     found = Compared(comparisons, ONE, (), unread)
     return reading_of(found, comparing, read_at=READ_AT)
@@ -114,40 +112,19 @@ def test_what_neither_committed_came_from_the_source_of_the_channel() -> None:
         assert found.source.server == expected
 
 
-def test_more_rows_than_the_origin_logged_prove_nothing() -> None:
+def test_more_rows_than_the_origin_logged_are_a_difference() -> None:
     found = reading(compared(rows(1, 2), rows(1)), origin="b")
-    assert (found.differences, found.compared_count, found.undecided_count) == ((), 0, 1)
-    [remark] = found.remarks
-    assert "logged fewer rows than the other" in remark.reason
+    [difference] = found.differences
+    assert (difference.difference, difference.lesser) == (Difference.ADDED, "b")
+    severity, text = reported(found)
+    assert severity is Severity.WARNING
+    assert text.startswith("a logged more rows of 1 transaction than b, which committed")
+    [finding] = same_gtid_different_content(found, cluster="c")
+    assert (finding.grade, finding.strategies) == (Grade.LIKELY, ())
     emptied = reading(compared(rows(1), empty()), origin="b")
-    assert [each.lesser for each in emptied.differences] == ["b"]
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "is_difference"),
-    [
-        (True, True, True),  # 9.7 on both: REPLACE
-        (False, False, True),  # 8.0 on both: no log has cascades
-        (False, True, True),
-        (True, False, False),  # a newer replica logs what InnoDB did on its source
-        (None, None, False),
-    ],
-)
-def test_more_rows_than_the_origin_logged_are_a_difference_unless_cascades_explain_it(
-    a: bool | None, b: bool | None, *, is_difference: bool
-) -> None:
-    known = {name: value for name, value in (("a", a), ("b", b)) if value is not None}
-    found = reading(compared(rows(1, 2), rows(1)), origin="b", logs_cascades=known)
-    assert bool(found.differences) is is_difference
-    assert bool(found.remarks) is not is_difference
-    if is_difference:
-        [difference] = found.differences
-        assert (difference.difference, difference.lesser) == (Difference.ADDED, "b")
-        severity, text = reported(found)
-        assert severity is Severity.WARNING
-        assert text.startswith("a logged more rows of 1 transaction than b, which committed")
-        [finding] = same_gtid_different_content(found, cluster="c")
-        assert (finding.grade, finding.strategies) == (Grade.LIKELY, ())
+    assert [(each.difference, each.lesser) for each in emptied.differences] == [
+        (Difference.SKIPPED, "b")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ from topology.facts.graph import build_graph
 from topology.facts.siblings import held_by_siblings
 from topology.questions.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
 from topology.readings.contents import ContentReading, UnreadContent
-from topology.readings.dialect import BINARY_LOG, LOG_CLOSED, dialect_of
+from topology.readings.dialect import BINARY_LOG, LOG_CLOSED
 from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ReadServer, ServerSnapshot
 from topology.readings.target import ServerTarget
 
@@ -268,11 +268,6 @@ def _compared(channel: _Channel, logs: _Logs, also: GtidSet) -> Looked:
         filters={server.name: partial(filters_of, logs.ways[server.name]) for server in pair},
         is_asked_for=False,
         source=channel.source,
-        logs_cascades={
-            server.name: dialect_of(server.version).logs_cascades
-            for server in pair
-            if server.version is not None
-        },
     )
     reading = reading_of(compared, comparing, read_at=moment)
     reading = replace(

@@ -30,7 +30,6 @@ _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
 _COMMIT_ORDER = ServerVersion(5, 7, 5)  # slave_preserve_commit_order
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _VARIABLES_INFO = ServerVersion(8, 0, 0)  # performance_schema.variables_info
-_LOGGED_CASCADES = ServerVersion(9, 6, 0)  # foreign keys cascade in the SQL layer, which logs it
 _REFUSES_IGNORED_IDS = ServerVersion(8, 0, 0)
 _ASSIGNED_GTIDS = ServerVersion(8, 0, 23)  # ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS
 _GTIDS_IN_INNODB = ServerVersion(8, 0, 17)  # storage/innobase/clone/clone0repl.cc
@@ -65,7 +64,6 @@ class Dialect:
     has_commit_order: bool
     has_channels: bool
     has_variables_info: bool
-    logs_cascades: bool
     refuses_ignored_ids: bool  # IGNORE_SERVER_IDS, where gtid_mode is ON
     assigns_gtids: bool
     # A crash preserves or loses GTIDs and rows together. In older versions, only the binary log has
@@ -124,7 +122,6 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_commit_order=version >= _COMMIT_ORDER,
         has_channels=version >= _CHANNELS,
         has_variables_info=version >= _VARIABLES_INFO,
-        logs_cascades=version >= _LOGGED_CASCADES,
         refuses_ignored_ids=version >= _REFUSES_IGNORED_IDS,
         assigns_gtids=version >= _ASSIGNED_GTIDS,
         has_gtids_in_innodb=version >= _GTIDS_IN_INNODB,

@@ -265,11 +265,10 @@ def _added(shown: list[ContentDifference]) -> str:
     return (
         f"{fuller} logged more rows of {_count(shown)} than {lesser}, which committed them."
         f" Possible causes: foreign keys cascaded on {fuller} to rows that they did not change on"
-        f" {lesser} (REPLACE, or a DELETE that several foreign keys follow; seen on 9.7.4); they"
-        f" did on {lesser}, and its log does not have it (innodb_native_foreign_keys=ON): then the"
-        f" rows agree; a session on {fuller} replayed the transaction under its GTID with other"
-        " rows. Compare the rows (gtid-audit repair check-data). The GTID sets agree, so"
-        " replication does not repair them."
+        f" {lesser} (REPLACE, or a DELETE that several foreign keys follow; seen on 9.7.4); a"
+        f" session on {fuller} replayed the transaction under its GTID with other rows. Compare the"
+        " rows (gtid-audit repair check-data). The GTID sets agree, so replication does not repair"
+        " them."
     )
 
 

@@ -115,13 +115,13 @@ class ServiceResults:
 
     def show_the_same_as(self, earlier: "ServiceResults") -> bool:
         """Return whether nothing has changed since but ages: a changed result is another object."""
-        now, before = (self.configuration, self.interval_seconds), earlier
         return (
-            now == (before.configuration, before.interval_seconds)
-            and len(self.clusters) == len(before.clusters)
+            self.configuration == earlier.configuration
+            and self.interval_seconds == earlier.interval_seconds
+            and len(self.clusters) == len(earlier.clusters)
             and all(
-                each is other and self.is_stale(each) == before.is_stale(other)
-                for each, other in zip(self.clusters, before.clusters, strict=True)
+                each is other and self.is_stale(each) == earlier.is_stale(other)
+                for each, other in zip(self.clusters, earlier.clusters, strict=True)
             )
         )
 

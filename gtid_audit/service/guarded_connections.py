@@ -13,7 +13,7 @@ byte a minute, or never reads its answer, would keep a connection for ever.
 """
 
 import asyncio
-from typing import Final
+from typing import Final, TypeAlias
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -29,6 +29,7 @@ from gtid_audit.service.shared_rendering import Rendered
 CONNECTIONS_MAX: Final = 512
 REQUEST_SECONDS_MAX: Final = 5.0
 ANSWER_SECONDS_MAX: Final = 10.0
+_WaitingScrape: TypeAlias = "tuple[GuardedConnection, ScrapeRequest, bytes]"
 _INCOMPLETE: Final = (h11.IDLE, h11.SEND_BODY)  # states of a client whose request is not complete
 
 
@@ -38,7 +39,7 @@ class GuardedConnection(H11Protocol):
     # Connections that wait for a request, the longest wait first.
     waiting: "dict[GuardedConnection, None]"
     # Scrapes that wait for metrics to be made, by their header Accept.
-    held: "dict[str, list[tuple[GuardedConnection, ScrapeRequest, bytes]]]"
+    scrapes_waiting: dict[str, list[_WaitingScrape]]
     scrapes: ScrapeMemory
     _held: bytearray | None = None  # what arrived while an answer without h11 is made
     _request_timer: asyncio.TimerHandle | None = None
@@ -93,12 +94,12 @@ class GuardedConnection(H11Protocol):
     def _answer_scrape(self, request: ScrapeRequest, data: bytes) -> None:
         self._stop_waiting()
         self._unset_keepalive_if_required()
-        waiting = self.held.get(request.accept)
+        waiting = self.scrapes_waiting.get(request.accept)
         if waiting is None:
             if (rendered := self.scrapes.source.recent(request.accept)) is not None:
                 self._write_scrape(request, rendered)
                 return
-            waiting = self.held[request.accept] = []
+            waiting = self.scrapes_waiting[request.accept] = []
         self._held = bytearray()
         waiting.append((self, request, data))
         if len(waiting) == 1:
@@ -112,10 +113,12 @@ class GuardedConnection(H11Protocol):
             rendered = await self.scrapes.source.made(accept)
         except Exception:  # noqa: BLE001 - through h11 it is raised again, reported, and answered
             rendered = None
-        for connection, request, data in self.held.pop(accept):
-            self.loop.call_soon(connection.answer_held, request, data, rendered)
+        for connection, request, data in self.scrapes_waiting.pop(accept):
+            self.loop.call_soon(connection.answer_waiting, request, data, rendered)
 
-    def answer_held(self, request: ScrapeRequest, data: bytes, rendered: Rendered | None) -> None:
+    def answer_waiting(
+        self, request: ScrapeRequest, data: bytes, rendered: Rendered | None
+    ) -> None:
         """Answer a scrape that waited, and then what else the client has sent."""
         held, self._held = self._held or bytearray(), None
         if self.transport.is_closing():
@@ -190,7 +193,7 @@ def guarded_connections(known: ScrapeMemory) -> type[GuardedConnection]:
 
     class Guarded(GuardedConnection):
         waiting: "dict[GuardedConnection, None]" = {}  # noqa: RUF012 - shared on purpose
-        held: "dict[str, list[tuple[GuardedConnection, ScrapeRequest, bytes]]]" = {}  # noqa: RUF012
+        scrapes_waiting: dict[str, list[_WaitingScrape]] = {}  # noqa: RUF012 - shared on purpose
         scrapes = known
 
     return Guarded

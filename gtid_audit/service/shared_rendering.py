@@ -35,11 +35,10 @@ class MetricFacts:
     procedures: ProceduresRead
 
     def show_the_same_as(self, earlier: "MetricFacts") -> bool:
-        """Return whether the metrics would be the same. Results are not compared: only which."""
-        is_read_again = self.procedures is not earlier.procedures
-        if is_read_again and self.procedures != earlier.procedures:
-            return False
-        return self.results.show_the_same_as(earlier.results)
+        """Return whether the metrics would be the same."""
+        return self.procedures == earlier.procedures and self.results.show_the_same_as(
+            earlier.results
+        )
 
 
 @dataclass(frozen=True, slots=True)

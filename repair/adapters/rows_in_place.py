@@ -31,13 +31,12 @@ from repair.adapters.affected_rows import IN_UTC, Row, read_row
 from repair.adapters.tables_now import Definitions, columns_misfit
 from repair.content.created_tables import Created, is_new
 from repair.content.row_versions import RowsRead, RowVersions
-from repair.content.transaction_content import NetRow, RowsOn, RowState, key_condition
+from repair.content.transaction_content import NetRow, RowsOn, RowState, first_of, key_condition
 from repair.sql.row_literals import CannotRender, condition
 from repair.sql.row_sql import row_condition, table_name
 
 ROWS_MAX: Final = 1_000
 ROWS_SHOWN_MAX: Final = 20
-_ROWS_NAMED_MAX: Final = 3
 _VALUES_AT_ONCE: Final = 100
 _FOREIGN_KEYS: Final = (
     "SELECT 1 FROM information_schema.referential_constraints"
@@ -108,7 +107,7 @@ class RowReader:
             has_some = has_some or (is_after and not is_before)
             if not is_before or other:
                 off.append(row)
-                what = f"{row.table.name} {key_condition(row.table, row.key_image)}"
+                what = row.name
                 what += f" (another row has the same key {other})" if other else ""
                 reasons.append((what, is_after and not other))
         if not off:
@@ -136,8 +135,8 @@ class RowReader:
             ours = [each for each in rows if each.table.name == row.table.name]
             known = " OR ".join(f"({key_condition(each.table, each.key_image)})" for each in ours)
             if name := self._meets(row, known):
-                met.append(f"{row.table.name} {key_condition(row.table, row.key_image)}: {name}")
-        return ", ".join(met[:_ROWS_NAMED_MAX])
+                met.append(f"{row.name}: {name}")
+        return first_of(met)
 
     def misfit(self, table: RowTable) -> str | None:
         """Return why logged rows of a table must not be looked up here; see tables_now.py."""
@@ -174,7 +173,7 @@ class RowReader:
             if state.state is not RowState.AS_AFTER:
                 return state, off
             return RowsOn(RowState.CONFLICT, "only some of the rows exist"), off
-        named = ", ".join(".".join(filter(None, name)) for name in there[:_ROWS_NAMED_MAX])
+        named = first_of([".".join(filter(None, name)) for name in there])
         is_created = len(there) == len(created) and not rows
         return RowsOn(RowState.CONFLICT, f"{named} exists already", is_created=is_created), ()
 
@@ -353,8 +352,7 @@ def not_as_expected(rows: Sequence[tuple[str, bool]]) -> str:
     """
     neither = [name for name, is_after in rows if not is_after]
     named = neither or [name for name, _ in rows]
-    more = f" and {len(named) - _ROWS_NAMED_MAX} more" if len(named) > _ROWS_NAMED_MAX else ""
-    return f"row {', '.join(named[:_ROWS_NAMED_MAX])}{more} is not as expected"
+    return f"row {first_of(named)} is not as expected"
 
 
 def _condition(table: RowTable, columns: Sequence[int], values: Sequence[Value]) -> str:

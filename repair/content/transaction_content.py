@@ -32,13 +32,13 @@ result is UNREAD with the reason; nothing is guessed. Other modules read logs an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from binlog.quoting import quote_identifier
 from binlog.rows.json_values import JsonDiffs
@@ -52,6 +52,8 @@ from repair.content.waiting_ddl import Ddl
 from repair.sql.replay import Replayed
 from repair.sql.row_literals import condition
 from topology.readings.transaction_class import ContentClass
+
+_NAMED_MAX: Final = 3  # rows that a text names
 
 
 class RowState(Enum):
@@ -88,6 +90,17 @@ class NetRow:
     def place(self) -> tuple[str, str, Image]:
         """Return what identifies the row: schema, table and the values of its key."""
         return _place(self.table, self.key_image)
+
+    @property
+    def name(self) -> str:
+        """Return the table, and the condition that finds the row. Raises CannotRender."""
+        return f"{self.table.name} {key_condition(self.table, self.key_image)}"
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Return the first few of some names as text, and how many more there are."""
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return f"{', '.join(names[:_NAMED_MAX])}{more}"
 
 
 def key_condition(table: RowTable, image: Image) -> str:

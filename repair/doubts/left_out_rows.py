@@ -19,12 +19,10 @@ from repair.content.transaction_content import (
     RowsOn,
     RowState,
     TransactionContent,
-    key_condition,
+    first_of,
 )
 from repair.model.replication_model import Model
 from repair.model.strategy_case import Case
-
-_ROWS_NAMED_MAX = 3
 
 
 def without_left_out(case: Case, after: Model) -> Mapping[tuple[str, str], TransactionContent]:
@@ -56,9 +54,8 @@ def _without(
     others = tuple(row for row in content.rows if skipped.get(row.place) != _net(row))
     expected = {row.place for row in state.off or ()} | skipped.keys()
     off = tuple(row for row in others if row.place in expected)
-    named = ", ".join(f"{row.table.name} {_where(row)}" for row in off[:_ROWS_NAMED_MAX])
-    more = f" and {len(off) - _ROWS_NAMED_MAX} more" if len(off) > _ROWS_NAMED_MAX else ""
-    why = f"without {left_out.wanted.shortened()}, row {named}{more} is not as expected"
+    named = first_of([row.name for row in off])
+    why = f"without {left_out.wanted.shortened()}, row {named} is not as expected"
     now = RowsOn(RowState.AS_BEFORE)
     if off:
         now = replace(state, why=why, off=off)
@@ -69,7 +66,3 @@ def _without(
 def _net(row: NetRow) -> tuple[object, ...]:
     """Return the net change of a row, without the definition of its table."""
     return row.before, row.after, row.between
-
-
-def _where(row: NetRow) -> str:
-    return key_condition(row.table, row.key_image)

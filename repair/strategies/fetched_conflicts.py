@@ -12,7 +12,7 @@ from repair.content.transaction_content import (
     NetRow,
     RowState,
     TransactionContent,
-    key_condition,
+    first_of,
 )
 from repair.doubts.earlier_steps import changes_written_rows
 from repair.doubts.misfitting_rows import misfit
@@ -23,8 +23,6 @@ from repair.model.strategy_case import Case
 from repair.model.unseen_replicas import refused_for, unseen_below
 from repair.strategies.starting import misfit_of_waiting
 from topology.catalogue.findings import Grade
-
-_ROWS_NAMED_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +108,8 @@ def older_version(fetch: Fetch) -> str | None:
 
 def _named(rows: Sequence[NetRow]) -> str:
     """Return rows as the subject of a sentence."""
-    named = [f"{row.table.name} {key_condition(row.table, row.key_image)}" for row in rows]
-    more = f" and {len(named) - _ROWS_NAMED_MAX} more" if len(named) > _ROWS_NAMED_MAX else ""
-    is_one = len(named) == 1
-    found = ", ".join(named[:_ROWS_NAMED_MAX])
-    return f"{'row' if is_one else 'rows'} {found}{more} {'was' if is_one else 'were'}"
+    found = first_of([row.name for row in rows])
+    return f"row {found} was" if len(rows) == 1 else f"rows {found} were"
 
 
 def conflict_of(fetch: Fetch) -> str | None:

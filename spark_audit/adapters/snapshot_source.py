@@ -33,7 +33,7 @@ from spark_audit.adapters.source_options import SourceOptions
 from spark_audit.schema import SNAPSHOTS
 from topology.adapters.collect import CollectLimits, OpenReader, Reader, live_readers
 from topology.adapters.collect_fleet import collect_fleet
-from topology.adapters.inventory.accounts import ServerEntry, account_files
+from topology.adapters.inventory.accounts import ServerEntry, look_up_accounts
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.secrets import environment
@@ -184,11 +184,11 @@ def _ready(part: Fleet | Roster) -> tuple[Fleet, Callable[[str, CollectLimits], 
     if isinstance(part, Fleet):
         return part, live_readers
     absent: dict[tuple[str, str], UnreadFact] = {}
-    files = account_files(environment(), _warn)
+    completed = look_up_accounts(environment(), _warn)
 
     def target_of(cluster: ClusterEntry, server: ServerEntry) -> ServerTarget:
         try:
-            return server.target(files)
+            return completed(server)
         except InventoryProblem as problem:
             detail = f"no account on the executor: {problem}"
             absent[cluster.name, server.name] = UnreadFact(

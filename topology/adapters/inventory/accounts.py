@@ -7,7 +7,7 @@
    a fleet must not depend on who runs it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,11 +24,6 @@ from topology.adapters.inventory.targets import target_of
 from topology.readings.target import NO_PASSWORD, Secret, ServerTarget
 
 NO_USER: Final = "no user, neither here nor in an option file nor in the defaults"
-
-
-def account_files(environment: Mapping[str, str], warn: Warn) -> AccountFiles:
-    """Return the files of one look-up, none of them read yet."""
-    return AccountFiles(environment, warn)
 
 
 class NoUser(InventoryProblem):
@@ -97,3 +92,11 @@ class ServerEntry:
         return ServerTarget(
             self.name, self.dsn.host, self.dsn.port, user="", unix_socket=self.dsn.unix_socket
         )
+
+
+def look_up_accounts(
+    environment: Mapping[str, str], warn: Warn
+) -> Callable[[ServerEntry], ServerTarget]:
+    """Return what completes a server with its account; each file is read once for all of them."""
+    files = AccountFiles(environment, warn)
+    return lambda entry: entry.target(files)

@@ -18,7 +18,7 @@ from topology.adapters.inventory.accounts import (
     NoUser,
     ServerEntry,
     TlsProblem,
-    account_files,
+    look_up_accounts,
 )
 from topology.adapters.inventory.collector_pause import collector_paused
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
@@ -220,15 +220,11 @@ class _Reading:
     ) -> Fleet:
         """Return the contents of the file with every account. Raises InventoryProblem."""
         clusters = self._clusters(section)
-        files = account_files(environment, warn)
-
-        def complete(entry: ServerEntry) -> ServerTarget:
-            return entry.target(files)
-
+        completed = look_up_accounts(environment, warn)
         found = tuple(
             Cluster(
                 each.name,
-                tuple(self._targets(each.servers, complete)),
+                tuple(self._targets(each.servers, completed)),
                 each.consumers,
                 each.labels,
             )
@@ -239,11 +235,11 @@ class _Reading:
         return Fleet(found, *settings)
 
     def _targets(
-        self, servers: Iterable[_Placed], complete: Callable[[ServerEntry], ServerTarget]
+        self, servers: Iterable[_Placed], completed: Callable[[ServerEntry], ServerTarget]
     ) -> Iterator[ServerTarget]:
         for each in servers:
             try:
-                yield complete(each.entry)
+                yield completed(each.entry)
             except NoUser as problem:
                 self.note(each.place, str(problem))
             except TlsProblem as problem:

@@ -33,8 +33,6 @@ def crash(world: World, name: str, lost: int) -> bool:
     server = world[name]
     if not server.log_bin:  # what InnoDB alone loses is not simulated
         return False
-    if is_member(world, name):
-        leave(world, server, is_crash=True)
     tail = server.files[-1].entries
     lost = min(lost, len(tail))
     gone = tail[len(tail) - lost :] if lost else []
@@ -42,11 +40,15 @@ def crash(world: World, name: str, lost: int) -> bool:
         if each not in gone:
             server.pending.remove(each)
             act.commit(server, each)
-    for channel in server.channels:
+    queue = server.group_applier
+    for channel in (*server.channels, *([queue] if queue is not None else [])):
         for work in list(channel.working):
             if work.logged and work.transaction not in gone:
                 channel.working.remove(work)
                 act.commit(server, work.transaction, is_relayed=True)
+    if is_member(world, name):
+        leave(world, server, is_crash=True)
+    for channel in server.channels:
         act.roll_back_workers(server, channel)
         if channel.skipped_at is not None:
             channel.relay_at = min(channel.relay_at, channel.skipped_at)

@@ -124,7 +124,36 @@ def question_of(
         wanted,
         holders,
         tuple(dict.fromkeys(name for name in concerned if name in servers.by_name)),
+        own=_own_beside(finding, snapshot, servers),
     )
+
+
+def _own_beside(
+    finding: Finding, snapshot: ClusterSnapshot, known: _Servers
+) -> tuple[tuple[str, GtidSet], ...]:
+    """Return what servers have that are to get transactions, and the holder of these has not.
+
+    Of a gap, what its receivers committed: in a dual-primary pair the other channel may be stopped,
+    or behind. Of extra transactions, what the replica has yet to get from above. A row that was
+    changed and changed back there looks as before.
+    """
+    source, replica, graph = finding.source or "", finding.replica or "", build_graph(snapshot)
+    if source not in known.by_name or replica not in known.by_name or finding.code in STOPPED:
+        return ()
+    if finding.code in EXTRA:
+        above = {source, *graph.upstream_of(replica, stopped_too=True)} - {replica}
+        has = _executed(known.by_name[replica])
+        coming = ((name, _executed(known.by_name[name]) - has) for name in sorted(above))
+        return tuple((name, gtids) for name, gtids in coming if gtids)
+    side = graph.upstream_of(source, stopped_too=True) - {replica}
+    sent = _executed(known.by_name[source])
+    there = GtidSet.union_of((sent, *(_executed(known.by_name[name]) for name in sorted(side))))
+    receivers = (replica, *(name for name in graph.below(replica) if name != source))
+    own = (
+        (name, _own_work(known.by_name[name], sent if name in side else there, known))
+        for name in receivers
+    )
+    return tuple((name, gtids) for name, gtids in own if gtids)
 
 
 def arrivals(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], ContentQuestion]:

@@ -236,6 +236,8 @@ class RowsOn:
     meets: str = ""  # CONFLICT: unique keys of other rows with which inserts conflict
     is_in_part: bool = False  # CONFLICT: each row is as before or as after, but not all alike
     has_some: bool = False  # CONFLICT: at least one row that they change is as after
+    # CONFLICT, although each row is as before: later work of the server changed them, or may have.
+    has_later_work: bool = False
     # Each row is as on the finding's source where others changed it. And nothing but these
     # transactions was missing here of what the source had executed when both were read.
     is_like_source: bool = False

@@ -64,6 +64,21 @@ def may_be_there(case: Case, content: TransactionContent, where: ModelServer) ->
     return ""
 
 
+def behind_later_work(case: Case, content: TransactionContent, where: ModelServer) -> str:
+    """Return that the replica has yet to get later changes of the same rows; "" if it has not.
+
+    The server of the redo would end with the older version, and the replica with the newer one.
+    """
+    state, replica = content.state_on(where.name), case.finding.replica
+    if not state.has_later_work:
+        return ""
+    return (
+        f"on {where.name} {state.why}: redone now, the transactions would write an older version"
+        f" there, and {replica} would get the newer one. Let {replica} execute the later ones"
+        " first, or compare the rows and decide for each, then audit and plan again"
+    )
+
+
 def redone_rows_may_come_back(
     case: Case, content: TransactionContent, where: ModelServer
 ) -> Iterator[str]:

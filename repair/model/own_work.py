@@ -1,4 +1,4 @@
-"""Transactions that the receiving servers committed themselves, and that may affect arriving rows.
+"""Later transactions of a server that may have changed rows of what it is to get.
 
 How it works
 ------------
@@ -8,10 +8,12 @@ changed them, or the receiving server changed them and changed them back:
     source    INSERT row 2                                       waits on a stopped channel
     replica                 INSERT row 2    DELETE row 2         the newest version: no row 2
 
-Applied now, the older INSERT would restore row 2. So gtid-audit also reads the transactions that a
-receiving server has and the source's side does not. If they changed one of the rows, or if that is
-unknown, the rows count as changed. All text keys count as equal, because a collation may treat
-different bytes as equal ('m' and 'M').
+Applied now, the older INSERT would restore row 2. It is the same where a gap is fetched again, and
+where an errant transaction is redone on a source whose later work the replica has yet to get: then
+the replica ends with the newer version, and the source with the older one. So gtid-audit also reads
+the transactions that the server has and the other side does not (content_questions.py). If they
+changed one of the rows, or if that is unknown, the rows count as changed. All text keys count as
+equal, because a collation may treat different bytes as equal ('m' and 'M').
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def disturbed(
         why = met(content, gtids, other)
         if why:
             rows_on[name] = RowsOn(
-                RowState.CONFLICT, f"{gtids.shortened()}, which only this server has, {why}"
+                RowState.CONFLICT,
+                f"{gtids.shortened()}, which only this server has, {why}",
+                has_later_work=True,
             )
     return replace(content, rows_on=rows_on)
 

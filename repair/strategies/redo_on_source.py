@@ -17,6 +17,7 @@ from repair.doubts.other_columns import columns_not_compared, other_columns
 from repair.doubts.redo_rows import (
     EMPTY_BY_HAND,
     NOT_UNASKED,
+    behind_later_work,
     changed_since,
     compared,
     may_be_there,
@@ -78,7 +79,8 @@ def redo_on_source(case: Case) -> Outcome:
         return Refusal(reason)
     if reason := takes_gtid_with_first_row(content, where.name, redone):
         return Refusal(reason)
-    reason = may_be_there(case, content, where) or changed_since(case, content, where)
+    reason = may_be_there(case, content, where) or behind_later_work(case, content, where)
+    reason = reason or changed_since(case, content, where)
     reason = reason or other_columns(content, where) or left_out_of_log(content, where)
     reason = reason or logged_otherwise(content, where)
     if reason := reason or stops_below(case, content, where, redone):

@@ -169,15 +169,17 @@ def test_the_content_of_findings() -> None:
         "cluster", one("a", "a:1-5"), one("b", "a:1-2 b:1", "a"), one("c", "a:1-2", "b")
     )
     errant = question_of(a_finding("E1", "b:1"), snapshot)
-    assert errant == ContentQuestion(gtids("b:1"), ("b", "a", "c"), ("a", "b", "c"))
+    coming = (("a", gtids("a:3-5")),)
+    assert errant == ContentQuestion(gtids("b:1"), ("b", "a", "c"), ("a", "b", "c"), own=coming)
     hole = question_of(a_finding("H1", "a:3"), snapshot)
-    assert hole == ContentQuestion(gtids("a:3"), ("a", "b", "c"), ("b", "a", "c"))
+    own = (("b", gtids("b:1")),)
+    assert hole == ContentQuestion(gtids("a:3"), ("a", "b", "c"), ("b", "a", "c"), own=own)
     by_position = question_of(a_finding("C3", ""), snapshot)
     assert by_position is not None
     assert by_position.wanted == gtids("a:3-5"), "auto-position brings all that is missing"
     conflict = question_of(a_finding("A2", ""), snapshot, failing=gtids("a:3"))
     assert conflict is not None
-    assert conflict.wanted == gtids("a:3")
+    assert (conflict.wanted, conflict.own) == (gtids("a:3"), ())
     assert question_of(a_finding("A2", ""), snapshot) is None
     assert question_of(a_finding("T2", "a:3"), snapshot) is None
 
@@ -201,6 +203,21 @@ def test_a_code_decides_whose_rows_are_compared(code: str) -> None:
         assert (found.wanted, found.servers) == (gtids("a:4"), ("b", "a"))
     else:
         assert found is None
+
+
+def test_in_a_ring_what_all_servers_above_a_gap_have_is_not_the_work_of_its_replica() -> None:
+    """c has b:1 of b, which a lacks as well; a:6 and c:1 are on their way round."""
+    ring = (
+        one("a", "a:1-6 c:1", "c"),
+        one("b", "a:1-2 a:4-5 b:1-2", "a"),
+        one("c", "a:1-2 a:4-5 b:1 c:1", "b"),
+    )
+    found = question_of(a_finding("H1", "a:3"), a_cluster("ring", *ring))
+    assert found is not None
+    assert dict(found.own) == {"b": gtids("b:2")}
+    errant = question_of(a_finding("E1", "b:1-2"), a_cluster("ring", *ring))
+    assert errant is not None
+    assert dict(errant.own) == {"a": gtids("a:3 a:6 c:1"), "c": gtids("c:1")}
 
 
 def test_a_server_that_is_not_of_the_audit_is_not_asked() -> None:

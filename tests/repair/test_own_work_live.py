@@ -1,4 +1,4 @@
-"""A start behind a source that ignores errors, where the replica changed a row and changed it back."""
+"""Rows that a server changed and changed back, before it gets what changed them earlier."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from compose.faults import commit, table_on
 from compose.native.shapes import Pair, wait_for
-from repair.model.actions import StartChannel
+from repair.model.actions import AutoPositionOn, StartChannel
 from tests.repair.live import await_clean, examine, executed, rows, run_plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.mysql]
@@ -65,3 +65,71 @@ def test_a_start_is_planned_where_other_rows_were_changed(
     strict = f"SET GLOBAL {pair.a.dialect.words.replica_variable_prefix}exec_mode = 'STRICT'"
     pair.a.execute(pair.a.dialect.stop_replica, strict, pair.a.dialect.start_replica)
     await_clean(pair)
+
+
+def passed_an_update(pair: Pair) -> None:
+    """Let `b` pass an update of row 1 by file position; `a` no longer applies what `b` commits."""
+    a, b = pair.a, pair.b
+    table_on(a, b, "own")
+    commit(a, "INSERT INTO own.t VALUES (1, 'older'), (2, 'older')")
+    pair.settle()
+    a.execute(a.dialect.stop_replica)
+    b.execute(b.dialect.stop_replica)
+    commit(a, "UPDATE own.t SET note = 'passed' WHERE id = 1")
+    file, position = a.binary_log_position()
+    b.execute(
+        b.dialect.change_source_to(auto_position=0, log_file=file, log_pos=position),
+        b.dialect.start_replica,
+    )
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+@pytest.mark.parametrize("key", [1, 2])
+def test_what_the_source_waits_for_may_have_changed_a_gap(
+    shape: str, key: int, request: pytest.FixtureRequest
+) -> None:
+    """Only where another row was changed and changed back is the gap fetched by default."""
+    pair: Pair = request.getfixturevalue(shape)
+    passed_an_update(pair)
+    for value in ("newer", "older"):
+        commit(pair.b, f"UPDATE own.t SET note = '{value}' WHERE id = {key}")
+    examination = examine(pair)
+    assert "H1" in examination.codes
+    plan = examination.plan()
+    fetched = [step for step in plan.steps if isinstance(step.effect, AutoPositionOn)]
+    if key == 1:
+        assert fetched == []
+        [left] = [each.why for each in plan.not_planned if each.code == "H1"]
+        assert "which only this server has, changed the same rows" in left
+        return
+    assert len(fetched) == 1
+    run_plan(pair, plan)
+    wait_for(pair.b, executed(pair.a))
+    assert rows(pair.b, "own.t") == [(1, "passed"), (2, "older")]
+
+
+@pytest.mark.parametrize("key", [1, 2])
+def test_a_redo_is_refused_on_a_source_whose_later_work_waits(pair97: Pair, key: int) -> None:
+    """`b` would execute that work afterwards, and end with the newer version of row 1."""
+    a, b = pair97.a, pair97.b
+    table_on(a, b, "own")
+    commit(a, "INSERT INTO own.t VALUES (1, 'older'), (2, 'older')")
+    pair97.settle()
+    delayed = "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600"
+    b.execute(b.dialect.stop_replica, delayed, b.dialect.start_replica)
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    commit(b, "UPDATE own.t SET note = 'errant' WHERE id = 1")
+    for value in ("newer", "older"):
+        commit(a, f"UPDATE own.t SET note = '{value}' WHERE id = {key}")
+    found = examine(pair97)
+    plan = found.plan({"E1": "redo_on_source"})
+    assert [step.action for step in plan.steps] == ["RedoTransactions"] * (key == 2)
+    if key == 1:
+        [left] = [each.why for each in plan.not_planned if each.code == "E1"]
+        assert "changed the same rows: redone now" in left
+    undone = found.plan({"E1": "undo_on_replica"})
+    assert [step.action for step in undone.steps] == ["UndoRows", "InjectEmpty"]
+    run_plan(pair97, undone)
+    b.execute(b.dialect.stop_replica, delayed.replace("3600", "0"), b.dialect.start_replica)
+    wait_for(b, executed(a))
+    assert rows(a, "own.t") == rows(b, "own.t") == [(1, "older"), (2, "older")]

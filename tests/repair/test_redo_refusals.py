@@ -13,7 +13,12 @@ from repair.content.transaction_content import RowsOn, RowState, _completed, _co
 from repair.content.waiting_ddl import Ddl
 from repair.doubts.acting_again import acts_again, unguarded_statements
 from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
-from repair.doubts.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
+from repair.doubts.redo_rows import (
+    behind_later_work,
+    changed_since,
+    may_be_there,
+    redone_rows_may_come_back,
+)
 from repair.model.missing_on import came_from_source
 from repair.model.strategy_case import Refusal
 from repair.sql.acts_by_itself import Acting
@@ -411,3 +416,18 @@ def test_a_redo_warns_of_columns_that_its_own_transactions_alter() -> None:
         found = [each for each in warnings if "so the types of the columns were not" in each]
         assert len(found) == bool(names)
         assert all(f"the transactions alter {names}, so" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("has_later_work", "words"), [(True, "b would get the newer one"), (False, "")]
+)
+def test_nothing_is_redone_behind_later_changes_of_the_same_rows(
+    words: str, *, has_later_work: bool
+) -> None:
+    """The replica would get these afterwards, and end with the newer version."""
+    met = RowsOn(RowState.CONFLICT, "a:5 changed them", has_later_work=has_later_work)
+    content = a_content("a:4", rows_on={"a": met}, redo=redone("a:4"))
+    case = replace(a_case(SERVERS, LOST, content=content), is_chosen=True)
+    outcome = redo_on_source(case)
+    assert isinstance(outcome, Refusal) is has_later_work
+    assert words in str(outcome)

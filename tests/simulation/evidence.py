@@ -196,7 +196,7 @@ def _rows_on(
 ) -> RowsOn:
     state = _state_beside(server, net, own)
     if state is not _state(server, net):
-        return RowsOn(state)
+        return RowsOn(state, has_later_work=True)
     off = (key for key, (before, _) in net.items() if server.rows.get(key) != before)
     is_like = (
         source is not None
